@@ -16,7 +16,7 @@ from stream_engine.recursion.absorption.replicated import ReplicatedFixpoint
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping, options_of
 from stream_engine.recursion.program.local_engine import LocalEngine
 from stream_engine.recursion.program.program import Program, program_of
-from stream_engine.recursion.ranked.ranked_engine import ranked_engine
+from stream_engine.recursion.ranked.best_engine import ranked_engine
 from streamsql.algebra.operators import Fixpoint, RecursionChoice
 from streamsql.errors import UnsupportedError
 

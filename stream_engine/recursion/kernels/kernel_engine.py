@@ -12,7 +12,7 @@ from stream_engine.recursion.kernels.rows_view import KernelView, RowsView
 from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program.local_engine import LocalEngine
 from stream_engine.recursion.program.program import Program, program_of
-from stream_engine.recursion.ranked.ranked_engine import ranked_engine
+from stream_engine.recursion.ranked.best_engine import ranked_engine
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row

@@ -11,72 +11,68 @@ on it. Ranks are ages, not values: rows of a cycle of zero costs have no proof o
 their own, and die with what they rested on.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Any
 
-from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
+from typing_extensions import override
+
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
+from stream_engine.recursion.program.local_engine import LocalEngine
 from stream_engine.recursion.program.program import Program
-from stream_engine.recursion.ranked.proofs import CHECK_EVERY, Proofs, is_shown, most_deaths
-from stream_engine.recursion.ranked.ranked_derivations import Compiler, Growth, Proof, nests_of
+from stream_engine.recursion.ranked.proofs import CHECK_EVERY, is_shown
+from stream_engine.recursion.ranked.ranked_derivations import Compiler, Growth, Proof
 from stream_engine.recursion.ranked.ranked_entries import DEAD, Entry
-from stream_engine.recursion.ranked.ranked_groups import Candidate, Groups, priority_of, selector_of
+from stream_engine.recursion.ranked.ranked_groups import Candidate, Groups, Selector, priority_of
+from stream_engine.recursion.ranked.set_engine import RankedSetEngine, Starts
 from streamsql.algebra.operators import AggregateSelection
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 
 
-class RankedBestEngine:
+def ranked_engine(program: Program, options: RecursionOptions) -> LocalEngine:
+    """Return the empty ranked engine of a recursion.
+
+    Raises:
+        UnsupportedError: A rule joins too many relations.
+    """
+    if program.selection is None:
+        return RankedSetEngine(program, options)
+    return RankedBestEngine(program, options, program.selection)
+
+
+class RankedBestEngine(RankedSetEngine):
     """A `LocalEngine` for aggregate selection whose rows keep one proof each.
 
     State: per best row its proof and its rank; best values per group; indexed leaf rows. Work per
     change: as for sets, plus the derivations of the groups that lost a best row.
     """
 
-    description = "ranked"
-
     def __init__(
         self, program: Program, options: RecursionOptions, selection: AggregateSelection
     ) -> None:
-        self.counters = FixpointCounters()
-        self._program = program
-        self._options = options
-        nests = nests_of(program)
-        self._proofs = Proofs(program, nests.indexes(selection.group))
         self._groups: Groups = {}
-        compiler = Compiler(self._proofs.tables, selection, self._groups)
-        self._derivations = compiler.derivations(nests)
-        self._selector = selector_of(selection)
+        self._selection = selection
+        super().__init__(program, options)
+        self._selector = Selector(selection)
         self._priority = priority_of(program.rules, selection)
         self._queue: list[tuple[Any, int, int, Row, Proof]] = []
         self._arrivals = 0
-        self._done = 0
 
-    def change(self, entered: Sequence[Sequence[Row]], left: Sequence[Sequence[Row]]) -> Delta:
-        """Apply changes of the leaves: deletions are decided first; return the view's change."""
-        proofs = self._proofs
-        self.counters.settles += 1
-        self._done = self._arrivals = 0
-        for leaf, rows in enumerate(left):
-            if rows:
-                proofs.remove_leaf_rows(leaf, rows)
-        is_decided = not proofs.has_suspects or proofs.decide(
-            self._derivations.supports, most_deaths(self._options.elastic, proofs.live)
-        )
-        fresh = [proofs.add_leaf_rows(leaf, rows) for leaf, rows in enumerate(entered)]
-        if not is_decided:
-            return self._computed_again()
-        if proofs.lost:
-            self.counters.trace.note(0, len(proofs.lost))
-        growth = self._derivations.careful if proofs.lost else self._derivations.quick
+    @override
+    def _compiler(self) -> Compiler:
+        return Compiler(self._proofs.tables, self._selection, self._groups)
+
+    @override
+    def _derive(self, starts: Starts, growth: Growth) -> None:
+        self._arrivals = 0
         group_of = self._selector.group_of
-        for key, row in {group_of(entry.row): entry.row for entry in proofs.lost}.items():
+        for key, row in {group_of(entry.row): entry.row for entry in self._proofs.lost}.items():
             self._regroup(key, row)
-        for entries, grows in zip(fresh, growth.leaf, strict=True):
+        for grows, entries in starts:
             if entries:
                 self._grow(grows, entries, 0)
         self._run(growth)
-        return proofs.take_delta()
 
     def _regroup(self, key: object, row: Row) -> None:
         """Queue the best candidates of a group that lost rows."""
@@ -150,27 +146,13 @@ class RankedBestEngine:
         self._program.check_derivations(self._done, self._options.max_derivations)
         self._proofs.check_size()
 
+    @override
     def _computed_again(self) -> Delta:
-        proofs = self._proofs
-        self.counters.recomputed += 1
         self._groups.clear()
-        old = proofs.forget_view()
-        self.counters.trace.note(0, len(old))
-        for leaf, grow in self._derivations.base:
-            self._grow([grow], list(proofs.tables[leaf]), 0)
-        self._run(self._derivations.quick)
-        return proofs.take_delta_from(old)
+        return super()._computed_again()
 
-    def rows(self) -> Iterator[Row]:
-        """Yield the rows of the view."""
-        return (entry.row for entry in self._proofs.view)
-
-    def size(self) -> int:
-        """Return the number of rows of the view."""
-        return self._proofs.live
-
+    @override
     def clear(self) -> None:
-        """Drop all state."""
-        self._proofs.clear()
+        super().clear()
         self._groups.clear()
         self._queue.clear()

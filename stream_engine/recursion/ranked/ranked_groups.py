@@ -86,49 +86,6 @@ class Selector:
         return improved
 
 
-class SingleSelector(Selector):
-    """The same for one aggregate, where values are never NULL and all rows have the best one."""
-
-    def __init__(self, selection: AggregateSelection) -> None:
-        super().__init__(selection)
-        (best,) = selection.bests
-        self._at = best.value
-        self._minimum = best.minimum
-        self._best: Callable[[list[Any]], Any] = min if best.minimum else max
-
-    def claim(self, group: Group, row: Row) -> Sequence[Entry] | None:
-        """Let a row compete in its group; see `Selector`."""
-        value: Any = row[self._at]
-        best = group[0]
-        if value == best:
-            return ()
-        if value > best if self._minimum else value < best:
-            return None
-        superseded = group[1:]
-        group[:] = [value]
-        return superseded
-
-    def best_of(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Return the candidates that are best among these."""
-        if len(candidates) < 2:
-            return candidates
-        at = self._at
-        values = [row[at] for row, _ in candidates]
-        best = self._best(values)
-        return [c for c, value in zip(candidates, values, strict=True) if value == best]
-
-    def refresh(self, group: Group) -> bool:
-        """Forget a group's dead rows; return whether it has live ones."""
-        entries = [entry for entry in group[1:] if entry.rank != DEAD]
-        group[1:] = entries
-        return bool(entries)
-
-
-def selector_of(selection: AggregateSelection) -> Selector:
-    """Return the selector of a selection."""
-    return SingleSelector(selection) if len(selection.bests) == 1 else Selector(selection)
-
-
 def priority_of(rules: Sequence[Rule], selection: AggregateSelection) -> Callable[[Row], Any]:
     """Return the key by which candidates wait: best values of the first aggregate first.
 

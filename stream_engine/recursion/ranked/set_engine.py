@@ -3,19 +3,31 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from typing_extensions import override
+
 from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
+from stream_engine.recursion.program.local_engine import LocalEngine
 from stream_engine.recursion.program.program import Program
 from stream_engine.recursion.ranked.proofs import CHECK_EVERY, Proofs, most_deaths
-from stream_engine.recursion.ranked.ranked_derivations import Compiler, Growth, Proof, nests_of
+from stream_engine.recursion.ranked.ranked_derivations import (
+    Compiler,
+    Grow,
+    Growth,
+    Proof,
+    nests_of,
+)
 from stream_engine.recursion.ranked.ranked_entries import DEAD, Entry
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
+
+Starts = Sequence[tuple[Sequence[Grow], list[Entry]]]
+"""Functions, and the entries with which they start."""
 
 CHUNK = 256
 """Rows whose consequences are derived before the first of these is entered: bounds duplicates."""
 
 
-class RankedSetEngine:
+class RankedSetEngine(LocalEngine):
     """A `LocalEngine` whose rows keep one proof each.
 
     State: per row of the view its proof and its rank; indexed leaf rows. Work per change: what the
@@ -30,12 +42,15 @@ class RankedSetEngine:
         self._program = program
         self._options = options
         nests = nests_of(program)
-        self._proofs = Proofs(program, nests.indexes(None))
-        self._derivations = Compiler(self._proofs.tables).derivations(nests)
+        self._proofs = Proofs(program, nests.indexes(program.group))
+        self._derivations = self._compiler().derivations(nests)
         self._done = 0
 
+    def _compiler(self) -> Compiler:
+        return Compiler(self._proofs.tables)
+
+    @override
     def change(self, entered: Sequence[Sequence[Row]], left: Sequence[Sequence[Row]]) -> Delta:
-        """Apply changes of the leaves: deletions are decided first; return the view's change."""
         proofs = self._proofs
         self.counters.settles += 1
         self._done = 0
@@ -48,18 +63,31 @@ class RankedSetEngine:
         fresh = [proofs.add_leaf_rows(leaf, rows) for leaf, rows in enumerate(entered)]
         if not is_decided:
             return self._computed_again()
-        growth = self._derivations.careful if proofs.lost else self._derivations.quick
         if proofs.lost:
             self.counters.trace.note(0, len(proofs.lost))
+        growth = self._derivations.careful if proofs.lost else self._derivations.quick
+        self._derive([*zip(growth.leaf, fresh, strict=True)], growth)
+        return proofs.take_delta()
+
+    def _computed_again(self) -> Delta:
+        proofs = self._proofs
+        self.counters.recomputed += 1
+        old = proofs.forget_view()
+        self.counters.trace.note(0, len(old))
+        base = [((grow,), list(proofs.tables[leaf])) for leaf, grow in self._derivations.base]
+        self._derive(base, self._derivations.quick)
+        return proofs.take_delta_from(old)
+
+    def _derive(self, starts: Starts, growth: Growth) -> None:
+        """Derive what rows of leaves lead to, after what has been lost was looked for again."""
         batch = self._rescued()
         found: list[tuple[Row, Proof]] = []
-        for entries, grows in zip(fresh, growth.leaf, strict=True):
+        for grows, entries in starts:
             if entries:
                 for grow in grows:
                     grow(entries, found.append)
         self._place(found, batch)
         self._settle(batch, growth)
-        return proofs.take_delta()
 
     def _rescued(self) -> list[Entry]:
         """Let dead rows live again that have a derivation from live rows of any rank."""
@@ -104,27 +132,14 @@ class RankedSetEngine:
         counters.derivations += self._done
         self._done = 0
 
-    def _computed_again(self) -> Delta:
-        proofs = self._proofs
-        self.counters.recomputed += 1
-        old = proofs.forget_view()
-        self.counters.trace.note(0, len(old))
-        batch: list[Entry] = []
-        for leaf, grow in self._derivations.base:
-            found: list[tuple[Row, Proof]] = []
-            grow(list(proofs.tables[leaf]), found.append)
-            self._place(found, batch)
-        self._settle(batch, self._derivations.quick)
-        return proofs.take_delta_from(old)
-
+    @override
     def rows(self) -> Iterator[Row]:
-        """Yield the rows of the view."""
         return (entry.row for entry in self._proofs.view)
 
+    @override
     def size(self) -> int:
-        """Return the number of rows of the view."""
         return self._proofs.live
 
+    @override
     def clear(self) -> None:
-        """Drop all state."""
         self._proofs.clear()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stream_engine.recursion.absorption.replicated import ReplicatedFixpoint
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.program.program import program_of
-from stream_engine.recursion.ranked.ranked_engine import ranked_engine
+from stream_engine.recursion.ranked.best_engine import ranked_engine
 from stream_engine.recursion.ranked.ranked_entries import DEAD, Entry
 from stream_engine.recursion.strategies import recursive_operator
 from stream_engine.testing.ranked_checks import (

@@ -8,9 +8,9 @@ from stream_engine.recursion.baselines.recompute import RecomputeEngine
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.program.program import program_of
 from stream_engine.recursion.program.rules import RECURSIVE
+from stream_engine.recursion.ranked.best_engine import ranked_engine
 from stream_engine.recursion.ranked.join_order import nest_from_head
 from stream_engine.recursion.ranked.ranked_derivations import nests_of
-from stream_engine.recursion.ranked.ranked_engine import ranked_engine
 from stream_engine.testing.ranked_checks import odd_and_even
 from stream_engine.testing.recursion_programs import LINK, TEXT, project, reachable, region
 from streamsql.algebra.expressions import Column
