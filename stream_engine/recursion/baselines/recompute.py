@@ -6,8 +6,11 @@ Semi-naive: every round joins only the rows that the last one has added.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from typing_extensions import override
+
 from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program.item_tables import Item, ItemTable
+from stream_engine.recursion.program.local_engine import LocalEngine
 from stream_engine.recursion.program.probing import run_all
 from stream_engine.recursion.program.program import Program
 from stream_engine.recursion.program.rule_plans import RulePlans
@@ -17,7 +20,7 @@ from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 
 
-class RecomputeEngine:
+class RecomputeEngine(LocalEngine):
     """A `LocalEngine` that keeps nothing but leaf rows and the view.
 
     State: the leaf rows, indexed, and the view. Work per change: that of the whole view.
@@ -34,8 +37,8 @@ class RecomputeEngine:
         self._items: tuple[dict[Row, Item], ...] = tuple({} for _ in program.uses)
         self._view: set[Row] = set()
 
+    @override
     def change(self, entered: Sequence[Sequence[Row]], left: Sequence[Sequence[Row]]) -> Delta:
-        """Apply changes of the leaves; return the view's."""
         for table, items, gone, come in zip(self._tables, self._items, left, entered, strict=True):
             for row in gone:
                 table.remove(items.pop(row))
@@ -96,16 +99,16 @@ class RecomputeEngine:
         selection = self._program.selection
         return found if selection is None else best_rows(selection, found)
 
+    @override
     def rows(self) -> Iterator[Row]:
-        """Yield the rows of the view."""
         return iter(self._view)
 
+    @override
     def size(self) -> int:
-        """Return the number of rows of the view."""
         return len(self._view)
 
+    @override
     def clear(self) -> None:
-        """Drop all state."""
         for table, items in zip(self._tables, self._items, strict=True):
             table.clear()
             items.clear()

@@ -7,9 +7,12 @@ row rests on, so nothing can be taken back: deletions, expiries and lost sites s
 
 from collections.abc import Iterator, Sequence
 
+from typing_extensions import override
+
 from stream_engine.provenance.tokens import MAX_SITES
 from stream_engine.recursion.absorption.recursion_outbox import RecursiveOutgoing
 from stream_engine.recursion.baselines.dred.candidates import Candidates
+from stream_engine.recursion.baselines.dred.dred_engine import DredEngine
 from stream_engine.recursion.baselines.dred.dred_evaluation import Evaluation
 from stream_engine.recursion.baselines.dred.dred_groups import bounded_groups
 from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
@@ -36,7 +39,7 @@ def refusal(program: Program, what: str) -> UnsupportedError:
     )
 
 
-class SetEngine:
+class SetEngine(DredEngine):
     """A `LocalEngine` for leaf rows that never leave.
 
     State: leaf rows and the view, indexed. Work per change: its consequences.
@@ -45,13 +48,11 @@ class SetEngine:
     description = "set execution"
 
     def __init__(self, program: Program, options: RecursionOptions) -> None:
-        self.counters = FixpointCounters()
-        self._program = program
-        self._rules = Evaluation(program, options, self.counters)
-        self._leaves = tuple(ItemTable() for _ in program.uses)
+        super().__init__(program, options)
         self._derived = Candidates(program.selection, forgetful=True)
         self._failure: UnsupportedError | None = None
 
+    @override
     def change(self, entered: Sequence[Sequence[Row]], left: Sequence[Sequence[Row]]) -> Delta:
         """Add leaf rows; return the view's change, which takes back only surpassed rows.
 
@@ -64,44 +65,11 @@ class SetEngine:
                 self._failure = refusal(self._program, f"{rows[0]} has left one of its inputs")
         if self._failure is not None:
             raise self._failure
-        self.counters.settles += 1
-        self._rules.begin()
-        for leaf, rows in enumerate(entered):
-            for row in rows:
-                self._leaves[leaf].add(Item(row, True))
-        plans = self._rules.plans
-        for leaf, rows in enumerate(entered):
-            self._add(self._rules.heads(plans.base[leaf], rows, self._table))
-            self._add(self._rules.heads(plans.step[leaf], rows, self._table))
-        rounds = 0
-        while released := self._derived.take_released():
-            self.counters.trace.note(len(released))
-            self._add(self._rules.heads(plans.recursive, released, self._table))
-            rounds += 1
-            self._program.check_rounds(rounds, len(self._derived))
-        self.counters.rounds += rounds
-        return self._derived.take_changes()
+        return super().change(entered, left)
 
-    def _add(self, rows: list[Row]) -> None:
-        for row in rows:
-            self._derived.add(row)
-        self._program.check_size(len(self._derived.shown), len(self._derived))
-
-    def _table(self, number: int) -> ItemTable:
-        return self._derived.shown if number == RECURSIVE else self._leaves[number]
-
-    def rows(self) -> Iterator[Row]:
-        """Yield the rows of the view."""
-        return (item.row for item in self._derived.shown.items)
-
-    def size(self) -> int:
-        """Return the number of rows of the view."""
-        return len(self._derived.shown)
-
+    @override
     def clear(self) -> None:
-        """Drop all state."""
-        for table in self._leaves:
-            table.clear()
+        super().clear()
         self._derived = Candidates(self._program.selection, forgetful=True)
 
 

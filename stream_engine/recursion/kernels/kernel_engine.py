@@ -3,6 +3,8 @@
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 
+from typing_extensions import override
+
 from stream_engine.recursion.kernels.carried import CarriedCosts, OtherWeightsError, carries
 from stream_engine.recursion.kernels.graph_problem import GraphProblem, Kind
 from stream_engine.recursion.kernels.kernel_input import GiveUpError, GraphInput, TooLargeError
@@ -19,7 +21,7 @@ from streamsql.data.types import Row
 from streamsql.errors import UnsupportedError
 
 
-class KernelEngine:
+class KernelEngine(LocalEngine):
     """A `LocalEngine` for graph problems.
 
     When data come that the algorithm cannot take (a negative weight), it hands over to the ranked
@@ -68,15 +70,15 @@ class KernelEngine:
             self._view = RowsView(problem, self._input, self._options.elastic)
 
     @property
+    @override
     def description(self) -> str:
-        """What it is, for EXPLAIN."""
         title = self._problem.title
         if self._other is not None:
             return f"{self._other.description} (kernel {title} gave up: {self._why})"
         return f"kernel: {title} ({self._how})"
 
+    @override
     def change(self, entered: Sequence[Sequence[Row]], left: Sequence[Sequence[Row]]) -> Delta:
-        """Apply changes of the leaves; return the view's."""
         if self._other is not None:
             return self._other.change(entered, left)
         self.counters.settles += 1
@@ -127,16 +129,16 @@ class KernelEngine:
                 delta[row] = -1
         return delta
 
+    @override
     def rows(self) -> Iterator[Row]:
-        """Yield the rows of the view."""
         return self._view.rows() if self._other is None else self._other.rows()
 
+    @override
     def size(self) -> int:
-        """Return the number of rows of the view."""
         return self._view.size if self._other is None else self._other.size()
 
+    @override
     def clear(self) -> None:
-        """Drop all state."""
         if self._other is not None:
             self._other.clear()
         self._leaves = tuple({} for _ in self._leaves)

@@ -6,18 +6,21 @@ derives again what has another one. Set semantics, no annotations.
 
 from collections.abc import Iterator, Sequence
 
+from typing_extensions import override
+
 from stream_engine.recursion.baselines.dred.candidates import Candidates
 from stream_engine.recursion.baselines.dred.dred_counters import DredCounters
 from stream_engine.recursion.baselines.dred.dred_evaluation import Evaluation
 from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program.item_tables import Item, ItemTable
+from stream_engine.recursion.program.local_engine import LocalEngine
 from stream_engine.recursion.program.program import Program
 from stream_engine.recursion.program.rules import RECURSIVE
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 
 
-class DredEngine:
+class DredEngine(LocalEngine):
     """A `LocalEngine` that over-deletes and derives again.
 
     State: leaf rows and derived rows, indexed. Work per insertion: its consequences; per deletion:
@@ -38,8 +41,8 @@ class DredEngine:
         self._items: tuple[dict[Row, Item], ...] = tuple({} for _ in program.uses)
         self._derived = Candidates(program.selection)
 
+    @override
     def change(self, entered: Sequence[Sequence[Row]], left: Sequence[Sequence[Row]]) -> Delta:
-        """Apply changes of the leaves, deletions first; return the view's."""
         self.work.settles += 1
         self._rules.begin()
         if any(left):
@@ -108,16 +111,16 @@ class DredEngine:
     def _all(self, number: int) -> ItemTable:
         return self._derived.all if number == RECURSIVE else self._leaves[number]
 
+    @override
     def rows(self) -> Iterator[Row]:
-        """Yield the rows of the view."""
         return (item.row for item in self._derived.shown.items)
 
+    @override
     def size(self) -> int:
-        """Return the number of rows of the view."""
         return len(self._derived.shown)
 
+    @override
     def clear(self) -> None:
-        """Drop all state."""
         for table, items in zip(self._leaves, self._items, strict=True):
             table.clear()
             items.clear()
