@@ -7,13 +7,16 @@ its token everywhere instead of over-deleting and deriving again, without barrie
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from typing_extensions import override
+
 from stream_engine.provenance.annotation import AnnotationEncoding
 from stream_engine.provenance.encodings import encoding_named
-from stream_engine.provenance.tokens import MAX_SITES, TokenSource
+from stream_engine.provenance.tokens import TokenSource
 from stream_engine.recursion.absorption.absorption_partition import Partition
 from stream_engine.recursion.absorption.annotation_supports import Explanation, explanation_of
 from stream_engine.recursion.absorption.deaths import DEAD_PORT, Deaths
 from stream_engine.recursion.absorption.recursion_outbox import RecursiveOutgoing
+from stream_engine.recursion.absorption.site_recursion import SiteRecursion
 from stream_engine.recursion.program.fixpoint_options import (
     FixpointCounters,
     RecursionOptions,
@@ -29,11 +32,11 @@ from stream_engine.recursion.program.rules import Rule
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
-from streamsql.errors import InternalError, RecursionLimitError, WireError
+from streamsql.errors import WireError
 from streamsql.wire.messages import AnnotatedRow
 
 
-class FixpointOperator:
+class FixpointOperator(SiteRecursion):
     """Maintains a site's partition of a recursive view.
 
     State: leaf rows with tokens, the partition's rows with annotations, what was derived for other
@@ -59,14 +62,8 @@ class FixpointOperator:
         options: RecursionOptions | None = None,
     ) -> None:
         options = options or RecursionOptions()
-        if site not in sites or len(sites) > MAX_SITES:
-            raise InternalError(f"recursion {node.name}: {site} not among {len(sites)} sites")
         program = program_of(node, interrupted=options.interrupted)
-        self.node = node
-        self.site = site
-        self.sites = sites
-        self.leaves = program.leaves
-        self.leaf_columns = tuple(use.columns for use in program.uses)
+        super().__init__(program, site, sites)
         self.counters = FixpointCounters()
         self._shipping = _shipping(options)
         self.encoding = _encoding(options, self._shipping)
@@ -101,7 +98,6 @@ class FixpointOperator:
             options.interval if is_lazy else None, options.capacity if is_lazy else None
         )
         self._inbox: list[tuple[int, Row, Any]] = []
-        self._failure: RecursionLimitError | None = None
 
     @property
     def description(self) -> str:
@@ -114,21 +110,14 @@ class FixpointOperator:
 
     # -- input --------------------------------------------------------------------------------
 
-    def apply(self, port: int, delta: Delta) -> None:
-        """Note changes of leaf `port`, with any weights; `settle` works on them."""
-        if self._failure is None:
-            self._leaf_rows.buffer(port, delta)
+    @override
+    def _buffer(self, leaf: int, delta: Delta) -> None:
+        self._leaf_rows.buffer(leaf, delta)
 
-    def receive(
+    @override
+    def _receive(
         self, sender: str, port: str, annotated: Sequence[AnnotatedRow], kills: Sequence[int]
     ) -> None:
-        """Note what another site sent; `settle` works on it.
-
-        Raises:
-            WireError: The port is unknown, or a row or token is malformed.
-        """
-        if self._failure is not None:
-            return
         if port == DEAD_PORT:
             for told in annotated:
                 self._deaths.note_told(told.annotation)
@@ -145,9 +134,9 @@ class FixpointOperator:
         self._inbox.extend(noted)
         self.counters.received_rows += len(noted)
 
+    @override
     def kill_site(self, site: str, epoch: int) -> None:
-        """Declare all tokens of a site dead that are of this epoch or an earlier one."""
-        self._deaths.note_lost_site(self.sites.index(site), epoch)
+        self._deaths.note_lost_site(self._sites.index(site), epoch)
 
     def advance(self, now: int) -> None:
         """Tell the time; what was buffered longer than the interval is sent by the next settle."""
@@ -160,36 +149,20 @@ class FixpointOperator:
     # -- settling -----------------------------------------------------------------------------
 
     @property
+    @override
     def is_settled(self) -> bool:
-        """Whether `settle` has nothing left to do with what was noted before it."""
         return not (self._partition.has_released or self._inbox or self._deaths.has_news)
 
-    def settle(self, rounds: int | None = None) -> Delta:
-        """Work until nothing changes here; return the view's set-level change (+1 / -1).
-
-        Args:
-            rounds: Stop after that many rounds of semi-naive evaluation and keep the rest for the
-                next call; for tests that count messages per round.
-
-        Raises:
-            RecursionLimitError: The view or the work grew past its bound. All state is dropped, and
-                every later call raises the same error.
-        """
-        if self._failure is not None:
-            raise self._failure
+    @override
+    def _work(self, rounds: int | None) -> Delta:
         self.counters.settles += 1
         partition = self._partition
         partition.begin()
-        try:
-            self._take_in()
-            partition.run(rounds)
-            if self._flushing.is_due(partition.waiting):
-                partition.flush()
-                self._flushing.flushed(partition.waiting)
-        except RecursionLimitError as error:
-            self._failure = error
-            self.clear()
-            raise
+        self._take_in()
+        partition.run(rounds)
+        if self._flushing.is_due(partition.waiting):
+            partition.flush()
+            self._flushing.flushed(partition.waiting)
         self._flushing.note(partition.waiting)
         partition.ship()
         changes, self._view.changes = self._view.changes, {}
@@ -200,7 +173,7 @@ class FixpointOperator:
         partition = self._partition
         dead = self._leaf_rows.take_changes(self._place, partition.send_leaf_row)
         received: dict[int, list[Annotated]] = {}
-        if len(self.sites) > 1 or self._deaths.has_news:
+        if len(self._sites) > 1 or self._deaths.has_news:
             dead = self._all_dead(dead)
             received = self._open_inbox(dead)
         if dead:
@@ -227,8 +200,8 @@ class FixpointOperator:
     def _all_dead(self, own: set[int]) -> set[int]:
         """Announce own deaths to all sites, and add those of other sites."""
         kills = sorted(own)
-        for site in self.sites:
-            if kills and site != self.site:
+        for site in self._sites:
+            if kills and site != self._site:
                 self._partition.parcels.add_kills(site, kills)
                 self.counters.sent_kills += len(kills)
         return self._deaths.take(own, self._known_tokens)
@@ -263,13 +236,9 @@ class FixpointOperator:
 
     # -- output -------------------------------------------------------------------------------
 
-    def drain(self) -> list[RecursiveOutgoing]:
-        """Return the messages for other sites that settling has produced, in sending order."""
-        messages = self._partition.parcels.drain()
-        for message in messages:
-            self.counters.sent_rows += message.rows
-            self.counters.sent_bytes += sum(len(row.annotation) for row in message.annotated)
-        return messages
+    @override
+    def _messages(self) -> list[RecursiveOutgoing]:
+        return self._partition.parcels.drain()
 
     def replay(self, site: str) -> list[RecursiveOutgoing]:
         """Return messages that tell another site all it has to know of this one.
@@ -280,8 +249,8 @@ class FixpointOperator:
         told = AnnotatedRow((), self._deaths.told(self._origin))
         return [*self._partition.replay(site), RecursiveOutgoing(site, DEAD_PORT, (told,))]
 
+    @override
     def state_rows(self) -> Iterator[Row]:
-        """Yield the rows of this site's partition of the view."""
         return (item.row for item in self._view.joined.items)
 
     def leaf_rows(self, leaf: int) -> Iterator[tuple[int, Row]]:
@@ -306,8 +275,8 @@ class FixpointOperator:
             "inbox": len(self._inbox),
         }
 
+    @override
     def clear(self) -> None:
-        """Drop all state."""
         self._partition.clear()
         self._inbox = []
         self._deaths = Deaths()

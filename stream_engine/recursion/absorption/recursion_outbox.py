@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from typing_extensions import override
+
 from stream_engine.operators.rows.operator import RecursiveMessage
 from stream_engine.provenance.annotation import AnnotationEncoding
 from stream_engine.provenance.dnf import DnfEncoding
@@ -47,8 +49,8 @@ def row_count(message: RecursiveMessage) -> int:
 class Outbox(AbsorptionTable):
     """What was derived here for the partitions of other sites (MinShip at the sender)."""
 
+    @override
     def absorbed_again(self, entry: Entry, annotation: Any) -> None:
-        """Ship it all the same: only ship-all asks."""
         self.released.append((entry, annotation))
 
     def take(self) -> list[tuple[Row, Any]]:
@@ -57,51 +59,14 @@ class Outbox(AbsorptionTable):
         return [(entry.row, annotation) for entry, annotation in released]
 
 
-class Parcels:
-    """Collects rows per receiver and port and packs them into bounded messages."""
-
-    def __init__(self) -> None:
-        self._rows: dict[tuple[str, str], list[AnnotatedRow]] = {}
-        self._kills: dict[str, list[int]] = {}
-
-    def add(self, site: str, port: str, row: Row, annotation: bytes) -> None:
-        """Add a row."""
-        self._rows.setdefault((site, port), []).append(AnnotatedRow(row, annotation))
-
-    def add_kills(self, site: str, kills: list[int]) -> None:
-        """Add dead tokens; they travel behind the rows of the same site."""
-        self._kills.setdefault(site, []).extend(kills)
-
-    def drain(self) -> list[RecursiveOutgoing]:
-        """Return all messages and forget them."""
-        messages = [
-            RecursiveOutgoing(site, port, chunk, rows=len(chunk))
-            for (site, port), rows in self._rows.items()
-            for chunk in parts_of(rows)
-        ]
-        for site, kills in self._kills.items():
-            for start in range(0, len(kills), MAX_ROWS):
-                part = tuple(kills[start : start + MAX_ROWS])
-                messages.append(RecursiveOutgoing(site, "rows", kills=part))
-        self._rows, self._kills = {}, {}
-        return messages
-
-
 _Group = tuple[str, tuple[AnnotatedRow, ...], int]
 """Port, what travels, and how many rows that is."""
 
 
-class PackedParcels:
-    """Collects rows per receiver and port and packs them into bounded blobs; see `packing`.
+class Parcels:
+    """Collects rows with encoded annotations per receiver and port, in messages of bounded size."""
 
-    Args:
-        packed: Whether to pack; without, rows travel as they are.
-    """
-
-    def __init__(self, encoding: AnnotationEncoding[Any], *, packed: bool = True) -> None:
-        self._encoding = encoding
-        self._packs = packed
-        self._lists_supports = isinstance(encoding, DnfEncoding)
+    def __init__(self) -> None:
         self._rows: dict[str, dict[str, list[tuple[Row, Any]]]] = {}
         self._kills: dict[str, list[int]] = {}
 
@@ -114,13 +79,13 @@ class PackedParcels:
         self._kills.setdefault(site, []).extend(kills)
 
     def drain(self) -> list[RecursiveOutgoing]:
-        """Return all messages and forget them."""
+        """Return and discard all messages."""
         messages: list[RecursiveOutgoing] = []
         for site in dict.fromkeys([*self._rows, *self._kills]):
             groups = [
                 group
                 for port, rows in self._rows.get(site, {}).items()
-                for group in (self._packed(port, rows) if self._packs else self._plain(port, rows))
+                for group in self._groups(port, rows)
             ]
             killed = self._kills.get(site, [])
             kills = [
@@ -133,9 +98,29 @@ class PackedParcels:
         self._rows, self._kills = {}, {}
         return messages
 
-    def _packed(self, port: str, rows: list[tuple[Row, Any]]) -> Iterator[_Group]:
+    def _groups(self, port: str, rows: list[tuple[Row, Any]]) -> Iterator[_Group]:
+        for chunk in parts_of([AnnotatedRow(row, part) for row, part in rows]):
+            yield port, chunk, len(chunk)
+
+
+class PackedParcels(Parcels):
+    """Collects rows with annotations, and packs them into bounded blobs; see `packing`.
+
+    Args:
+        packed: Whether to pack; without, rows travel as they are.
+    """
+
+    def __init__(self, encoding: AnnotationEncoding[Any], *, packed: bool = True) -> None:
+        super().__init__()
+        self._encoding = encoding
+        self._packs = packed
+
+    @override
+    def _groups(self, port: str, rows: list[tuple[Row, Any]]) -> Iterator[_Group]:
         encoding = self._encoding
-        if self._lists_supports:
+        if not self._packs:
+            yield from super()._groups(port, [(row, encoding.encode(part)) for row, part in rows])
+        elif isinstance(encoding, DnfEncoding):
             sizes = [encoding.size(part) for _, part in rows]
             for chunk in _bounded(rows, [4 * size for size in sizes], sizes):
                 yield port + PACKED, (AnnotatedRow((), pack_supports(chunk)),), len(chunk)
@@ -144,11 +129,6 @@ class PackedParcels:
             sizes = [len(part) for _, part in encoded]
             for chunk in _bounded(encoded, sizes, [0] * len(sizes)):
                 yield port + PACKED, (AnnotatedRow((), pack_encoded(chunk)),), len(chunk)
-
-    def _plain(self, port: str, rows: list[tuple[Row, Any]]) -> Iterator[_Group]:
-        encode = self._encoding.encode
-        for chunk in parts_of([AnnotatedRow(row, encode(part)) for row, part in rows]):
-            yield port, chunk, len(chunk)
 
 
 def _bounded(

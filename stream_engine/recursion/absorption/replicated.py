@@ -8,18 +8,21 @@ shows all of it). Tokens make messages idempotent and let a lost site be declare
 
 from collections.abc import Callable, Iterator, Sequence
 
-from stream_engine.provenance.tokens import MAX_SITES, TokenSource, checked_token
+from typing_extensions import override
+
+from stream_engine.provenance.tokens import TokenSource, checked_token
 from stream_engine.provenance.varint import VarintReader, write_varint
 from stream_engine.recursion.absorption.deaths import DEAD_PORT, Deaths
 from stream_engine.recursion.absorption.recursion_outbox import Parcels, RecursiveOutgoing
-from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
+from stream_engine.recursion.absorption.site_recursion import SiteRecursion
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.program.leaves import LeafInput
 from stream_engine.recursion.program.local_engine import LocalEngine
 from stream_engine.recursion.program.placement import Placement, Router
 from stream_engine.recursion.program.program import Program
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
-from streamsql.errors import InternalError, RecursionLimitError, WireError
+from streamsql.errors import WireError
 from streamsql.wire.messages import AnnotatedRow
 
 LEAF_PORT = "leaf:"
@@ -28,7 +31,7 @@ Change = tuple[list[list[Row]], list[list[Row]]]
 """Per leaf, the rows that entered and those that left."""
 
 
-class ReplicatedFixpoint:
+class ReplicatedFixpoint(SiteRecursion):
     """A recursive operator around a local engine.
 
     State: the engine's, the weights of this site's leaf rows, and with several sites the token of
@@ -51,20 +54,14 @@ class ReplicatedFixpoint:
         epoch: int,
         options: RecursionOptions,
     ) -> None:
-        if site not in sites or len(sites) > MAX_SITES:
-            raise InternalError(f"recursion {program.name}: {site} not among {len(sites)} sites")
-        self.leaves = program.leaves
-        self.leaf_columns = tuple(use.columns for use in program.uses)
-        self._program = program
-        self._site = site
-        self._sites = sites
+        super().__init__(program, site, sites)
         self._alone = len(sites) == 1
         self._floods = options.way == "flood"
         self._computes = self._floods or site == sites[0]
         self._receivers = _receivers(site, sites, floods=self._floods)
         self._inputs = tuple(LeafInput(use) for use in program.uses)
         self._engine = make_engine(program, options)
-        self.counters: FixpointCounters = self._engine.counters
+        self.counters = self._engine.counters
         self._shares = _shares(program, sites, options) if self._floods else None
         self._tokens = TokenSource(sites.index(site), epoch)
         self._token_of: tuple[dict[Row, int], ...] = tuple({} for _ in program.uses)
@@ -72,7 +69,6 @@ class ReplicatedFixpoint:
         self._parcels = Parcels()
         self._deaths = Deaths()
         self._inbox: list[tuple[int, Row, int]] = []
-        self._failure: RecursionLimitError | None = None
 
     @property
     def description(self) -> str:
@@ -84,21 +80,14 @@ class ReplicatedFixpoint:
 
     # -- input --------------------------------------------------------------------------------
 
-    def apply(self, port: int, delta: Delta) -> None:
-        """Note changes of leaf `port`, with any weights; `settle` works on them."""
-        if self._failure is None:
-            self._inputs[port].buffer(delta)
+    @override
+    def _buffer(self, leaf: int, delta: Delta) -> None:
+        self._inputs[leaf].buffer(delta)
 
-    def receive(
+    @override
+    def _receive(
         self, sender: str, port: str, annotated: Sequence[AnnotatedRow], kills: Sequence[int]
     ) -> None:
-        """Note what another site sent; `settle` works on it.
-
-        Raises:
-            WireError: The port is unknown, or a row or token is malformed.
-        """
-        if self._failure is not None:
-            return
         if port == DEAD_PORT:
             for told in annotated:
                 self._deaths.note_told(told.annotation)
@@ -121,38 +110,26 @@ class ReplicatedFixpoint:
         self._inbox.extend(arrived)
         self.counters.received_rows += len(arrived)
 
+    @override
     def kill_site(self, site: str, epoch: int) -> None:
-        """Declare all leaf rows of a site dead that are of this epoch or an earlier one."""
         self._deaths.note_lost_site(self._sites.index(site), epoch)
 
     # -- settling -----------------------------------------------------------------------------
 
     @property
+    @override
     def is_settled(self) -> bool:
-        """Whether `settle` has nothing left to do with what was noted before it."""
         return not (self._inbox or self._deaths.has_news)
 
-    def settle(self, rounds: int | None = None) -> Delta:  # noqa: ARG002  (one round is all there is)
-        """Work on everything noted; return the change of this site's part of the view.
-
-        Raises:
-            RecursionLimitError: The view or the work grew past its bound. All state is dropped, and
-                every later call raises the same error.
-        """
-        if self._failure is not None:
-            raise self._failure
+    @override
+    def _work(self, rounds: int | None) -> Delta:
         taken = [source.take() for source in self._inputs]
         change: Change = ([entered for entered, _ in taken], [left for _, left in taken])
         if not self._alone:
             change = self._exchanged(change)
         if not self._computes or not any(map(any, change)):
             return {}
-        try:
-            delta = self._engine.change(*change)
-        except RecursionLimitError as error:
-            self._failure = error
-            self.clear()
-            raise
+        delta = self._engine.change(*change)
         if self._shares is None:
             return delta
         owner_of, mine = self._shares.owner_of, self._site
@@ -184,13 +161,9 @@ class ReplicatedFixpoint:
 
     # -- output -------------------------------------------------------------------------------
 
-    def drain(self) -> list[RecursiveOutgoing]:
-        """Return the messages for other sites that settling has produced, in sending order."""
-        messages = self._parcels.drain()
-        for message in messages:
-            self.counters.sent_rows += len(message.annotated)
-            self.counters.sent_bytes += sum(len(row.annotation) for row in message.annotated)
-        return messages
+    @override
+    def _messages(self) -> list[RecursiveOutgoing]:
+        return self._parcels.drain()
 
     def replay(self, site: str) -> list[RecursiveOutgoing]:
         """Return messages that tell another site all it has to know of this one.
@@ -207,15 +180,15 @@ class ReplicatedFixpoint:
         told = AnnotatedRow((), self._deaths.told(self._tokens.origin))
         return [*parcels.drain(), RecursiveOutgoing(site, DEAD_PORT, (told,))]
 
+    @override
     def state_rows(self) -> Iterator[Row]:
-        """Yield the rows of this site's part of the view."""
         if self._shares is None:
             return self._engine.rows()
         owner_of, mine = self._shares.owner_of, self._site
         return (row for row in self._engine.rows() if owner_of(row) == mine)
 
+    @override
     def clear(self) -> None:
-        """Drop all state."""
         self._engine.clear()
         self._parcels.drain()
         self._inbox = []

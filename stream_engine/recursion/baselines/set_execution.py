@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from typing_extensions import override
 
-from stream_engine.provenance.tokens import MAX_SITES
 from stream_engine.recursion.absorption.recursion_outbox import RecursiveOutgoing
+from stream_engine.recursion.absorption.site_recursion import SiteRecursion
 from stream_engine.recursion.baselines.dred.candidates import Candidates
 from stream_engine.recursion.baselines.dred.dred_engine import DredEngine
 from stream_engine.recursion.baselines.dred.dred_evaluation import Evaluation
@@ -26,7 +26,7 @@ from stream_engine.recursion.program.program import Program
 from stream_engine.recursion.program.rules import RECURSIVE
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
-from streamsql.errors import FederationError, InternalError, UnsupportedError, WireError
+from streamsql.errors import UnsupportedError, WireError
 from streamsql.wire.messages import AnnotatedRow
 
 
@@ -73,7 +73,7 @@ class SetEngine(DredEngine):
         self._derived = Candidates(self._program.selection, forgetful=True)
 
 
-class SetOperator:
+class SetOperator(SiteRecursion):
     """A site's partition of a recursion over leaf rows that never leave, at one of several sites.
 
     State: leaf rows that arrived or join here, the partition's rows, and the rows derived for other
@@ -91,13 +91,8 @@ class SetOperator:
     def __init__(
         self, program: Program, *, site: str, sites: tuple[str, ...], options: RecursionOptions
     ) -> None:
-        if site not in sites or len(sites) > MAX_SITES:
-            raise InternalError(f"recursion {program.name}: {site} not among {len(sites)} sites")
-        self.leaves = program.leaves
-        self.leaf_columns = tuple(use.columns for use in program.uses)
+        super().__init__(program, site, sites)
         self.counters = FixpointCounters()
-        self._program = program
-        self._site = site
         self._leaf_count = len(program.uses)
         placement = placement_of(program.rules, self._leaf_count, program.group)
         self._copies = range(len(placement.copies))
@@ -108,11 +103,10 @@ class SetOperator:
         self._inputs = tuple(LeafInput(use) for use in program.uses)
         self._dead: dict[str, int] = {}
         self._senders: set[str] = set()
-        self._failure: FederationError | None = None
         self.clear()
 
+    @override
     def clear(self) -> None:
-        """Drop all state."""
         tables = self._leaf_count + len(self._copies)
         self._arrived: list[list[Row]] = [[] for _ in range(self._leaf_count)]
         self._joined = tuple(ItemTable() for _ in range(tables))
@@ -126,21 +120,14 @@ class SetOperator:
 
     # -- input --------------------------------------------------------------------------------
 
-    def apply(self, port: int, delta: Delta) -> None:
-        """Note changes of leaf `port`; `settle` works on them."""
-        if self._failure is None:
-            self._inputs[port].buffer(delta)
+    @override
+    def _buffer(self, leaf: int, delta: Delta) -> None:
+        self._inputs[leaf].buffer(delta)
 
-    def receive(
+    @override
+    def _receive(
         self, sender: str, port: str, annotated: Sequence[AnnotatedRow], kills: Sequence[int]
     ) -> None:
-        """Note what another site sent; `settle` works on it.
-
-        Raises:
-            WireError: The port is unknown, or a row is malformed.
-        """
-        if self._failure is not None:
-            return
         table, rows = self._ports.open(sender, port, annotated)
         if kills or any(part != b"" for _, part in rows):
             raise WireError(f"{sender}: set execution has no provenance and no deletions")
@@ -161,39 +148,18 @@ class SetOperator:
             return
         self._dead[site] = epoch
         if known is not None or site in self._senders:
-            self._failure = refusal(
-                self._program, f"site {site}, on whose rows it may depend, was lost or restarted"
-            )
+            what = f"site {site}, on whose rows it may depend, was lost or restarted"
+            self._fail(refusal(self._program, what))
 
     # -- settling -----------------------------------------------------------------------------
 
     @property
+    @override
     def is_settled(self) -> bool:
-        """Whether `settle` has nothing left to do with what was noted before it."""
         return not (self._released or self._fresh or self._received)
 
-    def settle(self, rounds: int | None = None) -> Delta:
-        """Work until nothing changes here; return the change of this site's part of the view.
-
-        Args:
-            rounds: Stop after that many rounds of semi-naive evaluation and keep the rest.
-
-        Raises:
-            UnsupportedError: Something would have to be taken back. It is raised again by every
-                later call.
-            RecursionLimitError: The view or the work has grown past its bound; likewise.
-        """
-        try:
-            if self._failure is not None:
-                raise self._failure
-            self._work(rounds)
-        except FederationError as error:
-            self._failure = error
-            self.clear()
-            raise
-        return self._derived.take_changes()
-
-    def _work(self, rounds: int | None) -> None:
+    @override
+    def _work(self, rounds: int | None) -> Delta:
         self.counters.settles += 1
         self._rules.begin()
         self._take_in()
@@ -209,6 +175,7 @@ class SetOperator:
         for row in self._elsewhere.take_released():
             self._send(self._router.owner_of(row), RECURSIVE, row)
         self._elsewhere.take_changes()
+        return self._derived.take_changes()
 
     def _take_in(self) -> None:
         """Work on everything noted: leaf rows first, then rows that others derived."""
@@ -266,18 +233,14 @@ class SetOperator:
 
     # -- output -------------------------------------------------------------------------------
 
-    def drain(self) -> list[RecursiveOutgoing]:
-        """Return the messages for other sites that settling has produced."""
+    @override
+    def _messages(self) -> list[RecursiveOutgoing]:
         outgoing, self._outgoing = self._outgoing, {}
-        messages = [
+        return [
             message
             for (site, table), rows in outgoing.items()
             for message in self._packed(site, table, rows)
         ]
-        for message in messages:
-            self.counters.sent_rows += message.rows
-            self.counters.sent_bytes += sum(len(row.annotation) for row in message.annotated)
-        return messages
 
     def replay(self, site: str) -> list[RecursiveOutgoing]:
         """Return messages that take the place of all that were sent to a site so far."""
@@ -301,6 +264,6 @@ class SetOperator:
             blob = pack_encoded([(row, b"") for row in group])
             yield RecursiveOutgoing(site, port, (AnnotatedRow((), blob),), rows=len(group))
 
+    @override
     def state_rows(self) -> Iterator[Row]:
-        """Yield the rows of this site's part of the view."""
         return (item.row for item in self._derived.shown.items)

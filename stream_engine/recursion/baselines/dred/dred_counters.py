@@ -20,8 +20,3 @@ class DredCounters(FixpointCounters):
     waves: int = 0
     generations: int = 0
     sent_control: int = 0
-
-    @property
-    def sent_messages(self) -> int:
-        """Leaf rows and derived rows sent, over-deletions and questions among them."""
-        return self.sent_rows - self.sent_control

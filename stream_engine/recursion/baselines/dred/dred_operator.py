@@ -17,8 +17,10 @@ every wave; in between it stays as it was.
 
 from collections.abc import Iterator, Sequence
 
-from stream_engine.provenance.tokens import MAX_SITES
+from typing_extensions import override
+
 from stream_engine.recursion.absorption.recursion_outbox import RecursiveOutgoing
+from stream_engine.recursion.absorption.site_recursion import SiteRecursion
 from stream_engine.recursion.baselines.dred.dred_base_rows import BaseRows
 from stream_engine.recursion.baselines.dred.dred_counters import DredCounters
 from stream_engine.recursion.baselines.dred.dred_evaluation import Evaluation
@@ -31,11 +33,11 @@ from stream_engine.recursion.program.placement import Router, placement_of
 from stream_engine.recursion.program.program import Program
 from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.types import Row
-from streamsql.errors import FederationError, InternalError, WireError
+from streamsql.errors import WireError
 from streamsql.wire.messages import AnnotatedRow
 
 
-class DredOperator:
+class DredOperator(SiteRecursion):
     """A site's partition of a recursion that several sites maintain by delete and rederive.
 
     State: the leaf rows that arrived, the generation's tables, the view shown, and items that came
@@ -48,6 +50,7 @@ class DredOperator:
     """
 
     description = "delete and rederive"
+    counters: DredCounters
 
     def __init__(
         self,
@@ -58,15 +61,9 @@ class DredOperator:
         epoch: int,
         options: RecursionOptions,
     ) -> None:
-        if site not in sites or len(sites) > MAX_SITES:
-            raise InternalError(f"recursion {program.name}: {site} not among {len(sites)} sites")
-        self.leaves = program.leaves
-        self.leaf_columns = tuple(use.columns for use in program.uses)
+        super().__init__(program, site, sites)
         self.counters = DredCounters()
-        self._program = program
         self._options = options
-        self._site = site
-        self._sites = sites
         self._peers = tuple(other for other in sites if other != site)
         self._life = epoch
         self._placement = placement_of(program.rules, len(program.uses), program.group)
@@ -81,25 +78,17 @@ class DredOperator:
         self._shown: Delta = {}
         self._has_joined = False
         self._has_news = True
-        self._failure: FederationError | None = None
 
     # -- input --------------------------------------------------------------------------------
 
-    def apply(self, port: int, delta: Delta) -> None:
-        """Note changes of leaf `port`, with any weights; `settle` works on them."""
-        if self._failure is None:
-            self._base.buffer(port, delta)
+    @override
+    def _buffer(self, leaf: int, delta: Delta) -> None:
+        self._base.buffer(leaf, delta)
 
-    def receive(
+    @override
+    def _receive(
         self, sender: str, port: str, annotated: Sequence[AnnotatedRow], kills: Sequence[int]
     ) -> None:
-        """Note what another site sent; `settle` works on it.
-
-        Raises:
-            WireError: The port is unknown, or an item is malformed or out of order.
-        """
-        if self._failure is not None:
-            return
         if port != PORT or kills:
             raise WireError(f"{sender}: recursion {self._program.name} has no port {port!r:.40}")
         self._has_news = True
@@ -139,42 +128,28 @@ class DredOperator:
         if item.kind.works and len(item.row) != width:
             raise WireError(f"{sender}: {len(item.row)} columns instead of {width}")
 
+    @override
     def kill_site(self, site: str, epoch: int) -> None:
-        """Note that this life of a site and earlier ones are over."""
         self._membership.lost(site, epoch)
         self._has_news = True
 
     # -- settling -----------------------------------------------------------------------------
 
     @property
+    @override
     def is_settled(self) -> bool:
-        """Whether `settle` has nothing left to do with what was noted before it."""
         return not self._has_news and (self._run is None or self._run.partition.is_idle)
 
-    def settle(self, rounds: int | None = None) -> Delta:
-        """Work until this site can do no more alone; return the change of its part of the view.
-
-        Args:
-            rounds: Stop after that many rounds of semi-naive evaluation and keep the rest.
-
-        Raises:
-            RecursionLimitError: The view or the work has grown past its bound. All state is
-                dropped, and every later call raises the same error.
-        """
-        if self._failure is not None:
-            raise self._failure
+    @override
+    def _work(self, rounds: int | None) -> Delta:
         self.counters.settles += 1
         self._rules.begin()
-        try:
-            self._work(rounds)
-        except FederationError as error:
-            self._failure = error
-            self.clear()
-            raise
+        self._run_on(rounds)
         self._has_news = False
         return self._change_of_view()
 
-    def _work(self, rounds: int | None) -> None:
+    def _run_on(self, rounds: int | None) -> None:
+        """Work until this site can do no more alone."""
         self._base.take_in()
         if not self._has_joined:
             self._has_joined = True
@@ -277,16 +252,20 @@ class DredOperator:
         accumulate(self._shown, delta)
         return delta
 
+    @override
     def drain(self) -> list[RecursiveOutgoing]:
-        """Return the messages for other sites that settling has produced, in sending order."""
+        return self._messages()  # what is sent is counted item by item
+
+    @override
+    def _messages(self) -> list[RecursiveOutgoing]:
         return self._streams.drain()
 
+    @override
     def state_rows(self) -> Iterator[Row]:
-        """Yield the rows of this site's part of the view, as it was last given out."""
         return iter(self._shown)
 
+    @override
     def clear(self) -> None:
-        """Drop all state."""
         self._run = None
         self._inbox = []
         self._shown = {}
