@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_engine.recursion.baselines.dred.candidates import Candidates
-from stream_engine.recursion.baselines.dred.dred_base_rows import BaseRows
-from stream_engine.recursion.baselines.dred.dred_counters import DredCounters
+from stream_engine.recursion.baselines.dred.dred_evaluation import DredCounters
 from stream_engine.recursion.baselines.dred.dred_items import Item, Kind, pack, unpack
-from stream_engine.recursion.baselines.dred.dred_membership import Membership
+from stream_engine.recursion.baselines.dred.dred_operator import Membership
 from stream_engine.recursion.baselines.dred.dred_streams import Generation, Stamp, Streams
-from stream_engine.recursion.baselines.dred.dred_termination import ChannelCounts
+from stream_engine.recursion.baselines.dred.generation_run import BaseRows, ChannelCounts
 from stream_engine.recursion.program.rules import LeafUse
 from stream_engine.recursion.program.selection_of_groups import best_rows
 from streamsql.algebra.operators import AggregateSelection, Best

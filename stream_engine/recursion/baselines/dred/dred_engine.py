@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing_extensions import override
 
 from stream_engine.recursion.baselines.dred.candidates import Candidates
-from stream_engine.recursion.baselines.dred.dred_counters import DredCounters
-from stream_engine.recursion.baselines.dred.dred_evaluation import Evaluation
+from stream_engine.recursion.baselines.dred.dred_evaluation import DredCounters, Evaluation
 from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program.item_tables import Item, ItemTable
 from stream_engine.recursion.program.local_engine import LocalEngine

@@ -1,6 +1,7 @@
 """Run rules over plain rows: set semantics, no annotations."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program.item_tables import ItemTable
@@ -9,6 +10,24 @@ from stream_engine.recursion.program.probing import Annotated, ProbePlan, run_al
 from stream_engine.recursion.program.program import Program
 from stream_engine.recursion.program.rule_plans import RulePlans
 from streamsql.data.types import Row
+
+
+@dataclass(slots=True)
+class DredCounters(FixpointCounters):
+    """Work done since the start; `rederived` counts over-deleted rows that came back.
+
+    Attributes:
+        over_deleted: Rows taken out because one of their derivations had gone.
+        waves: Deletion waves this site took part in.
+        generations: How often all sites began again from their leaf rows.
+        sent_control: Of `sent_rows`, those that only coordinate.
+    """
+
+    over_deleted: int = 0
+    waves: int = 0
+    generations: int = 0
+    sent_control: int = 0
+
 
 Tables = Callable[[int], ItemTable]
 """From the number of a leaf or copy, or RECURSIVE, to rows."""

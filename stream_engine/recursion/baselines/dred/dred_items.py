@@ -6,13 +6,16 @@ groups of rows of one width (see `packing`), and groups are numbered. A group is
 """
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
+from stream_engine.provenance.parts import MAX_BYTES, MAX_ROWS
 from stream_engine.provenance.varint import VarintReader, write_varint
 from stream_engine.recursion.program import packing
 from streamsql.data.types import Row
 from streamsql.errors import WireError
+from streamsql.wire.channel_protocol import row_bytes
 
 PORT = "dred:items"
 MAX_NUMBERS = 1_024
@@ -119,3 +122,25 @@ def _decoded(row: Row, part: object) -> Item:
     if row and not kind.works:
         raise WireError(f"a {kind.name} of a recursion has no row")
     return Item(kind, row, numbers)
+
+
+T = TypeVar("T")
+_EXTRA_BYTES = 16
+
+
+def bounded_groups(items: Iterable[T], row_of: Callable[[T], Row]) -> Iterator[list[T]]:
+    """Yield items in their order, as many together as one packed group may hold."""
+    group: list[T] = []
+    size = width = 0
+    for item in items:
+        row = row_of(item)
+        added = row_bytes(row) + _EXTRA_BYTES
+        is_full = len(group) == MAX_ROWS or size + added > MAX_BYTES
+        if group and (is_full or len(row) != width):
+            yield group
+            group, size = [], 0
+        group.append(item)
+        size += added
+        width = len(row)
+    if group:
+        yield group

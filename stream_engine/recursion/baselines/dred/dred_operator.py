@@ -21,13 +21,10 @@ from typing_extensions import override
 
 from stream_engine.recursion.absorption.recursion_outbox import RecursiveOutgoing
 from stream_engine.recursion.absorption.site_recursion import SiteRecursion
-from stream_engine.recursion.baselines.dred.dred_base_rows import BaseRows
-from stream_engine.recursion.baselines.dred.dred_counters import DredCounters
-from stream_engine.recursion.baselines.dred.dred_evaluation import Evaluation
+from stream_engine.recursion.baselines.dred.dred_evaluation import DredCounters, Evaluation
 from stream_engine.recursion.baselines.dred.dred_items import PORT, Item, Kind
-from stream_engine.recursion.baselines.dred.dred_membership import Membership
 from stream_engine.recursion.baselines.dred.dred_streams import Generation, Stamp, Streams
-from stream_engine.recursion.baselines.dred.generation_run import GenerationRun, Phase
+from stream_engine.recursion.baselines.dred.generation_run import BaseRows, GenerationRun, Phase
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.program.placement import Router, placement_of
 from stream_engine.recursion.program.program import Program
@@ -35,6 +32,60 @@ from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.types import Row
 from streamsql.errors import WireError
 from streamsql.wire.messages import AnnotatedRow
+
+
+class Membership:
+    """What a site believes of the others.
+
+    A site is lost while no later life of it has joined than the last one declared dead. The first
+    site in order that is not known to be lost leads; one that was not heard of yet is waited for.
+
+    Args:
+        sites: All sites, in the same order everywhere.
+    """
+
+    def __init__(self, site: str, sites: tuple[str, ...], life: int) -> None:
+        self._site = site
+        self._sites = sites
+        self._life = life
+        self._joined: dict[str, int] = {}
+        self._dead: dict[str, int] = {}
+
+    def joined(self, site: str, life: int) -> None:
+        """Note that a site has begun a life."""
+        self._joined[site] = max(life, self._joined.get(site, life))
+
+    def lost(self, site: str, life: int) -> None:
+        """Note that this life of a site and all earlier ones are over."""
+        if site != self._site:
+            self._dead[site] = max(life, self._dead.get(site, life))
+
+    def leader(self) -> str:
+        """Return the leading site."""
+        for site in self._sites:
+            if site == self._site or not self._is_lost(site):
+                return site
+        return self._site
+
+    def members(self) -> dict[str, int]:
+        """Return the sites that are there, with their lives, in order."""
+        return {
+            site: self._life if site == self._site else self._joined[site]
+            for site in self._sites
+            if site == self._site or (site in self._joined and not self._is_lost(site))
+        }
+
+    def is_alive(self, site: str, life: int) -> bool:
+        """Whether a life of a site is the present one as far as known."""
+        return self.members().get(site) == life
+
+    def is_over(self, site: str, life: int) -> bool:
+        """Whether a life of a site is known to be over."""
+        return life <= self._dead.get(site, -1) or life < self._joined.get(site, -1)
+
+    def _is_lost(self, site: str) -> bool:
+        dead = self._dead.get(site)
+        return dead is not None and self._joined.get(site, dead) <= dead
 
 
 class DredOperator(SiteRecursion):

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from stream_engine.recursion.baselines.dred.candidates import Candidates
-from stream_engine.recursion.baselines.dred.dred_counters import DredCounters
-from stream_engine.recursion.baselines.dred.dred_evaluation import Evaluation
+from stream_engine.recursion.baselines.dred.dred_evaluation import DredCounters, Evaluation
 from stream_engine.recursion.baselines.dred.dred_items import Item as Told
 from stream_engine.recursion.baselines.dred.dred_items import Kind
 from stream_engine.recursion.program.item_tables import Item, ItemTable

@@ -7,9 +7,15 @@ channel and life of the sender, so those that were seen are skipped.
 from dataclasses import dataclass, field
 
 from stream_engine.recursion.absorption.recursion_outbox import RecursiveOutgoing
-from stream_engine.recursion.baselines.dred.dred_counters import DredCounters
-from stream_engine.recursion.baselines.dred.dred_groups import bounded_groups
-from stream_engine.recursion.baselines.dred.dred_items import PORT, Item, Kind, pack, unpack
+from stream_engine.recursion.baselines.dred.dred_evaluation import DredCounters
+from stream_engine.recursion.baselines.dred.dred_items import (
+    PORT,
+    Item,
+    Kind,
+    bounded_groups,
+    pack,
+    unpack,
+)
 from streamsql.errors import WireError
 from streamsql.wire.messages import AnnotatedRow
 

@@ -3,15 +3,136 @@
 import enum
 from collections.abc import Callable, Mapping
 
-from stream_engine.recursion.baselines.dred.dred_base_rows import BaseRows
-from stream_engine.recursion.baselines.dred.dred_counters import DredCounters
-from stream_engine.recursion.baselines.dred.dred_evaluation import Evaluation
+from stream_engine.recursion.baselines.dred.dred_evaluation import DredCounters, Evaluation
 from stream_engine.recursion.baselines.dred.dred_items import Item, Kind
 from stream_engine.recursion.baselines.dred.dred_partition import Partition
 from stream_engine.recursion.baselines.dred.dred_streams import Generation, Stamp
-from stream_engine.recursion.baselines.dred.dred_termination import ChannelCounts
+from stream_engine.recursion.program.leaves import LeafInput
 from stream_engine.recursion.program.placement import Router
 from stream_engine.recursion.program.program import Program
+from stream_engine.recursion.program.rules import LeafUse
+from streamsql.data.delta import Delta
+from streamsql.data.types import Row
+
+Rows = dict[Row, None]
+
+
+class BaseRows:
+    """The distinct, narrowed leaf rows of a site, and what was not told to the recursion yet.
+
+    State: per leaf the rows that are there, those that entered and those that left. A row that
+    enters and leaves before it is told was never there.
+    """
+
+    def __init__(self, uses: tuple[LeafUse, ...]) -> None:
+        self._inputs = tuple(LeafInput(use) for use in uses)
+        self._present: tuple[Rows, ...] = tuple({} for _ in uses)
+        self._entered: tuple[Rows, ...] = tuple({} for _ in uses)
+        self._left: tuple[Rows, ...] = tuple({} for _ in uses)
+
+    def buffer(self, leaf: int, delta: Delta) -> None:
+        """Note changes of a leaf."""
+        self._inputs[leaf].buffer(delta)
+
+    def take_in(self) -> None:
+        """Work out what the noted changes mean."""
+        for source, present, waiting, leaving in zip(
+            self._inputs, self._present, self._entered, self._left, strict=True
+        ):
+            entered, left = source.take()
+            for row in left:
+                del present[row]
+                if row in waiting:
+                    del waiting[row]
+                else:
+                    leaving[row] = None
+            for row in entered:
+                present[row] = None
+                if row in leaving:
+                    del leaving[row]
+                else:
+                    waiting[row] = None
+
+    @property
+    def has_left(self) -> bool:
+        """Whether rows left that the recursion still has."""
+        return any(self._left)
+
+    def take_entered(self) -> tuple[Rows, ...]:
+        """Return, per leaf, the rows to tell now."""
+        entered, self._entered = self._entered, tuple({} for _ in self._entered)
+        return entered
+
+    def take_left(self) -> tuple[Rows, ...]:
+        """Return, per leaf, the rows to take back now."""
+        left, self._left = self._left, tuple({} for _ in self._left)
+        return left
+
+    def restart(self) -> None:
+        """Nothing was told: all rows have just entered."""
+        self._entered = tuple(dict(present) for present in self._present)
+        self._left = tuple({} for _ in self._left)
+
+
+class ChannelCounts:
+    """Channel counting (Mattern 1987, section 5), which finds out that a step is over at all sites.
+
+    Every idle member reports how many items it has sent to and worked on from every other. Once the
+    last reports of all members agree for every channel, they describe a consistent cut: no item is
+    under way, and since an idle member becomes active only by an item, none ever will be.
+
+    Args:
+        members: Indexes of all members, in the same order everywhere.
+        own: Index of this site.
+    """
+
+    def __init__(self, members: tuple[int, ...], own: int) -> None:
+        self._members = members
+        self._own = own
+        self._sent = dict.fromkeys(members, 0)
+        self._worked = dict.fromkeys(members, 0)
+        self._reports: dict[int, tuple[int, ...]] = {}
+        self._told: tuple[int, ...] = ()
+
+    def sent(self, to: int) -> None:
+        """Count an item that was sent."""
+        self._sent[to] += 1
+
+    def worked(self, sender: int) -> None:
+        """Count an item that was worked on."""
+        self._worked[sender] += 1
+
+    def begin_step(self) -> None:
+        """Forget the reports: they are of the last step."""
+        self._reports = {}
+        self._told = ()
+
+    def news(self) -> tuple[int, ...] | None:
+        """Return this site's report, per member sent and worked on; None if it was told already."""
+        report = tuple(
+            count
+            for member in self._members
+            for count in (self._sent[member], self._worked[member])
+        )
+        if report == self._told:
+            return None
+        self._told = self._reports[self._own] = report
+        return report
+
+    def note(self, member: int, report: tuple[int, ...]) -> None:
+        """Take a member's report in."""
+        if member in self._sent and len(report) == 2 * len(self._members):
+            self._reports[member] = report
+
+    def is_over(self) -> bool:
+        """Whether all members were idle and nothing was under way."""
+        reports = [self._reports.get(member) for member in self._members]
+        return all(
+            mine is not None and theirs is not None and mine[2 * b] == theirs[2 * a + 1]
+            for a, mine in enumerate(reports)
+            for b, theirs in enumerate(reports)
+        )
+
 
 Send = Callable[[str, Item, Stamp], None]
 
