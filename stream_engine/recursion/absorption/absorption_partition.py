@@ -293,10 +293,6 @@ class Partition:
 
         return search
 
-    def derivations_of(self, row: Row, most: int) -> list[Any]:
-        """Return annotations of some derivations of a row from what joins here now."""
-        return self._searcher()(row, most)
-
     def ship(self) -> None:
         """Put the rows for other sites into parcels."""
         port = self._ports.name_of(RECURSIVE)

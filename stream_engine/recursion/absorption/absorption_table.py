@@ -65,7 +65,6 @@ class AbsorptionTable:
         suspects: Rows that died although derivations had been dropped; taken by the caller.
         waiting: Entries that hold alternatives back, and perhaps some that do no longer.
         saturated: With WITNESS, rows that need no further derivation: they have an alternative.
-        dropped: How many derivations were dropped for width.
     """
 
     def __init__(self, encoding: AnnotationEncoding[Any], shipping: Shipping) -> None:
@@ -76,7 +75,6 @@ class AbsorptionTable:
         self.suspects: list[Row] = []
         self.waiting: dict[Entry, None] = {}
         self.saturated: dict[Row, None] = {}
-        self.dropped = 0
         self._dead: set[int] = set()
         self._holders: dict[int, dict[Entry, None]] = {}
         self._mentions = 0
@@ -149,7 +147,6 @@ class AbsorptionTable:
         except AnnotationTooWideError as error:
             entry.buffered = error.narrower
             entry.complete = False
-            self.dropped += 1
 
     def _receive(self, entry: Entry, annotation: Any) -> None:
         implies = self.encoding.implies
@@ -323,12 +320,6 @@ class AbsorptionTable:
                 if part is not None:
                     found.update(self.encoding.tokens(part))
         return found
-
-    def annotations(self, entry: Entry) -> list[Any]:
-        """Return the parts of an entry's annotation."""
-        self._restrict_alternatives(entry)
-        parts = [entry.sent, entry.buffered, *entry.received]
-        return [part for part in parts if part is not None]
 
     def clear(self) -> None:
         """Drop everything."""

@@ -13,7 +13,6 @@ from stream_engine.provenance.annotation import AnnotationEncoding
 from stream_engine.provenance.encodings import encoding_named
 from stream_engine.provenance.tokens import TokenSource
 from stream_engine.recursion.absorption.absorption_partition import Partition
-from stream_engine.recursion.absorption.annotation_supports import Explanation, explanation_of
 from stream_engine.recursion.absorption.deaths import DEAD_PORT, Deaths
 from stream_engine.recursion.absorption.recursion_outbox import RecursiveOutgoing
 from stream_engine.recursion.absorption.site_recursion import SiteRecursion
@@ -252,20 +251,6 @@ class FixpointOperator(SiteRecursion):
     @override
     def state_rows(self) -> Iterator[Row]:
         return (item.row for item in self._view.joined.items)
-
-    def leaf_rows(self, leaf: int) -> Iterator[tuple[int, Row]]:
-        """Yield token and row (cut to `leaf_columns`) of the leaf rows that arrived here."""
-        return ((token, item.row) for token, item in self._leaf_rows.arrived[leaf].by_token.items())
-
-    def explain_row(self, row: Row, limit: int = 16) -> Explanation | None:
-        """Return why a row is in the view, or None when it is not."""
-        entry = self._view.entries.get(row)
-        if entry is None or not entry.shown:
-            return None
-        parts = self._view.annotations(entry)
-        if self._shipping is Shipping.WITNESS:
-            parts += self._partition.derivations_of(row, limit)
-        return explanation_of(parts, self.encoding, self._leaf_rows, limit)
 
     def state(self) -> dict[str, int]:
         """Return the sizes of everything that may grow, by what it is."""

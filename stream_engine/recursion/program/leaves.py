@@ -186,14 +186,6 @@ class LeafStore:
         indexed = sum(table.index_size + len(table.by_token) for table in tables)
         return indexed + sum(map(len, self._token_of)) + sum(i.size for i in self._inputs)
 
-    def row_of(self, token: int) -> tuple[int, Row] | None:
-        """Return leaf number and row of a token, if this site has it."""
-        for tables in (self.arrived, self.joined):
-            for leaf, table in enumerate(tables):
-                if token in table.by_token:
-                    return leaf, table.by_token[token].row
-        return None
-
     def known_tokens(self) -> set[int]:
         """Return the tokens of all rows."""
         return {token for table in self.arrived + self.joined for token in table.by_token}

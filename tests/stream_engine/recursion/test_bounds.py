@@ -16,6 +16,7 @@ from streamsql.data.delta import Delta
 from streamsql.data.types import Row, Value
 from streamsql.errors import RecursionLimitError, UnsupportedError
 from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
+from tests.stream_engine.recursion.row_explanations import explain_row
 
 RING: Delta = {(f"n{i}", f"n{(i + 1) % 20}", 1): 1 for i in range(20)}
 
@@ -114,7 +115,7 @@ def test_buffers_are_bounded_by_the_width() -> None:
     nodes = [f"n{i}" for i in range(12)]
     operator.apply(0, {(a, b, 1): 1 for a in nodes for b in nodes if a != b})
     operator.settle()
-    explanation = operator.explain_row(("n0", "n1"), limit=100)
+    explanation = explain_row(operator, ("n0", "n1"), limit=100)
     assert explanation is not None
     assert len(explanation.supports) <= 4
 

@@ -11,6 +11,7 @@ from stream_engine.recursion.program.fixpoint_options import RecursionOptions, S
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import reachable
 from streamsql.data.types import Row
+from tests.stream_engine.recursion.row_explanations import explain_row, leaf_rows
 
 SITES = ("A", "B", "C")
 LINKS = {"p1": ("A", "B"), "p2": ("B", "C"), "p3": ("C", "A"), "p4": ("C", "B")}
@@ -50,14 +51,14 @@ def provenance(ensemble: Ensemble) -> dict[str, str]:
     token_names = {
         token: name
         for operator in operators
-        for token, item in operator.leaf_rows(0)
+        for token, item in leaf_rows(operator, 0)
         for name, link in LINKS.items()
         if item == link
     }
     result = {}
     for operator in operators:
         for row in operator.state_rows():
-            explanation = operator.explain_row(row)
+            explanation = explain_row(operator, row)
             assert explanation is not None
             terms = ["".join(sorted(token_names[t] for t in s)) for s in explanation.supports]
             result["".join(map(str, row))] = " + ".join(sorted(terms))

@@ -13,6 +13,7 @@ from stream_engine.testing.recursion_programs import reachable
 from streamsql.algebra.operators import RecursionChoice, Scan, walk_plan
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
+from tests.stream_engine.recursion.row_explanations import explain_row
 
 INTERVAL = 250_000
 SITES = ("A", "B", "C")
@@ -44,7 +45,7 @@ def supports(ensemble: Ensemble) -> int:
     for operator in ensemble.operators.values():
         assert isinstance(operator, FixpointOperator)
         for row in operator.state_rows():
-            explanation = operator.explain_row(row)
+            explanation = explain_row(operator, row)
             assert explanation is not None
             total += len(explanation.supports)
     return total
