@@ -268,15 +268,15 @@ def plain_operator(plan: PlainPlan) -> Operator:
     """Return the operator of a plan node that reads plain rows."""
     match plan:
         case Values(rows=rows):
-            from stream_engine.operators.rows.constant_values import ValuesOperator
+            from stream_engine.operators.rows.linear_operators import ValuesOperator
 
             return ValuesOperator(rows)
         case Filter(predicate=predicate):
-            from stream_engine.operators.rows.filter import FilterOperator
+            from stream_engine.operators.rows.linear_operators import FilterOperator
 
             return FilterOperator(predicate)
         case Project(input=child, expressions=expressions):
-            from stream_engine.operators.rows.project import ProjectOperator
+            from stream_engine.operators.rows.linear_operators import ProjectOperator
 
             return ProjectOperator(expressions, len(child.schema))
         case Join() | AsOfJoin():
@@ -288,11 +288,11 @@ def plain_operator(plan: PlainPlan) -> Operator:
 
             return AggregateOperator(group, aggregates)
         case Distinct():
-            from stream_engine.operators.rows.distinct import DistinctOperator
+            from stream_engine.operators.rows.set_operators import DistinctOperator
 
             return DistinctOperator()
         case UnionAll() | Materialize():
-            from stream_engine.operators.rows.union_all import UnionAllOperator
+            from stream_engine.operators.rows.linear_operators import UnionAllOperator
 
             return UnionAllOperator()  # of one input: its changes as they are
         case TopN() | OverWindow() | HopWindow() | SessionWindow() | SetOperation():
@@ -321,7 +321,7 @@ def _ordered_or_set_operator(
 
             return SessionWindowOperator(plan)
         case SetOperation():
-            from stream_engine.operators.rows.set_operation import SetOperationOperator
+            from stream_engine.operators.rows.set_operators import SetOperationOperator
 
             return SetOperationOperator(plan)
 

@@ -22,10 +22,6 @@ def foreseen(node: Fixpoint, sites: tuple[str, ...]) -> str:
 
     Data may still change it: a kernel that meets a negative weight hands over to ranks.
 
-    Args:
-        node: As in the fragment that the sites get.
-        sites: Where the fragment runs.
-
     Returns:
         Such as "kernel: cheapest (python), shortest paths repaired …" or "ranked; no kernel fits,
         because a rule reads the relation more than once".

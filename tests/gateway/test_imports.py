@@ -83,7 +83,11 @@ def test_a_gateway_without_queries_has_no(unneeded: str) -> None:
 @pytest.mark.parametrize(
     ("query", "needed", "unneeded"),
     [
-        ("SELECT who FROM beat WHERE rate > 9", "operators.rows.filter", "engine.operators.joins"),
+        (
+            "SELECT who FROM beat WHERE rate > 9",
+            "operators.rows.linear_operators",
+            "engine.operators.joins",
+        ),
         (
             "SELECT who, COUNT(*) FROM beat GROUP BY who",
             "operators.aggregates.aggregate",

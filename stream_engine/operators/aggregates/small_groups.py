@@ -105,11 +105,6 @@ class LoneGroups:
         A row that takes another one's place does so at once if it comes after the other has left,
         as it does when a recursion replaces a row; otherwise it waits for the second look.
 
-        Args:
-            delta: Changed rows.
-            large: Groups that are kept elsewhere, by key.
-            result: Gets the changes of the output.
-
         Returns:
             The changes of large groups, and the groups that have become large.
         """

@@ -46,8 +46,6 @@ class Band:
     """A range for the difference of a value of the left row and one of the right row.
 
     Attributes:
-        low: Least difference; None for no end.
-        high: Greatest difference; None for no end.
         rounds: By how much arithmetic with doubles may have rounded is known from this sum of all
             constants in it; None if there is no such arithmetic.
     """

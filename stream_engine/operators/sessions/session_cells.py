@@ -175,15 +175,7 @@ class SessionAggregates:
                 add(result, new, 1)
 
     def of_items(self, items: Changes, key: Row, bounds: Bounds, sign: int, result: Delta) -> None:
-        """Show the groups of a session that is remembered by its items alone.
-
-        Args:
-            items: All of the session, with their weights.
-            key: Of the partition.
-            bounds: Of the session.
-            sign: 1 for what is there from now on, -1 for what has been there.
-            result: Gets the changes of the output.
-        """
+        """Show the groups of a session that is remembered by its items alone."""
         if self._counts is not None and self._cell_of is None and self._tested is None:
             weight = sum([weight for _item, weight in items])
             if weight > 0:

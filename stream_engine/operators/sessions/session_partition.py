@@ -108,13 +108,7 @@ class SessionPartition:
         return times.below(time), times.above(time)
 
     def smaller_side(self, session: Session, below: int, above: int) -> tuple[list[int], bool]:
-        """Return the times of the smaller part of a session, and whether it is the lower one.
-
-        Args:
-            session: Falls apart.
-            below: Last time of its lower part.
-            above: First time of its upper part.
-        """
+        """Return the times of the smaller part of a session, and whether it is the lower one."""
         lower: list[int] = []
         upper: list[int] = []
         down = self._times.down(below, session.start)

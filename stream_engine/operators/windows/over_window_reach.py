@@ -21,8 +21,6 @@ class Spot:
 
     Attributes:
         start: Place of its first copy, or where it would be.
-        end: Behind its last copy.
-        peers: The places of the rows with its keys.
         group_changed: Whether the first rows with its keys came, or the last ones went.
         total_changed: Whether the partition has more or fewer rows than before.
     """

@@ -22,7 +22,6 @@ class OrderedPartition:
     """The rows of a partition in order, and what its calls know about all of them.
 
     Attributes:
-        order: Entries (keys, then the row) with their weights.
         groups: The different keys, if a call counts them.
         slots: Per aggregate whose frame is unbounded the accumulator's slot over all rows.
         results: What those over whole partitions give.
@@ -71,7 +70,6 @@ class Stretch:
 
     Attributes:
         start: Place of the first one.
-        entries: In order, each as often as it stands there.
         peers: Per row the places of its peers, if a call looks at them.
     """
 
@@ -259,14 +257,7 @@ class _AggregateValues:
         held: tuple[int, int],
         bounds: list[tuple[int, int]],
     ) -> tuple[list[Value], Any]:
-        """Return the values over some frames, and the slot over the last one.
-
-        Args:
-            partition: Where the rows are.
-            slot: Over the rows held.
-            held: The frame that the slot is over.
-            bounds: The frames; neighbours differ little.
-        """
+        """Return the values over some frames, and the slot over the last one."""
         starts, ends = zip(held, *bounds, strict=True)
         moving = [side for side in (starts, ends) if min(side) < max(side)]
         low = min((min(side) for side in moving), default=0)

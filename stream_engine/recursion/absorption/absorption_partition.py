@@ -95,11 +95,7 @@ class Partition:
         self._derivations = 0
 
     def run(self, rounds: int | None = None) -> None:
-        """Work in rounds on what was released.
-
-        Raises:
-            RecursionLimitError: The view, or the work for one settle, has grown too large.
-        """
+        """Work in rounds on what was released."""
         done = 0
         while self.has_released and done != rounds:
             self._round()
@@ -109,11 +105,7 @@ class Partition:
                 self._program.check_rounds(done, groups)
 
     def flush(self) -> None:
-        """Send all alternatives that were held back, and work as if shipping were eager.
-
-        Raises:
-            RecursionLimitError: As `run`.
-        """
+        """Send all alternatives that were held back, and work as if shipping were eager."""
         for table in self.tables:
             table.shipping = Shipping.EAGER
             table.flush()
@@ -130,11 +122,7 @@ class Partition:
                 self.parcels.add(site, self._ports.name_of(leaf), row, annotation)
 
     def take_in(self, received: dict[int, list[Annotated]]) -> None:
-        """Work on new leaf rows, on derivations from other sites by table, and on lost rows.
-
-        Raises:
-            RecursionLimitError: As `run`.
-        """
+        """Work on new leaf rows, on derivations from other sites by table, and on lost rows."""
         self._join_fresh()
         for table, rows in received.items():
             if table == RECURSIVE:

@@ -43,10 +43,6 @@ class FixpointOperator(SiteRecursion):
     Work per settle is proportional to the derivations that change, plus the rows whose annotations
     mention a dead token.
 
-    Args:
-        sites: All sites that compute the recursion together, in the same order everywhere.
-        epoch: Of this site; grows with every restart.
-
     Raises:
         UnsupportedError: The recursion is not monotone.
     """

@@ -39,8 +39,6 @@ class ReplicatedFixpoint(SiteRecursion):
     per changed leaf row and computing site.
 
     Args:
-        sites: All sites that take part, in the same order everywhere.
-        epoch: Of this site; grows with every restart.
         options: `way` and `owner` count here.
     """
 

@@ -19,8 +19,6 @@ class SiteRecursion(ABC):
     An error in `settle` drops all state, and every later call raises it again.
 
     Args:
-        program: The recursion.
-        site: This site.
         sites: All sites that take part, in the same order everywhere.
     """
 

@@ -12,10 +12,9 @@ from stream_engine.recursion.program.fixpoint_options import FixpointCounters, R
 from stream_engine.recursion.program.item_tables import Item, ItemTable
 from stream_engine.recursion.program.local_engine import LocalEngine
 from stream_engine.recursion.program.probing import run_all
-from stream_engine.recursion.program.program import Program
+from stream_engine.recursion.program.program import Program, best_rows
 from stream_engine.recursion.program.rule_plans import RulePlans
 from stream_engine.recursion.program.rules import RECURSIVE
-from stream_engine.recursion.program.selection_of_groups import best_rows
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 

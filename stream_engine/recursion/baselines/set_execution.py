@@ -58,7 +58,6 @@ class SetEngine(DredEngine):
 
         Raises:
             UnsupportedError: A leaf row has left, now or earlier.
-            RecursionLimitError: The view or the work has grown past its bound.
         """
         for rows in left:
             if rows:
@@ -82,7 +81,6 @@ class SetOperator(SiteRecursion):
     twice changes nothing.
 
     Args:
-        sites: All sites that take part, in the same order everywhere.
         options: `owner` and the bounds count here.
     """
 

@@ -57,7 +57,6 @@ class CarriedCosts:
 
     Args:
         problem: One for which `carries` is true.
-        elastic: Share of the nodes above which all is searched again.
     """
 
     def __init__(
@@ -78,11 +77,7 @@ class CarriedCosts:
         self._reached = 0
 
     def change(self, change: InputChange) -> Delta:
-        """Bring the view up to date after the graph and its sources changed.
-
-        Raises:
-            RecursionLimitError: The view grows past the limit.
-        """
+        """Bring the view up to date after the graph and its sources changed."""
         _check_weights(change)
         self._transfer.count(change)
         d, payloads = self._keys, self._payloads

@@ -79,7 +79,6 @@ class ValueRule:
     """How steps change the best value.
 
     Attributes:
-        negated: Whether keys are negated values.
         weights: Per step, what is added to the key (COST), or bounds it from below (PLATEAU), as a
             value before negation; None where the kind or the step has no weight.
     """

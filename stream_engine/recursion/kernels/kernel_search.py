@@ -131,11 +131,6 @@ class GroupedSearch:
         """Apply changes; yield group by group its keys and the old ones of what was touched.
 
         Must be exhausted.
-
-        Args:
-            gone: Edges that the graph has lost, with their old weights.
-            come: Edges that it has got, with their new weights.
-            sources: How the sources change.
         """
         at = self._at
         while len(at) < len(self._graph.out):

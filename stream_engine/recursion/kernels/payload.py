@@ -70,15 +70,7 @@ class Transfer:
     def over(
         self, edge: tuple[int, int], group: Any, below: Any, here: Any, payloads: frozenset[Row]
     ) -> frozenset[Row]:
-        """Return what the tight edges between two nodes make of payloads.
-
-        Args:
-            edge: From node, to node.
-            group: For the row that the payload is computed from.
-            below: Level at the beginning.
-            here: Level at the end; edges that lead to another one do not count.
-            payloads: Of the beginning.
-        """
+        """Return what the tight edges between two nodes make of payloads."""
         if not self._computes:
             return payloads
         found: set[Row] = set()
@@ -145,11 +137,7 @@ class PayloadView:
         self._of: dict[Any, dict[int, Payloads]] = {}
 
     def change(self, change: InputChange) -> Delta:
-        """Bring the view up to date after the graph and its sources changed.
-
-        Raises:
-            RecursionLimitError: Payloads grow past the limit, or round a cycle for ever.
-        """
+        """Bring the view up to date after the graph and its sources changed."""
         changes = self._search.change(change.gone, change.come, change.sources)
         touched = {group: (d, old) for group, d, old in changes}
         self.touched += sum(len(old) for _, old in touched.values())

@@ -80,8 +80,6 @@ class _Step:
 
     Attributes:
         bound: Per column of the relation that an equality fixes, the expression over other atoms.
-        predicates: The remaining ones, after replacement.
-        head: The head, after replacement.
     """
 
     def __init__(self, rule: Rule) -> None:

@@ -140,11 +140,8 @@ class FixpointCounters:
     """Work done since the start, for EXPLAIN ANALYZE and benchmarks.
 
     Attributes:
-        rounds: Rounds of semi-naive evaluation.
         derivations: Rule results, absorbed ones too.
-        kills: Tokens that died.
         touched: Rows whose sent annotation mentioned a dead token.
-        rederived: Rows derived again because alternatives had been dropped.
         sent_kills: Dead tokens announced, counted per receiver.
         sent_bytes: Bytes of annotations sent.
         recomputed: Changes for which the view was computed again instead of repaired.

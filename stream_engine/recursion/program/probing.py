@@ -34,8 +34,6 @@ class ProbeStep:
     Attributes:
         atom: Leaf number or RECURSIVE.
         columns: Columns of the atom that the key fixes; empty for a nested loop.
-        skip_nulls: Whether a NULL in the key rules out a match.
-        holds: What must hold once the atom is joined, or None.
         read_of: The values of the wide row so far that `holds` reads.
     """
 
@@ -70,10 +68,8 @@ class Lookup(NamedTuple):
     """A step over a table.
 
     Attributes:
-        key_of: The key of a partial result.
         get: The items of a key, or its second argument.
         skip_none: Whether nothing joins the key None.
-        holds: What is still to be asked of a partial result with an item's row behind it.
     """
 
     key_of: Key
@@ -88,11 +84,7 @@ def _itself(wide: Row) -> Row:
 
 @dataclass(frozen=True, slots=True)
 class ProbePlan:
-    """A rule, seen from one of its atoms (or from its head, when `atom` is None).
-
-    Attributes:
-        holds: What must hold of a starting row, or None.
-    """
+    """A rule, seen from one of its atoms (or from its head, when `atom` is None)."""
 
     rule: Rule
     atom: int | None
@@ -106,13 +98,7 @@ class ProbePlan:
         tables: Callable[[int], ItemTable],
         conjoin: Callable[[Any, Any], Any],
     ) -> list[Annotated]:
-        """Return all derivations from the starting rows, as (head row, annotation).
-
-        Args:
-            start: Rows of the atom with annotations; for a head plan, head rows.
-            tables: From leaf number or RECURSIVE to its rows.
-            conjoin: AND of two annotations.
-        """
+        """Return all derivations from the starting rows, as (head row, annotation)."""
         partial = start
         if self.holds is not None:
             holds = self.holds

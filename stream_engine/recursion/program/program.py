@@ -1,10 +1,13 @@
 """A fixpoint as a program: rules over leaves that are cut to what the rules read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
+from stream_engine.recursion.program.item_tables import values_at
 from stream_engine.recursion.program.rules import LeafUse, Rule, narrowed, rules_of
-from streamsql.algebra.operators import AggregateSelection, Fixpoint, Plan
+from streamsql.algebra.operators import AggregateSelection, Best, Fixpoint, Plan
+from streamsql.data.types import Row
 from streamsql.errors import RecursionInterruptedError, RecursionLimitError
 
 _FREE_CYCLE = (
@@ -24,7 +27,6 @@ class Program:
 
     Attributes:
         leaves: Plans whose rows the rules read.
-        uses: Per leaf, what the rules need of it.
         rules: Base and step rules over the narrowed leaves.
         selection: With it, only the best rows per group are in the view and recur.
         limit: Most rows of the view.
@@ -69,7 +71,6 @@ class Program:
 
         Raises:
             RecursionLimitError: There are more than `limit` rows, or twice as many candidates.
-            RecursionInterruptedError: Its query was interrupted.
         """
         self.check_wanted()
         if rows > self.limit or candidates > 2 * self.limit + 1_000:
@@ -90,12 +91,7 @@ class Program:
             raise RecursionInterruptedError(f"recursion {self.name} was stopped during a step")
 
     def check_derivations(self, done: int, most: int) -> None:
-        """Stop the work for one change when it is more than `most` derivations.
-
-        Raises:
-            RecursionLimitError: It is.
-            RecursionInterruptedError: Its query was interrupted.
-        """
+        """Stop the work for one change when it is more than `most` derivations."""
         self.check_wanted()
         if done > most:
             raise RecursionLimitError(
@@ -136,3 +132,25 @@ def program_of(node: Fixpoint, *, interrupted: Callable[[], bool] = never) -> Pr
         node.limit,
         interrupted,
     )
+
+
+def best_rows(selection: AggregateSelection, rows: Iterable[Row]) -> set[Row]:
+    """Return the rows that are best of their group for one of the aggregates, all ties.
+
+    A row whose value is NULL is not best for that aggregate.
+    """
+    rows = list(rows)
+    return set().union(*(_front(selection.group, best, rows) for best in selection.bests))
+
+
+def _front(group: tuple[int, ...], best: Best, rows: list[Row]) -> set[Row]:
+    key_of, at, minimum = values_at(group), best.value, best.minimum
+    values: dict[Any, Any] = {}
+    for row in rows:
+        value: Any = row[at]
+        if value is not None:
+            key = key_of(row)
+            known = values.get(key)
+            if known is None or (value < known if minimum else value > known):
+                values[key] = value
+    return {row for row in rows if row[at] is not None and values[key_of(row)] == row[at]}

@@ -43,7 +43,6 @@ class Rule:
 
     Attributes:
         atoms: Leaf number, or RECURSIVE, of every atom, in the order of the wide row.
-        predicates: Conjuncts over the wide row.
         head: One expression over the wide row per column of the recursive relation.
     """
 

@@ -36,7 +36,6 @@ class Loop:
         atom: Its number in the rule.
         relation: Leaf number or RECURSIVE.
         keys: What fixes which of its columns, by ascending column; empty for a loop over all rows.
-        predicates: What must hold once the atom is joined.
     """
 
     atom: int
@@ -51,7 +50,6 @@ class Nest:
 
     Attributes:
         start: Number of the atom that is given, or None.
-        predicates: What must hold of the given atom.
         unchecked: Head positions that are given but do not fix a column: to be compared at last.
     """
 

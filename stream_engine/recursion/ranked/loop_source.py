@@ -29,7 +29,6 @@ class Grouping:
     """The groups of a selection as an index.
 
     Attributes:
-        columns: By which it looks up.
         entries: Where in a group the entries begin.
     """
 

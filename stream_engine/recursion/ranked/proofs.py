@@ -126,9 +126,6 @@ class Proofs:
 
         Returns:
             Whether all suspects are decided.
-
-        Raises:
-            RecursionInterruptedError: Its query was interrupted.
         """
         suspects = self._suspects
         deaths = decisions = 0
@@ -158,7 +155,6 @@ class Proofs:
 
         Raises:
             RecursionLimitError: There are too many rows.
-            RecursionInterruptedError: Its query was interrupted.
         """
         self._program.check_size(self.live, self.superseded)
 

@@ -24,12 +24,7 @@ Regroup = Callable[[Row, Found], None]
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What new rows derive.
-
-    Attributes:
-        leaf: Per leaf, functions that start with its entries.
-        recursive: Functions that start with entries of the recursive relation.
-    """
+    """What new rows derive."""
 
     leaf: tuple[tuple[Grow, ...], ...]
     recursive: tuple[Grow, ...]
@@ -124,11 +119,7 @@ class Compiler:
     groups: Groups | None = None
 
     def derivations(self, nests: Nests) -> Derivations:
-        """Return the functions.
-
-        Raises:
-            UnsupportedError: A rule has too many atoms.
-        """
+        """Return the functions."""
         return Derivations(
             base=tuple(
                 (nest.rule.atoms[0], self._grow(nest, careful=False)) for nest in nests.base

@@ -6,10 +6,12 @@ from stream_engine.operators.joins.outer_join import (
     CountedOuterJoinOperator,
     KeyedOuterJoinOperator,
 )
-from stream_engine.operators.rows.constant_values import ValuesOperator
-from stream_engine.operators.rows.distinct import DistinctOperator
-from stream_engine.operators.rows.filter import FilterOperator
-from stream_engine.operators.rows.project import ProjectOperator
+from stream_engine.operators.rows.linear_operators import (
+    FilterOperator,
+    ProjectOperator,
+    ValuesOperator,
+)
+from stream_engine.operators.rows.set_operators import DistinctOperator
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
 from streamsql.data.types import DataType

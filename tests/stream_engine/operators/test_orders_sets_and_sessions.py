@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.operators.rows.set_operation import SetOperationOperator
+from stream_engine.operators.rows.set_operators import SetOperationOperator
 from stream_engine.operators.rows.top_n import TopNOperator
 from stream_engine.operators.sessions import session_window
 from stream_engine.operators.sessions.session_window import SessionWindowOperator

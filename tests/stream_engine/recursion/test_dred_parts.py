@@ -12,8 +12,8 @@ from stream_engine.recursion.baselines.dred.dred_items import Item, Kind, pack, 
 from stream_engine.recursion.baselines.dred.dred_operator import Membership
 from stream_engine.recursion.baselines.dred.dred_streams import Generation, Stamp, Streams
 from stream_engine.recursion.baselines.dred.generation_run import BaseRows, ChannelCounts
+from stream_engine.recursion.program.program import best_rows
 from stream_engine.recursion.program.rules import LeafUse
-from stream_engine.recursion.program.selection_of_groups import best_rows
 from streamsql.algebra.operators import AggregateSelection, Best
 from streamsql.data.delta import Delta, accumulate
 from streamsql.data.types import Row

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from stream_engine.recursion.program.item_tables import Item, ItemTable
-from stream_engine.recursion.program.selection_of_groups import best_rows
+from stream_engine.recursion.program.program import best_rows
 from streamsql.algebra.operators import AggregateSelection
 from streamsql.data.delta import Delta, add
 from streamsql.data.types import Row

@@ -39,9 +39,6 @@ class Membership:
 
     A site is lost while no later life of it has joined than the last one declared dead. The first
     site in order that is not known to be lost leads; one that was not heard of yet is waited for.
-
-    Args:
-        sites: All sites, in the same order everywhere.
     """
 
     def __init__(self, site: str, sites: tuple[str, ...], life: int) -> None:
@@ -95,8 +92,6 @@ class DredOperator(SiteRecursion):
     before their time.
 
     Args:
-        sites: All sites that may take part, in the same order everywhere.
-        epoch: Of this site; grows with every restart.
         options: `owner` and the bounds count here.
     """
 

@@ -1,12 +1,33 @@
-"""Projection."""
+"""Operators whose output follows from the changed rows alone: selection, projection, bag union."""
+
+from collections.abc import Iterable
 
 from typing_extensions import override
 
 from stream_engine.operators.rows.operator import Operator
 from stream_engine.state.columns import picker
 from streamsql.algebra.expressions import Column, Expression
-from streamsql.algebra.scalar import compile_row
-from streamsql.data.delta import Delta
+from streamsql.algebra.scalar import compile_filter, compile_row
+from streamsql.data.delta import Delta, from_rows
+from streamsql.data.types import Row
+from streamsql.errors import InternalError
+
+
+class FilterOperator(Operator):
+    """The rows for which a predicate is TRUE.
+
+    Linear: filter(a + b) = filter(a) + filter(b). State: none. Work: one evaluation a changed row.
+
+        input   {3: 1, 7: 1}    {7: -1}      predicate: > 5
+        output  {7: 1}          {7: -1}
+    """
+
+    def __init__(self, predicate: Expression) -> None:
+        self._kept = compile_filter(predicate)
+
+    @override
+    def apply(self, _port: int, delta: Delta) -> Delta:
+        return self._kept(delta)
 
 
 class ProjectOperator(Operator):
@@ -51,3 +72,33 @@ class ProjectOperator(Operator):
                 del result[projected]
         self._adds_up = len(result) < len(delta)
         return result
+
+
+class UnionAllOperator(Operator):
+    """The bag sum of its inputs.
+
+    Linear in every input. State: none. Work: none; the circuit adds the changes of the ports.
+    """
+
+    @override
+    def apply(self, _port: int, delta: Delta) -> Delta:
+        return delta
+
+
+class ValuesOperator(Operator):
+    """A constant relation: everything comes out at the start and nothing ever changes."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows = from_rows(rows)
+
+    @override
+    def initial(self) -> Delta:
+        return self._rows
+
+    @override
+    def apply(self, port: int, delta: Delta) -> Delta:
+        raise InternalError(f"constant rows have no input port {port}; got {len(delta)} rows")
+
+    @override
+    def state_rows(self) -> int:
+        return len(self._rows)
