@@ -157,19 +157,16 @@ class ReplayableRecursion(Protocol):
         """Return messages that take the place of all that were sent to a site so far."""
 
 
-class Sessions(Protocol):
-    """Sessions that an operator remembers."""
-
-    def oldest(self) -> int | None:
-        """Return where the oldest session that is remembered starts; None where there is none."""
-
-
-class SessionRows(ABC):
-    """An operator that passes on the rows of sessions, with the bounds of their session."""
+class Sessions(ABC):
+    """An operator that remembers sessions."""
 
     @abstractmethod
     def oldest(self) -> int | None:
         """Return where the oldest session that is remembered starts; None where there is none."""
+
+
+class SessionRows(Sessions):
+    """One that passes on the rows of sessions, with the bounds of their session."""
 
 
 class WindowCloser(ABC):

@@ -16,10 +16,7 @@ from streamsql.data.types import Row
 WindowEntry = tuple[int, Entry, Row]
 """Event time, order of the row, row: what ROWS windows sort by."""
 
-_BEGINNING = -(2**63)
-
-
-_NEVER = 2**63
+_BEGINNING, _NEVER = -(2**63), 2**63
 
 
 class _Partition:
@@ -60,9 +57,9 @@ class RowsWindow(TimedOperator):
     def __init__(
         self, size: int, partition: tuple[int, ...], *, bounded: bool, within: int | None = None
     ) -> None:
-        self._size = size
+        self.size = size
         self._partition_of = picker(partition)
-        self._bounded = bounded
+        self.bounded = bounded
         self._within = within
         self._oldest = _BEGINNING  # event times up to here are too old
         self._partitions: dict[Row, _Partition] = {}
@@ -121,16 +118,6 @@ class RowsWindow(TimedOperator):
         self._leaving.add(partition.due, key, 1)
 
     @property
-    def size(self) -> int:
-        """Rows of a full window."""
-        return self._size
-
-    @property
-    def bounded(self) -> bool:
-        """Whether rows that have been pushed out are forgotten."""
-        return self._bounded
-
-    @property
     def is_timed(self) -> bool:
         """Whether rows leave by their age as well."""
         return self._within is not None
@@ -174,7 +161,7 @@ class RowsWindow(TimedOperator):
 
     def _insert(self, partition: _Partition, entry: WindowEntry, result: Delta) -> None:
         inside = partition.inside
-        if len(inside) < self._size:
+        if len(inside) < self.size:
             inside.add(entry)
             add(result, entry[2], 1)
             return
@@ -184,7 +171,7 @@ class RowsWindow(TimedOperator):
             inside.add(entry)
             add(result, pushed_out[2], -1)
             add(result, entry[2], 1)
-        if not self._bounded:
+        if not self.bounded:
             self._drop_old(partition)
             partition.before.add(pushed_out)
 

@@ -7,7 +7,7 @@ from typing_extensions import override
 from stream_engine.operators.rows.operator import TimedOperator
 from stream_engine.state.expiry_queue import ExpiryQueue
 from stream_engine.state.source_relation import TimedDelta, TimedRow
-from streamsql.data.delta import Delta
+from streamsql.data.delta import Delta, add
 from streamsql.data.types import MICROSECONDS, Row
 
 _BEGINNING = -(2**63)
@@ -26,17 +26,21 @@ class RangeWindow(TimedOperator):
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._now = _BEGINNING
+        self.now = _BEGINNING
         self._leaving: ExpiryQueue[Row] = ExpiryQueue()
 
     @override
     def advance(self, now: int) -> Delta:
-        self._now = now
-        return _retracted(self._leaving, now)
+        self.now = now
+        result: Delta = {}
+        for _time, rows in self._leaving.due(now):
+            for row, weight in rows.items():
+                add(result, row, -weight)
+        return result
 
     @override
     def apply_timed(self, delta: TimedDelta) -> Delta:
-        now, size, leaving = self._now, self._size, self._leaving
+        now, size, leaving = self.now, self._size, self._leaving
         result: Delta = {}
         for (ts, row), weight in delta.items():
             if ts + size <= now:
@@ -49,11 +53,6 @@ class RangeWindow(TimedOperator):
                 del result[row]
         return result
 
-    @property
-    def now(self) -> int:
-        """The time it was last told."""
-        return self._now
-
     def contents(self) -> Iterator[tuple[TimedRow, int]]:
         """Yield its timed rows with their weights."""
         for time, rows in self._leaving.items():
@@ -61,8 +60,8 @@ class RangeWindow(TimedOperator):
                 yield (time - self._size, row), weight
 
     def fill(self, now: int, contents: Iterable[tuple[TimedRow, int]]) -> None:
-        """Make it hold, without a word, what it would hold at a time; it must be new."""
-        self._now = now
+        """Make a new window hold silently what it would hold at a time."""
+        self.now = now
         for (ts, row), weight in contents:
             self._leaving.add(ts + self._size, row, weight)
 
@@ -87,30 +86,25 @@ class SteppedWindow(TimedOperator):
 
     def __init__(self, bounds: Callable[[int], tuple[int, int]]) -> None:
         self._bounds = bounds
-        self._now = _BEGINNING
+        self.now = _BEGINNING
         self._entering: ExpiryQueue[TimedRow] = ExpiryQueue()
         self._leaving: ExpiryQueue[TimedRow] = ExpiryQueue()
 
     @override
     def advance(self, now: int) -> Delta:
-        self._now = now
+        self.now = now
         result: Delta = {}
         for _time, leaving in self._leaving.due(now):
             for (_ts, row), weight in leaving.items():
-                _add(result, row, -weight)
+                add(result, row, -weight)
         for _time, waiting in self._entering.due(now):
             for timed, weight in waiting.items():
                 ts, row = timed
                 _enter, leave = self._bounds(ts)
                 if leave > now:
                     self._leaving.add(leave, timed, weight)
-                    _add(result, row, weight)
+                    add(result, row, weight)
         return result
-
-    @property
-    def now(self) -> int:
-        """The time it was last told."""
-        return self._now
 
     def contents(self) -> Iterator[tuple[TimedRow, int]]:
         """Yield its timed rows, inside and waiting, with their weights."""
@@ -118,8 +112,8 @@ class SteppedWindow(TimedOperator):
             yield from rows.items()
 
     def fill(self, now: int, contents: Iterable[tuple[TimedRow, int]]) -> None:
-        """Make it hold, without a word, what it would hold at a time; it must be new."""
-        self._now = now
+        """Make a new window hold silently what it would hold at a time."""
+        self.now = now
         for timed, weight in contents:
             enter, leave = self._bounds(timed[0])
             if enter > now:
@@ -129,7 +123,7 @@ class SteppedWindow(TimedOperator):
 
     @override
     def apply_timed(self, delta: TimedDelta) -> Delta:
-        now, bounds = self._now, self._bounds
+        now, bounds = self.now, self._bounds
         result: Delta = {}
         for timed, weight in delta.items():
             ts, row = timed
@@ -140,7 +134,7 @@ class SteppedWindow(TimedOperator):
                 self._entering.add(enter, timed, weight)
             else:
                 self._leaving.add(leave, timed, weight)
-                _add(result, row, weight)
+                add(result, row, weight)
         return result
 
     @override
@@ -177,19 +171,3 @@ def current_second(ts: int) -> tuple[int, int]:
     """
     start = ts // MICROSECONDS * MICROSECONDS
     return (start, start + MICROSECONDS)
-
-
-def _retracted(queue: ExpiryQueue[Row], now: int) -> Delta:
-    result: Delta = {}
-    for _time, rows in queue.due(now):
-        for row, weight in rows.items():
-            _add(result, row, -weight)
-    return result
-
-
-def _add(delta: Delta, row: Row, weight: int) -> None:
-    new = delta.get(row, 0) + weight
-    if new:
-        delta[row] = new
-    else:
-        del delta[row]

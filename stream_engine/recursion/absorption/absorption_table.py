@@ -77,7 +77,7 @@ class AbsorptionTable:
         self.saturated: dict[Row, None] = {}
         self._dead: set[int] = set()
         self._holders: dict[int, dict[Entry, None]] = {}
-        self._mentions = 0
+        self.mentions = 0
         self._rebuild_at = _REBUILD_SLACK
 
     # -- derivations --------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class AbsorptionTable:
         for token in dead:
             holders = self._holders.pop(token, None)
             if holders is not None:
-                self._mentions -= len(holders)
+                self.mentions -= len(holders)
                 touched.update(holders)
         encoding = self.encoding
         for entry in touched:
@@ -293,8 +293,8 @@ class AbsorptionTable:
             else:
                 found[entry] = None
             count += 1
-        self._mentions += count
-        if self._mentions > self._rebuild_at:
+        self.mentions += count
+        if self.mentions > self._rebuild_at:
             self._rebuild_holders()
 
     def _rebuild_holders(self) -> None:
@@ -304,13 +304,8 @@ class AbsorptionTable:
             for token in self.encoding.tokens(entry.sent):
                 holders.setdefault(token, {})[entry] = None
         self._holders = holders
-        self._mentions = sum(map(len, holders.values()))
-        self._rebuild_at = 2 * self._mentions + _REBUILD_SLACK
-
-    @property
-    def mentions(self) -> int:
-        """How many pairs of token and entry the index holds."""
-        return self._mentions
+        self.mentions = sum(map(len, holders.values()))
+        self._rebuild_at = 2 * self.mentions + _REBUILD_SLACK
 
     def tokens(self) -> set[int]:
         """Return all tokens that annotations mention, and perhaps some that none does any more."""
@@ -330,4 +325,4 @@ class AbsorptionTable:
         self.saturated = {}
         self._dead = set()
         self._holders = {}
-        self._mentions = 0
+        self.mentions = 0

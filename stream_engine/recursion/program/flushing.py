@@ -18,13 +18,8 @@ class Flushing:
         self._interval = interval
         self._capacity = capacity
         self._now: int | None = None
-        self._at: int | None = None
+        self.next_wakeup: int | None = None
         self._stuck = 0
-
-    @property
-    def next_wakeup(self) -> int | None:
-        """When the next sending is due, or None."""
-        return self._at
 
     def advance(self, now: int) -> None:
         """Move the time on."""
@@ -34,17 +29,19 @@ class Flushing:
         """Whether to send now."""
         if self._capacity is not None and waiting >= self._capacity + self._stuck:
             return True
-        return self._at is not None and self._now is not None and self._now >= self._at
+        return (
+            self.next_wakeup is not None and self._now is not None and self._now >= self.next_wakeup
+        )
 
     def flushed(self, waiting: int) -> None:
         """Note that everything was sent but what some rows could not take."""
         self._stuck = waiting
-        self._at = None
+        self.next_wakeup = None
 
     def note(self, waiting: int) -> None:
         """Note how many rows hold alternatives back at the end of a step."""
         self._stuck = min(self._stuck, waiting)
         if waiting <= self._stuck:
-            self._at = None
-        elif self._at is None and self._interval is not None and self._now is not None:
-            self._at = self._now + self._interval
+            self.next_wakeup = None
+        elif self.next_wakeup is None and self._interval is not None and self._now is not None:
+            self.next_wakeup = self._now + self._interval

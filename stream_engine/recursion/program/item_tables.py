@@ -61,19 +61,14 @@ class Matching:
         self._holds = holds
         self._read_of = read_of
         self._buckets: dict[Any, tuple[Row, Bucket]] = {}
-        self._size = 0
+        self.size = 0
         self._saved = 0
-
-    @property
-    def size(self) -> int:
-        """How many items all answers hold."""
-        return self._size
 
     @property
     def mean(self) -> float:
         """About how many items match a key; a guess as long as none was asked for."""
         if self._buckets:
-            return self._size / len(self._buckets)
+            return self.size / len(self._buckets)
         return len(self._items) / _GUESSED_SHARE
 
     def of(self, wide: Row, _otherwise: Bucket) -> Bucket:
@@ -85,14 +80,14 @@ class Matching:
             return known[1]
         holds = self._holds
         bucket: Bucket = {item: None for item in self._items if holds(wide + item.row)}
-        if len(self._buckets) < _MATCH_KEYS and self._size + len(bucket) <= _MATCHES:
+        if len(self._buckets) < _MATCH_KEYS and self.size + len(bucket) <= _MATCHES:
             self._buckets[key] = (wide, bucket)
-            self._size += len(bucket)
+            self.size += len(bucket)
         return bucket
 
     def add(self, item: Item) -> None:
         """Take a new item into account."""
-        if self._saved < len(self._buckets) or self._size > _MATCHES:
+        if self._saved < len(self._buckets) or self.size > _MATCHES:
             self.clear()
             return
         self._saved -= len(self._buckets)
@@ -100,19 +95,19 @@ class Matching:
         for wide, bucket in self._buckets.values():
             if holds(wide + row):
                 bucket[item] = None
-                self._size += 1
+                self.size += 1
 
     def remove(self, item: Item) -> None:
         """Leave an item out from now on."""
         for _, bucket in self._buckets.values():
             if item in bucket:
                 del bucket[item]
-                self._size -= 1
+                self.size -= 1
 
     def clear(self) -> None:
         """Forget all answers."""
         self._buckets = {}
-        self._size = self._saved = 0
+        self.size = self._saved = 0
 
 
 class ItemTable:

@@ -36,7 +36,7 @@ def churn(steps: int, seed: int) -> tuple[int, int]:
             kept, dropped = kept + (len(matching._buckets) > 0), dropped + (before > 0)
         wide: Row = (f"w{number}", choice.randrange(20))
         assert set(matching.of(wide, NO_ITEMS)) == scan(table, wide)
-        assert matching._size == sum(len(bucket) for _, bucket in matching._buckets.values())
+        assert matching.size == sum(len(bucket) for _, bucket in matching._buckets.values())
     return kept, dropped - kept
 
 
