@@ -1,5 +1,6 @@
-"""`pando doctor`: what this machine has, what is missing, and what to do about it."""
+"""`pando doctor`: checks of this machine, each with a finding and what to do."""
 
+import enum
 import os
 import shutil
 import sys
@@ -17,23 +18,26 @@ from streamsql.errors import FederationError
 MIN_FREE_BYTES = 1_000_000_000
 
 
+class Status(enum.StrEnum):
+    """How a check ended."""
+
+    OK = "ok"
+    NOTE = "note"  # works without
+    PROBLEM = "problem"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at.
-
-    Attributes:
-        status: "ok", "note" (works without) or "problem".
-        advice: What to do, or empty.
-    """
+    """The outcome of one check; `advice` says what to do, or is empty."""
 
     subject: str
-    status: str
+    status: Status
     message: str
     advice: str = ""
 
 
 def examine(data: Path, port: int = DEFAULT_PORT) -> list[Finding]:
-    """Look at everything `pando up` needs."""
+    """Check everything that `pando up` needs."""
     checks: tuple[Callable[[], Finding], ...] = (
         _python,
         _java,
@@ -48,25 +52,25 @@ def examine(data: Path, port: int = DEFAULT_PORT) -> list[Finding]:
 def _python() -> Finding:
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info >= (3, 11):  # noqa: UP036  (also run by hand with another interpreter)
-        return Finding("Python", "ok", version)
-    return Finding("Python", "problem", version, "install Python 3.11 or later")
+        return Finding("Python", Status.OK, version)
+    return Finding("Python", Status.PROBLEM, version, "install Python 3.11 or later")
 
 
 def _java() -> Finding:
     try:
         java = find_java()
     except FederationError as error:
-        return Finding("Java", "problem", error.message, error.hint)
-    return Finding("Java", "ok", f"{java.build} at {java.executable} (from {java.origin})")
+        return Finding("Java", Status.PROBLEM, error.message, error.hint)
+    return Finding("Java", Status.OK, f"{java.build} at {java.executable} (from {java.origin})")
 
 
 def _broker() -> Finding:
     path = find_mosquitto()
     if path is not None:
-        return Finding("Broker", "ok", f"mosquitto at {path}")
+        return Finding("Broker", Status.OK, f"mosquitto at {path}")
     return Finding(
         "Broker",
-        "note",
+        Status.NOTE,
         "mosquitto is not installed; the embedded broker is used",
         "for many gateways install mosquitto, or name a broker with --broker",
     )
@@ -74,10 +78,10 @@ def _broker() -> Finding:
 
 def _port(port: int) -> Finding:
     if is_free(port):
-        return Finding("Port", "ok", f"{port} is free")
+        return Finding("Port", Status.OK, f"{port} is free")
     message = f"{port} is in use by {holder(port)}"
     return Finding(
-        "Port", "problem", message, f"stop that process, or use pando up --port {free_port()}"
+        "Port", Status.PROBLEM, message, f"stop that process, or use pando up --port {free_port()}"
     )
 
 
@@ -87,12 +91,14 @@ def _disk(data: Path) -> Finding:
         place = place.parent
     if not place.is_dir() or not os.access(place, os.W_OK | os.X_OK):
         message = f"{place} is not writable"
-        return Finding("Disk", "problem", message, "use pando up --data DIR")
+        return Finding("Disk", Status.PROBLEM, message, "use pando up --data DIR")
     free = shutil.disk_usage(place).free
     message = f"{free / 1e9:.1f} GB free at {place}"
     if free < MIN_FREE_BYTES:
-        return Finding("Disk", "problem", message, "free some space, or use pando up --data DIR")
-    return Finding("Disk", "ok", message)
+        return Finding(
+            "Disk", Status.PROBLEM, message, "free some space, or use pando up --data DIR"
+        )
+    return Finding("Disk", Status.OK, message)
 
 
 def _memory() -> Finding:
@@ -102,6 +108,6 @@ def _memory() -> Finding:
     message = f"{available / 1e9:.1f} GB available"
     if available < 2_000_000_000:
         return Finding(
-            "Memory", "note", message, "Spark needs about 1.5 GB; otherwise use --no-spark"
+            "Memory", Status.NOTE, message, "Spark needs about 1.5 GB; otherwise use --no-spark"
         )
-    return Finding("Memory", "ok", message)
+    return Finding("Memory", Status.OK, message)

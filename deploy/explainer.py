@@ -1,9 +1,12 @@
 """The stream engine as what explains rows and plans, for coordinators and local sessions."""
 
+from typing_extensions import override
+
 from federated_optimizer.coordinator.explaining.explanations import (
     Chance,
     ConfidencesAnswer,
     Contents,
+    RowExplainer,
     WhatIfAnswer,
     WhyAnswer,
 )
@@ -15,27 +18,27 @@ from streamsql.algebra.operators import Fixpoint, Plan
 from streamsql.data.types import Row
 
 
-class EngineExplainer:
-    """Implements `RowExplainer`."""
+class EngineExplainer(RowExplainer):
+    """Explains with the functions of the stream engine."""
 
+    @override
     def foresee(self, node: Fixpoint, sites: tuple[str, ...]) -> str:
-        """See `RowExplainer`."""
         return foreseen(node, sites)
 
+    @override
     def why(
         self, plan: Plan, contents: Contents, row: Row, *, limit: int, chance: Chance | None
     ) -> WhyAnswer:
-        """See `RowExplainer`."""
         return why(_simplified(plan), contents, row, limit=limit, chance=chance)
 
+    @override
     def confidences(
         self, plan: Plan, contents: Contents, *, limit: int, chance: Chance
     ) -> ConfidencesAnswer:
-        """See `RowExplainer`."""
         return confidences(_simplified(plan), contents, limit=limit, chance=chance)
 
+    @override
     def what_if_deleted(self, plan: Plan, contents: Contents, lost: Contents) -> WhatIfAnswer:
-        """See `RowExplainer`."""
         return what_if_deleted(_simplified(plan), contents, lost)
 
 

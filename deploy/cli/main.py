@@ -234,7 +234,7 @@ def doctor(
       pando doctor
       pando doctor --port 9000 --data /srv/pando --format json
     """
-    from deploy.doctor import examine  # noqa: PLC0415
+    from deploy.doctor import Status, examine  # noqa: PLC0415
 
     with guarded():
         check_format(form, ("table", "json"))
@@ -248,7 +248,7 @@ def doctor(
             texts = map(escape, (finding.subject, finding.message, finding.advice))
             table.add_row(marks[finding.status], *texts)
         Console(highlight=False).print(table)
-    raise typer.Exit(2 if any(f.status == "problem" for f in findings) else 0)
+    raise typer.Exit(2 if any(f.status == Status.PROBLEM for f in findings) else 0)
 
 
 @app.command(
@@ -268,7 +268,7 @@ def bench(
         bool, typer.Option("--help", help="Show this help, or the options of a benchmark")
     ] = False,
 ) -> None:
-    """Run a benchmark beside its baselines and print ratios.
+    """Run a benchmark next to its baselines and print ratios.
 
     Examples:
       pando bench list

@@ -1,4 +1,4 @@
-"""The right to run on a data directory, and what a federation that was killed left there."""
+"""The lock of a data directory, and services that a killed federation left running."""
 
 import contextlib
 import json
@@ -51,7 +51,7 @@ class Claim:
             )
 
     def release(self) -> None:
-        """Give the lock back; an empty directory that we made goes too."""
+        """Release the lock, and remove the directory if we made it and it is empty."""
         if not self._lock.held:
             return
         self._lock.release(remove=True)
@@ -61,7 +61,7 @@ class Claim:
 
 
 def leftovers(processes: Path) -> list[psutil.Process]:
-    """Return services of a federation that was killed which have not ended yet.
+    """Return the services of a killed federation that still run.
 
     Args:
         processes: The file of their process ids and commands. A process counts only if it still
@@ -82,7 +82,7 @@ def leftovers(processes: Path) -> list[psutil.Process]:
 
 
 def end_leftovers(processes: list[psutil.Process], seconds: float) -> None:
-    """Wait for processes to end, and help those that do not."""
+    """End processes, with SIGKILL those that do not end in time."""
     for process in processes:
         with contextlib.suppress(psutil.Error):
             process.terminate()

@@ -1,4 +1,4 @@
-"""What `pando up` tells its user: lines for people, or JSON lines for scripts."""
+"""What `pando up` reports: lines for people, or JSON lines for scripts."""
 
 import contextlib
 import json

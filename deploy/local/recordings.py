@@ -1,4 +1,4 @@
-"""Recordings given to `--replay`: what they hold, and when they begin."""
+"""Recordings for `--replay`: their format, columns and first time."""
 
 import contextlib
 import csv
@@ -39,7 +39,7 @@ class Recording:
 
 
 def inspect(path: Path) -> Recording:
-    """Find out what a recording is, from its name and first lines.
+    """Detect what a recording is, from its name and first lines.
 
     Raises:
         DeploymentError: It is empty, or nothing that can be replayed.

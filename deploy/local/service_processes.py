@@ -33,7 +33,7 @@ class ServiceSpec:
         command: Program and arguments.
         vital: Without it the federation cannot go on; its death stops everything.
         nice: Added to its scheduling niceness.
-        stop_seconds: How long it may take to end when told to.
+        stop_seconds: Seconds that it may take to end.
     """
 
     name: str
@@ -173,11 +173,11 @@ class Services:
         return service
 
     def death(self) -> Death | None:
-        """Return a death that nobody was told of yet, or None."""
+        """Return a death that was not reported yet, or None."""
         return None if self._deaths.empty() else self._deaths.get_nowait()
 
     async def next_death(self, seconds: float) -> Death | None:
-        """Wait for a death at most so long."""
+        """Wait for a death, for so many seconds at most."""
         # Not wait_for: before Python 3.12 a death that meets a cancellation would swallow that.
         try:
             async with asyncio.timeout(seconds):
@@ -186,7 +186,7 @@ class Services:
             return None
 
     async def stop(self) -> None:
-        """Stop all services, the broker last so that the others can say goodbye."""
+        """Stop all services, the broker last so that the others can announce their end."""
         others = [s for name, s in self._by_name.items() if name != BROKER]
         await asyncio.gather(*(service.stop() for service in others))
         if BROKER in self._by_name:
@@ -215,7 +215,7 @@ class Services:
 
 
 class LogLines:
-    """Cuts output into lines; what is beyond `MAX_LOG_LINE` bytes of a line is left out."""
+    """Cuts output into lines; a line is cut after `MAX_LOG_LINE` bytes."""
 
     def __init__(self) -> None:
         self._pending = b""

@@ -1,4 +1,4 @@
-"""Start all services, watch them, and end them in a clean, explained state."""
+"""Start all services, watch them, and stop them; say why they end."""
 
 import asyncio
 import contextlib
@@ -201,7 +201,7 @@ class Federation:
         while not await condition():
             death = self.services.death()
             if death is not None and death.name == "static":
-                self._tell_death(death)
+                self._report_death(death)
             elif death is not None:
                 raise _VitalDeathError(death)
             if time.monotonic() > deadline:
@@ -220,10 +220,10 @@ class Federation:
             if death is not None and death.service.spec.vital:
                 raise _VitalDeathError(death)
             if death is not None:
-                self._tell_death(death)
+                self._report_death(death)
             await self._answer_restart_requests()
 
-    def _tell_death(self, death: Death) -> None:
+    def _report_death(self, death: Death) -> None:
         consequence = (
             "static tables are not refreshed until it restarts"
             if death.name == "static"
@@ -279,7 +279,7 @@ class Federation:
         self.reporter.error(f"{death}" + (f"; its last output:{said}" if said else ""))
 
     async def _stop_all(self) -> None:
-        """Stop the services and give the data directory free, if it is ours."""
+        """Stop the services and release the data directory, if it is ours."""
         await self.services.stop()
         if not self._claim.held:
             return

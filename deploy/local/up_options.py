@@ -1,4 +1,4 @@
-"""What `pando up` was asked for."""
+"""Options of `pando up`, checked."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +26,10 @@ class UpOptions:
         spark: Whether static tables are answered by Spark.
         calendar: .ics file or address; None is the sample calendar.
         database: Catalog database URL; None is SQLite in the data directory.
-        tables: Folders whose files tables may name besides the site's; none means the folder it is
-            started in, unless that is the root or the home directory.
+        tables: Folders whose files tables may name in addition to the site's; none means the
+            working directory, unless that is the root or the home directory.
         secrets: File of addresses that tables name as `secret:name`; None is `secrets` in `data`.
-        allow_hosts: Names by which browsers may ask the console, besides those of loopback.
+        allow_hosts: Names by which browsers may ask the console, in addition to those of loopback.
     """
 
     site: Path | None = None
@@ -81,7 +81,7 @@ class UpOptions:
 
     @property
     def table_folders(self) -> tuple[str, ...]:
-        """The folders whose files tables may name besides the site's."""
+        """The folders whose files tables may name in addition to the site's."""
         if self.tables:
             return tuple(str(folder.resolve()) for folder in self.tables)
         here = Path.cwd()

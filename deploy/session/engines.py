@@ -4,6 +4,8 @@ import tempfile
 from pathlib import Path
 from typing import Protocol
 
+from typing_extensions import override
+
 from deploy.session.frozen import frozen
 from deploy.session.history import History, Moment
 from federated_optimizer import Topology, direct_scans
@@ -74,27 +76,24 @@ class LocalPlanner:
 class Executor(Protocol):
     """Answers a query at the end of a history."""
 
-    def answer(self, bound: BoundQuery, history: History, catalog: Catalog) -> Delta:
+    def answer(self, bound: BoundQuery, history: History, catalog: Catalog, /) -> Delta:
         """Return the settled relation as a Z-set of positive weights."""
         ...
 
     def close(self) -> None:
-        """Free what the executor holds."""
-        ...
+        """Free what the executor holds between answers; most hold nothing."""
+        return
 
 
-class ReferenceExecutor:
+class ReferenceExecutor(Executor):
     """Evaluates from scratch."""
 
-    def answer(self, bound: BoundQuery, history: History, _catalog: Catalog) -> Delta:
-        """See `Executor`."""
+    @override
+    def answer(self, bound: BoundQuery, history: History, _catalog: Catalog, /) -> Delta:
         return evaluate(bound.plan, history.database, history.now)
 
-    def close(self) -> None:
-        """Nothing is held."""
 
-
-class StreamExecutor:
+class StreamExecutor(Executor):
     """Runs the query incrementally over the whole history on N sites of the stream engine.
 
     The query is installed first and lives through every insert, delete and passing of time, as it
@@ -104,8 +103,8 @@ class StreamExecutor:
     def __init__(self, sites: int = 1) -> None:
         self.sites = sites
 
-    def answer(self, bound: BoundQuery, history: History, catalog: Catalog) -> Delta:
-        """See `Executor`."""
+    @override
+    def answer(self, bound: BoundQuery, history: History, catalog: Catalog, /) -> Delta:
         bundle = LocalPlanner(catalog, self.sites).place(bound)
         sites = tuple(f"site-{number}" for number in range(1, self.sites + 1))
         run = _Run(bundle, sites, catalog)
@@ -116,9 +115,6 @@ class StreamExecutor:
         for engine in run.engines.values():
             engine.check_rounds(bundle.query)
         return run.result()
-
-    def close(self) -> None:
-        """Nothing is held between answers."""
 
 
 def _counted_logs(plan: Plan) -> frozenset[str]:
@@ -202,15 +198,15 @@ class _Run:
         return total
 
 
-class SparkExecutor:
+class SparkExecutor(Executor):
     """Answers on Spark over the contents of all sources at the end of the history."""
 
     def __init__(self) -> None:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._spark: StaticExecutor | None = None
 
-    def answer(self, bound: BoundQuery, history: History, _catalog: Catalog) -> Delta:
-        """See `Executor`."""
+    @override
+    def answer(self, bound: BoundQuery, history: History, _catalog: Catalog, /) -> Delta:
         spark = self._spark = self._spark or self._start()
         return spark.evaluate(frozen(bound.plan, history.database, history.now))
 
@@ -227,8 +223,8 @@ class SparkExecutor:
         session = start_session(settings, lambda _text: None)
         return Spark(session, TableStore(Locations(folder), folder / "tables"))
 
+    @override
     def close(self) -> None:
-        """Stop Spark."""
         if self._spark is not None:
             self._spark.stop()
         if self._folder is not None:

@@ -1,4 +1,4 @@
-"""Plans over what sources hold at a time: how Spark is asked, which sees relations, not streams."""
+"""Plans over the rows that sources hold at a time: Spark reads relations, not streams."""
 
 from itertools import pairwise
 
@@ -32,9 +32,9 @@ from streamsql.reference.instants import closings, databases, first_open
 
 
 def frozen(plan: Plan, database: Database, now: int) -> Plan:
-    """Return a plan with every source replaced by its rows at a time: it says the same of them.
+    """Return a plan with every source replaced by its rows at a time; the answer is the same.
 
-    What is given moment by moment becomes a union of what the moments give.
+    What is emitted moment by moment becomes the union over the moments.
     """
     rows: list[Row]
     match plan:
@@ -81,7 +81,7 @@ def _frozen_closings(plan: OnClose, database: Database, now: int) -> Plan:
 
 
 def _frozen_instants(plan: ToStream, database: Database, now: int) -> Plan:
-    """Return the union of what each instant gives, as the sources were then."""
+    """Return the union of what each instant emits, as the sources were then."""
 
     def rows(part: Plan) -> list[Row]:
         return list(expand(evaluate(part, database, now)))

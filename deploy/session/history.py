@@ -1,4 +1,4 @@
-"""What happened in a local session, in order, so that any engine can live through it."""
+"""Events of a local session in their order, so that any engine can replay them."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -34,14 +34,14 @@ class History:
     now: int = 0
 
     def record(self, source: str, events: tuple[SourceEvent, ...]) -> None:
-        """Let events happen; time moves on to the latest of them."""
+        """Record events; the time becomes that of the latest of them."""
         before = self.now
         self.now = max([self.now, *(event.ts for event in events if not event.delete)])
         self.moments.append(Moment(self.now, source, events))
         self.database.append(source, list(events), clock=before)
 
-    def forget(self, source: str) -> None:
-        """Drop all that happened to a source; the time stays."""
+    def discard(self, source: str) -> None:
+        """Discard all events of a source; the time stays."""
         self.moments = [
             Moment(moment.now) if moment.source == source else moment for moment in self.moments
         ]

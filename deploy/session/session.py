@@ -266,19 +266,19 @@ class LocalSession:
         self.catalog.drop(found.name)
         self._standing.discard(found.name)
         self._samplers.pop(found.name, None)
-        self.history.forget(found.name)
+        self.history.discard(found.name)
         return Result(message=f"{kind_of(found)} {found.name} dropped")
 
     def _insert(self, statement: Insert) -> Result:
         bound = bind_insert(statement, self.catalog)
         definition = bound.definition
-        given = [SourceEvent(row, self._event_time(definition, row)) for row in bound.rows]
+        arrived = [SourceEvent(row, self._event_time(definition, row)) for row in bound.rows]
         sampler = self._samplers.setdefault(definition.name, sampler_of(definition))
-        events = tuple(event for event in given if sampler is None or sampler.keeps(event))
+        events = tuple(event for event in arrived if sampler is None or sampler.keeps(event))
         self.history.record(definition.name, events)
-        left_out = len(given) - len(events)
-        told = f", {left_out} omitted by sample" if left_out else ""
-        return Result(message=f"{len(events)} inserted{told}")
+        omitted = len(arrived) - len(events)
+        note = f", {omitted} omitted by sample" if omitted else ""
+        return Result(message=f"{len(events)} inserted{note}")
 
     def _event_time(self, definition: SourceDefinition, row: Row) -> int:
         if definition.time_column is None:

@@ -108,4 +108,4 @@ def test_without_a_benchmark_help_lists_the_command() -> None:
     asked, bare = pando("bench", "--help"), pando("bench")
     assert (asked.exit_code, bare.exit_code) == (0, 2)
     for done in (asked, bare):
-        assert "Run a benchmark beside its baselines" in done.stdout
+        assert "Run a benchmark next to its baselines" in done.stdout

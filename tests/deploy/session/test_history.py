@@ -13,11 +13,11 @@ def test_moments_keep_order_and_time_never_goes_back() -> None:
     assert [event.row for event in history.database.events("s")] == [("a",), ("b",), ("c",)]
 
 
-def test_forgetting_a_source_keeps_the_others_and_the_time() -> None:
+def test_discarding_a_source_keeps_the_others_and_the_time() -> None:
     history = History()
     history.record("s", (SourceEvent(("a",), 5),))
     history.record("t", (SourceEvent(("b",), 7),))
-    history.forget("s")
+    history.discard("s")
     assert history.database.events("s") == []
     assert len(history.database.events("t")) == 1
     assert [(moment.now, moment.source) for moment in history.moments] == [(5, ""), (7, "t")]

@@ -192,7 +192,7 @@ def test_explain(session: LocalSession) -> None:
     assert "line 1" in refusal(session, "EXPLAIN SELECT nothing FROM r")
 
 
-def test_drop_forgets_the_rows_too(session: LocalSession) -> None:
+def test_drop_discards_the_rows_too(session: LocalSession) -> None:
     session.run(READINGS)
     assert last(session, "DROP SOURCE r").message == "source r dropped"
     session.run("CREATE SOURCE r (k TEXT)")
