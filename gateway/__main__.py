@@ -8,16 +8,60 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gateway.runtime import serve
-from gateway.settings import load_settings
+from gateway.runtime import STOPPED, Gateway, MakeClient
+from gateway.session.identity import OutdatedEpochError, StolenIdError
+from gateway.settings import GatewaySettings, load_settings
+from gateway.site.step_guard import StepGuard
+from gateway.site.stopped_queries import StoppedQueries
+from host.files.site_directory import SiteDirectory
 from host.service_process import on_stop_signals, read_command_line
 from streamsql.algebra.user_functions import INSTALLED, modules_of
 from streamsql.errors import FederationError
 
 log = logging.getLogger("gateway")
 
+MAX_LIVES = 5
+"""How often one process starts above a predecessor's epoch before it gives up."""
 COLLECTIONS = (50_000, 20, 100)
 """Thresholds of the garbage collector: state makes no cycles, see docs/decisions/0022."""
+
+
+async def serve(
+    settings: GatewaySettings, make_client: MakeClient | None = None, *, guarded: bool = False
+) -> None:
+    """Run a gateway in its own data directory until cancelled.
+
+    A directory that knows a lower epoch than the broker (a new disk, say) is taken above it.
+
+    Args:
+        settings: See `GatewaySettings`.
+        make_client: Makes the message client with the given will.
+        guarded: Whether the process is the gateway's own, so that the signals of timers may end a
+            query, and in the last resort the process.
+
+    Raises:
+        DeploymentError: Something the operator can change; says what.
+    """
+    with SiteDirectory(Path(settings.data_dir)) as directory, contextlib.ExitStack() as guards:
+        epoch = directory.next_epoch()
+        stopped = StoppedQueries(directory.path / STOPPED)
+        guard = None
+        if guarded:
+            guard = StepGuard(directory.path, settings.step, stopped)
+            guard.start()
+            guards.callback(guard.stop)
+        for _ in range(MAX_LIVES):
+            try:
+                await Gateway(
+                    settings, directory, epoch, make_client, budget=guard, stopped=stopped
+                ).run()
+            except OutdatedEpochError as error:
+                log.warning("%s; starting again above it", error.message)
+                epoch = directory.next_epoch(above=error.epoch)
+        raise StolenIdError(
+            f"other processes keep starting as {settings.gateway!r}",
+            hint="give every gateway its own id",
+        )
 
 
 async def _until_signalled(path: Path) -> None:
@@ -71,7 +115,6 @@ def main() -> int:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """Return the first error inside groups of errors."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

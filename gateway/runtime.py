@@ -1,13 +1,11 @@
 """A gateway as a whole: wires client, engine site, wrappers, buffer and announcements together."""
 
 import asyncio
-import contextlib
 import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -21,7 +19,7 @@ from gateway.intake.observations import ObservationLane
 from gateway.observations.missing_packs import Missing
 from gateway.session.announcer import Announcer
 from gateway.session.clock_exchange import ClockExchange
-from gateway.session.description import birth_of, ended_state, state_of
+from gateway.session.description import birth_of, ended_state, sources_of
 from gateway.session.identity import (
     OutdatedEpochError,
     Session,
@@ -32,7 +30,6 @@ from gateway.session.identity import (
 from gateway.settings import GatewaySettings
 from gateway.site.host import SiteHost
 from gateway.site.process_numbers import measured_process, measured_wrappers
-from gateway.site.step_guard import StepGuard
 from gateway.site.stopped_queries import StoppedQueries
 from gateway.site_clock import clock_from, site_time
 from gateway.state.state_keeper import StateKeeper
@@ -61,8 +58,7 @@ LINK_SECONDS = 0.5
 LOOK_BACK_SECONDS = 3.0
 """How long after each connect the links retained under our id are read."""
 STOPPED = "stopped_queries.json"
-MAX_LIVES = 5
-"""How often one process starts above a predecessor's epoch before it gives up."""
+MAX_DETAIL = 500
 
 MakeClient = Callable[[Will], MessageClient]
 
@@ -235,7 +231,6 @@ class Gateway:
         return {MEMORY: self.devices.memories, **self.host.inbox.to_remember()}
 
     def _recall(self) -> None:
-        """Go on where a former life was, if it has left its state on disk."""
         restored = self.keeper.restore()
         host: dict[str, Any] = restored.host or {}
         self.devices.memories.update(host.get(MEMORY, {}))
@@ -245,7 +240,6 @@ class Gateway:
     # Jobs -------------------------------------------------------------------------------------
 
     async def _lanes(self) -> None:
-        """Send observations and catch up on history."""
         replay_each = max(int(self.settings.buffer.replay_per_second * FLUSH_SECONDS), 1)
         while True:
             await asyncio.sleep(FLUSH_SECONDS)
@@ -254,7 +248,6 @@ class Gateway:
             self.lane.replay(replay_each)
 
     async def _retained(self) -> None:
-        """Keep retained links and last values as they should be."""
         while True:
             await asyncio.sleep(LINK_SECONDS)
             for publisher in self.links:
@@ -293,30 +286,36 @@ class Gateway:
 
     def _state(self) -> SiteState:
         host, devices = self.host, self.devices
-        return state_of(
-            self.settings,
-            self.session,
-            problems=[
-                host.problem,
-                self.buffer.problem,
-                self.keeper.problem,
-                *devices.problems(),
-                *devices.notes(),
-                self.clock.problem(),
-            ],
+        problems = [
+            host.problem,
+            self.buffer.problem,
+            self.keeper.problem,
+            *devices.problems(),
+            *devices.notes(),
+            self.clock.problem(),
+        ]
+        return SiteState(
+            online=True,
+            epoch=self.session.epoch,
+            ts=wall_clock(),
+            role=self.settings.role,
+            detail="; ".join(filter(None, problems))[:MAX_DETAIL],
+            instance=self.session.instance,
+            started=self.session.started,
+            sources=sources_of(self.settings),
             buffer=msgspec.structs.replace(self.buffer.state(), waiting=self.lane.waiting),
-            wrappers=[device.state() for device in devices.all],
+            wrappers=tuple(device.state() for device in devices.all),
             counters={
                 "batches_sent": host.batches_sent,
-                "batches_received": host.batches_received,
-                "bad_payloads": host.bad_payloads,
+                "batches_received": host.inbox.batches,
+                "bad_payloads": host.dead_letters.count,
                 "step_defects": host.defects.count,
                 "pending": self.client.pending(),
                 "readings": sum(device.readings for device in devices.all),
                 "errors": sum(device.errors for device in devices.all),
                 "function_failures": INSTALLED.failed,
             },
-            engine=self.engine.settings,
+            settings=self.engine.settings,
             clock=self.clock.state(),
         )
 
@@ -391,41 +390,3 @@ class Gateway:
         topic = self.topics.response(self.settings.gateway, check_id(command.id))
         payload = encode_json(Command(id=command.id, arguments=answer))
         publish_or_warn(self.client, topic, payload, otherwise="command not answered")
-
-
-async def serve(
-    settings: GatewaySettings, make_client: MakeClient | None = None, *, guarded: bool = False
-) -> None:
-    """Run a gateway in its own data directory until cancelled.
-
-    A directory that knows a lower epoch than the broker (a new disk, say) is taken above it.
-
-    Args:
-        settings: See `GatewaySettings`.
-        make_client: Makes the message client with the given will.
-        guarded: Whether the process is the gateway's own, so that the signals of timers may end a
-            query, and in the last resort the process.
-
-    Raises:
-        DeploymentError: Something the operator can change; says what.
-    """
-    with SiteDirectory(Path(settings.data_dir)) as directory, contextlib.ExitStack() as guards:
-        epoch = directory.next_epoch()
-        stopped = StoppedQueries(directory.path / STOPPED)
-        guard = None
-        if guarded:
-            guard = StepGuard(directory.path, settings.step, stopped)
-            guard.start()
-            guards.callback(guard.stop)
-        for _ in range(MAX_LIVES):
-            try:
-                await Gateway(
-                    settings, directory, epoch, make_client, budget=guard, stopped=stopped
-                ).run()
-            except OutdatedEpochError as error:
-                log.warning("%s; starting again above it", error.message)
-                epoch = directory.next_epoch(above=error.epoch)
-        raise StolenIdError(
-            f"other processes keep starting as {settings.gateway!r}",
-            hint="give every gateway its own id",
-        )

@@ -102,7 +102,6 @@ def microseconds(seconds: float) -> int:
 
 
 def _names(base: str, name: str) -> tuple[str, str]:
-    """Return device and column of a record."""
     if base:
         return base.removesuffix(":"), name or UNNAMED
     if not name:

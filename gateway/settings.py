@@ -45,7 +45,6 @@ class ClockSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     warn_offset_ms: float = 500.0
 
     def __post_init__(self) -> None:
-        """Refuse a clock that stands still or runs backwards, and half a starting point."""
         _check(math.isfinite(self.speed) and self.speed > 0, "clock.speed must be above 0")
         both = (self.origin_wall is None) == (self.origin is None)
         _check(both, "clock.origin and clock.origin_wall must be set together")
@@ -73,7 +72,6 @@ class BufferSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     replay_per_second: int = 500
 
     def __post_init__(self) -> None:
-        """Refuse bounds that leave no room."""
         _check(self.max_bytes > 0, "buffer.max_bytes must be above 0")
         _check(self.max_hours > 0, "buffer.max_hours must be above 0")
         _check(self.replay_per_second > 0, "buffer.replay_per_second must be above 0")
@@ -94,7 +92,6 @@ class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse times and bounds that leave no room."""
         _check(0.1 <= self.seconds <= 86_400, "snapshots.seconds must be between 0.1 and 86400")
         _check(self.max_bytes >= 10_000, "snapshots.max_bytes must be at least 10000")
 
@@ -111,7 +108,6 @@ class StepSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_bytes: int = 2_000_000_000
 
     def __post_init__(self) -> None:
-        """Refuse bounds that leave no room."""
         _check(0.1 <= self.seconds <= 86_400, "step.seconds must be between 0.1 and 86400")
         _check(self.max_bytes >= 10_000_000, "step.max_bytes must be at least 10000000")
 
@@ -162,7 +158,6 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     broker_key: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse ids that cannot be topic levels, unknown roles, doubled or impossible sources."""
         for text, what in ((self.site, "site"), (self.gateway, "gateway")):
             try:
                 check_id(text, what)

@@ -66,7 +66,6 @@ class DiskBuffer:
         self._open()
 
     def __len__(self) -> int:
-        """Count the stored payloads."""
         return self._stored
 
     def append(self, stream: str, payload: bytes) -> int | None:
@@ -265,6 +264,5 @@ class DiskBuffer:
 
 
 def _is_damage(error: sqlite3.Error) -> bool:
-    """Whether the file itself is broken, rather than the disk full or slow."""
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and (code & 0xFF) in _DAMAGED

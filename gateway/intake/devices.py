@@ -236,7 +236,6 @@ class Devices:
 
 
 def _names(settings: Sequence[WrapperSettings]) -> list[str]:
-    """Return a name per wrapper: its kind, numbered from the second of a kind on."""
     names: list[str] = []
     for wrapper in settings:
         same = sum(1 for name in names if name.split("-")[0] == wrapper.kind)

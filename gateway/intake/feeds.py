@@ -15,9 +15,6 @@ class Feeds:
 
     A source is fed by readings of its own name, or of its `topic` where it has one; several may
     share a topic, and each takes the columns it has.
-
-    Args:
-        definitions: The sources produced here, by name.
     """
 
     def __init__(self, definitions: Mapping[str, SourceDefinition]) -> None:

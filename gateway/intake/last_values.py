@@ -56,7 +56,7 @@ class LastValues:
         self._fresh: dict[str, None] = {}
 
     def note(self, sensor: str, event: SourceEvent, definition: SourceDefinition) -> None:
-        """Take in a reading; sensors whose id is no topic level have no retained value."""
+        """Ingest a reading; sensors whose id is no topic level have no retained value."""
         known = self._sensors.get(sensor)
         if known is not None:
             known.event, known.definition = event, definition
@@ -75,8 +75,7 @@ class LastValues:
     def publish_due(self, now: float) -> int:
         """Publish what is due, a bounded number at a time; return how many.
 
-        Args:
-            now: Seconds of a clock that only goes forward.
+        `now` in seconds of a clock that only goes forward.
         """
         published = 0
         for name in list(self._fresh):

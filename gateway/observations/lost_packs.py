@@ -21,16 +21,9 @@ LOG = "log"
 class LostPacks:
     """The part of a site's host that follows logs.
 
-    Args:
-        engine: The site.
-        client: To publish with.
-        topics: Of the federation.
-        clock: The site's time.
-        logs: What is read here of what gateways publish.
-        on_due: Called with packs that nobody waits for any more, in order.
-        on_missing: Called with packs that will never come.
-        on_withdrawn: Called with losses that are none.
-        on_change: Called when a log has become whole, or is not any more.
+    `on_due` gets packs that nobody waits for any more, in order, `on_missing` those that will never
+    come, `on_withdrawn` losses that are none; `on_change` is called when a log has become whole, or
+    is not any more.
     """
 
     def __init__(  # noqa: PLR0913  (each is one seam)
@@ -60,8 +53,7 @@ class LostPacks:
     def follow(self, now: float) -> None:
         """Ask for packs that did not come, and name those that never will.
 
-        Args:
-            now: Seconds of a clock that only goes forward.
+        `now` in seconds of a clock that only goes forward.
         """
         logs = self._logs
         requests = logs.wanted(now, self._clock()) if self._client.connected else ()

@@ -68,21 +68,6 @@ class ObservationReader:
         """Return the queries that read a stream directly at this site."""
         return [query for query, scans in self._wanted.items() if stream in scans]
 
-    def events(self, gateway: str, stream: str, payload: bytes) -> list[SourceEvent]:
-        """Return the events in a pack, as `read` does."""
-        return self.read(gateway, stream, payload)[0]
-
-    def read(
-        self, gateway: str, stream: str, payload: bytes
-    ) -> tuple[list[SourceEvent], Seen | None]:
-        """Return the events in a pack and which it is; none if it was seen or nobody wants it.
-
-        Raises:
-            WireError: It is no legal pack of that stream.
-        """
-        pack = self.pack(stream, payload)
-        return ([], None) if pack is None else self.events_of(gateway, stream, pack)
-
     def pack(self, stream: str, payload: bytes) -> ObservationPack | None:
         """Return a pack of a stream; None if nobody wants it.
 
@@ -120,7 +105,7 @@ class ObservationReader:
         return [(*key, *pack) for key, packs in self._seen.items() for pack in packs]
 
     def recall(self, packs: Iterable[Seen]) -> None:
-        """Remember packs that a former life has counted."""
+        """Remember packs that a earlier life has counted."""
         for gateway, stream, epoch, number in packs:
             self._is_new(gateway, stream, (epoch, number))
 

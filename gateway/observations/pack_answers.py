@@ -18,14 +18,7 @@ MAX_ASKERS = 1_000
 
 
 class PackAnswers:
-    """Publishes packs again that a base site lacks.
-
-    Args:
-        site: This gateway.
-        client: To publish with.
-        topics: Of the federation.
-        published: What this gateway has published.
-    """
+    """Publishes packs again that a base site lacks."""
 
     def __init__(
         self, site: str, client: MessageClient, topics: Topics, published: PublishedPacks
@@ -37,15 +30,10 @@ class PackAnswers:
         self._resent: dict[tuple[str, str], tuple[int, float]] = {}
 
     def answer(self, asker: str, wanted: PacksWanted, now: float) -> None:
-        """Publish what is wanted, then say how many packs there are.
+        """Publish what is wanted, then say how many packs there are; `now` in seconds, never back.
 
         Nothing is said where packs cannot be sent now: they would count as lost. Who asks does so
         again.
-
-        Args:
-            asker: The base site.
-            wanted: What it lacks.
-            now: Seconds of a clock that only goes forward.
         """
         published, stream = self._published, wanted.stream
         is_same = wanted.life == published.life

@@ -269,7 +269,6 @@ class PackLog:
         return held.message
 
     def _drain(self) -> list[Message]:
-        """Return what follows without a hole."""
         due = []
         while self.life is not None and (self.life, self.next) in self.held:
             due.append(self._take((self.life, self.next)))
@@ -301,5 +300,4 @@ class PackLog:
 
 
 def _newest_before(started: int | None, now: int) -> int:
-    """Return the latest event time of what was published before a life of a gateway."""
     return newest_until(now if started is None else min(started, now))

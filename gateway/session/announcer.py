@@ -19,14 +19,7 @@ LOOK_SECONDS = 1.0
 
 
 class Announcer:
-    """Publishes a site's retained birth and state.
-
-    Args:
-        site: Its id.
-        birth: Makes the present birth.
-        state: Makes the present state.
-        on_announced: Called after each birth.
-    """
+    """Publishes a site's retained birth and state; calls `on_announced` after each birth."""
 
     def __init__(  # noqa: PLR0913, PLR0917  (each is one seam)
         self,

@@ -1,7 +1,7 @@
 """What a site says about itself: birth and state."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from gateway.session.identity import Session
 from gateway.settings import GatewaySettings
@@ -9,19 +9,15 @@ from host.clocks import wall_clock
 from streamsql.data.types import Row
 from streamsql.wire.site_messages import (
     Birth,
-    BufferState,
-    ClockState,
     SiteState,
     SourceRows,
     WrapperState,
 )
-from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.source_shapes import shape_of
 
 log = logging.getLogger(__name__)
 
 MAX_BIRTH_ROWS = 20_000
-MAX_DETAIL = 500
 CAPABILITIES = ("filter", "project", "window", "join", "aggregate", "fixpoint")
 
 
@@ -32,14 +28,7 @@ def birth_of(
     wrappers: Sequence[WrapperState],
     rows: Callable[[str], list[Row]],
 ) -> Birth:
-    """Return everything a site has.
-
-    Args:
-        settings: Its settings.
-        session: Its present life.
-        wrappers: How its wrappers are doing.
-        rows: Returns the current rows of a source.
-    """
+    """Return everything a site has; `rows` returns the current rows of a source."""
     left = MAX_BIRTH_ROWS
     current: list[SourceRows] = []
     for definition in settings.sources:
@@ -59,7 +48,7 @@ def birth_of(
         role=settings.role,
         sensors=settings.sensors,
         wrappers=tuple(wrappers),
-        sources=_sources(settings),
+        sources=sources_of(settings),
         rooms=settings.rooms,
         current=tuple(current),
         capabilities=CAPABILITIES,
@@ -67,43 +56,8 @@ def birth_of(
     )
 
 
-def state_of(  # noqa: PLR0913  (each comes from elsewhere)
-    settings: GatewaySettings,
-    session: Session,
-    *,
-    problems: Iterable[str],
-    buffer: BufferState,
-    wrappers: Sequence[WrapperState],
-    counters: dict[str, int],
-    engine: SiteSettings,
-    clock: ClockState,
-) -> SiteState:
-    """Return the state of a site that is online."""
-    return SiteState(
-        online=True,
-        epoch=session.epoch,
-        ts=wall_clock(),
-        role=settings.role,
-        detail="; ".join(problem for problem in problems if problem)[:MAX_DETAIL],
-        instance=session.instance,
-        buffer=buffer,
-        counters=counters,
-        started=session.started,
-        wrappers=tuple(wrappers),
-        settings=engine,
-        clock=clock,
-        sources=_sources(settings),
-    )
-
-
 def ended_state(settings: GatewaySettings, session: Session, reason: str) -> SiteState:
-    """Return the state of a site that is not there: its will, or its last word.
-
-    Args:
-        settings: Its settings.
-        session: Its present life.
-        reason: "lost" or "stopped".
-    """
+    """Return the state of a site that is away, "lost" or "stopped": its will, or its last word."""
     return SiteState(
         online=False,
         epoch=session.epoch,
@@ -112,9 +66,10 @@ def ended_state(settings: GatewaySettings, session: Session, reason: str) -> Sit
         reason=reason,
         instance=session.instance,
         started=session.started,
-        sources=_sources(settings),
+        sources=sources_of(settings),
     )
 
 
-def _sources(settings: GatewaySettings) -> tuple[str, ...]:
+def sources_of(settings: GatewaySettings) -> tuple[str, ...]:
+    """Return the names of a site's sources."""
     return tuple(definition.name for definition in settings.sources)

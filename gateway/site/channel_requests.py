@@ -38,12 +38,7 @@ class ResyncRequests:
         self._wanted.update(dict.fromkeys(sorted(channels)))
 
     def due(self, waiting: Collection[Channel], now: float) -> list[Channel]:
-        """Return whom to ask now, and count them as asked.
-
-        Args:
-            waiting: Every channel that waits for a snapshot.
-            now: The time.
-        """
+        """Return whom to ask now of those that wait for a snapshot, and count them as asked."""
         open_channels = set(waiting) | set(self._wanted)
         self._asked = {
             channel: asked

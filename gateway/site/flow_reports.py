@@ -62,11 +62,7 @@ class FlowReports:
         self._mark = 0
 
     def next_due(self, now: float) -> float | None:
-        """Return when `publish` has something to say, or None.
-
-        Args:
-            now: Seconds of a clock that only goes forward.
-        """
+        """Return when `publish` has something to say, or None; `now` in seconds, never back."""
         if self._due_since is None:
             self._look()
             reported = self._reported
@@ -80,7 +76,6 @@ class FlowReports:
         return self._due_since + INTERVAL
 
     def _look(self) -> None:
-        """Find the queries to which something has happened since the last look."""
         changed, self._mark = self._engine.changed_since(self._mark)
         self._changed.update(dict.fromkeys(reversed(changed)))
 

@@ -150,16 +150,6 @@ class SiteHost:
         """This site's id."""
         return self.engine.site
 
-    @property
-    def batches_received(self) -> int:
-        """Batches from other sites so far."""
-        return self.inbox.batches
-
-    @property
-    def bad_payloads(self) -> int:
-        """Payloads so far that could not be used."""
-        return self.dead_letters.count
-
     def _is_unfinished(self, query: str) -> bool:
         whole = self.inbox.is_whole(query)
         return not whole or self.reports.is_new(query) or self.is_untold(query)
@@ -221,14 +211,14 @@ class SiteHost:
         )
 
     def dropped(self, query: str) -> None:
-        """Take note that a query is wanted nowhere any more."""
+        """Note that a query is wanted nowhere any more."""
         if self._stopped is not None:
             self._stopped.discard(query)
 
     def say(self, query: str, problem: QueryProblem | None) -> None:
         """Publish what is wrong with a query here; None: nothing is any more."""
         payload = b"" if problem is None else encode_json(problem)
-        self._publish_small(self.topics.error(query, self.site), payload, retain=True)
+        publish_or_warn(self.client, self.topics.error(query, self.site), payload, retain=True)
 
     # Stepping ---------------------------------------------------------------------------------
 
@@ -353,10 +343,8 @@ class SiteHost:
             self.report_failure(query, InternalError(f"query {query}: {error.message}"))
         else:
             self.batches_sent += 1
-            self.traffic.sent(query, len(payload), snapshot=outgoing.snapshot)
-            batch = outgoing.batch
-            rows = len(batch.deltas) + len(batch.annotated)
-            self.traffic.carried(query, to, rows, len(payload))
+            rows = len(outgoing.batch.deltas) + len(outgoing.batch.annotated)
+            self.traffic.sent(query, to, rows, len(payload), snapshot=outgoing.snapshot)
 
     def _request_resyncs(self, now: float) -> None:
         waiting = self.engine.unsynchronised()
@@ -366,7 +354,7 @@ class SiteHost:
         for query, sender in self._requests.due(waiting, now):
             command = Command(query=query, channel=self.site)
             topic = self.topics.request(sender, "resync", self.site)
-            self._publish_small(topic, encode_json(command))
+            publish_or_warn(self.client, topic, encode_json(command))
 
     def _tell_forgotten(self, forgets: Iterable[Forget]) -> None:
         """Tell senders what they need not remember; what gets lost is told with the next one."""
@@ -375,10 +363,7 @@ class SiteHost:
         for told in forgets:
             command = forget_command(told, self.site)
             topic = self.topics.request(told.sender, "forget", self.site)
-            self._publish_small(topic, encode_json(command))
-
-    def _publish_small(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
-        publish_or_warn(self.client, topic, payload, retain=retain)
+            publish_or_warn(self.client, topic, encode_json(command))
 
     # What comes in ----------------------------------------------------------------------------
 
@@ -398,7 +383,7 @@ class SiteHost:
             self.flow_reports.forget()
             self._requests.want(self.engine.senders())
             mark = Command(id=self.left_fragments.reconnected())
-            self._publish_small(self.topics.command(self.site, "mark"), encode_json(mark))
+            publish_or_warn(self.client, self.topics.command(self.site, "mark"), encode_json(mark))
         else:
             self.inbox.logs.cut_off(self.clock())
         self._wake.set()

@@ -63,15 +63,12 @@ class Host(Protocol):
 
     def report_failure(self, query: str, failure: FederationError) -> None:
         """Tell whoever started a query that it does not run here, and why."""
-        ...
 
     def dropped(self, query: str) -> None:
-        """Take note that a query is wanted nowhere any more."""
-        ...
+        """Note that a query is wanted nowhere any more."""
 
     def configure(self, settings: SiteSettings | None) -> None:
         """Let the engine work otherwise; None: as at the beginning."""
-        ...
 
 
 class SiteInbox:
@@ -100,7 +97,7 @@ class SiteInbox:
         self._system = SystemLane()
 
     def take(self, message: Message) -> None:
-        """Take in one message, whatever is in it."""
+        """Ingest one message, whatever is in it."""
         self._host.dead_letters.guard(self._dispatch, message)
 
     def uninstall(self, query: str) -> None:
@@ -113,7 +110,7 @@ class SiteInbox:
         return {PACK: self._observations.seen(), LOG: self.logs.progress()}
 
     def resume(self, remembered: Mapping[str, Any], notes: Iterable[Note], since: int) -> None:
-        """Go on with what a former life ran.
+        """Go on with what a earlier life ran.
 
         Args:
             remembered: As `to_remember` has returned it.
@@ -272,7 +269,6 @@ class SiteInbox:
         )
 
     def _settings(self, payload: bytes) -> None:
-        """Use what an operator has set; nothing any more: what the site began with."""
         settings = decode_json(payload, SiteSettings, limit=MAX_SMALL) if payload else None
         self._host.configure(settings)
         if settings is None:

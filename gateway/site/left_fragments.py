@@ -43,7 +43,7 @@ class LeftFragments:
         self._remembers = bool(self._mark)
 
     def marked(self, mark: str, now: float) -> None:
-        """Take in that a mark came back; `now` in seconds."""
+        """Note that a mark came back; `now` in seconds."""
         if mark and mark == self._mark:
             self._marked_at = now
 

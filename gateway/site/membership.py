@@ -35,7 +35,7 @@ class Membership:
     Attributes:
         grace: Microseconds an offline site is given to come back.
         on_lost: Called with the site's id and epoch when the grace time is over.
-        on_removed: Called with the site's id, after that, if it was removed for good.
+        on_removed: Called with the site's id, after that, if it was removed permanently.
     """
 
     grace: int
@@ -44,13 +44,9 @@ class Membership:
     _members: dict[str, _Member] = field(default_factory=dict)
 
     def heard(self, site: str, state: SiteState, now: int, *, retained: bool = False) -> bool:
-        """Ingest a site's state message; return False if it is ignored, as of an earlier life.
+        """Ingest a state of a site, or of the broker in its place; return False if it is ignored.
 
-        Args:
-            site: Its id.
-            state: What it, or the broker in its place, says.
-            now: The time.
-            retained: The broker kept it; who knows since when.
+        A state of an earlier life is ignored. Nobody knows since when a retained one is true.
         """
         member = self._members.get(site)
         if member is None and len(self._members) >= MAX_SITES:
@@ -67,7 +63,7 @@ class Membership:
         return True
 
     def removed(self, site: str, now: int) -> None:
-        """Take in that a site's state was emptied: it is gone for good."""
+        """Note that a site's state was emptied: it is gone permanently."""
         member = self._members.get(site)
         if member is None:
             return
@@ -81,7 +77,7 @@ class Membership:
             member.trust.lose_touch(now)
 
     def check(self, now: int) -> None:
-        """Report the sites whose grace time is over, and which of them are removed for good."""
+        """Report the sites whose grace time is over, and which of them are removed permanently."""
         for site, member in self._members.items():
             if member.trust.has_ended(now):
                 member.offline_since = member.offline_since or now

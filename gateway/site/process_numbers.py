@@ -1,4 +1,4 @@
-"""What a site's process has counted beside its engine, for `sys_stream`."""
+"""What a site's process has counted besides its engine, for `sys_stream`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol
@@ -49,13 +49,7 @@ def measured_host(host: Host) -> Iterator[Measured]:
 
 
 def measured_process(host: Host, pending: int, buffer: BufferState) -> Iterator[Measured]:
-    """Yield what a gateway's process has counted.
-
-    Args:
-        host: Of its site.
-        pending: Messages that wait for the broker.
-        buffer: Fill of the disk buffer.
-    """
+    """Yield what a gateway's process has counted."""
     yield Measured(
         "",
         "gateway",

@@ -38,8 +38,7 @@ class Stopped(msgspec.Struct):
 class StoppedQueries:
     """The stopped queries on disk; the file is written at every change.
 
-    Args:
-        path: Of the file. One that cannot be read counts as none.
+    A file that cannot be read counts as none.
     """
 
     def __init__(self, path: Path) -> None:

@@ -76,11 +76,7 @@ class SystemReports:
         return self._reported_at + max(seconds / self._speed, SHORTEST_SECONDS)
 
     def publish(self, now: float) -> None:
-        """Hand the site a report if one is due.
-
-        Args:
-            now: Seconds of a clock that only goes forward.
-        """
+        """Hand the site a report if one is due; `now` in seconds that only go forward."""
         self._engine.measured = SYS_STREAM.name in self._engine.told
         due = self.next_due()
         if due is None or now < due:
@@ -133,6 +129,5 @@ class SystemReports:
         return events
 
     def _recall(self) -> None:
-        """Take over what a former life of the site has told."""
         for row in self._engine.source_rows(SYS_OPERATORS.name):
             self._operators[row[1:4]] = SourceEvent(row, int(row[0] or 0))

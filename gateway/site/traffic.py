@@ -46,22 +46,13 @@ class Traffic:
         self.to: dict[Channel, ChannelCounts] = {}
         self.by: dict[Channel, ChannelCounts] = {}
 
-    def carried(self, query: str, to: str, rows: int, size: int) -> None:
-        """Count a batch that was handed to the broker for a site, or for the reader ("")."""
-        _count(self.to.setdefault((query, to), ChannelCounts()), rows, size)
-
     def received(self, query: str, sender: str, rows: int, size: int) -> None:
         """Count a batch that a site has sent."""
         _count(self.by.setdefault((query, sender), ChannelCounts()), rows, size)
 
-    def sent(self, query: str, size: int, *, snapshot: bool) -> None:
-        """Count a batch that was handed to the broker.
-
-        Args:
-            query: Whose.
-            size: Bytes of its payload.
-            snapshot: Whether it belongs to a snapshot.
-        """
+    def sent(self, query: str, to: str, rows: int, size: int, *, snapshot: bool) -> None:
+        """Count a batch that the broker took for a site, or for the reader (""); size in bytes."""
+        _count(self.to.setdefault((query, to), ChannelCounts()), rows, size)
         counts = self._counts.setdefault(query, _Counts())
         counts.batches += 1
         counts.bytes += size
@@ -70,7 +61,7 @@ class Traffic:
             counts.snapshot_bytes += size
 
     def waiting(self, channels: Collection[Channel], now: float) -> None:
-        """Take in which channels to here wait for a snapshot; `now` in seconds, never back."""
+        """Ingest which channels to here wait for a snapshot; `now` in seconds, never back."""
         wait = set(channels)
         for channel in [channel for channel in self._waiting if channel not in wait]:
             took = now - self._waiting.pop(channel)

@@ -1,6 +1,6 @@
 """A site's snapshot and journal on disk: whole or not there, bounded, checked when read.
 
-`snapshot` is written beside the old one, synced and renamed over it. `journal-N` holds records in
+`snapshot` is written next to the old one, synced and renamed over it. `journal-N` holds records in
 the order in which they were written; the snapshot names the first journal that comes after it. A
 record is handed to the operating system before anything it leads to is sent, so it outlives the
 process; it outlives a power cut from the next snapshot on. `losses.json` names what restarts have
@@ -105,7 +105,7 @@ class StateFiles:
         return Loaded(snapshot, records)
 
     def losses(self) -> bytes:
-        """Return what former lives have said to be lost; empty: nothing.
+        """Return what earlier lives have said to be lost; empty: nothing.
 
         Raises:
             OSError: It cannot be read.
@@ -189,7 +189,7 @@ class StateFiles:
             self.journal_bytes += size
 
     def cut(self, problem: str) -> None:
-        """Take note that something is missing from here on: a snapshot follows soon."""
+        """Note that something is missing from here on: a snapshot follows soon."""
         if self._journal is not None:
             self._failed(problem)
 

@@ -113,14 +113,14 @@ class StateKeeper:
             self._save_losses()
 
     def missed(self, queries: Iterable[str], lost: Loss) -> None:
-        """Take in that queries miss something that others have published and that will not come."""
+        """Note that queries miss something that others have published and that will not come."""
         found = sorted(queries)
         self.losses.missed(found, lost)
         self._untold |= set(found)
         self._say_at = float("-inf")
 
     def withdraw(self, origin: str) -> None:
-        """Take in that what a loss names has come after all; see `Loss.origin`."""
+        """Note that what a loss names has come after all; see `Loss.origin`."""
         self.losses.withdraw(origin)
         self._say_at = float("-inf")
 
@@ -185,11 +185,7 @@ class StateKeeper:
             log.warning("while the journal was read: %s", complaint)
 
     def stepped(self, *, connected: bool) -> None:
-        """Take a snapshot if it is time; call it right after each step.
-
-        Args:
-            connected: Whether the broker is there.
-        """
+        """Take a snapshot if it is time; call it right after each step."""
         now = self._elapsed()
         self._look_around(now, connected=connected)
         if not self._settings.keep and now >= self._due:
@@ -283,7 +279,7 @@ class StateKeeper:
                 self._on_told()
 
     def _give_up(self) -> None:
-        """Retract what sites have sent to the former life and nobody has repeated since."""
+        """Retract what sites have sent to the earlier life and nobody has repeated since."""
         senders = self.engine.senders()
         waiting = self.engine.unsynchronised()
         answered = {site for query, site in senders if (query, site) not in waiting}

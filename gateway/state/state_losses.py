@@ -40,7 +40,6 @@ class Loss(msgspec.Struct, frozen=True):
     origin: str = ""
 
     def __str__(self) -> str:
-        """Return a sentence."""
         return sentence([self])
 
     @property
@@ -179,7 +178,7 @@ class StateLosses:
 
 
 def decode_losses(content: bytes) -> SavedLosses | None:
-    """Return what a former life has saved.
+    """Return what a earlier life has saved.
 
     Raises:
         WireError: It is damaged.
@@ -233,6 +232,5 @@ def _listed(stretches: list[str]) -> str:
 
 
 def _shown(microseconds: int) -> str:
-    """Return a time as people read it, UTC."""
     moment = datetime.fromtimestamp(microseconds / 1_000_000, UTC)
     return moment.isoformat(sep=" ", timespec="milliseconds").replace("+00:00", " UTC")

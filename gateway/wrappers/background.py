@@ -1,4 +1,4 @@
-"""Slow calls beside the event loop, in threads that do not keep the process alive.
+"""Slow calls next to the event loop, in threads that do not keep the process alive.
 
 `asyncio.to_thread` is for what ends soon: its threads are waited for when the process stops. A
 server that never finishes its answer must not delay that.
@@ -15,11 +15,9 @@ T = TypeVar("T")
 
 
 async def in_background(call: Callable[[], T], name: str) -> T:
-    """Return what a call returns, or raise what it raises; a cancelled wait forgets the call.
+    """Run a call in a thread of its own and return what it returns, or raise what it raises.
 
-    Args:
-        call: Run in a thread of its own.
-        name: Of the thread.
+    A wait that is cancelled discards the result.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()

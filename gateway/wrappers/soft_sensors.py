@@ -26,7 +26,6 @@ class SoftSensorOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     processes: int = 8
 
     def __post_init__(self) -> None:
-        """Refuse a machine without a name, and readings without a pause."""
         require(self.mid != "", "mid is empty")
         require(self.period >= 0.05, "period must be at least 0.05 s")
         require(0 <= self.processes <= 1_000, "processes must be between 0 and 1000")
@@ -75,11 +74,7 @@ class SoftSensorsWrapper:
 
 
 def measure(count: int) -> Measurement:
-    """Ask the operating system; cpu shares are of the time since the last call.
-
-    Args:
-        count: How many of the busiest processes to name.
-    """
+    """Measure this machine and its busiest processes; cpu is of the time since the last call."""
     return Measurement(
         cpu=round(psutil.cpu_percent() / 100, 4),
         memory=round(psutil.virtual_memory().percent / 100, 4),
@@ -90,14 +85,7 @@ def measure(count: int) -> Measurement:
 
 
 def readings(mid: str, measured: Measurement, known: set[int], now: int) -> list[Reading]:
-    """Return the rows of a measurement; processes that were known and are not named leave.
-
-    Args:
-        mid: The machine.
-        measured: What was measured.
-        known: Process ids of the measurement before.
-        now: Event time in microseconds.
-    """
+    """Return the rows of a measurement at an event time; processes no longer named leave."""
     top = measured.tasks[0] if measured.tasks else Task(0, "", 0.0, 0.0)
     load = {
         "mid": mid,

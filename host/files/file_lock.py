@@ -12,11 +12,7 @@ _PAUSE_SECONDS = 0.02
 
 
 class FileLock:
-    """An exclusive lock on a file, of one process at a time; the kernel gives it up at its end.
-
-    Args:
-        path: Made when missing.
-    """
+    """An exclusive lock on a file, of one process at a time; the kernel releases it at its end."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -28,10 +24,7 @@ class FileLock:
         return self._file is not None
 
     def take(self, *, sign: bool = False) -> bool:
-        """Take the lock; return False when another process has it.
-
-        Args:
-            sign: Write our process id into the file, for `owner_of`.
+        """Take the lock; return False when another process has it. `sign` it for `owner_of`.
 
         Raises:
             OSError: The file cannot be opened, or not be written.
@@ -56,11 +49,7 @@ class FileLock:
         return False
 
     def release(self, *, remove: bool = False) -> None:
-        """Give the lock back.
-
-        Args:
-            remove: Remove its file too.
-        """
+        """Release the lock; `remove` its file too."""
         if self._file is None:
             return
         if remove:

@@ -46,5 +46,6 @@ def read_json(  # noqa: PLR0913  (what errors say)
         raise DeploymentError(f"{what} {path}: {error.message}", hint=error.hint) from error
     except (msgspec.MsgspecError, RecursionError) as error:
         fields = ", ".join(known)
-        message = f"{what} {path}: {error}"
-        raise DeploymentError(message, hint=f"known: {fields}" if fields else "") from error
+        raise DeploymentError(
+            f"{what} {path}: {error}", hint=f"known: {fields}" if fields else ""
+        ) from error

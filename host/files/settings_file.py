@@ -54,7 +54,8 @@ def read_settings(
     try:
         return msgspec.structs.replace(settings, **changes) if changes else settings
     except DeploymentError as error:
-        message = f"environment over settings {path}: {error.message}"
-        raise DeploymentError(message, hint=error.hint) from error
+        raise DeploymentError(
+            f"environment over settings {path}: {error.message}", hint=error.hint
+        ) from error
     except ValueError as error:
         raise DeploymentError(f"environment over settings {path}: {error}") from error

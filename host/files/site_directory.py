@@ -41,7 +41,6 @@ class SiteDirectory:
         self._lock.release()
 
     def __enter__(self) -> "SiteDirectory":
-        """Return itself."""
         return self
 
     def __exit__(
@@ -50,5 +49,4 @@ class SiteDirectory:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        """Unlock the directory."""
         self.close()

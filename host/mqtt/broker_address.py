@@ -27,7 +27,6 @@ class BrokerAddress:
     password: str | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        """Return the URL without user and password, fit for logs."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'mqtts' if self.tls else 'mqtt'}://{host}:{self.port}"
 
@@ -47,20 +46,16 @@ def parse_address(url: str) -> BrokerAddress:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        message = f"broker address is malformed ({error}); {expected}"
-        raise ValueError(message) from error
+        raise ValueError(f"broker address is malformed ({error}); {expected}") from error
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or port == 0:
         # The text is not repeated: it may hold a password.
-        message = f"broker address has no usable scheme, host or port; {expected}"
-        raise ValueError(message)
+        raise ValueError(f"broker address has no usable scheme, host or port; {expected}")
     if parts.path not in ("", "/") or parts.query or parts.fragment:
-        message = f"broker address {parts.hostname!r} has a path or query; {expected}"
-        raise ValueError(message)
+        raise ValueError(f"broker address {parts.hostname!r} has a path or query; {expected}")
     try:
         parts.hostname.encode("idna")
     except UnicodeError as error:
-        message = f"broker address: {parts.hostname!r:.80} is not a host name"
-        raise ValueError(message) from error
+        raise ValueError(f"broker address: {parts.hostname!r:.80} is not a host name") from error
     return BrokerAddress(
         host=parts.hostname,
         port=port or _DEFAULT_PORTS[parts.scheme],
@@ -96,8 +91,7 @@ def tls_context(
         ValueError: A file is missing or unreadable, or a key comes without its certificate.
     """
     if key is not None and cert is None:
-        message = f"TLS key {key} needs its certificate"
-        raise ValueError(message)
+        raise ValueError(f"TLS key {key} needs its certificate")
     try:
         context = ssl.create_default_context(cafile=None if ca is None else str(ca))
         context.sslsocket_class = _ClosingSocket
@@ -105,6 +99,7 @@ def tls_context(
         if cert is not None:
             context.load_cert_chain(str(cert), None if key is None else str(key))
     except (OSError, ssl.SSLError) as error:
-        message = f"TLS files cannot be used (ca={ca}, cert={cert}, key={key}): {error}"
-        raise ValueError(message) from error
+        raise ValueError(
+            f"TLS files cannot be used (ca={ca}, cert={cert}, key={key}): {error}"
+        ) from error
     return context

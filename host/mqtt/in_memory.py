@@ -98,8 +98,7 @@ class InMemoryBroker:
     def stop(self, *, forget: bool = False) -> None:
         """Stop the broker: every link breaks, no will is published.
 
-        Args:
-            forget: Also lose the retained set and all sessions, as a restart without disk does.
+        With `forget` it also loses the retained set and all sessions, as a restart without disk.
         """
         self._running = False
         for session in list(self._sessions.values()):
@@ -124,10 +123,9 @@ class InMemoryBroker:
                 c.connected and c.pending() for c in self._clients
             ):
                 return
-        message = (
+        raise RuntimeError(
             "the in-memory broker does not settle: check whether two clients answer each other"
         )
-        raise RuntimeError(message)
 
     # --- used by InMemoryClient ----------------------------------------------------------------
 

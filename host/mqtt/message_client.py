@@ -94,7 +94,6 @@ class PublishTicket(Protocol):
 
     def done(self) -> bool:
         """Say whether the broker acknowledged it (QoS 1) or it left the queue (QoS 0)."""
-        ...
 
     async def wait(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - the interface
         """Wait until `done`.
@@ -106,7 +105,6 @@ class PublishTicket(Protocol):
             TimeoutError: Not acknowledged in time; it stays queued and may still be sent.
             ClientClosed: The client was closed first; whether it arrived is unknown.
         """
-        ...
 
 
 MessagesCallback = Callable[[list[Message]], None]
@@ -119,7 +117,6 @@ class MessageClient(Protocol):
     @property
     def connected(self) -> bool:
         """Whether the broker has accepted us and the link is believed to be up."""
-        ...
 
     async def connect(self, *, timeout: float | None = 10) -> None:  # noqa: ASYNC109
         """Start; from here on the connection is kept up until `close`.
@@ -131,7 +128,6 @@ class MessageClient(Protocol):
         Raises:
             ConnectFailed: Not connected in time, or refused; the client is closed again.
         """
-        ...
 
     async def subscribe(self, *filters: str, qos: int = 1) -> None:
         """Subscribe; remembered and re-established after each reconnect.
@@ -142,11 +138,9 @@ class MessageClient(Protocol):
             ValueError: A filter is malformed.
             SubscribeRefused: The broker refused a filter.
         """
-        ...
 
     async def unsubscribe(self, *filters: str) -> None:
         """Forget subscriptions."""
-        ...
 
     def publish(
         self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False
@@ -160,11 +154,9 @@ class MessageClient(Protocol):
             ClientClosed: The client is not started or already closed.
             ValueError: The topic is malformed or has a wildcard, or qos is not 0 or 1.
         """
-        ...
 
     def on_messages(self, callback: MessagesCallback) -> None:
         """Add a callback that is called on the event loop with bursts of messages, in order."""
-        ...
 
     def on_arrival(self, callback: Callable[[Message], None]) -> None:
         """Set a callback that sees each message as it arrives, before its turn on the event loop.
@@ -172,16 +164,12 @@ class MessageClient(Protocol):
         It is called on the network thread while the loop may be busy: it must be short and may only
         touch what is safe to touch from there. Set it before connecting.
         """
-        ...
 
     def on_connection(self, callback: ConnectionCallback) -> None:
         """Add a callback that is called on the event loop at each connect and disconnect."""
-        ...
 
     def pending(self) -> int:
         """Count the publishes that are not yet acknowledged."""
-        ...
 
     async def close(self) -> None:
         """Flush what is pending (bounded wait), then disconnect cleanly: no will is sent."""
-        ...

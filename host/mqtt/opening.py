@@ -42,11 +42,9 @@ def open_client(  # noqa: PLR0913 - each is a setting an operator may give
     """
     address = parse_address(url)
     if not client_id or len(client_id.encode()) > 65_535 or "\0" in client_id:
-        message = f"client id {client_id[:40]!r} must have 1 to 65535 bytes and no NUL"
-        raise ValueError(message)
+        raise ValueError(f"client id {client_id[:40]!r} must have 1 to 65535 bytes and no NUL")
     if not address.tls and (ca or cert or key):
-        message = f"TLS files were given but {address} is not an mqtts:// address"
-        raise ValueError(message)
+        raise ValueError(f"TLS files were given but {address} is not an mqtts:// address")
     settings = LinkSettings(
         address=address,
         client_id=client_id,

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from host.mqtt.callbacks import call_each
+from host.mqtt.client_base import ClientBase, check_qos
 from host.mqtt.event_inbox import (
     Acknowledged,
     Connected,
@@ -25,16 +25,12 @@ from host.mqtt.event_inbox import (
     Subscribed,
 )
 from host.mqtt.message_client import (
-    ClientClosed,
     ConnectFailed,
-    ConnectionCallback,
     Message,
-    MessagesCallback,
     SubscribeRefused,
 )
 from host.mqtt.paho_link import WINDOW, LinkSettings, PahoLink
-from host.mqtt.publish_queue import Outbox, Outgoing
-from host.mqtt.ticket import Ticket
+from host.mqtt.publish_queue import Outbox
 from host.mqtt.topic_filters import check_filter, check_topic
 from host.mqtt.unreachable import Failure
 
@@ -46,17 +42,8 @@ _SUBACK_TIMEOUT: Final = 30.0
 _SAY_AGAIN: Final = 60.0
 
 
-class MqttClient:
-    """A broker connection that repairs itself; see `host.mqtt.message_client.MessageClient`.
-
-    Args:
-        settings: How to connect.
-        max_pending: Bound on unacknowledged publishes.
-        max_pending_bytes: Bound on their payloads together.
-
-    Attributes:
-        dropped_qos0: QoS 0 publishes dropped because the link was down.
-    """
+class MqttClient(ClientBase):
+    """A broker connection that repairs itself; see `host.mqtt.message_client.MessageClient`."""
 
     def __init__(
         self,
@@ -67,13 +54,11 @@ class MqttClient:
     ) -> None:
         if settings.will is not None:
             check_topic(settings.will.topic)
+        outbox = Outbox(max_messages=max_pending, max_bytes=max_pending_bytes, window=WINDOW)
+        super().__init__(settings.client_id, outbox)
         self._settings = settings
         self._link = PahoLink(settings)
-        self._outbox = Outbox(max_messages=max_pending, max_bytes=max_pending_bytes, window=WINDOW)
-        self._filters: dict[str, int] = {}
         self._asked: dict[int, asyncio.Future[tuple[int, ...]]] = {}
-        self._on_messages: list[MessagesCallback] = []
-        self._on_connection: list[ConnectionCallback] = []
         self._on_arrival: Callable[[Message], None] | None = None
         self._inbox: Inbox | None = None
         self._first: asyncio.Future[str] | None = None  # "" or why we were refused
@@ -83,25 +68,16 @@ class MqttClient:
         self._say_at = float("-inf")
         self._refused = False
         self._generation = 0  # number of the connection, 0 while there is none
-        self._closed = False
         self._closing: asyncio.Task[None] | None = None
-        self.dropped_qos0 = 0
 
     @property
     def connected(self) -> bool:
-        """Whether the broker has accepted us and the link is believed to be up."""
+        """Whether the link is believed to be up."""
         return self._generation > 0
-
-    @property
-    def client_id(self) -> str:
-        """The MQTT client id."""
-        return self._settings.client_id
 
     async def connect(self, *, timeout: float | None = 10) -> None:  # noqa: ASYNC109
         """Start; see `host.mqtt.message_client.MessageClient.connect`."""
-        if self._inbox is not None:
-            message = f"client {self.client_id!r} was already started"
-            raise RuntimeError(message)
+        self._start()
         loop = asyncio.get_running_loop()
         self._inbox = Inbox(loop, self._deliver, glance=self._glance)
         self._first = loop.create_future()
@@ -126,7 +102,7 @@ class MqttClient:
     async def subscribe(self, *filters: str, qos: int = 1) -> None:
         """Subscribe; see `host.mqtt.message_client.MessageClient.subscribe`."""
         self._check_open()
-        _check_qos(qos)
+        check_qos(qos)
         for topic_filter in filters:
             check_filter(topic_filter)
         self._filters.update(dict.fromkeys(filters, qos))
@@ -137,8 +113,10 @@ class MqttClient:
         if refused:
             for topic_filter in refused:
                 self._filters.pop(topic_filter, None)
-            message = f"broker {self._settings.address} refused the subscription to {refused}"
-            raise SubscribeRefused(message, hint="check the broker's access rules")
+            raise SubscribeRefused(
+                f"broker {self._settings.address} refused the subscription to {refused}",
+                hint="check the broker's access rules",
+            )
 
     async def unsubscribe(self, *filters: str) -> None:
         """Forget subscriptions; see `host.mqtt.message_client.MessageClient.unsubscribe`."""
@@ -147,35 +125,9 @@ class MqttClient:
         if known and self.connected:
             await self._answer(self._link.unsubscribe(known))
 
-    def publish(self, topic: str, payload: bytes, *, qos: int = 1, retain: bool = False) -> Ticket:
-        """Queue a message; see `host.mqtt.message_client.MessageClient.publish`."""
-        self._check_open()
-        check_topic(topic)
-        _check_qos(qos)
-        ticket = Ticket()
-        if qos == 0 and not self.connected:
-            self.dropped_qos0 += 1
-            ticket.resolve()
-            return ticket
-        self._outbox.add(Outgoing(topic, payload, qos, retain, ticket))
-        self._feed()
-        return ticket
-
-    def on_messages(self, callback: MessagesCallback) -> None:
-        """Add a callback for bursts of messages."""
-        self._on_messages.append(callback)
-
     def on_arrival(self, callback: Callable[[Message], None]) -> None:
         """Set a callback for messages as they arrive, on the network thread."""
         self._on_arrival = callback
-
-    def on_connection(self, callback: ConnectionCallback) -> None:
-        """Add a callback for connects (True) and disconnects (False)."""
-        self._on_connection.append(callback)
-
-    def pending(self) -> int:
-        """Count the publishes that are not yet acknowledged."""
-        return len(self._outbox)
 
     async def close(self) -> None:
         """Flush, disconnect and stop; see `host.mqtt.message_client.MessageClient.close`.
@@ -198,7 +150,7 @@ class MqttClient:
             self._inbox.close()
             await asyncio.to_thread(self._link.stop)
         self._generation = 0
-        self._outbox.fail(ClientClosed(f"client {self.client_id!r} was closed"))
+        self._fail_pending()
         self._end_asking()
 
     async def _flush(self) -> None:
@@ -210,14 +162,7 @@ class MqttClient:
             left = len(self._outbox)
             _LOG.warning("client %s closes with %d publishes unacknowledged", self.client_id, left)
 
-    def _check_open(self) -> None:
-        if self._closed or self._inbox is None:
-            state = "closed" if self._closed else "not started"
-            message = f"client {self.client_id!r} is {state}"
-            raise ClientClosed(message)
-
     def _feed(self) -> None:
-        """Hand over waiting publishes while the link is up and the window has room."""
         while self.connected and (item := self._outbox.next()) is not None:
             packet_id = self._link.publish(
                 self._generation, item.topic, item.payload, item.qos, retain=item.retain
@@ -259,11 +204,11 @@ class MqttClient:
                 self._outbox.acknowledge(event.packet_id)
                 continue
             if messages:  # keep their order relative to connects and disconnects
-                call_each(self._on_messages, messages, self.client_id)
+                self._report(messages)
                 messages = []
             self._change(event)
         if messages:
-            call_each(self._on_messages, messages, self.client_id)
+            self._report(messages)
         self._feed()
 
     def _change(self, event: Event) -> None:
@@ -286,8 +231,7 @@ class MqttClient:
                         "broker %s refused to renew a subscription", self._settings.address
                     )
             case Acknowledged() | Message():
-                message = f"{event!r} is not a change of state"
-                raise AssertionError(message)
+                raise AssertionError(f"{event!r} is not a change of state")
 
     def _failed(self, failure: Failure) -> None:
         """Note why there is no connection; say so when it is another reason, and now and then."""
@@ -320,7 +264,7 @@ class MqttClient:
             _LOG.info("broker %s is reached", self._settings.address)
             self._said = None
         _LOG.debug("client %s connected to %s", self.client_id, self._settings.address)
-        call_each(self._on_connection, True, self.client_id)
+        self._report_link(connected=True)
 
     def _link_down(self, failure: Failure) -> None:
         self._gone.set()
@@ -334,10 +278,4 @@ class MqttClient:
         if not self._closed:
             address = self._settings.address
             _LOG.warning("client %s lost broker %s: %s", self.client_id, address, failure.reason)
-        call_each(self._on_connection, False, self.client_id)
-
-
-def _check_qos(qos: int) -> None:
-    if qos not in (0, 1):
-        message = f"qos {qos} is not 0 or 1; duplicates are dropped by (gateway, epoch, seq)"
-        raise ValueError(message)
+        self._report_link(connected=False)

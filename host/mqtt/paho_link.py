@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from paho.mqtt.client import ConnectFlags, DisconnectFlags, MQTTMessage, SocketLike
-    from paho.mqtt.properties import Properties
     from paho.mqtt.reasoncodes import ReasonCode
 
     from host.mqtt.broker_address import BrokerAddress
@@ -221,7 +220,7 @@ class PahoLink:
         _userdata: object,
         _flags: ConnectFlags,
         reason: ReasonCode,
-        _properties: Properties | None,
+        *_rest: object,
     ) -> None:
         if reason.is_failure:
             name, failure = str(reason), refusal_of(str(reason))
@@ -249,7 +248,7 @@ class PahoLink:
         _userdata: object,
         _flags: DisconnectFlags,
         reason: ReasonCode,
-        _properties: Properties | None,
+        *_rest: object,
     ) -> None:
         # A link that dies soon after it is accepted (two clients with one id chase each other
         # away) must not be retried at full speed.
@@ -273,14 +272,7 @@ class PahoLink:
             return
         self._inbox.put(Message(topic, bytes(message.payload), message.qos, message.retain))
 
-    def _publish(
-        self,
-        _client: Client,
-        _userdata: object,
-        packet_id: int,
-        _reason: ReasonCode,
-        _properties: Properties,
-    ) -> None:
+    def _publish(self, _client: Client, _userdata: object, packet_id: int, *_rest: object) -> None:
         self._inbox.put(Acknowledged(packet_id))
 
     def _subscribe(
@@ -289,17 +281,12 @@ class PahoLink:
         _userdata: object,
         packet_id: int,
         reasons: list[ReasonCode],
-        _properties: Properties | None,
+        *_rest: object,
     ) -> None:
         refused = tuple(i for i, reason in enumerate(reasons) if reason.is_failure)
         self._inbox.put(Subscribed(packet_id, refused))
 
     def _unsubscribe(
-        self,
-        _client: Client,
-        _userdata: object,
-        packet_id: int,
-        _reasons: list[ReasonCode],
-        _properties: Properties | None,
+        self, _client: Client, _userdata: object, packet_id: int, *_rest: object
     ) -> None:
         self._inbox.put(Subscribed(packet_id))

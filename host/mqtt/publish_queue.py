@@ -24,13 +24,7 @@ class Outgoing:
 
 
 class Outbox:
-    """Waiting and sent publishes.
-
-    Args:
-        max_messages: Bound on waiting and sent messages together.
-        max_bytes: Bound on their payloads together.
-        window: How many may be sent and unacknowledged at once.
-    """
+    """Waiting and sent publishes, bounded together; at most `window` of them are sent."""
 
     def __init__(self, *, max_messages: int, max_bytes: int, window: int) -> None:
         self._max_messages = max_messages
@@ -41,7 +35,6 @@ class Outbox:
         self._bytes = 0
 
     def __len__(self) -> int:
-        """Count messages not yet acknowledged."""
         return len(self._waiting) + len(self._sent)
 
     def add(self, item: Outgoing) -> None:

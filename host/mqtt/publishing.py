@@ -16,16 +16,7 @@ def publish_or_warn(  # noqa: PLR0913  (what is published, and what the log call
     qos: int = 1,
     otherwise: str = "",
 ) -> bool:
-    """Publish a message; return whether it was taken.
-
-    Args:
-        client: Our connection.
-        topic: See `MessageClient.publish`.
-        payload: See there.
-        retain: See there.
-        qos: See there.
-        otherwise: What the log says if it was not; without it that this topic's is not sent.
-    """
+    """Publish a message; return whether it was taken. If not, the log says so, or `otherwise`."""
     try:
         client.publish(topic, payload, retain=retain, qos=qos)
     except QueueFull:

@@ -21,8 +21,7 @@ def check_topic(topic: str) -> None:
     """
     _check_text(topic, "topic")
     if "+" in topic or "#" in topic:
-        message = f"topic {topic!r} has a wildcard; publish on a plain topic"
-        raise ValueError(message)
+        raise ValueError(f"topic {topic!r} has a wildcard; publish on a plain topic")
 
 
 def check_filter(topic_filter: str) -> None:
@@ -35,17 +34,14 @@ def check_filter(topic_filter: str) -> None:
     if topic_filter.startswith(_SHARE):
         _, group, rest = (*topic_filter.split("/", 2), "", "")[:3]
         if not group or not rest or "+" in group or "#" in group:
-            message = f"shared filter {topic_filter!r} is not $share/GROUP/FILTER"
-            raise ValueError(message)
+            raise ValueError(f"shared filter {topic_filter!r} is not $share/GROUP/FILTER")
         topic_filter = rest
     levels = topic_filter.split("/")
     for index, level in enumerate(levels):
         if "#" in level and (level != "#" or index != len(levels) - 1):
-            message = f"filter {topic_filter!r}: '#' must be the whole last level"
-            raise ValueError(message)
+            raise ValueError(f"filter {topic_filter!r}: '#' must be the whole last level")
         if "+" in level and level != "+":
-            message = f"filter {topic_filter!r}: '+' must be a whole level"
-            raise ValueError(message)
+            raise ValueError(f"filter {topic_filter!r}: '+' must be a whole level")
 
 
 def split_shared(topic_filter: str) -> tuple[str | None, str]:
@@ -86,19 +82,14 @@ def matches(topic_filter: str, topic: str) -> bool:
 
 def _check_text(text: str, kind: str) -> None:
     if not text:
-        message = f"an empty {kind} is not allowed"
-        raise ValueError(message)
+        raise ValueError(f"an empty {kind} is not allowed")
     if "\0" in text:
-        message = f"{kind} {text!r} contains NUL"
-        raise ValueError(message)
+        raise ValueError(f"{kind} {text!r} contains NUL")
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:
-        message = f"{kind} {text[:40]!r} cannot be written as UTF-8"
-        raise ValueError(message) from error
+        raise ValueError(f"{kind} {text[:40]!r} cannot be written as UTF-8") from error
     if size > MAX_BYTES:
-        message = f"{kind} {text[:40]!r}… is longer than {MAX_BYTES} bytes"
-        raise ValueError(message)
+        raise ValueError(f"{kind} {text[:40]!r}… is longer than {MAX_BYTES} bytes")
     if text.count("/") >= MAX_LEVELS:
-        message = f"{kind} {text[:40]!r}… has more than {MAX_LEVELS} levels"
-        raise ValueError(message)
+        raise ValueError(f"{kind} {text[:40]!r}… has more than {MAX_LEVELS} levels")

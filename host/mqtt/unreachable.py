@@ -24,12 +24,7 @@ class Failure:
 
 
 def failure_of(error: BaseException, address: BrokerAddress) -> Failure:
-    """Return what an error of a socket means.
-
-    Args:
-        error: Raised while connecting, or while the first bytes were read.
-        address: Of the broker.
-    """
+    """Return what an error means that connecting raised, or reading the first bytes."""
     match error:
         case ssl.SSLCertVerificationError():
             return _untrusted(error, address)
@@ -69,11 +64,7 @@ ENDED_AT_ONCE = Failure(
 
 
 def refusal_of(reason: str) -> Failure:
-    """Return what a broker means that answers and refuses.
-
-    Args:
-        reason: As MQTT calls it.
-    """
+    """Return what a broker means that answers and refuses, by MQTT's own reason."""
     text = reason.lower()
     if "user name" in text or "password" in text:
         return Failure(

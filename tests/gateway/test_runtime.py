@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from gateway import runtime
+from gateway.__main__ import serve
 from gateway.intake.observations import ObservationLane
-from gateway.runtime import Gateway, serve
+from gateway.runtime import Gateway
 from gateway.session import announcer
 from gateway.session.identity import OutdatedEpochError, StolenIdError
 from gateway.settings import GatewaySettings, SnapshotSettings, WrapperSettings

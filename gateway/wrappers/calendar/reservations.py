@@ -189,7 +189,6 @@ def _title(event: icalendar.cal.Component) -> str:
 
 
 def _text(event: icalendar.cal.Component, name: str) -> str:
-    """Return a property's text; of several the first."""
     value = event.get(name, "")
     if isinstance(value, list):
         value = value[0] if value else ""

@@ -38,7 +38,6 @@ class CalendarOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time_zone: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what would never look, or never rest."""
         require(self.location != "", "location is empty")
         require(self.period >= 0.01, "period must be at least 0.01 s")
         require(self.refresh >= 0.01, "refresh must be at least 0.01 s")
@@ -75,7 +74,6 @@ class CalendarWrapper:
             await asyncio.sleep(options.period)
 
     async def _refresh(self, context: WrapperContext, options: CalendarOptions) -> None:
-        """Read the calendar again."""
         location = options.location
         try:
             content = await in_background(lambda: fetch(location), "calendar")
@@ -86,7 +84,6 @@ class CalendarWrapper:
             context.problem(str(error))
 
     async def _look(self, context: WrapperContext, options: CalendarOptions) -> None:
-        """Emit what has changed since the last look."""
         calendar, now = self._calendar, context.clock()
         if calendar is None:
             return

@@ -62,7 +62,6 @@ class MoteOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     live_machine: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse readings without a pause, and people who never sit still."""
         require(self.period >= 0.05, "period must be at least 0.05 s")
         require(self.turnover > 0, "turnover must be above 0 s")
         require(0 <= self.visitors <= 1_000, "visitors must be between 0 and 1000")

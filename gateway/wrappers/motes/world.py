@@ -47,7 +47,6 @@ class World:
     _random: random.Random = field(default_factory=random.Random)
 
     def __post_init__(self) -> None:
-        """Seed."""
         self._random = random.Random(self.seed)  # noqa: S311  (a simulation)
 
     def seat(self, mid: str) -> Seat:
@@ -141,5 +140,4 @@ def delivery_ratio(peer: Peer, seed: int, now: int) -> float:
 
 
 def _unit(*parts: object) -> float:
-    """Return a number in [0, 1) that depends on the parts only."""
     return zlib.crc32(":".join(map(str, parts)).encode()) / 2**32

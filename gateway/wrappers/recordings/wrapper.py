@@ -38,7 +38,6 @@ class ReplayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name_column: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be replayed."""
         require(self.format in ("k7", "csv", "senml"), "format must be k7, csv or senml")
         require(0 < self.least_pdr <= 1, "least_pdr must be above 0 and at most 1")
 
@@ -92,7 +91,6 @@ class ReplayWrapper:
             await asyncio.sleep(0 if len(batch) == MAX_BATCH else PAUSE)
 
     def _recall(self, memory: Memory | None, options: ReplayOptions) -> None:
-        """Go on where a former life of the gateway was in the same file."""
         if not self._done and memory is not None and memory.get("file") == options.file:
             done = memory.get("done")
             self._done = done if isinstance(done, int) and done > 0 else 0

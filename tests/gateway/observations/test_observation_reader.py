@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.observations.observation_reader import REMEMBERED, ObservationReader
+from gateway.observations.observation_reader import REMEMBERED, ObservationReader, Seen
 from gateway.senml import records_of
 from gateway.testing import SEATS, SECOND, TEMPERATURES
 from streamsql.data.events import SourceEvent
@@ -32,6 +32,20 @@ def pack(seq: int, epoch: int = 1, sensors: tuple[str, ...] = ("t1",)) -> bytes:
     return encode_json(ObservationPack(epoch, seq, records))
 
 
+def read(
+    reader: ObservationReader, gateway: str, stream: str, payload: bytes
+) -> tuple[list[SourceEvent], Seen | None]:
+    """The events in a pack and which it is; none if it was seen or nobody wants it."""
+    found = reader.pack(stream, payload)
+    return ([], None) if found is None else reader.events_of(gateway, stream, found)
+
+
+def events(
+    reader: ObservationReader, gateway: str, stream: str, payload: bytes
+) -> list[SourceEvent]:
+    return read(reader, gateway, stream, payload)[0]
+
+
 @pytest.fixture
 def reader() -> ObservationReader:
     made = ObservationReader()
@@ -40,17 +54,17 @@ def reader() -> ObservationReader:
 
 
 def test_events_are_the_rows_that_were_sent(reader: ObservationReader) -> None:
-    assert reader.events("gw-1", "temperature", pack(3, sensors=("t1", "t2"))) == [
+    assert events(reader, "gw-1", "temperature", pack(3, sensors=("t1", "t2"))) == [
         SourceEvent(("t1", 20.5, 3 * SECOND), 3 * SECOND),
         SourceEvent(("t2", 20.5, 3 * SECOND), 3 * SECOND),
     ]
 
 
 def test_a_stream_nobody_reads_is_left_alone(reader: ObservationReader) -> None:
-    assert reader.events("gw-1", "seatsensor", b"whatever") == []
+    assert events(reader, "gw-1", "seatsensor", b"whatever") == []
     assert reader.installed(bundle("other", "gw-1"), "base") == {"temperature"}
     assert reader.uninstalled("q") == set()
-    assert reader.events("gw-1", "temperature", pack(1)) == []
+    assert events(reader, "gw-1", "temperature", pack(1)) == []
     assert SEATS.name not in reader.streams()
 
 
@@ -66,7 +80,7 @@ def test_every_pack_counts_once_in_whatever_order_it_comes(
     taken = [
         (gateway, epoch, seq)
         for gateway, epoch, seq in packs
-        if reader.events(gateway, "temperature", pack(seq, epoch))
+        if events(reader, gateway, "temperature", pack(seq, epoch))
     ]
     assert len(taken) == len(set(taken))
     assert set(taken) == set(packs)
@@ -74,7 +88,7 @@ def test_every_pack_counts_once_in_whatever_order_it_comes(
 
 def test_memory_is_bounded(reader: ObservationReader) -> None:
     for seq in range(REMEMBERED + 100):
-        reader.events("gw-1", "temperature", pack(seq))
+        events(reader, "gw-1", "temperature", pack(seq))
     assert [len(seen) for seen in reader._seen.values()] == [REMEMBERED]
     reader.uninstalled("q")
     assert reader._seen == {}
@@ -99,8 +113,8 @@ def test_bad_packs_are_refused_and_do_not_count_as_seen(
     reader: ObservationReader, payload: bytes
 ) -> None:
     with pytest.raises(WireError):
-        reader.events("gw-1", "temperature", payload)
-    assert len(reader.events("gw-1", "temperature", pack(0))) == 1
+        events(reader, "gw-1", "temperature", payload)
+    assert len(events(reader, "gw-1", "temperature", pack(0))) == 1
 
 
 @given(st.binary(max_size=40) | st.text().map(str.encode))
@@ -108,7 +122,7 @@ def test_no_payload_does_worse(payload: bytes) -> None:
     reader = ObservationReader()
     reader.installed(bundle("q"), "base")
     try:
-        reader.events("gw-1", "temperature", payload)
+        events(reader, "gw-1", "temperature", payload)
     except WireError:
         return
     msgspec.json.decode(payload, type=ObservationPack)
@@ -117,9 +131,9 @@ def test_no_payload_does_worse(payload: bytes) -> None:
 def test_packs_that_a_former_life_has_counted_do_not_count_again(
     reader: ObservationReader,
 ) -> None:
-    assert reader.events("gw-1", "temperature", pack(7))
+    assert events(reader, "gw-1", "temperature", pack(7))
     later = ObservationReader()
     later.recall(reader.seen())
     later.installed(bundle("q"), "base")
-    assert later.read("gw-1", "temperature", pack(7)) == ([], None)
-    assert later.read("gw-2", "temperature", pack(7))[1] == ("gw-2", "temperature", 1, 7)
+    assert read(later, "gw-1", "temperature", pack(7)) == ([], None)
+    assert read(later, "gw-2", "temperature", pack(7))[1] == ("gw-2", "temperature", 1, 7)

@@ -312,10 +312,10 @@ def test_a_site_obeys_only_who_is_a_party_of_the_channel(
         engine.forget = lambda to, _told: done.append(to)
         arguments = FORGET if verb == "forget" else {}
         command = Command(query="q1", channel=channel, arguments=arguments)
-        before = site.host.bad_payloads
+        before = site.host.dead_letters.count
         topic = TOPICS.request("gw-1", verb, sender)
         federation.console.publish(topic, encode_json(command))
-        await until(lambda: bool(done) or site.host.bad_payloads > before, "it is judged")
+        await until(lambda: bool(done) or site.host.dead_letters.count > before, "it is judged")
         assert done == [channel] * obeyed
 
     run(scenario)
@@ -328,7 +328,7 @@ def test_a_batch_of_a_site_that_has_no_channel_is_refused() -> None:
         batch = DeltaBatch(1, 1, 0, "f0", reset=True)
         topic = TOPICS.exchange("q1", "base", "gw-9")
         federation.console.publish(topic, encode_packed(batch))
-        await until(lambda: base.host.bad_payloads == 1, "it is refused")
+        await until(lambda: base.host.dead_letters.count == 1, "it is refused")
         assert federation.rows() == federation.expected("gw-1", "gw-2")
 
     run(scenario)
@@ -371,7 +371,7 @@ def test_bad_payloads_are_counted_and_kept_and_harm_nobody(topic: str, payload: 
         site = federation.sites[ME]
         for _ in range(3):
             federation.console.publish(topic, payload)
-        await until(lambda: site.host.bad_payloads == 3, "all are counted")
+        await until(lambda: site.host.dead_letters.count == 3, "all are counted")
         await until(lambda: bool(federation.told("/dead/")), "one is kept")
         await federation.broker.settle()
         letters = [decode_json(m.payload, DeadLetter) for m in federation.told(f"/dead/{ME}")]
@@ -394,7 +394,7 @@ def test_dead_letters_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         for number in range(20):
             federation.console.publish(TOPICS.state(f"liar-{number}"), b"{")
         site = federation.sites[ME]
-        await until(lambda: site.host.bad_payloads == 20, "all are counted")
+        await until(lambda: site.host.dead_letters.count == 20, "all are counted")
         await federation.broker.settle()
         assert len(federation.told(f"/dead/{ME}")) == 5
         assert len(site.host.dead_letters._kinds) == 5
@@ -449,7 +449,7 @@ def test_wrong_batches_leave_other_senders_alone() -> None:
         await federation.broker.settle()
         federation.sites["gw-2"].put("after", 5.0)
         await until(lambda: ("after",) in [row[:1] for row in federation.rows()], "gw-2 is heard")
-        assert federation.sites["base"].host.bad_payloads >= 8
+        assert federation.sites["base"].host.dead_letters.count >= 8
 
     run(scenario)
 

@@ -210,7 +210,7 @@ def test_settings_that_make_no_sense_are_dead_letters(payload: bytes) -> None:
         await federation.begin(TOPICS.dead())
         site = await federation.site("gw-1")
         federation.console.publish(TOPICS.settings("gw-1"), payload, retain=True)
-        await until(lambda: site.host.bad_payloads == 1, "it is set aside")
+        await until(lambda: site.host.dead_letters.count == 1, "it is set aside")
         assert site.engine.settings == SiteSettings()
         await until(lambda: len(federation.told("/dead/gw-1")) == 1, "it is kept")
 

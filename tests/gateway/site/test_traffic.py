@@ -10,9 +10,9 @@ def test_nothing_sent_costs_nothing() -> None:
 
 def test_batches_and_snapshots_are_counted_per_query() -> None:
     traffic = Traffic()
-    traffic.sent("q1", 100, snapshot=True)
-    traffic.sent("q1", 30, snapshot=False)
-    traffic.sent("q2", 7, snapshot=False)
+    traffic.sent("q1", "base", 1, 100, snapshot=True)
+    traffic.sent("q1", "base", 1, 30, snapshot=False)
+    traffic.sent("q2", "base", 1, 7, snapshot=False)
     assert traffic.report("q1") == TrafficReport(2, 130, 1, 100)
     assert traffic.report("q2") == TrafficReport(1, 7)
 
@@ -32,8 +32,8 @@ def test_waits_for_snapshots_are_added_up_when_they_end() -> None:
 
 def test_queries_that_are_gone_are_forgotten() -> None:
     traffic = Traffic()
-    traffic.sent("q1", 1, snapshot=False)
-    traffic.sent("q2", 1, snapshot=False)
+    traffic.sent("q1", "base", 1, 1, snapshot=False)
+    traffic.sent("q2", "base", 1, 1, snapshot=False)
     traffic.forget({"q2": 1})
     assert traffic.report("q1") == TrafficReport()
     assert traffic.report("q2").batches == 1
