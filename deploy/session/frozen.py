@@ -28,7 +28,7 @@ from streamsql.data.types import MICROSECONDS, DataType, Row
 from streamsql.errors import InternalError
 from streamsql.reference import evaluate
 from streamsql.reference.database import Database, contents, in_window, windowed
-from streamsql.reference.instants import closings, databases, first_open
+from streamsql.reference.stream_instants import closings, databases, first_open
 
 
 def frozen(plan: Plan, database: Database, now: int) -> Plan:

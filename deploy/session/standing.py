@@ -13,7 +13,7 @@ from streamsql.binder import BoundQuery, bind_query
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition, SourceDefinition
 from streamsql.catalog.notices import AlarmDefinition
-from streamsql.catalog.refreshes import next_refresh, zone_of
+from streamsql.catalog.refresh_times import next_refresh, zone_of
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.errors import InternalError

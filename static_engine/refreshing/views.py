@@ -14,9 +14,9 @@ from static_engine.refreshing.rows_file import Header, KeptRows, RowsFolder
 from static_engine.sources.table_errors import TableError
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.operators import Plan
-from streamsql.catalog.refreshes import next_refresh, zone_of
+from streamsql.catalog.refresh_times import next_refresh, zone_of
 from streamsql.errors import FederationError, InternalError
-from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import RefreshState
 
 log = logging.getLogger(__name__)

@@ -37,7 +37,7 @@ from streamsql.errors import FederationError, WireError
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import Command, TableSet
-from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import SiteState
 from streamsql.wire.table_changes import TableChange
 from streamsql.wire.topics import Topics

@@ -5,7 +5,7 @@ import msgspec
 from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
-from streamsql.catalog.refreshes import RefreshSchedule
+from streamsql.catalog.refresh_times import RefreshSchedule
 from streamsql.data.schema import Schema
 
 

@@ -20,7 +20,7 @@ from streamsql.algebra.operators.orders import in_order
 from streamsql.algebra.scalar import compile_expression, key_of
 from streamsql.data.delta import sort_key
 from streamsql.data.types import Row, Value
-from streamsql.reference.aggregates import aggregate
+from streamsql.reference.group_aggregates import aggregate
 
 
 def top(plan: TopN, rows: list[Row]) -> list[Row]:

@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from streamsql.data.durations import unit_size
 from streamsql.errors import QuerySyntaxError, UnsupportedError
 from streamsql.syntax.cursor import shown
-from streamsql.syntax.places import Script
+from streamsql.syntax.script_places import Script
 
 NO_ALIASES = frozenset(
     (

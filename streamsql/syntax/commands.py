@@ -8,8 +8,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from streamsql.data.types import DataType, coerce
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.cursor import Cursor
-from streamsql.syntax.queries import parse_expression
-from streamsql.syntax.query_statements import parse_options, query_of, without_output
+from streamsql.syntax.query_clauses import parse_options, query_of, without_output
+from streamsql.syntax.query_parser import parse_expression
 from streamsql.syntax.statements import (
     AdvanceTime,
     AlterSite,

@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from streamsql.data.durations import parse_duration
 from streamsql.errors import QuerySyntaxError, Span, UnsupportedError
-from streamsql.syntax.places import Script
+from streamsql.syntax.script_places import Script
 from streamsql.syntax.statements import Name
 
 T = TypeVar("T")

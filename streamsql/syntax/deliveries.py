@@ -6,11 +6,11 @@ from typing import Any
 from sqlglot.tokenizer_core import TokenType
 
 from streamsql.algebra.operators import StreamKind
-from streamsql.catalog.refreshes import first_repeated, minute_of_day
+from streamsql.catalog.refresh_times import first_repeated, minute_of_day
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.commands import subject
 from streamsql.syntax.cursor import Cursor
-from streamsql.syntax.query_statements import (
+from streamsql.syntax.query_clauses import (
     parse_option,
     parse_options,
     query_of,

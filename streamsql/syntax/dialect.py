@@ -7,8 +7,9 @@ Adds to the PostgreSQL-flavoured base:
     WITH RECURSIVE (LIMIT 1000) r(a, b) AS (...)
 
 A window stands before or after the alias. Every node carries the offsets of the text it came from
-(`meta["start"]`, `meta["end"]`), so that the binder can point at it. Statements other than queries
-are parsed by `streamsql.syntax.definitions` and `streamsql.syntax.commands` from the same tokens.
+(`meta["start"]`, `meta["end"]`), so that the binder can point at it. Other statements than queries
+have parsers of their own over the same tokens: `streamsql.syntax.create_statements`, `commands`,
+`deliveries` and `explain_questions`.
 
 Private parser hooks are used, so sqlglot is pinned to one major release; `tests/streamsql/syntax`
 fails when a hook moves.

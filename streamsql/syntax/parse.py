@@ -11,13 +11,13 @@ from streamsql.algebra.operators import StreamKind
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax import commands
 from streamsql.syntax.commands import parse_alter
+from streamsql.syntax.create_statements import parse_create
 from streamsql.syntax.cursor import Cursor
-from streamsql.syntax.definitions import parse_create
 from streamsql.syntax.deliveries import parse_refresh, parse_subscribe
 from streamsql.syntax.dialect import StreamSql
-from streamsql.syntax.explanations import question_parser
-from streamsql.syntax.places import Script
-from streamsql.syntax.query_statements import query_statement
+from streamsql.syntax.explain_questions import question_parser
+from streamsql.syntax.query_clauses import query_statement
+from streamsql.syntax.script_places import Script
 from streamsql.syntax.statements import (
     Explain,
     ExplainConfidence,

@@ -7,7 +7,7 @@ from sqlglot import exp
 from streamsql.algebra.operators import SourceKind, StreamKind
 from streamsql.data.types import DataType
 from streamsql.errors import Span
-from streamsql.syntax.places import Script
+from streamsql.syntax.script_places import Script
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

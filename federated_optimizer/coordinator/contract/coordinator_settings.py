@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from streamsql.catalog.open_folders import OpenFolders
-from streamsql.catalog.refreshes import zone_of
+from streamsql.catalog.refresh_times import zone_of
 from streamsql.errors import DeploymentError
 from streamsql.wire.topics import check_id
 

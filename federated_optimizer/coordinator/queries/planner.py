@@ -25,7 +25,7 @@ from streamsql.errors import InternalError, QueryError
 from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
-from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.refresh_orders import RefreshOrder
 
 
 @dataclass(frozen=True, slots=True)

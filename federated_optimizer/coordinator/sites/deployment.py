@@ -10,7 +10,7 @@ from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
 from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import Command, TableSet
-from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import SiteState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.table_changes import CHANGE, TableChange

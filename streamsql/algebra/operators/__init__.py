@@ -19,7 +19,6 @@ from streamsql.algebra.leaves import (
 )
 from streamsql.algebra.operators import plan  # before the operators, which need it
 from streamsql.algebra.operators.fixpoint import Fixpoint
-from streamsql.algebra.operators.joins import AsOfJoin, Join, JoinKind
 from streamsql.algebra.operators.orders import OverWindow, SortKey, TopN
 from streamsql.algebra.operators.relational import (
     Aggregate,
@@ -33,7 +32,8 @@ from streamsql.algebra.operators.relational import (
     UnionAll,
     identity_columns,
 )
-from streamsql.algebra.operators.streams import StreamKind, ToStream
+from streamsql.algebra.operators.relational_joins import AsOfJoin, Join, JoinKind
+from streamsql.algebra.operators.to_stream import StreamKind, ToStream
 from streamsql.algebra.operators.traversal import (
     is_open,
     refers_to,

@@ -9,7 +9,6 @@ from typing import Union
 
 from streamsql.algebra.leaves import RecursiveReference, RemoteSource, Scan, Values, Window
 from streamsql.algebra.operators.fixpoint import Fixpoint
-from streamsql.algebra.operators.joins import AsOfJoin, Join
 from streamsql.algebra.operators.orders import OverWindow, TopN
 from streamsql.algebra.operators.relational import (
     Aggregate,
@@ -21,7 +20,8 @@ from streamsql.algebra.operators.relational import (
     SetOperation,
     UnionAll,
 )
-from streamsql.algebra.operators.streams import ToStream
+from streamsql.algebra.operators.relational_joins import AsOfJoin, Join
+from streamsql.algebra.operators.to_stream import ToStream
 from streamsql.algebra.operators.windows import HopWindow, SessionWindow, StreamWindow
 
 Plan = Union[  # noqa: UP007  (msgspec resolves the forward references)

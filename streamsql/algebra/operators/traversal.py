@@ -6,10 +6,10 @@ import msgspec
 
 from streamsql.algebra.leaves import RecursiveReference, RemoteSource, Scan, Values, Window, require
 from streamsql.algebra.operators.fixpoint import Fixpoint
-from streamsql.algebra.operators.joins import AsOfJoin, Join
 from streamsql.algebra.operators.plan import Plan
 from streamsql.algebra.operators.relational import OnClose, SetOperation, UnionAll
-from streamsql.algebra.operators.streams import ToStream
+from streamsql.algebra.operators.relational_joins import AsOfJoin, Join
+from streamsql.algebra.operators.to_stream import ToStream
 
 
 def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:

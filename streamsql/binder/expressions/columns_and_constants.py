@@ -9,7 +9,7 @@ from streamsql.algebra.scalar import cast
 from streamsql.binder.expressions.coercion import TIME_TEXTS, as_text, time_value
 from streamsql.binder.expressions.node_binder import NodeBinder
 from streamsql.data.types import DataType
-from streamsql.syntax.definitions import type_named
+from streamsql.syntax.create_statements import type_named
 
 _TIMES = (DataType.TIMESTAMP, DataType.INTERVAL)
 _CAST_HINTS = {

@@ -10,7 +10,7 @@ from streamsql.algebra.operators import Plan, SortKey, TopN
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.schema import Schema
 from streamsql.errors import BindingError, Span, UnsupportedError
-from streamsql.syntax.places import Script
+from streamsql.syntax.script_places import Script
 
 
 class OuterColumns(Protocol):

@@ -14,7 +14,7 @@ from streamsql.binder.names.environment import BoundQuery
 from streamsql.binder.statements.bind import bind_query
 from streamsql.catalog.catalog import Catalog, kind_of
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.catalog.refreshes import RefreshSchedule
+from streamsql.catalog.refresh_times import RefreshSchedule
 from streamsql.catalog.system import system_source
 from streamsql.data.schema import Schema
 from streamsql.errors import BindingError, InternalError, Span, UnsupportedError

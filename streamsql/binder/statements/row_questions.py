@@ -20,7 +20,7 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import Row, Value
 from streamsql.errors import BindingError, UnsupportedError
 from streamsql.syntax.cursor import nearest
-from streamsql.syntax.places import Script
+from streamsql.syntax.script_places import Script
 from streamsql.syntax.statements import (
     ColumnName,
     ExplainConfidence,

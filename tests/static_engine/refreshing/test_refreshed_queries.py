@@ -15,7 +15,7 @@ from static_engine.settings import StaticSettings
 from static_engine.tables import table_watch
 from streamsql.algebra.operators import Distinct, Plan, SourceKind
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.catalog.refreshes import RefreshSchedule
+from streamsql.catalog.refresh_times import RefreshSchedule
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
@@ -23,7 +23,7 @@ from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import Command, DeltaBatch, TableSet
-from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import RefreshState, SiteState
 from streamsql.wire.topics import Topics
 from tests.loop_turns import loop_turns

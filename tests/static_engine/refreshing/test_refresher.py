@@ -19,11 +19,11 @@ from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
 from streamsql.algebra.operators import Plan, Scan, SourceKind
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.catalog.refreshes import RefreshSchedule
+from streamsql.catalog.refresh_times import RefreshSchedule
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.refresh_orders import RefreshOrder
 
 HOUR = 3_600_000_000
 NOON = 20_000 * 24 * HOUR + 12 * HOUR

@@ -13,7 +13,7 @@ from static_engine.refreshing.rows_file import Header, RowsFolder
 from static_engine.sources.table_errors import TableError
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.catalog.refreshes import RefreshSchedule
+from streamsql.catalog.refresh_times import RefreshSchedule
 from streamsql.data.delta import Delta, expand
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType

@@ -16,11 +16,11 @@ from static_engine.sources.table_locations import Locations
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.operators import Plan, Scan, SourceKind
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.catalog.refreshes import RefreshSchedule, next_refresh, zone_of
+from streamsql.catalog.refresh_times import RefreshSchedule, next_refresh, zone_of
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.refresh_orders import RefreshOrder
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND

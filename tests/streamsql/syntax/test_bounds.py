@@ -6,7 +6,7 @@ import pytest
 
 from streamsql.errors import QueryError
 from streamsql.syntax import Query, parse_script, parse_statement
-from streamsql.syntax.definitions import MAX_COLUMNS
+from streamsql.syntax.create_statements import MAX_COLUMNS
 from streamsql.syntax.parse import MAX_TEXT
 
 

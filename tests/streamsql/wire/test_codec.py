@@ -17,7 +17,7 @@ from streamsql.wire.bounds import MAX_EPOCH, is_bounded
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, TableSet, WeightedRow
-from streamsql.wire.refreshes import RefreshOrder
+from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import Birth, SiteState
 from streamsql.wire.table_changes import TableChange
 from streamsql.wire.topics import Topics, check_id

@@ -2,7 +2,7 @@
 
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.catalog.refreshes import RefreshSchedule
+from streamsql.catalog.refresh_times import RefreshSchedule
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from ui.api.objects import definition_object

@@ -19,8 +19,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.commands import subject
 from streamsql.syntax.cursor import Cursor, nearest
-from streamsql.syntax.queries import parse_expression
-from streamsql.syntax.query_statements import parse_options
+from streamsql.syntax.query_clauses import parse_options
+from streamsql.syntax.query_parser import parse_expression
 from streamsql.syntax.statements import (
     ColumnName,
     ExplainConfidence,

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamsql.syntax.places import Script
+from streamsql.syntax.script_places import Script
 
 
 @given(text=st.text("ab \n", max_size=12), start=st.integers(-2, 14))

@@ -9,7 +9,7 @@ from streamsql.data.types import DataType
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.cursor import Cursor, nearest, shown
 from streamsql.syntax.deliveries import parse_alarm, parse_display, refresh_times
-from streamsql.syntax.query_statements import parse_options, query_statement, without_output
+from streamsql.syntax.query_clauses import parse_options, query_statement, without_output
 from streamsql.syntax.statements import (
     ColumnDefinition,
     CreateAlarm,

@@ -8,8 +8,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from streamsql.algebra.operators import StreamKind
 from streamsql.errors import QuerySyntaxError, Span
 from streamsql.syntax.cursor import Cursor
-from streamsql.syntax.places import Script
-from streamsql.syntax.queries import parse_query
+from streamsql.syntax.query_parser import parse_query
+from streamsql.syntax.script_places import Script
 from streamsql.syntax.statements import Name, Option, Query
 
 _CLOSE = ("EMIT", "ON", "WINDOW", "CLOSE")

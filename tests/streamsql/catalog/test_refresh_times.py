@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamsql.catalog.refreshes import (
+from streamsql.catalog.refresh_times import (
     NEVER,
     RefreshSchedule,
     first_repeated,

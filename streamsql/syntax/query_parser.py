@@ -11,8 +11,8 @@ from streamsql.errors import QuerySyntaxError, UnsupportedError
 from streamsql.syntax.accidents import check_accidents
 from streamsql.syntax.cursor import nearest, shown
 from streamsql.syntax.dialect import MAX_NODES, PlacedParseError, StreamSql, StreamSqlParser
-from streamsql.syntax.places import Script
 from streamsql.syntax.precedence import CHAINED
+from streamsql.syntax.script_places import Script
 
 MAX_DEPTH = 160
 """Levels of a syntax tree; binder and engines recurse over it."""
