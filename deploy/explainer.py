@@ -2,19 +2,13 @@
 
 from typing_extensions import override
 
-from federated_optimizer.coordinator.explaining.explanations import (
-    Chance,
-    ConfidencesAnswer,
-    Contents,
-    RowExplainer,
-    WhatIfAnswer,
-    WhyAnswer,
-)
+from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
 from stream_engine.explanation.what_if import what_if_deleted
 from stream_engine.explanation.why import confidences, why
 from stream_engine.recursion.foreseen import foreseen
 from streamsql.algebra.operators import Fixpoint, Plan
+from streamsql.algebra.row_explanations import Chance, Confidences, Contents, WhatIf, Why
 from streamsql.data.types import Row
 
 
@@ -28,17 +22,17 @@ class EngineExplainer(RowExplainer):
     @override
     def why(
         self, plan: Plan, contents: Contents, row: Row, *, limit: int, chance: Chance | None
-    ) -> WhyAnswer:
+    ) -> Why:
         return why(_simplified(plan), contents, row, limit=limit, chance=chance)
 
     @override
     def confidences(
         self, plan: Plan, contents: Contents, *, limit: int, chance: Chance
-    ) -> ConfidencesAnswer:
+    ) -> Confidences:
         return confidences(_simplified(plan), contents, limit=limit, chance=chance)
 
     @override
-    def what_if_deleted(self, plan: Plan, contents: Contents, lost: Contents) -> WhatIfAnswer:
+    def what_if_deleted(self, plan: Plan, contents: Contents, lost: Contents) -> WhatIf:
         return what_if_deleted(_simplified(plan), contents, lost)
 
 

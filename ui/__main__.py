@@ -15,7 +15,7 @@ from pathlib import Path
 import uvicorn
 
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
-from federated_optimizer.coordinator.explaining.explanations import RowExplainer
+from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
 from federated_optimizer.coordinator.planning_processes import InProcesses
 from federated_optimizer.coordinator.service import open_coordinator
 from host.clocks import wall_clock

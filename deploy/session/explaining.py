@@ -9,7 +9,7 @@ from deploy.session.results import Result
 from federated_optimizer.coordinator.contract.coordinator_model import StatementResult
 from federated_optimizer.coordinator.explaining.explaining import explained
 from federated_optimizer.coordinator.explaining.explanation_text import WhatIfReport, subjects_of
-from federated_optimizer.coordinator.explaining.known_base_rows import BaseRows, leaves_of
+from federated_optimizer.coordinator.explaining.known_base_rows import BaseRows
 from federated_optimizer.coordinator.explaining.losses import lost_rows
 from federated_optimizer.coordinator.explaining.row_answers import (
     confidence_answer,
@@ -17,6 +17,7 @@ from federated_optimizer.coordinator.explaining.row_answers import (
     why_answer,
 )
 from streamsql.algebra.operators import Plan, Window
+from streamsql.algebra.row_explanations import leaves_of
 from streamsql.binder import GatewayDeletion, bind_confidence, bind_what_if, bind_why
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import UnsupportedError

@@ -30,8 +30,8 @@ from federated_optimizer.coordinator.contract.coordinator_settings import Coordi
 from federated_optimizer.coordinator.coordinator_core import ClientFactory, Core, open_core
 from federated_optimizer.coordinator.explaining.explaining import explain_running
 from federated_optimizer.coordinator.explaining.explaining_rows import Question, RowExplanations
-from federated_optimizer.coordinator.explaining.explanations import RowExplainer
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
+from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
 from federated_optimizer.coordinator.notices.alarm_states import Alarms
 from federated_optimizer.coordinator.planning_processes import Beside, OnTheLoop
 from federated_optimizer.coordinator.queries.background_work import Background, keep_house

@@ -7,7 +7,6 @@ the supports that were found.
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
 from math import log
 from typing import Any
 
@@ -17,6 +16,7 @@ from stream_engine.explanation.derivation_trees import DerivationGraph, Kind
 from stream_engine.explanation.support_sets import Supports
 from stream_engine.provenance.annotation import AnnotationTooWideError
 from stream_engine.provenance.encodings import encoding_named
+from streamsql.algebra.row_explanations import Confidence
 from streamsql.errors import RecursionLimitError
 
 MAX_NODES = 50_000
@@ -27,15 +27,6 @@ MAX_DERIVATIONS = 100
 """Max derivations whose tokens a lower bound covers."""
 
 _TOO_LARGE = (AnnotationTooWideError, ExplanationLimitError, RecursionLimitError)
-
-
-@dataclass(frozen=True, slots=True)
-class Confidence:
-    """The probability (0 to 1) that a row holds, or a lower bound with the reason why not exact."""
-
-    probability: float
-    exact: bool
-    reason: str = ""
 
 
 def of_supports(supports: Iterable[frozenset[int]], chances: Mapping[int, float]) -> float:

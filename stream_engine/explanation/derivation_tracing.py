@@ -20,12 +20,11 @@
 | Fixpoint                | any of its derivations by a rule, from rows of the view as it is now  |
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import product
 
 from stream_engine.explanation.budget import Budget
 from stream_engine.explanation.derivation_trees import DerivationGraph
-from stream_engine.explanation.explained_base_rows import Tokens, sources_of
 from stream_engine.explanation.faithfulness import unexplained
 from stream_engine.explanation.plan_evaluation import Relation
 from stream_engine.explanation.recursion_tracing import RecursionTracer
@@ -53,6 +52,7 @@ from streamsql.algebra.operators import (
     Values,
     Window,
 )
+from streamsql.algebra.row_explanations import BaseRow, Leaf, scan_of, sources_of
 from streamsql.algebra.scalar import compile_expression, compile_predicate, compile_row, key_of
 from streamsql.data.delta import sort_key
 from streamsql.data.types import Row, Value
@@ -63,6 +63,32 @@ _CHOOSING = (
     AggregateFunction.ARG_MIN,
     AggregateFunction.ARG_MAX,
 )
+
+
+class Tokens:
+    """Numbers for base rows, from 1 upwards in order of first use."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, Row], int] = {}
+        self._rows: list[BaseRow] = []
+
+    def of(self, leaf: Leaf, row: Row) -> int:
+        """Return the token of a leaf's row."""
+        scan = scan_of(leaf)
+        key = (scan.source, row)
+        number = self._numbers.get(key)
+        if number is None:
+            self._rows.append(BaseRow(scan, row))
+            number = self._numbers[key] = len(self._rows)
+        return number
+
+    def base_row(self, token: int) -> BaseRow:
+        """Return the base row of a token."""
+        return self._rows[token - 1]
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield all tokens given so far."""
+        return iter(range(1, len(self._rows) + 1))
 
 
 class Tracer:

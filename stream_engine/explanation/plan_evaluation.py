@@ -8,7 +8,6 @@ from collections.abc import Callable, Hashable, Mapping
 
 from stream_engine.circuit.compiler import plain_operator
 from stream_engine.explanation.budget import Budget, ExplanationLimitError
-from stream_engine.explanation.explained_base_rows import Contents, Leaf
 from stream_engine.explanation.faithfulness import unexplained
 from stream_engine.operators.rows.operator import Operator
 from stream_engine.recursion.absorption.replicated import ReplicatedFixpoint
@@ -29,6 +28,7 @@ from streamsql.algebra.operators import (
     ToStream,
     Window,
 )
+from streamsql.algebra.row_explanations import Contents, Leaf
 from streamsql.algebra.scalar import key_of
 from streamsql.data.delta import Delta, accumulate, from_rows
 from streamsql.data.types import Row

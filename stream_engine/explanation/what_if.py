@@ -1,36 +1,11 @@
 """What if base rows went? The rows that would go with them, and those that would come instead."""
 
-from dataclasses import dataclass
-
 from stream_engine.explanation.budget import DEFAULT_WORK, Budget
-from stream_engine.explanation.explained_base_rows import (
-    BaseRow,
-    Contents,
-    Leaf,
-    leaves_of,
-    scan_of,
-)
 from stream_engine.explanation.plan_evaluation import Evaluation
 from streamsql.algebra.operators import Plan, Window, WindowKind
+from streamsql.algebra.row_explanations import BaseRow, Contents, Leaf, WhatIf, leaves_of, scan_of
 from streamsql.data.delta import Delta, sort_key
 from streamsql.data.types import Row
-
-
-@dataclass(frozen=True, slots=True)
-class WhatIf:
-    """The effect of deleting base rows on a result.
-
-    Attributes:
-        gone: Rows that would go, in order, as often as copies would.
-        come: Rows that would come, likewise: next best paths, smaller counts.
-        rows: Number of rows of the current result.
-    """
-
-    deleted: tuple[BaseRow, ...]
-    gone: tuple[Row, ...]
-    come: tuple[Row, ...]
-    rows: int
-    notes: tuple[str, ...] = ()
 
 
 def what_if_deleted(

@@ -1,19 +1,23 @@
 """Why is a row there? Its minimal supports, and how probable rows are."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from stream_engine.explanation.budget import DEFAULT_WORK, Budget
 from stream_engine.explanation.cheapest import Part, in_order
-from stream_engine.explanation.confidence import Confidence, confidence
-from stream_engine.explanation.derivation_tracing import Tracer
+from stream_engine.explanation.confidence import confidence
+from stream_engine.explanation.derivation_tracing import Tokens, Tracer
 from stream_engine.explanation.derivation_trees import DerivationGraph
-from stream_engine.explanation.explained_base_rows import BaseRow, Contents, Tokens
 from stream_engine.explanation.faithfulness import Faithfulness, faithfulness_of
 from stream_engine.explanation.plan_evaluation import Evaluation
 from stream_engine.explanation.restricting import restricted
 from stream_engine.explanation.support_sets import Supports, minimal_supports
 from streamsql.algebra.operators import Plan
+from streamsql.algebra.row_explanations import (
+    BaseRow,
+    Chance,
+    Confidence,
+    Confidences,
+    Contents,
+    Why,
+)
 from streamsql.data.delta import sort_key
 from streamsql.data.types import Row
 
@@ -23,32 +27,6 @@ DISTURBED = (
 )
 LOOSE = "deleting rows may create further derivations of it"
 UNFOLLOWED = "the budget did not suffice to follow all derivations"
-
-Chance = Callable[[BaseRow], float | None]
-"""Probability that a base row holds, from 0 to 1; None for a row that is certain."""
-
-
-@dataclass(frozen=True, slots=True)
-class Why:
-    """The supports of a row.
-
-    Attributes:
-        holds: Whether the row is in the result.
-        supports: Minimal sets of base rows, smallest first: the row stays as long as all rows of
-            one of them are there; an empty set: always. Rows of a set come in the order in which a
-            derivation uses them.
-        complete: Whether these are all minimal supports.
-        known: How many have been found, of which only `limit` are listed; at least that many exist.
-        confidence: The probability that the row holds, when requested.
-        notes: Other dependencies, in words.
-    """
-
-    holds: bool
-    supports: tuple[tuple[BaseRow, ...], ...] = ()
-    complete: bool = True
-    known: int = 0
-    confidence: Confidence | None = None
-    notes: tuple[str, ...] = ()
 
 
 def why(  # noqa: PLR0913 - the question and its bounds
@@ -135,15 +113,6 @@ SUPPORTS = 8
 
 LEAST_WORK = 20_000
 """Steps that every row may take."""
-
-
-@dataclass(frozen=True, slots=True)
-class Confidences:
-    """The probabilities of rows, in order; None where unknown; `total` distinct rows exist."""
-
-    rows: tuple[tuple[Row, Confidence | None], ...]
-    total: int
-    notes: tuple[str, ...] = ()
 
 
 def confidences(

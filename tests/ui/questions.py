@@ -7,10 +7,10 @@ from typing import Any
 from deploy.explainer import EngineExplainer
 from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
-from federated_optimizer.coordinator.explaining.explanations import Leaf
-from federated_optimizer.coordinator.explaining.known_base_rows import BaseRows, scan_of
+from federated_optimizer.coordinator.explaining.known_base_rows import BaseRows
 from federated_optimizer.coordinator.planning_processes import OnTheLoop
 from federated_optimizer.coordinator.sites.membership import Membership
+from streamsql.algebra.row_explanations import Leaf, scan_of
 from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.types import Row

@@ -6,9 +6,9 @@ For questions that come as values, through the API; those written as statements 
 
 from collections.abc import Sequence
 
-from federated_optimizer.coordinator.explaining.explanations import BaseRow, Chance
 from streamsql.algebra.expressions import literal_text
-from streamsql.algebra.operators import Plan, Scan, walk_plan
+from streamsql.algebra.operators import Plan
+from streamsql.algebra.row_explanations import BaseRow, Chance, sources_of
 from streamsql.binder import Deletion, SourceColumn
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
@@ -50,11 +50,6 @@ def given_row(schema: Schema, values: Sequence[object]) -> Row:
             f"this is not a row of the result: {error}",
             hint=f"write one value per column, in this order: {schema}",
         ) from None
-
-
-def sources_of(plan: Plan) -> list[str]:
-    """Return the names of the sources a plan reads."""
-    return list(dict.fromkeys(n.source for n in walk_plan(plan) if isinstance(n, Scan)))
 
 
 def deletion_of(catalog: Catalog, source: str, values: Sequence[object]) -> Deletion:

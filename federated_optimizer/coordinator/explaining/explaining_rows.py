@@ -15,11 +15,9 @@ from federated_optimizer.coordinator.explaining.chances import (
     deletion_of,
     given_row,
     source_column,
-    sources_of,
 )
 from federated_optimizer.coordinator.explaining.explanation_text import WhatIfReport, subjects_of
-from federated_optimizer.coordinator.explaining.explanations import Contents, Leaf, RowExplainer
-from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader, leaves_of
+from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
 from federated_optimizer.coordinator.explaining.losses import (
     check_gateways,
     lost_rows,
@@ -30,9 +28,11 @@ from federated_optimizer.coordinator.explaining.row_answers import (
     refuse_no_deletion,
     why_answer,
 )
+from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from streamsql.algebra.row_explanations import Contents, Leaf, leaves_of, sources_of
 from streamsql.binder import (
     BoundConfidence,
     BoundLoss,

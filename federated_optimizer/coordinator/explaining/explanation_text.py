@@ -6,13 +6,7 @@ from typing import Any
 
 from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
 from federated_optimizer.coordinator.explaining.chances import base_text, row_text
-from federated_optimizer.coordinator.explaining.explanations import (
-    BaseRow,
-    Confidence,
-    ConfidencesAnswer,
-    WhatIfAnswer,
-    WhyAnswer,
-)
+from streamsql.algebra.row_explanations import BaseRow, Confidence, Confidences, WhatIf, Why
 from streamsql.binder import BoundLoss, Deletion, GatewayDeletion, NodeDeletion
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row
@@ -27,7 +21,7 @@ Object = dict[str, Any]
 
 
 def why_result(
-    schema: Schema, row: Row, answer: WhyAnswer, columns: str, notes: Sequence[str]
+    schema: Schema, row: Row, answer: Why, columns: str, notes: Sequence[str]
 ) -> StatementResult:
     """Return the answer to WHY.
 
@@ -56,7 +50,7 @@ def why_result(
     return StatementResult(ResultKind.TEXT, text="\n".join(lines), data=data)
 
 
-def _why_lines(row: str, answer: WhyAnswer) -> list[str]:
+def _why_lines(row: str, answer: Why) -> list[str]:
     if not answer.holds:
         return [f"{row} is not in the result."]
     supports = answer.supports
@@ -120,7 +114,7 @@ def base_object(base: BaseRow) -> Object:
 
 
 def confidence_result(
-    schema: Schema, answer: ConfidencesAnswer, using: str, notes: Sequence[str]
+    schema: Schema, answer: Confidences, using: str, notes: Sequence[str]
 ) -> StatementResult:
     """Return the answer to CONFIDENCE."""
     listed = [
@@ -156,7 +150,7 @@ class WhatIfReport:
         self._queries: list[Object] = []
         self._lines: list[str] = []
 
-    def add(self, name: str, schema: Schema, answer: WhatIfAnswer) -> None:
+    def add(self, name: str, schema: Schema, answer: WhatIf) -> None:
         """Add what would become of a query; `name` is empty for the one that was written."""
         for base in answer.deleted:
             self._deleted[base_text(base)] = base
@@ -226,7 +220,7 @@ def subjects_of(losses: Sequence[BoundLoss]) -> list[str]:
     return list(found)
 
 
-def _what_if_lines(name: str, schema: Schema, answer: WhatIfAnswer) -> list[str]:
+def _what_if_lines(name: str, schema: Schema, answer: WhatIf) -> list[str]:
     whose = f"query {name}: " if name else ""
     gone, come = len(answer.gone), len(answer.come)
     if not gone and not come:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from federated_optimizer.coordinator.coordinator_core import Core
-from federated_optimizer.coordinator.explaining.explanations import Leaf
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from host.clocks import monotonic_clock
-from streamsql.algebra.operators import Plan, Scan, SourceKind, Window, WindowKind
+from streamsql.algebra.operators import SourceKind, Window, WindowKind
+from streamsql.algebra.row_explanations import Leaf, scan_of
 from streamsql.data.delta import expand
 from streamsql.data.types import Row
 from streamsql.errors import DeploymentError, UnsupportedError
@@ -130,24 +130,6 @@ class BaseRowReader:
                 hint="retry when these sites are online (Spark needs a while to start)",
             )
         return ["the sources kept changing, so the rows may be of different times"]
-
-
-def leaves_of(plan: Plan) -> list[Leaf]:
-    """Return the distinct scans and windows of a plan."""
-    found: dict[Leaf, None] = {}
-    waiting = [plan]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, Scan | Window):
-            found[node] = None
-        else:
-            waiting.extend(reversed(node.inputs))
-    return list(found)
-
-
-def scan_of(leaf: Leaf) -> Scan:
-    """Return the source behind a leaf."""
-    return leaf.input if isinstance(leaf, Window) else leaf
 
 
 def leaf_query(leaf: Leaf) -> str:

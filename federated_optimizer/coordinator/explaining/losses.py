@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from federated_optimizer.coordinator.explaining.explanations import Contents, Leaf
-from federated_optimizer.coordinator.explaining.known_base_rows import BaseRows, scan_of
+from federated_optimizer.coordinator.explaining.known_base_rows import BaseRows
 from federated_optimizer.coordinator.sites.membership import Membership
 from streamsql.algebra.operators import SourceKind
+from streamsql.algebra.row_explanations import Contents, Leaf, scan_of
 from streamsql.binder import BoundLoss, GatewayDeletion
 from streamsql.data.types import Row
 from streamsql.errors import BindingError

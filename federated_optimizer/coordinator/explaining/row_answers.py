@@ -7,8 +7,8 @@ from federated_optimizer.coordinator.explaining.explanation_text import (
     confidence_result,
     why_result,
 )
-from federated_optimizer.coordinator.explaining.explanations import RowExplainer
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRows
+from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
 from streamsql.binder import BoundConfidence, BoundWhy
 from streamsql.errors import BindingError
 

@@ -5,10 +5,9 @@ import random
 import pytest
 
 from stream_engine.explanation.budget import ExplanationLimitError
-from stream_engine.explanation.explained_base_rows import BaseRow, Contents, leaves_of
 from stream_engine.explanation.restricting import invariant_columns, restricted
 from stream_engine.explanation.what_if import what_if_deleted
-from stream_engine.explanation.why import DISTURBED, LOOSE, Why, why
+from stream_engine.explanation.why import DISTURBED, LOOSE, why
 from stream_engine.testing.recursion_programs import (
     INTEGER,
     LINK,
@@ -35,6 +34,7 @@ from streamsql.algebra.operators import (
     Window,
     WindowKind,
 )
+from streamsql.algebra.row_explanations import BaseRow, Contents, Why, leaves_of
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 

@@ -7,16 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.explanation.explained_base_rows import (
-    BaseRow,
-    Contents,
-    Leaf,
-    leaves_of,
-    scan_of,
-)
 from stream_engine.explanation.faithfulness import faithfulness_of
 from stream_engine.explanation.what_if import what_if_deleted
-from stream_engine.explanation.why import Why, why
+from stream_engine.explanation.why import why
 from stream_engine.testing.histories import rows
 from stream_engine.testing.plans import plans
 from stream_engine.testing.recursion_programs import (
@@ -30,6 +23,14 @@ from stream_engine.testing.recursion_programs import (
     two_ways,
 )
 from streamsql.algebra.operators import Plan, RemoteSource, transform_up
+from streamsql.algebra.row_explanations import (
+    BaseRow,
+    Contents,
+    Leaf,
+    Why,
+    leaves_of,
+    scan_of,
+)
 from streamsql.data.delta import Delta, difference, expand, sort_key
 from streamsql.data.types import Row
 from streamsql.reference import Database, evaluate

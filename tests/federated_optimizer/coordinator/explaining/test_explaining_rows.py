@@ -7,7 +7,8 @@ import pytest
 
 from deploy.explainer import EngineExplainer
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus, ResultKind
-from federated_optimizer.coordinator.explaining.known_base_rows import leaf_query, leaves_of
+from federated_optimizer.coordinator.explaining.known_base_rows import leaf_query
+from streamsql.algebra.row_explanations import leaves_of
 from streamsql.binder import bind_query
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
 from streamsql.syntax import Query, parse_statement
@@ -344,6 +345,6 @@ def test_leaf_queries_read_just_that_leaf(harness: Any, text: str) -> None:
         (leaf,) = leaves_of(planner.bind(parse_statement(f"SELECT * FROM {text}")).plan)
         again = parse_statement(leaf_query(leaf))
         assert isinstance(again, Query)
-        assert leaves_of(bind_query(again, coordinator._core.catalog).plan) == [leaf]
+        assert leaves_of(bind_query(again, coordinator._core.catalog).plan) == (leaf,)
 
     harness.run(scenario)
