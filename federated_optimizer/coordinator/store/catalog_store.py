@@ -7,10 +7,12 @@ an older owner finds its epoch gone and is refused, so two of them cannot mix th
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
@@ -27,6 +29,7 @@ from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.site_settings import SiteSettings
 
+T = TypeVar("T")
 BUSY_MILLISECONDS = 5_000
 _KINDS: dict[str, type[Definition]] = {
     "source": SourceDefinition,
@@ -123,25 +126,20 @@ class CatalogStore:
         Raises:
             DeploymentError: One cannot be read.
         """
-        order = tables.definitions.c.position
-        with self._lock, self._errors("read"), self._engine.connect() as connection:
-            rows = connection.execute(sa.select(tables.definitions).order_by(order)).all()
-        return tuple(self._definition(row.name, row.kind, row.body) for row in rows)
+        return tuple(
+            self._read(f"definition {row.name!r}", partial(_decoded_definition, row.kind, row.body))
+            for row in self._rows(tables.definitions, tables.definitions.c.position)
+        )
 
     def put_definition(self, definition: Definition) -> None:
         """Store a definition, replacing one of the same name."""
         kind = next(kind for kind, known in _KINDS.items() if isinstance(definition, known))
         name, body = definition.name.lower(), encode_json(definition)
-        with self._writing() as connection:
-            table = tables.definitions
-            connection.execute(table.delete().where(table.c.name == name))
-            connection.execute(table.insert().values(name=name, kind=kind, body=body))
+        self._replace(tables.definitions, "name", {"name": name, "kind": kind, "body": body})
 
     def drop_definition(self, name: str) -> None:
         """Remove a definition; nothing happens if there is none."""
-        with self._writing() as connection:
-            table = tables.definitions
-            connection.execute(table.delete().where(table.c.name == name.lower()))
+        self._remove(tables.definitions, "name", name.lower())
 
     def queries(self) -> tuple[StoredQuery, ...]:
         """Return the running queries, oldest first.
@@ -149,20 +147,13 @@ class CatalogStore:
         Raises:
             DeploymentError: One cannot be read.
         """
-        table = tables.queries
-        with self._lock, self._errors("read"), self._engine.connect() as connection:
-            rows = connection.execute(sa.select(table).order_by(table.c.created, table.c.id)).all()
-        return tuple(
-            StoredQuery(
-                row.id,
-                row.name,
-                row.text,
-                row.origin,
-                row.created,
-                self._bundle(row.id, row.bundle),
+        found = []
+        for row in self._rows(tables.queries, tables.queries.c.created, tables.queries.c.id):
+            bundle = self._read(
+                f"query {row.id!r}", partial(decode_packed, row.bundle, FragmentBundle)
             )
-            for row in rows
-        )
+            found.append(StoredQuery(row.id, row.name, row.text, row.origin, row.created, bundle))
+        return tuple(found)
 
     def put_query(self, query: StoredQuery) -> None:
         """Store a query, replacing one of the same id."""
@@ -175,15 +166,11 @@ class CatalogStore:
             "created": query.created,
             "bundle": encode_packed(query.bundle),
         }
-        with self._writing() as connection:
-            table = tables.queries
-            connection.execute(table.delete().where(table.c.id == query.id))
-            connection.execute(table.insert().values(**values))
+        self._replace(tables.queries, "id", values)
 
     def drop_query(self, query_id: str) -> None:
         """Remove a query; nothing happens if there is none."""
-        with self._writing() as connection:
-            connection.execute(tables.queries.delete().where(tables.queries.c.id == query_id))
+        self._remove(tables.queries, "id", query_id)
 
     def next_query_number(self) -> int:
         """Return a number that no query of this catalog ever had."""
@@ -199,15 +186,10 @@ class CatalogStore:
         Raises:
             DeploymentError: One cannot be read.
         """
-        table = tables.alarm_rows
-        with self._lock, self._errors("read"), self._engine.connect() as connection:
-            stored = connection.execute(sa.select(table).order_by(table.c.id)).all()
         found: dict[str, tuple[AlarmRow, ...]] = {}
-        for row in stored:
-            try:
-                entry = decode_packed(row.body, AlarmRow)
-            except WireError as error:
-                raise self._unreadable(f"row {row.id} of alarm {row.alarm!r}", error) from error
+        for row in self._rows(tables.alarm_rows, tables.alarm_rows.c.id):
+            what = f"row {row.id} of alarm {row.alarm!r}"
+            entry = self._read(what, partial(decode_packed, row.body, AlarmRow))
             found[row.alarm] = (*found.get(row.alarm, ()), entry)
         return found
 
@@ -229,8 +211,7 @@ class CatalogStore:
 
     def drop_alarm(self, name: str) -> None:
         """Remove the rows of an alarm."""
-        with self._writing() as connection:
-            connection.execute(tables.alarm_rows.delete().where(tables.alarm_rows.c.alarm == name))
+        self._remove(tables.alarm_rows, "alarm", name)
 
     def settings(self) -> dict[str, SiteSettings]:
         """Return what is set at sites.
@@ -238,23 +219,15 @@ class CatalogStore:
         Raises:
             DeploymentError: One cannot be read.
         """
-        table = tables.site_settings
-        with self._lock, self._errors("read"), self._engine.connect() as connection:
-            stored = connection.execute(sa.select(table).order_by(table.c.site)).all()
         found = {}
-        for row in stored:
-            try:
-                found[row.site] = decode_json(row.body, SiteSettings)
-            except WireError as error:
-                raise self._unreadable(f"the settings of site {row.site!r}", error) from error
+        for row in self._rows(tables.site_settings, tables.site_settings.c.site):
+            what = f"the settings of site {row.site!r}"
+            found[row.site] = self._read(what, partial(decode_json, row.body, SiteSettings))
         return found
 
     def put_settings(self, site: str, settings: SiteSettings) -> None:
         """Store what is set at a site."""
-        table = tables.site_settings
-        with self._writing() as connection:
-            connection.execute(table.delete().where(table.c.site == site))
-            connection.execute(table.insert().values(site=site, body=encode_json(settings)))
+        self._replace(tables.site_settings, "site", {"site": site, "body": encode_json(settings)})
 
     def close(self) -> None:
         """Close all connections, after what is being written."""
@@ -282,23 +255,36 @@ class CatalogStore:
         except (SQLAlchemyError, OSError, ImportError) as error:
             raise _translated(error, verb, self.url) from error
 
-    def _definition(self, name: str, kind: str, body: bytes) -> Definition:
+    def _rows(self, table: sa.Table, *order: sa.Column[Any]) -> Sequence[sa.Row[Any]]:
+        with self._lock, self._errors("read"), self._engine.connect() as connection:
+            return connection.execute(sa.select(table).order_by(*order)).all()
+
+    def _replace(self, table: sa.Table, key: str, values: dict[str, object]) -> None:
+        with self._writing() as connection:
+            connection.execute(table.delete().where(table.c[key] == values[key]))
+            connection.execute(table.insert().values(**values))
+
+    def _remove(self, table: sa.Table, key: str, value: str) -> None:
+        with self._writing() as connection:
+            connection.execute(table.delete().where(table.c[key] == value))
+
+    def _read(self, what: str, decode: Callable[[], T]) -> T:
+        """Return what `decode` returns.
+
+        Raises:
+            DeploymentError: It cannot be decoded.
+        """
         try:
-            return decode_json(body, _KINDS[kind])
+            return decode()
         except (KeyError, WireError) as error:
-            raise self._unreadable(f"definition {name!r}", error) from error
+            raise DeploymentError(
+                f"{what} in the catalog {self.url} cannot be read: {error}",
+                hint="it was written by another release; restore a backup or drop the row",
+            ) from error
 
-    def _bundle(self, query_id: str, packed: bytes) -> FragmentBundle:
-        try:
-            return decode_packed(packed, FragmentBundle)
-        except WireError as error:
-            raise self._unreadable(f"query {query_id!r}", error) from error
 
-    def _unreadable(self, what: str, error: Exception) -> DeploymentError:
-        return DeploymentError(
-            f"{what} in the catalog {self.url} cannot be read: {error}",
-            hint="it was written by another release; restore a backup or drop the row",
-        )
+def _decoded_definition(kind: str, body: bytes) -> Definition:
+    return decode_json(body, _KINDS[kind])
 
 
 def open_catalog(url: str, now: int) -> tuple[CatalogStore, Stored]:
