@@ -68,15 +68,8 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
 ) -> FragmentBundle:
     """Return the fragments of a bound query.
 
-    Args:
-        bound: Plan and emit mode.
-        topology: The sites and what they own.
-        query: Id of the query.
-        version: Of the bundle.
-        text: The statement, for people.
-        statistics: What is known of sources and recursions that run.
-        foresee: Tells how the engine will maintain a recursion; without it EXPLAIN does not say,
-            and a strategy that does not fit is refused where it would run.
+    Without `foresee` EXPLAIN does not say how recursions are kept, and a strategy that does not fit
+    is refused where it would run.
 
     Raises:
         UnsupportedError: A recursion's strategy and way do not go together, the strategy does not

@@ -68,11 +68,7 @@ class OnTheLoop:
 
 
 class InProcesses:
-    """Does each piece of work in a process forked for it.
-
-    Args:
-        seconds: That one may take.
-    """
+    """Does each piece of work in a process forked for it."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

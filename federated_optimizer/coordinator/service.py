@@ -100,13 +100,7 @@ async def open_coordinator(
 
 
 class Coordinator(CoordinatorApi):
-    """The coordinator of one event loop, from `open_coordinator` to `close`.
-
-    Args:
-        core: What its parts rest on.
-        found: What an earlier incarnation has left in the catalog.
-        explainer: See `open_coordinator`.
-    """
+    """The coordinator of one event loop, from `open_coordinator` to `close`."""
 
     def __init__(self, core: Core, found: Stored, explainer: RowExplainer | None) -> None:
         self._core = core

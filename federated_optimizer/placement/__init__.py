@@ -52,15 +52,7 @@ def place(  # noqa: PLR0913 - what a bundle consists of
 ) -> FragmentBundle:
     """Cut a normalized plan into fragments; the result is gathered at the first base site.
 
-    Args:
-        plan: The whole plan.
-        topology: Who owns which source.
-        query: Id of the query.
-        version: Of the bundle, greater than that of any earlier bundle of the query.
-        text: The statement, for people.
-        emit: What the reader gets: "relation" or "stream".
-        statistics: What is known, for the prices of recursions.
-        foresee: Tells how the engine will maintain a recursion.
+    `version` is greater than that of any earlier bundle of the query.
 
     Raises:
         UnsupportedError: A recursion's strategy and way do not go together, or the strategy does

@@ -272,10 +272,6 @@ def _moved(
     """Return the co-locations by the new positions of their columns.
 
     Of a column that is there twice each copy tells where a row comes from.
-
-    Args:
-        colocations: By the old positions.
-        kept: The old position of each new column; None: it is computed.
     """
     copies: dict[int, list[int]] = {}
     for new, old in enumerate(kept):

@@ -150,13 +150,7 @@ def moved_per_change(view_rows: float, base_rows: float, fan: float) -> float:
 
 
 def price(way: str, load: Workload, encoding: Encoding = PRODUCT) -> Price:
-    """Return what a way costs.
-
-    Args:
-        way: One of `WAYS`.
-        load: The recursion.
-        encoding: Of messages.
-    """
+    """Return what a way costs."""
     match way:
         case "centre":
             return _centre(load, encoding)

@@ -130,12 +130,8 @@ def choose(
 ) -> Chosen:
     """Choose the way of a recursion.
 
-    Args:
-        node: As bound, before anything is cut.
-        topology: The sites.
-        statistics: What is known.
-        shown: Share of the recursion's rows that are wanted at the base.
-        together: Why it stays at one place, unless the query asks for another way.
+    `shown` is the share of its rows that is wanted at the base; `together` says why it stays at one
+    place unless the query asks for another way.
 
     Raises:
         UnsupportedError: The query asks for a strategy and a way that do not go together.

@@ -45,12 +45,7 @@ def _with_keys(join: Join, predicates: list[Expression]) -> Join:
 
 
 def equality(predicate: Expression, width: int) -> tuple[int, int] | None:
-    """Return (left position, right position) when a predicate equates a column of each side.
-
-    Args:
-        predicate: Read over the concatenated row.
-        width: Number of left columns.
-    """
+    """Return (left position, right position) when a predicate equates a column of each side."""
     match predicate:
         case Call(function="=", arguments=(Column() as first, Column() as second)):
             if not _comparable(first, second):

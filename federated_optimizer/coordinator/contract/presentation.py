@@ -56,10 +56,6 @@ def presentation_of_text(text: str, schema: Schema) -> Presentation:
 def check_room_on(statement: Statement, shown: int) -> None:
     """Refuse one answer too many on a display.
 
-    Args:
-        statement: The query that is to begin.
-        shown: How many its display shows already.
-
     Raises:
         BindingError: It shows as many as it may.
     """

@@ -43,11 +43,7 @@ def explained(
 ) -> StatementResult:
     """Return the answer to EXPLAIN.
 
-    Args:
-        statement: With ANALYZE, of a query that runs.
-        catalog: What is defined.
-        planner: Plans what does not run.
-        running: Queries, for ANALYZE; of several with this text the last one is meant.
+    ANALYZE is answered from the last running query with its text.
 
     Raises:
         QueryError: The statement is wrong, or of a kind that has no plan.

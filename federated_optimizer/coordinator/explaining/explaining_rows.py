@@ -85,12 +85,7 @@ class Target:
 class RowExplanations:
     """Answers questions about rows of queries; see `RowQuestions`.
 
-    Args:
-        core: Catalog and sites.
-        engine: What reasons; without it every question is refused.
-        reader: Reads base rows.
-        planner: Binds queries.
-        queries: The running ones.
+    Without an engine every question is refused.
     """
 
     def __init__(

@@ -25,12 +25,7 @@ def why_result(
 ) -> StatementResult:
     """Return the answer to WHY.
 
-    Args:
-        schema: Of the query's result.
-        row: That was asked about.
-        answer: Of the engine.
-        columns: Where probabilities come from, as written.
-        notes: What else is not known.
+    `columns` says where probabilities come from.
     """
     data: Object = {
         "columns": list(schema.names),

@@ -43,13 +43,7 @@ class BaseRows:
 
 
 class BaseRowReader:
-    """Reads the rows of leaves.
-
-    Args:
-        core: The sites, and the bounds `base_seconds` and `max_base_rows`.
-        start: Starts a session query of a text.
-        stop: Stops and discards it.
-    """
+    """Reads the rows of leaves."""
 
     def __init__(self, core: Core, start: Start, stop: Stop) -> None:
         self._membership = core.membership

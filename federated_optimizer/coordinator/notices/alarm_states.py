@@ -145,12 +145,7 @@ def _is_long_ago(*moments: int) -> bool:
 
 
 class Alarms:
-    """All alarms. Everything but writing to the catalog is done at once.
-
-    Args:
-        core: Keeps their rows, knows the sites.
-        queries: Where their queries run.
-    """
+    """All alarms. Everything but writing to the catalog is done at once."""
 
     def __init__(self, core: Core, queries: Queries) -> None:
         self._core = core

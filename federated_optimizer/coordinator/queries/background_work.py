@@ -34,12 +34,7 @@ class Background:
 async def keep_house(
     chores: Iterable[Callable[[], Awaitable[None]]], paused: Callable[[], bool]
 ) -> None:
-    """Do chores again and again; one that fails does not stop the others.
-
-    Args:
-        chores: What is done, in this order.
-        paused: Whether nothing is to be done at present.
-    """
+    """Do chores again and again; one that fails does not stop the others."""
     chores = tuple(chores)
     while True:
         await asyncio.sleep(HOUSEKEEPING_SECONDS)

@@ -17,12 +17,7 @@ LEAST_CHANGES = 20
 
 
 def recursion_facts(queries: Iterable[RunningQuery], now: int) -> dict[str, RecursionFacts]:
-    """Return what running recursions have counted, by their key.
-
-    Args:
-        queries: All that run.
-        now: By `monotonic_clock`.
-    """
+    """Return what running recursions have counted, by their key."""
     found: dict[str, RecursionFacts] = {}
     for query in queries:
         ran = now - query.deployed

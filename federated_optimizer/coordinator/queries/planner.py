@@ -44,10 +44,6 @@ class Planner:
     a gateway that is away, or whose birth has not arrived yet, keeps its part of a plan. Only a
     recursion that gateways compute together does without one that has been away for the setting
     `patience`: the part of the answer that it should show would be missing.
-
-    Args:
-        core: Catalog, sites and links.
-        foresee: Tells how the engine will maintain a recursion, or refuses it.
     """
 
     def __init__(self, core: Core, foresee: Foresee | None) -> None:
@@ -116,8 +112,7 @@ class Planner:
     def tables(self, zone: str) -> tuple[tuple[SourceDefinition, ...], tuple[RefreshOrder, ...]]:
         """Return the tables that the static engine reads, and the views that it refreshes.
 
-        Args:
-            zone: The time zone of the times of day of REFRESH AT.
+        `zone` is that of the times of day of REFRESH AT.
         """
         tables = [table for table in self._core.catalog.tables if not is_system(table)]
         stored = tuple(table for table in tables if table.refresh is None)
@@ -168,13 +163,6 @@ class Planner:
         gathered: bool = True,
     ) -> Planned:
         """Return bundle and warnings of a query's text.
-
-        Args:
-            text: Of the query.
-            query: Its id.
-            version: Of the bundle.
-            current: What it runs now, if it does.
-            gathered: Whether its result comes from one place.
 
         Raises:
             QueryError: It is wrong, perhaps only since the catalog has changed.

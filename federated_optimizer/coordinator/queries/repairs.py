@@ -69,10 +69,6 @@ class Repairs:
     def look(self, queries: Iterable[RunningQuery], now: int) -> None:
         """Ask for what has been missing for long enough.
 
-        Args:
-            queries: All that should run.
-            now: Microseconds of a clock that only goes forward.
-
         Raises:
             MessagingError: The message queue is full; what is not asked now is asked later.
         """

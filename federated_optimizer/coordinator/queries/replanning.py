@@ -23,12 +23,6 @@ class Replanning:
 
     Soon and not at once: other gateways may be about to announce themselves.
 
-    Args:
-        core: Catalog and sites.
-        planner: Makes plans.
-        queries: Those that run.
-        redeploy: Stores and deploys another plan of one.
-
     Attributes:
         due: When plans are made again, by `monotonic_clock`; None: nothing has changed.
     """

@@ -32,10 +32,6 @@ class UpsertEnvelope:
     While an answer moves, a key may have its new row before the old one is gone: such keys are
     held back. If one still has two rows when the answer has settled the key is not unique.
 
-    Args:
-        schema: Of the answer.
-        key: Positions of the key's columns.
-
     Attributes:
         key: As given.
     """

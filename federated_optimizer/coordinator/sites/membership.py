@@ -280,9 +280,7 @@ class Membership:
     ) -> tuple[SiteInfo, ...]:
         """Return all sites, sorted by id.
 
-        Args:
-            expected: Roles of sites that are listed although not heard of yet.
-            differing: What `differing` returns for the catalog.
+        Sites of `expected`, with their roles, are listed before they are heard of.
         """
         said = differing or {}
         known = {

@@ -23,11 +23,6 @@ MAX_AHEAD = 86_400_000
 class Presence:
     """The coordinator as others see it.
 
-    Args:
-        settings: Names the federation and us.
-        clock: Wall-clock microseconds.
-        epoch: Of this incarnation; greater than any before.
-
     Attributes:
         taken_over: Whether a newer coordinator has been heard of.
         closing: Whether we are about to leave.

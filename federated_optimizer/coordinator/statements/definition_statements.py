@@ -46,17 +46,7 @@ _NO_SOURCE = (
 
 
 class DefinitionStatements:
-    """Changes the catalog. One statement at a time.
-
-    Args:
-        core: The catalog.
-        planner: Knows which gateway has which source.
-        queries: May use what is to be dropped.
-        starting: Starts and stops the queries of alarms.
-        alarms: Follow their queries.
-        publish_tables: Called when the static engine should hear of tables.
-        sites: Lists them, for advice about wrappers.
-    """
+    """Changes the catalog. One statement at a time."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - each is one seam
         self,

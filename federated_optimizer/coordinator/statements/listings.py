@@ -35,14 +35,6 @@ def show(  # noqa: PLR0913 - what is listed
 ) -> StatementResult:
     """Return the answer to SHOW.
 
-    Args:
-        kind: What is listed, in lower case.
-        catalog: All definitions.
-        queries: Those that run.
-        sites: All there are.
-        alarms: With their rows.
-        refreshes: How views are refreshed.
-
     Raises:
         UnsupportedError: Nothing of that kind is listed.
     """
@@ -132,11 +124,6 @@ def describe_definition(
     definition: Definition, catalog: Catalog, refreshes: Refreshes = _NOTHING_TOLD
 ) -> StatementResult:
     """Return the columns of a definition.
-
-    Args:
-        definition: What is described.
-        catalog: All definitions.
-        refreshes: How views are refreshed.
 
     Raises:
         QueryError: A view does not bind any more.

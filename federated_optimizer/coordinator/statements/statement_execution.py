@@ -56,16 +56,6 @@ a second."""
 class StatementRunner:
     """Executes statements against the catalog and the running queries. One at a time.
 
-    Args:
-        core: The catalog.
-        planner: Plans queries.
-        queries: The running ones.
-        alarms: Are listed and followed.
-        site_settings: What ALTER SITE changes.
-        publish_tables: Called when the static engine should hear of tables.
-        sites: Lists them.
-        refresh: Refreshes a view, by its name.
-
     Attributes:
         preparation: Does what can be done of a statement before it is its turn.
         queries: Starts and stops queries.
@@ -186,10 +176,7 @@ async def carry_out(
 ) -> tuple[StatementResult, ...]:
     """Run the statements of a script in their order.
 
-    Args:
-        text: The script.
-        run: Carries one statement out.
-        beside: Where a text is read first of which nobody knows how long that takes.
+    A long text is read `beside` the loop first.
 
     Raises:
         FederationError: The first statement that fails; what earlier ones did stays, and is told

@@ -290,10 +290,6 @@ def _decoded_definition(kind: str, body: bytes) -> Definition:
 def open_catalog(url: str, now: int) -> tuple[CatalogStore, Stored]:
     """Return a catalog that is ours from now on, and what is in it.
 
-    Args:
-        url: As SQLAlchemy takes it.
-        now: Microseconds.
-
     Raises:
         DeploymentError: It cannot be used.
     """

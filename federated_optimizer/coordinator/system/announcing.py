@@ -12,14 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class Announcer:
-    """Tells the broker what it should know, whenever there is room in the message queue.
-
-    Args:
-        core: What all is told through.
-        planner: Knows the tables.
-        queries: What they still have to publish follows.
-        site_settings: What is set at sites.
-    """
+    """Tells the broker what it should know, whenever there is room in the message queue."""
 
     def __init__(
         self, core: Core, planner: Planner, queries: Queries, site_settings: SettingsBook

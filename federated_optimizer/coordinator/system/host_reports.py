@@ -37,12 +37,7 @@ class HostReports:
         self._asked = None
 
     def look(self, queries: Iterable[RunningQuery], moment: int) -> None:
-        """Ask or report if it is time.
-
-        Args:
-            queries: All that run.
-            moment: By `monotonic_clock`.
-        """
+        """Ask or report if it is time."""
         running = tuple(queries)
         before, self._reads = self._reads, {}
         for query in running:

@@ -23,12 +23,7 @@ _TAKES = {
 
 
 class SettingsBook:
-    """The settings of sites.
-
-    Args:
-        core: Keeps them, and tells them to sites.
-        stored: What a former incarnation of the coordinator has kept.
-    """
+    """The settings of sites."""
 
     def __init__(self, core: Core, stored: Mapping[str, SiteSettings]) -> None:
         self._core = core

@@ -28,13 +28,7 @@ from streamsql.wire.codec import encode_json
 
 
 def rows_of_tables(api: CoordinatorApi, catalog: Catalog, static: str) -> Tables:
-    """Return what gives the rows of each of the system's tables.
-
-    Args:
-        api: Knows queries, sites, links and alarms.
-        catalog: All definitions.
-        static: The static engine's site.
-    """
+    """Return what gives the rows of each of the system's tables."""
     return {
         SYS_QUERIES.name: lambda: query_rows(api.queries()),
         SYS_GATEWAYS.name: lambda: site_rows(api.sites()),

@@ -35,12 +35,8 @@ Tables = Mapping[str, Callable[[], Iterable[Row]]]
 class SystemTables:
     """Answers the fragments that read the system's tables.
 
-    State: what was sent to each receiver, and the last result of each fragment.
-
-    Args:
-        core: To publish with; fragments are evaluated beside the loop.
-        tables: See `Tables`.
-        fail: Stops a query whose fragments cannot be evaluated.
+    State: what was sent to each receiver, and the last result of each fragment. A query whose
+    fragments cannot be evaluated fails.
     """
 
     def __init__(
@@ -52,12 +48,7 @@ class SystemTables:
         self._parts: dict[str, _Part] = {}
 
     async def look(self, queries: Iterable[RunningQuery], now: int) -> None:
-        """Send what has changed since the last look, and say how far every channel is.
-
-        Args:
-            queries: All that run.
-            now: Wall-clock microseconds.
-        """
+        """Send what has changed since the last look, and say how far every channel is."""
         host, epoch = self._core.settings.host, self._core.presence.epoch
         concerned = {q.id: q for q in queries if q.bundle.at(host) and host not in q.problems}
         self._parts = {name: part for name, part in self._parts.items() if name in concerned}
