@@ -1,7 +1,5 @@
 """The way of a query through the optimizer: normalize, group joins by place, narrow, cut."""
 
-from typing import Protocol
-
 import msgspec
 
 from federated_optimizer.placement import (
@@ -13,40 +11,23 @@ from federated_optimizer.placement import (
     place,
 )
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
-from federated_optimizer.rules.driver import Observer
 from streamsql.algebra.operators import Plan, ToStream, transform_up
+from streamsql.binder import BoundQuery
 from streamsql.errors import InternalError, UnsupportedError
 from streamsql.wire.fragments import FragmentBundle
 
 
-class BoundPlan(Protocol):
-    """What the optimizer reads of a bound query (`streamsql.binder.BoundQuery` is one)."""
-
-    @property
-    def plan(self) -> Plan:
-        """The plan as bound."""
-        ...
-
-    @property
-    def emit(self) -> str:
-        """What the reader gets."""
-        ...
-
-
-def normalize(plan: Plan, topology: Topology, *, observe: Observer | None = None) -> Plan:
+def normalize(plan: Plan, topology: Topology) -> Plan:
     """Return the plan with the same schema and rows that is ready to be cut.
 
     Raises:
         InternalError: A step changed the schema.
     """
     plan = transform_up(plan, lambda node: _ready(node, topology))
-    logical = run_rules(plan, LOGICAL_RULES, observe=observe)
-    grouped = group_joins(logical, topology)
+    grouped = group_joins(run_rules(plan, LOGICAL_RULES), topology)
     if grouped.schema != plan.schema:
         raise InternalError(f"grouping joins changed the schema to {grouped.schema}")
-    if observe is not None and grouped != logical:
-        observe("group_joins", grouped)
-    return run_rules(grouped, WIDTH_RULES, observe=observe)
+    return run_rules(grouped, WIDTH_RULES)
 
 
 def _ready(node: Plan, topology: Topology) -> Plan:
@@ -57,7 +38,7 @@ def _ready(node: Plan, topology: Topology) -> Plan:
 
 
 def plan(  # noqa: PLR0913 - what a bundle consists of
-    bound: BoundPlan,
+    bound: BoundQuery,
     topology: Topology,
     *,
     query: str,

@@ -72,8 +72,13 @@ TOPOLOGY = Topology(
 )
 """Three gateways, one base."""
 
-SPREAD_TOPOLOGY = Topology.partitioned(
-    3, sources=[scan.source for scan in STREAMS], colocation=COLOCATION
+_SITES = ("site-0", "site-1", "site-2")
+SPREAD_TOPOLOGY = Topology(
+    gateways=dict.fromkeys(_SITES, frozenset(scan.source for scan in STREAMS)),
+    bases=_SITES,
+    static=_SITES[0],
+    coordinator=_SITES[0],
+    colocation=COLOCATION,
 )
 """Three sites that are gateways and bases at once."""
 

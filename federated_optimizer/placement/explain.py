@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from federated_optimizer.placement.bundle_graph import bundle_dot
 from federated_optimizer.placement.recursion_prices import TRUST, rounded
 from streamsql.algebra.explain import describe, plan_lines
 from streamsql.algebra.expressions import conjuncts, expression_text
@@ -21,6 +20,7 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
 )
+from streamsql.algebra.plan_graph import graph, numbered, plan_statements, quoted
 from streamsql.errors import UnsupportedError
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
 
@@ -36,7 +36,7 @@ def explain_bundle(bundle: FragmentBundle, fmt: str = "text") -> str | dict[str,
     if fmt == "json":
         return bundle_data(bundle)
     if fmt == "dot":
-        return bundle_dot(bundle)
+        return graph(_graph_statements(bundle))
     if fmt != "text":
         raise UnsupportedError(
             f"EXPLAIN has no format {fmt!r}", hint="FORMAT TEXT, FORMAT JSON or FORMAT DOT"
@@ -44,6 +44,37 @@ def explain_bundle(bundle: FragmentBundle, fmt: str = "text") -> str | dict[str,
     lines = [line for f in bundle.fragments for line in fragment_lines(f)]
     lines.extend(line for r in bundle.recursions for line in recursion_lines(r))
     return "\n".join(lines)
+
+
+def _graph_statements(bundle: FragmentBundle) -> Iterator[str]:
+    """Yield a cluster per fragment, and what travels between them, in DOT."""
+    doors = {
+        (fragment.id, node.fragment): name
+        for fragment in bundle.fragments
+        for name, node, _, _ in numbered(fragment.plan, _graph_prefix(fragment))
+        if isinstance(node, RemoteSource)
+    }
+    for fragment in bundle.fragments:
+        sites = ", ".join(fragment.sites) or "no site offers its sources"
+        yield f"subgraph {quoted(f'cluster_{fragment.id}')} {{"
+        yield f"  label={quoted(f'{fragment.id} {fragment.engine.upper()}: {sites}')};"
+        for line in plan_statements(fragment.plan, _graph_prefix(fragment)):
+            yield f"  {line}"
+        yield "}"
+    yield 'result [shape=oval, label="result"];'
+    for fragment in bundle.fragments:
+        root = f"{_graph_prefix(fragment)}0"
+        if not fragment.consumer:
+            yield f"{root} -> result [style=bold];"
+            continue
+        door = doors.get((fragment.consumer, fragment.id))
+        to = door if door is not None else f"{fragment.consumer}_0"
+        where = ", ".join(fragment.destinations)
+        yield f"{root} -> {to} [style=bold, label={quoted(f'to {where}')}];"
+
+
+def _graph_prefix(fragment: Fragment) -> str:
+    return f"{fragment.id}_"
 
 
 def fragment_lines(fragment: Fragment) -> list[str]:

@@ -8,7 +8,8 @@
 
 from dataclasses import dataclass
 
-from streamsql.algebra.operators import Plan
+from streamsql.algebra.expressions import Column
+from streamsql.algebra.operators import Plan, Project
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,13 @@ class GatewayPiece:
 
 
 @dataclass(frozen=True, slots=True)
+class Refused:
+    """Why an operator cannot stand at the gateways, in words."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class StaticPiece:
     """A sub-plan over the tables of one site."""
 
@@ -58,6 +66,31 @@ class Spread:
 
 SINGLE = Spread(single=True)
 SOMEHOW = Spread(single=False)
+
+
+def fits(have: Spread, wanted: Spread) -> bool:
+    """Whether rows that lie one way lie the other way, too."""
+    return wanted == SOMEHOW or have.single == wanted.single
+
+
+def projected(spread: Spread, plan: Project) -> Spread:
+    """Return how the rows of a projection lie."""
+    where: dict[int, int] = {}
+    for new, expression in enumerate(plan.expressions):
+        if isinstance(expression, Column):
+            where.setdefault(expression.position, new)
+    return _mapped(spread, where)
+
+
+def regrouped(spread: Spread, group: tuple[int, ...]) -> Spread:
+    """Return how groups lie whose rows are together."""
+    return _mapped(spread, {old: new for new, old in enumerate(group)})
+
+
+def _mapped(spread: Spread, where: dict[int, int]) -> Spread:
+    if spread.single or not all(c in where for c in spread.columns):
+        return spread if spread.single else SOMEHOW
+    return Spread(single=False, columns=tuple(where[c] for c in spread.columns))
 
 
 @dataclass(frozen=True, slots=True)

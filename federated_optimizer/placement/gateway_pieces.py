@@ -9,7 +9,7 @@ from itertools import islice, product
 
 import msgspec
 
-from federated_optimizer.placement.fragment import Colocation, GatewayPiece
+from federated_optimizer.placement.fragment import Colocation, GatewayPiece, Refused
 from federated_optimizer.placement.topology import Topology
 from federated_optimizer.placement.words import join_words
 from streamsql.algebra.explain import describe, window_text
@@ -65,7 +65,7 @@ def scan_piece(scan: Scan, topology: Topology) -> GatewayPiece:
     return GatewayPiece(scan, topology.owners(scan.source), (scan.source,), tuple(groups))
 
 
-def window_piece(window: Window, topology: Topology) -> GatewayPiece | str:
+def window_piece(window: Window, topology: Topology) -> GatewayPiece | Refused:
     """Return a window at the gateways, or why it cannot stand there."""
     below = scan_piece(window.input, topology)
     piece = with_plan(below, window)
@@ -73,7 +73,7 @@ def window_piece(window: Window, topology: Topology) -> GatewayPiece | str:
         return piece
     if _covered(below, window.partition):
         return piece
-    return (
+    return Refused(
         f"[{window_text(window)}] of {window.input.source} because: it counts the rows of "
         f"{len(below.sites)} gateways together, and only the base sees their order"
     )
@@ -89,7 +89,7 @@ def filter_piece(plan: Filter, below: GatewayPiece) -> GatewayPiece:
     return with_plan(below, Filter(below.plan, plan.predicate))
 
 
-def unary_piece(plan: OneSided, below: GatewayPiece) -> GatewayPiece | str:
+def unary_piece(plan: OneSided, below: GatewayPiece) -> GatewayPiece | Refused:
     """Return an operator over one input at the gateways, or why it cannot stand there."""
     match plan:
         case Filter():
@@ -118,12 +118,12 @@ def project_piece(plan: Project, below: GatewayPiece) -> GatewayPiece:
     )
 
 
-def distinct_piece(below: GatewayPiece) -> GatewayPiece | str:
+def distinct_piece(below: GatewayPiece) -> GatewayPiece | Refused:
     """Return Distinct at the gateways when equal rows cannot come from two of them."""
     piece = with_plan(below, Distinct(below.plan))
     if len(below.sites) <= 1 or _covered(below, tuple(range(len(below.plan.schema)))):
         return piece
-    return (
+    return Refused(
         f"Distinct over {_words(below)} because: two gateways may have equal rows, and no "
         "column identifies the gateway of a row"
     )
@@ -131,7 +131,7 @@ def distinct_piece(below: GatewayPiece) -> GatewayPiece | str:
 
 def partitioned_piece(
     plan: TopN | OverWindow | SessionWindow, below: GatewayPiece
-) -> GatewayPiece | str:
+) -> GatewayPiece | Refused:
     """Return an operator by partitions at the gateways when none has rows of two of them."""
     if len(below.sites) <= 1 or (plan.partition and _covered(below, plan.partition)):
         return with_plan(below, with_inputs(plan, (below.plan,)))
@@ -141,7 +141,7 @@ def partitioned_piece(
         reason = "rows of one partition may come from several gateways"
     else:
         reason = "it orders the rows of all gateways"
-    return f"{describe(plan)} over {_words(below)} because: {reason}"
+    return Refused(f"{describe(plan)} over {_words(below)} because: {reason}")
 
 
 def shortened(plan: TopN, below: Plan) -> Plan:
@@ -154,16 +154,16 @@ def shortened(plan: TopN, below: Plan) -> Plan:
     return TopN(below, plan.order, plan.limit + plan.offset, 0, plan.partition)
 
 
-def aggregate_piece(plan: Aggregate, below: GatewayPiece) -> GatewayPiece | str:
+def aggregate_piece(plan: Aggregate, below: GatewayPiece) -> GatewayPiece | Refused:
     """Return an aggregate at the gateways when no group has rows of two gateways."""
     if not plan.group:
-        return (
+        return Refused(
             f"Aggregate without groups over {_words(below)} because: "
             "it combines the rows of all gateways"
         )
     if len(below.sites) > 1 and not _covered(below, plan.group):
         names = ", ".join(below.plan.schema.names[g] for g in plan.group)
-        return (
+        return Refused(
             f"Aggregate by ({names}) over {_words(below)} because: "
             "rows of one group may come from several gateways"
         )
@@ -176,13 +176,13 @@ def aggregate_piece(plan: Aggregate, below: GatewayPiece) -> GatewayPiece | str:
     )
 
 
-def union_piece(pieces: list[GatewayPiece]) -> GatewayPiece | str:
+def union_piece(pieces: list[GatewayPiece]) -> GatewayPiece | Refused:
     """Return a union at the gateways that own all branches."""
     first = pieces[0]
     if any(piece.sites != first.sites for piece in pieces):
-        return "UnionAll because: its branches come from different gateways"
+        return Refused("UnionAll because: its branches come from different gateways")
     if sum(piece.joins for piece in pieces) > 1:
-        return "UnionAll because: at most one join runs in the network per fragment"
+        return Refused("UnionAll because: at most one join runs in the network per fragment")
     shared = set(first.colocations).intersection(*(set(p.colocations) for p in pieces))
     return GatewayPiece(
         UnionAll(tuple(piece.plan for piece in pieces)),
@@ -194,11 +194,11 @@ def union_piece(pieces: list[GatewayPiece]) -> GatewayPiece | str:
     )
 
 
-def join_piece(plan: TwoSided, left: GatewayPiece, right: GatewayPiece) -> GatewayPiece | str:
+def join_piece(plan: TwoSided, left: GatewayPiece, right: GatewayPiece) -> GatewayPiece | Refused:
     """Return a join or set operation in the network, or why it is not done there."""
     refused = _join_refused(plan, left, right)
     if refused:
-        return f"{join_words(plan)} because: {refused}"
+        return Refused(f"{join_words(plan)} because: {refused}")
     offset = len(left.plan.schema)
     moved = tuple(
         Colocation(c.group, tuple(p + offset for p in c.columns)) for c in right.colocations

@@ -10,9 +10,8 @@ gateways compute together reads what is theirs where it is; the rest of its leav
 """
 
 import dataclasses
-from collections.abc import Iterator
-from contextlib import contextmanager
 
+from federated_optimizer.placement.cuts import Cuts
 from federated_optimizer.placement.estimates import selectivity
 from federated_optimizer.placement.fragment import (
     SINGLE,
@@ -22,8 +21,9 @@ from federated_optimizer.placement.fragment import (
     GatewayPiece,
     NetworkPiece,
     Piece,
-    Spread,
     StaticPiece,
+    projected,
+    regrouped,
 )
 from federated_optimizer.placement.gateway_pieces import (
     OneSided,
@@ -38,7 +38,6 @@ from federated_optimizer.placement.gateway_pieces import (
 )
 from federated_optimizer.placement.recursion_leaves import agreed, as_set, with_leaves
 from federated_optimizer.placement.recursions import Chosen, choose
-from federated_optimizer.placement.spreads import fits, projected, regrouped
 from federated_optimizer.placement.statistics import NOTHING_KNOWN, Statistics
 from federated_optimizer.placement.topology import Topology
 from federated_optimizer.placement.words import (
@@ -85,12 +84,10 @@ from streamsql.errors import InternalError, UnsupportedError
 from streamsql.wire.fragments import RecursionPlan
 
 
-class Cutter:
+class Cutter(Cuts):
     """Cuts one plan.
 
     Attributes:
-        cuts: What the leaves `RemoteSource("#n")` of base pieces stand for. Equal sub-plans cut
-            for the same partitioning share a number.
         recursions: How the recursions met so far are computed.
     """
 
@@ -108,13 +105,11 @@ class Cutter:
             apart: Materialized tables to be fragments of their own. A fragment has one consumer,
                 so what reads them, and all else, is at the first base site.
         """
+        super().__init__(topology.bases[:1] if apart else topology.bases)
         self.topology = topology
         self.statistics = statistics
-        self.cuts: dict[str, Cut] = {}
         self.recursions: list[RecursionPlan] = []
-        self._numbers: dict[Cut, str] = {}
         self._apart = apart
-        self._bases = topology.bases[:1] if apart else topology.bases
 
     def piece(self, plan: Plan, shown: float = 1.0) -> Piece:
         """Return the largest piece that computes a plan, cut where it must be.
@@ -154,10 +149,6 @@ class Cutter:
             case RecursiveReference() | RemoteSource():
                 raise InternalError(f"{describe(plan)} outside its recursion or bundle")
 
-    def gathered(self, piece: Piece) -> BasePiece:
-        """Return the piece with all rows at the first base site."""
-        return self._at_base(piece, SINGLE)
-
     # --- operators ---------------------------------------------------------------------------
 
     def _scan(self, plan: Scan) -> Piece:
@@ -178,7 +169,9 @@ class Cutter:
             table = plan.input.source
             return StaticPiece(plan, (table,), self.topology.keeper(table))
         placed = window_piece(plan, self.topology)
-        if isinstance(placed, str) and is_site_source(plan.input.source):
+        if isinstance(placed, GatewayPiece):
+            return placed
+        if is_site_source(plan.input.source):
             raise UnsupportedError(
                 f"{plan.input.source} [{window_text(plan)}] counts rows of several sites "
                 f"together, but rows of {plan.input.source} stay at the site that they "
@@ -187,7 +180,7 @@ class Cutter:
                 "[RANGE …]",
                 code="unsupported_query",
             )
-        return BasePiece(plan, SINGLE, (placed,)) if isinstance(placed, str) else placed
+        return BasePiece(plan, SINGLE, (placed.reason,))
 
     def _unary(self, plan: OneSided, below: Piece) -> Piece:
         match below:
@@ -195,9 +188,9 @@ class Cutter:
                 return StaticPiece(with_inputs(plan, (below.plan,)), below.tables, below.site)
             case GatewayPiece():
                 placed = unary_piece(plan, below)
-                if not isinstance(placed, str):
+                if isinstance(placed, GatewayPiece):
                     return placed
-                return self._unary_at_base(plan, below, (placed,))
+                return self._unary_at_base(plan, below, (placed.reason,))
             case NetworkPiece() if isinstance(plan, Filter | Project | HopWindow | Materialize):
                 # Every row of the relation is shown by one of its sites.
                 made = with_inputs(plan, (below.plan,))
@@ -249,9 +242,9 @@ class Cutter:
             reason = f"{join_words(plan)} because: a product is larger than its inputs"
         if isinstance(left, GatewayPiece) and isinstance(right, GatewayPiece):
             placed = join_piece(plan, left, right)
-            if not isinstance(placed, str):
+            if isinstance(placed, GatewayPiece):
                 return placed
-            reason = placed
+            reason = placed.reason
         reasons = () if _both_base(left, right) else (reason,)
         return self._join_at_base(plan, left, right, reasons)
 
@@ -302,9 +295,9 @@ class Cutter:
         reasons: tuple[str, ...] = ()
         if len(gateways) == len(pieces):
             placed = union_piece(gateways)
-            if not isinstance(placed, str):
+            if isinstance(placed, GatewayPiece):
                 return placed
-            reasons = (placed,)
+            reasons = (placed.reason,)
         bases = [self._at_base(piece, SOMEHOW) for piece in pieces]
         same = all(base.spread == bases[0].spread for base in bases)
         if not same and any(base.spread.single for base in bases):
@@ -364,54 +357,6 @@ class Cutter:
         inputs = tuple(with_leaves(branch, leaf) for branch in plan.inputs)
         made = with_inputs(agreed(plan, chosen), inputs)
         return NetworkPiece(made, chosen.sites, tuple(dict.fromkeys(reasons)), chosen.homes)
-
-    # --- cutting -----------------------------------------------------------------------------
-
-    @contextmanager
-    def _at_first_base(self) -> Iterator[None]:
-        """Cut as if there were no other base site."""
-        before, self._bases = self._bases, self._bases[:1]
-        try:
-            yield
-        finally:
-            self._bases = before
-
-    def _hashed(self, piece: Piece, columns: tuple[int, ...], *, subset: bool = False) -> BasePiece:
-        """Return the piece spread by hash of the columns, or gathered when there are none.
-
-        Args:
-            piece: Any piece.
-            columns: Rows that agree on them must be at one site.
-            subset: Whether a hash of some of the columns will do.
-        """
-        if not columns or len(self._bases) == 1:
-            return self.gathered(piece)
-        if isinstance(piece, BasePiece) and not piece.spread.single:
-            have = piece.spread.columns
-            if have == columns or (subset and have and set(have) <= set(columns)):
-                return piece
-        return self._at_base(piece, Spread(single=False, columns=columns), move=True)
-
-    def _at_base(self, piece: Piece, spread: Spread, *, move: bool = False) -> BasePiece:
-        """Return the piece as part of a base fragment, cutting it off where needed."""
-        if isinstance(piece, BasePiece) and not move and fits(piece.spread, spread):
-            return piece
-        if len(self._bases) == 1:
-            spread = SINGLE
-        elif spread == SOMEHOW:
-            spread = Spread(single=False, columns=tuple(range(len(piece.plan.schema))))
-        if isinstance(piece, BasePiece) and spread.single and piece.spread.single:
-            return piece
-        if isinstance(piece.plan, RemoteSource):
-            piece = self.cuts[piece.plan.fragment].piece  # sent there directly, without a hop
-        leaf = RemoteSource(self._number(Cut(piece, spread.columns)), piece.plan.schema)
-        return BasePiece(leaf, spread)
-
-    def _number(self, cut: Cut) -> str:
-        if cut not in self._numbers:
-            self._numbers[cut] = f"#{len(self._numbers) + 1}"
-            self.cuts[self._numbers[cut]] = cut
-        return self._numbers[cut]
 
 
 def _first_of_each(plan: TopN, piece: Piece) -> Piece:

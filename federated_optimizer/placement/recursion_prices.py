@@ -221,19 +221,6 @@ def _shown(load: Workload, encoding: Encoding) -> float:
     return rows * load.view_bytes + messages * encoding.envelope
 
 
-def built(load: Workload, way: str, encoding: Encoding = PAPER) -> float:
-    """Return the bytes between sites for building the whole view up, row by row.
-
-    For comparing the model with measurements that begin with nothing.
-    """
-    others = load.sites - 1
-    if way == "flood":
-        return load.base_rows * others * (load.base_bytes + encoding.token + encoding.envelope)
-    literals = SUPPORT if way == "witness" else diagram_literals(load.fan)
-    shipped = load.view_rows * load.fan * (1.0 - load.local)
-    return shipped * (load.view_bytes + encoding.literal * literals)
-
-
 # --- in words ------------------------------------------------------------------------------------
 
 TRUST = 5

@@ -97,7 +97,7 @@ def _may_join(graph: JoinGraph, a: Member, b: Member, left: Piece, right: Piece)
         return False
     # Both a plan and a projection over it may come back; the join is what counts.
     join = graph.joined(a, b).plan
-    return isinstance(join, Join) and not isinstance(join_piece(join, left, right), str)
+    return isinstance(join, Join) and isinstance(join_piece(join, left, right), GatewayPiece)
 
 
 def _matchings(

@@ -38,32 +38,6 @@ class Topology:
         if not self.bases:
             raise ValueError("a federation needs at least one base site")
 
-    @staticmethod
-    def partitioned(
-        n: int,
-        *,
-        sources: Iterable[str] = (),
-        colocation: Mapping[tuple[str, str], str] | None = None,
-    ) -> "Topology":
-        """Return n simulated sites that are gateways and bases at once and own every source.
-
-        Tables belong to the first site. Rows of a source read by a base fragment itself (see
-        `direct_scans`) must all be given to the first site.
-
-        Examples:
-            >>> Topology.partitioned(2, sources=["link"]).bases
-            ('site-0', 'site-1')
-        """
-        sites = tuple(f"site-{i}" for i in range(n))
-        owned = frozenset(name.lower() for name in sources)
-        return Topology(
-            gateways=dict.fromkeys(sites, owned),
-            bases=sites,
-            static=sites[0],
-            coordinator=sites[0],
-            colocation=colocation or {},
-        )
-
     @property
     def engines(self) -> tuple[str, ...]:
         """All engine sites, sorted."""

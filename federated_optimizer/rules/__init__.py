@@ -3,13 +3,12 @@
 `LOGICAL_RULES` run before joins are grouped by place, `WIDTH_RULES` after it.
 """
 
-from federated_optimizer.rules.driver import run_rules
 from federated_optimizer.rules.fold_constants import FOLD_CONSTANTS
 from federated_optimizer.rules.join_keys import JOIN_KEYS
 from federated_optimizer.rules.merge_filters import MERGE_FILTERS
 from federated_optimizer.rules.prune_columns import PRUNE_COLUMNS
 from federated_optimizer.rules.push_filters import PUSH_FILTERS
-from federated_optimizer.rules.rule import Rule
+from federated_optimizer.rules.rule import Rule, run_rules
 from federated_optimizer.rules.trivial_projects import REMOVE_TRIVIAL_PROJECTS
 
 LOGICAL_RULES = (

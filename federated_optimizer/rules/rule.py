@@ -1,9 +1,12 @@
-"""What a rewrite rule is."""
+"""Rewrite rules: run in order until nothing changes, with the schema checked after each of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from streamsql.algebra.operators import Plan
+from streamsql.errors import InternalError
+
+MAX_PASSES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,3 +19,28 @@ class Rule:
 
     name: str
     apply: Callable[[Plan], Plan]
+
+
+def run_rules(plan: Plan, rules: Sequence[Rule]) -> Plan:
+    """Return the plan after all rules, repeated until a pass changes nothing.
+
+    Raises:
+        InternalError: A rule changed the schema, or the rules do not come to rest.
+    """
+    for _ in range(MAX_PASSES):
+        before = plan
+        for rule in rules:
+            plan = _applied(rule, plan)
+        if plan == before:
+            return plan
+    names = ", ".join(rule.name for rule in rules)
+    raise InternalError(f"rules {names} still change the plan after {MAX_PASSES} passes")
+
+
+def _applied(rule: Rule, plan: Plan) -> Plan:
+    rewritten = rule.apply(plan)
+    if rewritten.schema != plan.schema:
+        raise InternalError(
+            f"rule {rule.name} changed the schema from {plan.schema} to {rewritten.schema}"
+        )
+    return rewritten

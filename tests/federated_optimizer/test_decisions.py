@@ -51,17 +51,6 @@ def test_rules_that_never_rest_are_named() -> None:
         run_rules(SEAT, [Rule("restless", grow)])
 
 
-def test_the_observer_hears_of_changes_only() -> None:
-    heard: list[str] = []
-
-    def once(plan: Plan) -> Plan:
-        return plan if isinstance(plan, Distinct) else Distinct(plan)
-
-    rules = [Rule("once", once), Rule("never", lambda plan: plan)]
-    run_rules(SEAT, rules, observe=lambda name, _: heard.append(name))
-    assert heard == ["once"]
-
-
 def engine_of(plan: Plan, kind: type[Plan], topology: Topology = TOPOLOGY) -> Engine:
     """Where the operator of a kind was placed."""
     for fragment in place(plan, topology, query="q").fragments:

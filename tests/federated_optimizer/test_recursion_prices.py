@@ -18,10 +18,12 @@ from federated_optimizer.placement import (
 from federated_optimizer.placement.recursion_prices import (
     PAPER,
     PRODUCT,
+    SUPPORT,
     WAYS,
+    Encoding,
     Workload,
     alternatives,
-    built,
+    diagram_literals,
     moved_per_change,
     price,
     prices,
@@ -49,6 +51,19 @@ DELETING = {
     (800, 200, 4): (2.9e6 / 160, 15.3e6 / 160),
     (1600, 400, 4): (14.5e6 / 320, 20e6 / 69),
 }
+
+
+def built(load: Workload, way: str, encoding: Encoding = PAPER) -> float:
+    """Return the bytes between sites for building the whole view up, row by row.
+
+    For comparing the model with measurements that begin with nothing.
+    """
+    others = load.sites - 1
+    if way == "flood":
+        return load.base_rows * others * (load.base_bytes + encoding.token + encoding.envelope)
+    literals = SUPPORT if way == "witness" else diagram_literals(load.fan)
+    shipped = load.view_rows * load.fan * (1.0 - load.local)
+    return shipped * (load.view_bytes + encoding.literal * literals)
 
 
 def net(

@@ -3,11 +3,11 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo, QueryStatus
 from federated_optimizer.coordinator.contract.presentation import presentation_of_text
 from federated_optimizer.coordinator.coordinator_core import Core
+from federated_optimizer.coordinator.queries.paced_requests import PacedRequests
 from federated_optimizer.coordinator.queries.planner import Planned, Planner
 from federated_optimizer.coordinator.queries.result_subscriptions import ResultSubscription
 from federated_optimizer.coordinator.queries.results import QueryResult
@@ -22,22 +22,6 @@ from streamsql.wire.channel_protocol import Reception
 from streamsql.wire.messages import DeltaBatch, FlowReport, QueryProblem
 
 log = logging.getLogger(__name__)
-
-RESYNC_MICROSECONDS = 1_000_000
-LONGEST_RESYNC_MICROSECONDS = 10_000_000
-
-
-class _Asked(NamedTuple):
-    """When a site was last asked for something of a query, and how often without an answer."""
-
-    at: int
-    times: int
-
-    @property
-    def pause(self) -> int:
-        """Microseconds until it may be asked again."""
-        doubled = RESYNC_MICROSECONDS << min(self.times - 1, 10)
-        return min(doubled, LONGEST_RESYNC_MICROSECONDS)
 
 
 class Queries:
@@ -57,7 +41,7 @@ class Queries:
         self._planner = planner
         self.unread = UnreadQueries(core.settings)
         self._running: dict[str, RunningQuery] = {}
-        self._asked: dict[tuple[str, str], _Asked] = {}
+        self._requests = PacedRequests()
         self._owed: dict[str, None] = {}
         self.differing: Mapping[str, Mapping[str, str]] = {}
         self._compared = 0
@@ -150,7 +134,7 @@ class Queries:
     def stop(self, query: RunningQuery) -> QueryInfo:
         """Withdraw a query everywhere and end its readers."""
         self._running.pop(query.id, None)
-        self._asked = {key: at for key, at in self._asked.items() if key[0] != query.id}
+        self._requests.discard(query.id)
         query.result.end(QueryStatus.STOPPED, query.error)
         self._deployment.withdraw(query.bundle)
         return replace(self.info(query), status=QueryStatus.STOPPED, waiting_for=(), settled=False)
@@ -232,7 +216,7 @@ class Queries:
             case Reception.GAP:
                 self.request_result(query, site)
             case Reception.ACCEPTED:
-                self._asked.pop((query_id, site), None)
+                self._requests.answered(query_id, site)
             case Reception.DUPLICATE | Reception.STALE:
                 pass
         if query.result.size > self._settings.max_result_rows:
@@ -253,7 +237,7 @@ class Queries:
             return  # what we say is cleared at the broker with the query's fragments
         query = self._running.get(query_id)
         if query is None:
-            if problem is not None and self._may_ask(query_id, site):
+            if problem is not None and self._requests.may_ask(query_id, site):
                 self._deployment.clear_problem(query_id, site)
             return
         if problem is not None:
@@ -328,7 +312,7 @@ class Queries:
 
     def request_result(self, query: RunningQuery, site: str) -> None:
         """Ask a site for a snapshot of the result, after pauses that double up to ten seconds."""
-        if self._may_ask(query.id, site):
+        if self._requests.may_ask(query.id, site):
             self._deployment.request_result(query.id, site)
 
     # --- session queries ---------------------------------------------------------------------
@@ -347,7 +331,7 @@ class Queries:
         return query.result.subscribe(closed, snapshot=snapshot, progress=progress)
 
     def _stop_unknown(self, query_id: str, site: str) -> None:
-        if self._may_ask(query_id, site):
+        if self._requests.may_ask(query_id, site):
             self._deployment.withdraw_from(query_id, site)
 
     def _may_release(self, query: RunningQuery) -> bool:
@@ -355,17 +339,6 @@ class Queries:
             return False
         waited = monotonic_clock() - query.result.held_since >= self._settings.switch * 1_000_000
         return waited or query.has_arrived(self._membership)
-
-    def _may_ask(self, query_id: str, site: str) -> bool:
-        """Whether a request may be sent now; pauses double until the site has answered."""
-        now = monotonic_clock()
-        asked = self._asked.get((query_id, site), _Asked(0, 0))
-        if asked.times and now - asked.at < asked.pause:
-            return False
-        if len(self._asked) > 10_000:
-            self._asked.clear()
-        self._asked[query_id, site] = _Asked(now, asked.times + 1)
-        return True
 
     def _overflow(self, query: RunningQuery) -> None:
         limit = self._settings.max_result_rows
