@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
+from federated_optimizer.coordinator.contract.coordinator_model import Freshness, QueryInfo
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.service import Coordinator, open_coordinator
 from gateway.settings import GatewaySettings, WrapperSettings
@@ -157,7 +157,7 @@ class Fleet:
 
     def live(self) -> set[str]:
         """Return the sites that are online, and were heard since the broker was away, if it was."""
-        known = {site.site for site in self.coordinator.sites() if site.freshness == "live"}
+        known = {site.site for site in self.coordinator.sites() if site.freshness == Freshness.LIVE}
         return known & self.sites.keys()
 
     def all_live(self) -> bool:

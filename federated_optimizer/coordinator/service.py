@@ -21,6 +21,7 @@ from federated_optimizer.coordinator.contract.coordinator_api import (
 )
 from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
+    Origin,
     QueryInfo,
     SiteInfo,
     StatementResult,
@@ -187,7 +188,7 @@ class Coordinator(CoordinatorApi):
 
     @override
     async def execute(
-        self, text: str, *, name: str = "", origin: str = "user"
+        self, text: str, *, name: str = "", origin: str = Origin.USER
     ) -> tuple[StatementResult, ...]:
         return await carry_out(
             text, lambda statement: self._run(statement, name, origin), self._core.beside

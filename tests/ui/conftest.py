@@ -27,6 +27,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
     Change,
     ChangeBatch,
+    Freshness,
     QueryInfo,
     QueryStatus,
     ResultKind,
@@ -182,7 +183,7 @@ class FakeCoordinator:
         is_live = freshness == "live"
         since = None if is_live else now()
         self.site_infos = tuple(
-            replace(s, freshness=freshness, online=is_live, figures_since=since)
+            replace(s, freshness=Freshness(freshness), online=is_live, figures_since=since)
             if s.site == name
             else s
             for s in self.site_infos
@@ -414,7 +415,7 @@ class FakeCoordinator:
             name,
             "gateway",
             online=True,
-            freshness="live",
+            freshness=Freshness.LIVE,
             epoch=1,
             since=now(),
             rooms=("L101",),

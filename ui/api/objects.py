@@ -137,7 +137,7 @@ def site_object(site: SiteInfo) -> Object:
         "site": site.site,
         "role": site.role,
         "online": site.online,
-        "freshness": site.freshness,
+        "freshness": str(site.freshness),
         "epoch": site.epoch,
         "since": timestamp_text(site.since),
         "detail": site.detail,

@@ -96,7 +96,7 @@ class MapEvents:
                 "site": site.site,
                 "role": site.role,
                 "online": site.online,
-                "freshness": site.freshness,
+                "freshness": str(site.freshness),
                 "ready": site.state.ready if site.state is not None else site.online,
                 "detail": site.detail,
             }

@@ -7,6 +7,7 @@ from federated_optimizer.alarm_book import AlarmRow
 from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
     ChangeBatch,
+    Origin,
     QueryInfo,
     SiteInfo,
     StatementResult,
@@ -120,7 +121,7 @@ class CoordinatorApi(Protocol):
         ...
 
     async def execute(
-        self, text: str, *, name: str = "", origin: str = "user"
+        self, text: str, *, name: str = "", origin: str = Origin.USER
     ) -> tuple[StatementResult, ...]:
         """Run a script; a SELECT or SUBSCRIBE starts a continuous query.
 

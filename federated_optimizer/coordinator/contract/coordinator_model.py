@@ -21,13 +21,28 @@ class QueryStatus(enum.StrEnum):
     STOPPED = "stopped"
 
 
+class Origin(enum.StrEnum):
+    """For whom a query runs."""
+
+    USER = "user"
+    MAP = "map"  # the console's own layers
+    ALARM = "alarm"
+    SESSION = "session"  # gone with its reader
+
+
+class Freshness(enum.StrEnum):
+    """How far what a site says is trusted."""
+
+    LIVE = "live"
+    STALE = "stale"  # offline, or not heard from since the connection to the broker was lost
+    UNKNOWN = "unknown"
+
+
 @dataclass(frozen=True, slots=True)
 class QueryInfo:
     """A query as lists show it.
 
     Attributes:
-        origin: "user", "map" (the console's own layers), "alarm" or "session" (gone with its
-            reader).
         waiting_for: Sites whose first snapshot is missing, or that are offline.
         settled: Every site has sent and received everything there is.
         display: Where its answer is shown, or empty.
@@ -41,7 +56,7 @@ class QueryInfo:
     text: str
     status: QueryStatus
     schema: Schema
-    origin: str = "user"
+    origin: str = Origin.USER
     emit: str = "relation"
     version: int = 1
     created: int = 0
@@ -93,8 +108,6 @@ class SiteInfo:
     """A gateway, base site, static engine or the coordinator itself.
 
     Attributes:
-        freshness: "live", "stale" (offline, within or after the grace time, or not heard from since
-            the connection to the broker was lost) or "unknown".
         figures: The last state with figures: of a site that is away the last one before.
         figures_since: When a site that is away has sent that; None: it is there, or never did.
         differences: How sources are defined otherwise there than in the catalog, a sentence each.
@@ -103,7 +116,7 @@ class SiteInfo:
     site: str
     role: str
     online: bool
-    freshness: str
+    freshness: Freshness
     epoch: int
     since: int
     detail: str = ""

@@ -9,7 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus, StatementResult
+from federated_optimizer.coordinator.contract.coordinator_model import (
+    Origin,
+    QueryStatus,
+    StatementResult,
+)
 from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.explaining.chances import (
     deletion_of,
@@ -66,7 +70,7 @@ AT_ONCE = 2
 
 Question = ExplainWhy | ExplainWhatIf | ExplainConfidence
 
-_ASKED_FIRST = ("user", "alarm", "map")
+_ASKED_FIRST = (Origin.USER, Origin.ALARM, Origin.MAP)
 """Origins of the queries that WHAT IF is about, in the order in which they find room."""
 
 

@@ -31,7 +31,6 @@ from streamsql.errors import FederationError
 
 log = logging.getLogger(__name__)
 
-ORIGIN = "alarm"
 REFILL_MICROSECONDS = 15_000_000
 """A query that many readings keep from settling raises alarms all the same after this time."""
 # A receiver gives up a sender that left no will after TRUST_SECONDS (25 s), and retracts its rows

@@ -4,7 +4,11 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo, QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_model import (
+    Origin,
+    QueryInfo,
+    QueryStatus,
+)
 from federated_optimizer.coordinator.contract.presentation import presentation_of_text
 from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.paced_requests import PacedRequests
@@ -121,7 +125,7 @@ class Queries:
             result=result,
             warnings=planned.warnings,
             order=planned.order,
-            unread_since=monotonic_clock() if origin == "session" else None,
+            unread_since=monotonic_clock() if origin == Origin.SESSION else None,
             presentation=presentation_of_text(bundle.text, bundle.schema),
             gathered=gathered,
         )

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterable
 
+from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.queries.background_work import HOUSEKEEPING_SECONDS
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -27,7 +28,7 @@ class UnreadQueries:
 
     def left(self, query: RunningQuery) -> None:
         """Note that the last reader has gone."""
-        if query.origin == "session":
+        if query.origin == Origin.SESSION:
             query.unread_since = monotonic_clock()
 
     def keep(self, query: RunningQuery) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from federated_optimizer.coordinator.contract.coordinator_model import SiteInfo
+from federated_optimizer.coordinator.contract.coordinator_model import Freshness, SiteInfo
 from host.heartbeats import Trust
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
@@ -288,7 +288,9 @@ class Membership:
             for name, site in self._sites.items()
         }
         for site, role in (expected or {}).items():
-            unheard = SiteInfo(site, role, online=False, freshness="unknown", epoch=0, since=0)
+            unheard = SiteInfo(
+                site, role, online=False, freshness=Freshness.UNKNOWN, epoch=0, since=0
+            )
             known.setdefault(site, unheard)
         return tuple(known[site] for site in sorted(known))
 
@@ -307,7 +309,7 @@ def _info(name: str, site: _Site, differing: Mapping[str, str]) -> SiteInfo:
     state, birth = site.state, site.birth
     online = state is not None and state.online
     live = online and not site.trust.out_of_touch
-    freshness = "unknown" if state is None else ("live" if live else "stale")
+    freshness = Freshness.LIVE if live else Freshness.STALE
     detail = state.detail if state is not None else ""
     if online and site.trust.out_of_touch and not detail:
         detail = "has not reported since the broker was offline"
@@ -323,7 +325,7 @@ def _info(name: str, site: _Site, differing: Mapping[str, str]) -> SiteInfo:
         site=name,
         role=site.role,
         online=online,
-        freshness=freshness,
+        freshness=Freshness.UNKNOWN if state is None else freshness,
         epoch=max(site.epoch, birth.epoch if birth is not None else 0, 0),
         since=site.since,
         detail=detail,

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Callable
 
 from federated_optimizer.coordinator.contract.coordinator_model import (
+    Origin,
     ResultKind,
     SiteInfo,
     StatementResult,
 )
 from federated_optimizer.coordinator.coordinator_core import Core
-from federated_optimizer.coordinator.notices.alarm_states import ORIGIN as ALARM
 from federated_optimizer.coordinator.notices.alarm_states import Alarms
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
@@ -98,7 +98,7 @@ class DefinitionStatements:
         if not isinstance(definition, AlarmDefinition):
             raise InternalError("CREATE ALARM created something else")
         query = await self._starting.deploy(
-            statement.query, definition.query_name, ALARM, prepared.query
+            statement.query, definition.query_name, Origin.ALARM, prepared.query
         )
         try:
             await asyncio.to_thread(self._core.store.put_definition, definition)
@@ -182,7 +182,7 @@ class DefinitionStatements:
 
 
 def _reader(query: RunningQuery) -> Reader:
-    if query.origin == ALARM:
+    if query.origin == Origin.ALARM:
         return Reader("alarm", query.name.partition(" ")[2], query.text)
     return Reader("query", query.name, query.text)
 

@@ -85,7 +85,7 @@ def show(  # noqa: PLR0913 - what is listed
                 ("site", "role", "freshness", "sensors", "sources", "clock offset", "detail"),
                 [
                     (
-                        *(s.site, s.role, s.freshness, s.sensors, ", ".join(s.sources)),
+                        *(s.site, s.role, str(s.freshness), s.sensors, ", ".join(s.sources)),
                         clock_text(s),
                         s.detail,
                     )

@@ -5,10 +5,13 @@ from dataclasses import replace
 
 import msgspec
 
-from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
+from federated_optimizer.coordinator.contract.coordinator_model import (
+    Origin,
+    ResultKind,
+    StatementResult,
+)
 from federated_optimizer.coordinator.contract.presentation import check_room_on
 from federated_optimizer.coordinator.coordinator_core import Core
-from federated_optimizer.coordinator.notices.alarm_states import ORIGIN as ALARM
 from federated_optimizer.coordinator.queries.planner import Planned
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -19,7 +22,7 @@ from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
 from streamsql.wire.topics import check_id
 
-ORIGINS = ("user", "map", "session")
+ORIGINS = (Origin.USER, Origin.MAP, Origin.SESSION)
 
 
 class QueryStatements:
@@ -56,7 +59,7 @@ class QueryStatements:
         async with self._core.lock:
             self._core.presence.check_in_charge()
             prepared = await self._preparation.query(statement, gathered=False)
-            return await self.deploy(statement, "", "session", prepared)
+            return await self.deploy(statement, "", Origin.SESSION, prepared)
 
     async def stop_reading(self, query: RunningQuery) -> None:
         """Stop what `start_reading` has started, unless it is stopped."""
@@ -85,7 +88,7 @@ class QueryStatements:
         stored = StoredQuery(
             query_id, name or query_id, statement.text, origin, self._core.clock(), bundle
         )
-        if origin != "session":
+        if origin != Origin.SESSION:
             await asyncio.to_thread(self._core.store.put_query, stored)
         try:
             running = self._queries.start(
@@ -110,7 +113,7 @@ class QueryStatements:
         Raises:
             BindingError: It is an alarm's.
         """
-        if query.origin == ALARM:
+        if query.origin == Origin.ALARM:
             alarm = query.name.partition(" ")[2]
             raise BindingError(
                 f"query {query.id} belongs to alarm {alarm}",
@@ -121,14 +124,14 @@ class QueryStatements:
 
     async def discard(self, query: RunningQuery) -> StatementResult:
         """Stop and forget a query, even an alarm's."""
-        if query.origin != "session":
+        if query.origin != Origin.SESSION:
             await asyncio.to_thread(self._core.store.drop_query, query.id)
         info = self._queries.stop(query)
         return StatementResult(ResultKind.DONE, f"query {info.name} stopped", query=info)
 
     async def redeploy(self, query: RunningQuery, planned: Planned) -> None:
         """Store and deploy another bundle of a running query."""
-        if query.origin != "session":
+        if query.origin != Origin.SESSION:
             stored = StoredQuery(
                 query.id, query.name, query.text, query.origin, query.created, planned.bundle
             )

@@ -49,7 +49,7 @@ def query_rows(queries: Iterable[QueryInfo]) -> Iterator[Row]:
 def site_rows(sites: Iterable[SiteInfo]) -> Iterator[Row]:
     """Yield the rows of `sys_gateways`."""
     for s in sites:
-        yield (s.site, s.role, s.online, s.freshness, s.epoch, s.since, s.sensors, s.detail)
+        yield (s.site, s.role, s.online, str(s.freshness), s.epoch, s.since, s.sensors, s.detail)
 
 
 def alarm_rows(alarms: Iterable[AlarmInfo]) -> Iterator[Row]:

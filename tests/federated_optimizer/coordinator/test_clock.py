@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from federated_optimizer.coordinator.contract.coordinator_model import SiteInfo
+from federated_optimizer.coordinator.contract.coordinator_model import Freshness, SiteInfo
 from federated_optimizer.coordinator.statements.listings import show
 from gateway.session.clock_exchange import ClockExchange
 from gateway.settings import ClockSettings
@@ -63,7 +63,13 @@ def test_a_gateway_learns_how_far_its_clock_is_behind(harness: Any) -> None:
 def test_lists_show_the_offset_with_its_error() -> None:
     def listed(state: SiteState | None) -> object:
         info = SiteInfo(
-            "gw-1", "gateway", online=True, freshness="live", epoch=1, since=0, figures=state
+            "gw-1",
+            "gateway",
+            online=True,
+            freshness=Freshness.LIVE,
+            epoch=1,
+            since=0,
+            figures=state,
         )
         answer = show("gateways", Catalog(), (), (info,))
         return answer.rows[0][answer.columns.index("clock offset")]
