@@ -5,7 +5,7 @@ batches time goes on as fast as it did so far: a replay may be faster or slower 
 """
 
 JUMP = 60_000_000
-"""A batch that is so much older than the one before comes from another life of the sender."""
+"""A batch that is so much older than the one before comes from another incarnation."""
 LEAST_SPAN = 2_000_000
 """Shorter spans do not tell how fast a sender's time goes. Microseconds, as all times here."""
 NEARLY = 0.05

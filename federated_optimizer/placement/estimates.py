@@ -1,4 +1,4 @@
-"""How many rows a plan has, how wide they are, and how often they come and go.
+"""Estimates of a plan: number of rows, their width, and how often they come and go.
 
 Rough on purpose: prices of ways differ by factors of ten, and what is assumed is said in words.
 """

@@ -1,4 +1,4 @@
-"""What gateways can do by themselves: grow a gateway piece, or say in words why not.
+"""Operators that gateways run by themselves: grow a gateway piece, or say in words why not.
 
 Everything rests on two promises. A source's key names a device that one gateway has, so rows of
 equal key come from one gateway. Rows of equal value in a co-located column come from one gateway.

@@ -1,4 +1,4 @@
-"""Where to cut: find for every sub-plan the engine that has its data, bottom-up.
+"""Cut a plan: find for every sub-plan the engine that has its data, bottom-up.
 
 Gateway and static pieces grow as long as their engine can do the next operator by itself; the
 first operator that cannot becomes a base piece over cuts. With several base sites, base pieces

@@ -1,4 +1,4 @@
-"""What a recursion costs on the network, by the way in which several sites compute it.
+"""Price of a recursion on the network, by the way in which several sites compute it.
 
 Four ways (`RecursionChoice.way`):
 
@@ -39,7 +39,7 @@ class Encoding:
     """Bytes of what travels.
 
     Attributes:
-        token: A token by itself: announced dead, or beside a base row.
+        token: A token by itself: announced dead, or next to a base row.
         literal: A token inside an annotation.
         envelope: A message, whatever is in it.
     """

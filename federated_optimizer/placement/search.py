@@ -1,4 +1,4 @@
-"""Which inputs of a join to bring together first, so that most is joined where its data is.
+"""Order of inner joins, so that most is joined where its data is.
 
 The inner joins of a query are one set of inputs and equalities; any order gives the same rows.
 Chosen here: as many in-network joins of two gateway inputs as possible, each in a fragment of its

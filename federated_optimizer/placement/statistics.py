@@ -1,4 +1,4 @@
-"""What is known about sources and recursions while they run: rows, and how often they change."""
+"""Statistics of sources and recursions while they run: rows, and how often they change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

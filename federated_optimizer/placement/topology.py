@@ -1,4 +1,4 @@
-"""Who has what: the sites a query can be placed on, and which rows stay together at a gateway."""
+"""The sites that a query can be placed on, and which rows stay together at a gateway."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

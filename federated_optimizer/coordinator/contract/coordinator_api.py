@@ -163,7 +163,7 @@ class CoordinatorApi(Protocol):
         ...
 
     async def stop(self, query_id: str) -> QueryInfo:
-        """Stop and forget a query.
+        """Stop and discard a query.
 
         Raises:
             KeyError: There is none.

@@ -1,4 +1,4 @@
-"""What the coordinator tells the console: frozen values."""
+"""Values that the coordinator gives the console, all frozen."""
 
 import enum
 from dataclasses import dataclass, field

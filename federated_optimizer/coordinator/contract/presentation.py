@@ -1,4 +1,4 @@
-"""What a query's text says about its readers: a display, snapshots, progress, upserts by key."""
+"""How a query's text wants its readers served: a display, snapshots, progress, upserts by key."""
 
 from dataclasses import dataclass
 

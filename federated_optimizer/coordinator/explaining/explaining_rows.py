@@ -1,6 +1,6 @@
 """EXPLAIN WHY, WHAT IF and CONFIDENCE over the base rows that the sites hold at the moment.
 
-Base rows are read with helper queries; the engine that was handed in then reasons over them beside
+Base rows are read with helper queries; the engine that was handed in then reasons over them next to
 the event loop. A running query is only looked at for its text.
 """
 

@@ -1,4 +1,4 @@
-"""Which base rows WHAT IF thinks away: by their values, or because their gateway has them."""
+"""Base rows that WHAT IF deletes: by their values, or because their gateway has them."""
 
 from collections.abc import Sequence
 

@@ -172,7 +172,7 @@ class Alarms:
         self._followed[definition.name] = _Followed(query, book, self._core)
 
     async def forget(self, definition: AlarmDefinition) -> None:
-        """Forget an alarm and all its rows."""
+        """Discard an alarm and all its rows."""
         self._followed.pop(definition.name, None)
         async with self._writing:  # what is being written now must not outlive the alarm
             self._unwritten = {

@@ -1,4 +1,4 @@
-"""What a coordinator does beside answering: tasks of its own, and work that returns."""
+"""Background tasks of a coordinator, and chores that recur."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ class Background:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something beside."""
+        """Run something as a task."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

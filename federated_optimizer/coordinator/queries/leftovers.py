@@ -1,4 +1,4 @@
-"""Fragments that an earlier life of the coordinator has left on the broker."""
+"""Fragments that an earlier incarnation of the coordinator has left on the broker."""
 
 import asyncio
 import logging

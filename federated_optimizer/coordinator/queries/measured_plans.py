@@ -1,4 +1,4 @@
-"""What the prices of recursions learn from what runs: rows and rates, as sites report them."""
+"""Measured rows and rates of running recursions, for the prices of recursions."""
 
 from collections.abc import Iterable, Mapping
 

@@ -43,5 +43,5 @@ class PacedRequests:
         self._asked.pop((query_id, site), None)
 
     def discard(self, query_id: str) -> None:
-        """Forget a query that was stopped."""
+        """Discard a query that was stopped."""
         self._asked = {key: asked for key, asked in self._asked.items() if key[0] != query_id}

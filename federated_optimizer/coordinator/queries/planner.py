@@ -66,7 +66,7 @@ class Planner:
                             self._remembered.setdefault(site, set()).add(node.source.lower())
 
     def forget(self, site: str) -> None:
-        """Drop a site that was removed for good."""
+        """Discard a site that was removed permanently."""
         self._remembered.pop(site, None)
 
     def topology(self) -> Topology:

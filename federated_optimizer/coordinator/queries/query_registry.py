@@ -1,4 +1,4 @@
-"""All running queries: start, stop, redeploy, and what the sites say about them."""
+"""All running queries: start, stop, redeploy, and what sites report of them."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -180,7 +180,7 @@ class Queries:
         return found
 
     def lost_touch(self) -> None:
-        """Take in that the broker is away: no answer is known to be settled any more."""
+        """Note that the broker is away: no answer is known to be settled any more."""
         for query in self.all():
             query.lost_touch()
 
@@ -209,7 +209,7 @@ class Queries:
     # --- what sites say ----------------------------------------------------------------------
 
     def hear_output(self, query_id: str, site: str, batch: DeltaBatch) -> None:
-        """Take in a part of a result; whoever sends one of an unknown query is told to stop."""
+        """Ingest a part of a result; whoever sends one of an unknown query is told to stop."""
         query = self._running.get(query_id)
         if query is None:
             self._stop_unknown(query_id, site)
@@ -228,7 +228,7 @@ class Queries:
         self.refresh(query)
 
     def hear_flow(self, query_id: str, site: str, report: FlowReport) -> None:
-        """Take in a report of counts; whoever counts for an unknown query is told to stop."""
+        """Ingest a report of counts; whoever counts for an unknown query is told to stop."""
         query = self._running.get(query_id)
         if query is None:
             self._stop_unknown(query_id, site)
@@ -236,7 +236,7 @@ class Queries:
             self.refresh(query)
 
     def hear_problem(self, query_id: str, site: str, problem: QueryProblem | None) -> None:
-        """Take in what keeps a site from answering; None when it is over."""
+        """Ingest what keeps a site from answering; None when it is over."""
         if site == self._settings.host:
             return  # what we say is cleared at the broker with the query's fragments
         query = self._running.get(query_id)
@@ -260,12 +260,12 @@ class Queries:
             query.site_left(site)
 
     def site_restarted(self, site: str, started: int = 0) -> None:
-        """Forget what a site's former life has complained about; the new one tries again.
+        """Discard the problems of a site's former incarnation; the new one tries again.
 
         Args:
             site: Its id.
-            started: When the new life began, by its clock, or 0: what it has complained about
-                before its state was heard stays.
+            started: When the new incarnation began, by its clock, or 0: problems that it reported
+                before its state was received stay.
         """
         for query in self.all():
             problem = query.problems.get(site)

@@ -1,4 +1,4 @@
-"""Finds what the network has lost although nobody noticed, and has it sent again.
+"""Repairs of losses that no receiver has noticed: they are sent again.
 
 A receiver notices a lost batch by the next one; the last batch before a silence has no next one.
 But both ends report their counts: when those disagree and stay as they are, something is lost.
@@ -38,7 +38,7 @@ class _Doubt:
         counts: Of both ends, as last looked at.
         since: Since when they have not moved, or been asked about.
         asked: How often it was asked about.
-        quiet: Since when it fits; it is forgotten after as long a time as its patience.
+        quiet: Since when it fits; it is discarded after as long a time as its patience.
     """
 
     counts: _Counts

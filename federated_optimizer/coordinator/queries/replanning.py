@@ -104,5 +104,5 @@ class Replanning:
         return await self._plans(ids[:half]) | await self._plans(ids[half:])
 
     def _inputs(self) -> object:
-        """Return all that plans depend on beside their text."""
+        """Return all that plans depend on but their text."""
         return (self._planner.topology(), tuple(self._core.catalog))

@@ -1,4 +1,4 @@
-"""What a query's result sites send: the current relation, its changes, and who reads them."""
+"""The result of a query: the current relation, its changes, and its readers."""
 
 from collections import deque
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class QueryResult:
     """The result of one query over all versions of its bundle.
 
     State: one receiving channel per result site, as large as the result, and the relation in view.
-    While `held`, changes are taken in but the view stays as it was; `release` shows the
+    While `held`, changes are ingested but the view stays as it was; `release` shows the
     difference. So a redeployment that changes nothing shows nothing, and neither does the restart
     of a result site, which begins with an empty result.
 
@@ -110,7 +110,7 @@ class QueryResult:
         return {site: channel.epoch for site, channel in ends if channel.epoch is not None}
 
     def accept(self, site: str, batch: DeltaBatch) -> Reception:
-        """Take in a batch; after GAP the site must be asked for a snapshot."""
+        """Ingest a batch; after GAP the site must be asked for a snapshot."""
         channel = self._channels.get(site)
         if channel is None:
             return Reception.STALE

@@ -1,4 +1,4 @@
-"""A running query: its text, bundle, result, and where it stands."""
+"""A running query: text, bundle, result and status."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -128,7 +128,7 @@ class RunningQuery:
         return membership.offering(sources) if sources else frozenset()
 
     def compare(self, differing: Mapping[str, Mapping[str, str]]) -> None:
-        """Take in how gateways define sources otherwise than the catalog, by source and gateway."""
+        """Note how gateways define sources otherwise than the catalog, by source and gateway."""
         self.differing = {}
         for source in sorted(_sources(self.bundle) & differing.keys()):
             for site, difference in differing[source].items():

@@ -49,7 +49,7 @@ class UpsertEnvelope:
         return bool(self._doubtful)
 
     def take(self, changes: Iterable[Change], *, snapshot: bool = False) -> list[Upsert]:
-        """Take in changes and return what has become of their keys.
+        """Ingest changes and return what has become of their keys.
 
         Args:
             changes: Signed rows.

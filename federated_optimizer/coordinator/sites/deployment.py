@@ -20,7 +20,7 @@ RefreshOrders = tuple[RefreshOrder, ...]
 
 
 class Deployment:
-    """What the coordinator tells the sites. Every method only queues messages."""
+    """Messages to sites. Every method only queues them."""
 
     def __init__(self, client: MessageClient, topics: Topics, host: str) -> None:
         self._client = client

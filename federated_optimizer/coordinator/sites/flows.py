@@ -16,8 +16,8 @@ OUTPUT = ""
 """How sites name the channel of the query's result."""
 
 OF_ANOTHER_LIFE = -1
-"""What has arrived of a sender of whose present life nothing has: every life counts anew, so that
-what one has sent may be as many batches as another."""
+"""What has arrived of a sender of whose present incarnation nothing has: every incarnation restarts
+its count, so that what one has sent may be as many batches as another."""
 
 _NO_LIVES: Mapping[str, int] = {}
 
@@ -28,7 +28,7 @@ class FlowReports:
     Attributes:
         later: Sites that run a later version than the query's: they know it from another catalog.
         outdated: Sites that have not reported since they, or we, were cut off from the broker. What
-            they have sent or taken in meanwhile, or missed, is not known.
+            they have sent, received or missed meanwhile is not known.
     """
 
     def __init__(self) -> None:
@@ -37,16 +37,16 @@ class FlowReports:
         self.outdated: set[str] = set()
 
     def lost_touch(self) -> None:
-        """Take in that the broker is away: no report counts until the next one of its site."""
+        """Discount every report until the next one of its site: the broker is away."""
         self.outdated = set(self._reports)
 
     def left(self, site: str) -> None:
-        """Take in that a site is away: what it said before says nothing once it is back."""
+        """Discount the report of a site that is away: it says nothing once the site is back."""
         if site in self._reports:
             self.outdated.add(site)
 
     def hear(self, site: str, report: FlowReport, bundle: FragmentBundle) -> bool:
-        """Take in a report of a site of the bundle; return whether it was of use."""
+        """Ingest a report of a site of the bundle; return whether it was of use."""
         if site not in sites_of(bundle):
             return False
         if report.version != bundle.version:
@@ -62,7 +62,7 @@ class FlowReports:
         return True
 
     def clear(self) -> None:
-        """Forget all reports, after a redeployment."""
+        """Discard all reports, after a redeployment."""
         self._reports = {}
         self.later = set()
         self.outdated = set()

@@ -1,8 +1,8 @@
-"""Which sites exist, and how fresh what they say is.
+"""Sites of the federation, and how far their last reports are trusted.
 
 By the rules of the wire: births and states are retained; a state with an epoch older than the
-newest one heard is ignored, above all a late will. Sites are never forgotten while they are only
-away; an emptied birth or state topic is how one is removed for good. How long a retained state is
+newest one received is ignored, above all a late will. Sites that are only away stay listed; an
+emptied birth or state topic removes one permanently. How long a retained state is
 trusted is said in `host.heartbeats`.
 """
 
@@ -48,7 +48,7 @@ class _Site:
 
 
 class Membership:
-    """All sites as last heard of.
+    """All sites as last reported.
 
     Attributes:
         births: Grows with every change of what sites have.
@@ -61,7 +61,7 @@ class Membership:
     def hear_state(
         self, site: str, state: SiteState, now: int, *, retained_at: int | None = None
     ) -> bool:
-        """Take in a state; return whether it changed what is known.
+        """Ingest a state; return whether it changed what is known.
 
         Args:
             site: Its id.
@@ -84,7 +84,7 @@ class Membership:
         return before != state
 
     def hear_live(self, site: str, epoch: int) -> None:
-        """Take in that a site's present life has sent something else than a state."""
+        """Note that a site's present incarnation has sent something else than a state."""
         known = self._sites.get(site)
         if known is not None and epoch >= known.epoch:
             known.trust.confirm()
@@ -116,7 +116,7 @@ class Membership:
         return tuple(given_up)
 
     def hear_birth(self, birth: Birth) -> bool:
-        """Take in a birth; return whether it changed what is known."""
+        """Ingest a birth; return whether it changed what is known."""
         known = self._known(birth.gateway, birth.role)
         if known is None or birth.epoch < known.epoch:
             return False

@@ -1,4 +1,4 @@
-"""Whether this coordinator is in charge: what it says of itself, and what it hears of others.
+"""Whether this coordinator is in charge: its own state, and the states of others under its name.
 
 The newest coordinator of a federation has the greatest epoch; an older one that hears of it steps
 down permanently.
@@ -75,7 +75,7 @@ class Presence:
     def is_contradicted_by(self, state: SiteState) -> bool:
         """Whether a state says that we are gone, which we are not.
 
-        It is the will of a former life, or of our own link that broke and is back.
+        It is the will of a former incarnation, or of our own link that broke and is back.
         """
         is_ours = state.epoch <= self.epoch and not self.taken_over
         return is_ours and not state.online and not self.closing

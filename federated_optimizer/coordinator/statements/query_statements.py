@@ -108,7 +108,7 @@ class QueryStatements:
         return [q for q in self._queries.all() if display and q.presentation.display == display]
 
     async def stop(self, query: RunningQuery) -> StatementResult:
-        """Stop and forget a query.
+        """Stop and discard a query.
 
         Raises:
             BindingError: It is an alarm's.
@@ -123,7 +123,7 @@ class QueryStatements:
         return await self.discard(query)
 
     async def discard(self, query: RunningQuery) -> StatementResult:
-        """Stop and forget a query, even an alarm's."""
+        """Stop and discard a query, even an alarm's."""
         if query.origin != Origin.SESSION:
             await asyncio.to_thread(self._core.store.drop_query, query.id)
         info = self._queries.stop(query)

@@ -49,7 +49,7 @@ from streamsql.syntax.statements import Statement
 _SHORT = 1_000
 """Characters that are read at once; no text of that length takes noticeable time."""
 _LONG = 20_000
-"""Characters of a script that is parsed beside the event loop: an INSERT of 10,000 rows takes over
+"""Characters of a script that is parsed next to the event loop: an INSERT of 10,000 rows takes over
 a second."""
 
 

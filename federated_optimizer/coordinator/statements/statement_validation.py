@@ -1,4 +1,4 @@
-"""Would this run? Parse and bind a text as it is being typed."""
+"""Parse and bind a text as it is being typed, without running it."""
 
 from federated_optimizer.coordinator.contract.coordinator_model import Diagnosis, Validation
 from federated_optimizer.coordinator.contract.presentation import presentation_of

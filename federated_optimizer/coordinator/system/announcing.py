@@ -1,4 +1,4 @@
-"""What the broker keeps of the coordinator: its state, the tables and the settings of sites."""
+"""Retained messages of the coordinator: its state, the tables and the settings of sites."""
 
 import logging
 
@@ -24,7 +24,7 @@ class Announcer:
         self._owes_greeting = False
 
     def connected(self) -> None:
-        """Tell a broker that may have forgotten everything, as far as that is possible at once."""
+        """Report everything to a broker that may have lost it, as far as there is room at once."""
         self._owes_greeting = True
         try:
             self.go_on()

@@ -1,6 +1,6 @@
-"""What hosts that are no engine sites tell of themselves in `sys_stream`, while a query reads it.
+"""Reports to `sys_stream` by hosts that are no engine sites, while a query reads it.
 
-The coordinator tells of its results, and asks the static engine to tell of its jobs.
+The coordinator reports its results, and asks the static engine to report its jobs.
 """
 
 import logging
@@ -33,7 +33,7 @@ class HostReports:
         self._reads: dict[tuple[str, int], bool] = {}
 
     def forget(self) -> None:
-        """Ask again: the broker was away, and may have forgotten."""
+        """Ask again: the broker was away, and may have lost the request."""
         self._asked = None
 
     def look(self, queries: Iterable[RunningQuery], moment: int) -> None:

@@ -1,4 +1,4 @@
-"""What the coordinator hears: every payload decoded with its schema, bad ones set aside."""
+"""Messages that the coordinator receives: decoded with their schemas, bad ones set aside."""
 
 from collections.abc import Callable
 
@@ -73,7 +73,7 @@ class Receiver:
         )
 
     def on_messages(self, burst: list[Message]) -> None:
-        """Take in a burst; a bad payload never stops the rest."""
+        """Ingest a burst; a bad payload never stops the rest."""
         for message in burst:
             self._dead_letters.guard(self._dispatch, message)
 

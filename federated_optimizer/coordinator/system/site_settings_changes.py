@@ -1,4 +1,4 @@
-"""What an operator has set at engine sites: kept in the catalog, retained on the broker."""
+"""Settings of engine sites: kept in the catalog, retained on the broker."""
 
 import asyncio
 from collections.abc import Mapping

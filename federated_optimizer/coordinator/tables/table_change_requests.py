@@ -56,7 +56,7 @@ class TableChanges:
         return StatementResult(ResultKind.DONE, f"{rows} {done} table {name}")
 
     def heard(self, answer: TableChanged) -> None:
-        """Take in an answer; one that nobody waits for any more is none."""
+        """Ingest an answer; one that nobody waits for any more is dropped."""
         waiting = self._waiting.get(answer.id)
         if waiting is not None and not waiting.done():
             waiting.set_result(answer)
@@ -129,7 +129,7 @@ class TableChanges:
     async def _until_answered_or_gone(
         self, waiting: asyncio.Future[TableChanged], epoch: int
     ) -> None:
-        """Wait for an answer as long as the life of the static engine that was asked goes on."""
+        """Wait for an answer while the static engine that was asked is online, not restarted."""
         end = time.monotonic() + SECONDS
         while not waiting.done() and self._is_there(epoch) and time.monotonic() < end:
             await asyncio.wait((waiting,), timeout=min(_LOOK_SECONDS, SECONDS))
