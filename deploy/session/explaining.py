@@ -8,14 +8,14 @@ from deploy.session.history import History
 from deploy.session.results import Result
 from federated_optimizer.coordinator.contract.coordinator_model import StatementResult
 from federated_optimizer.coordinator.explaining.explaining import explained
-from federated_optimizer.coordinator.explaining.explanation_text import WhatIfReport, subjects_of
-from federated_optimizer.coordinator.explaining.known_base_rows import BaseRows
-from federated_optimizer.coordinator.explaining.losses import lost_rows
-from federated_optimizer.coordinator.explaining.row_answers import (
+from federated_optimizer.coordinator.explaining.explanation_text import (
+    WhatIfReport,
     confidence_answer,
     refuse_no_deletion,
+    subjects_of,
     why_answer,
 )
+from federated_optimizer.coordinator.explaining.known_base_rows import BaseRows, lost_rows
 from streamsql.algebra.operators import Plan, Window
 from streamsql.algebra.row_explanations import leaves_of
 from streamsql.binder import GatewayDeletion, bind_confidence, bind_what_if, bind_why

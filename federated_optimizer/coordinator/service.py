@@ -53,8 +53,7 @@ from federated_optimizer.coordinator.system.announcing import Announcer
 from federated_optimizer.coordinator.system.host_reports import HostReports
 from federated_optimizer.coordinator.system.message_receiver import Receiver
 from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook
-from federated_optimizer.coordinator.system.system_rows import rows_of_tables
-from federated_optimizer.coordinator.system.system_tables import SystemTables
+from federated_optimizer.coordinator.system.system_tables import SystemTables, rows_of_tables
 from federated_optimizer.coordinator.tables.table_change_requests import Changing, TableChanges
 from host.clocks import Clock, monotonic_clock
 from host.mqtt import MessagingError

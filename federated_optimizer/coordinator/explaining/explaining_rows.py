@@ -20,17 +20,18 @@ from federated_optimizer.coordinator.explaining.chances import (
     given_row,
     source_column,
 )
-from federated_optimizer.coordinator.explaining.explanation_text import WhatIfReport, subjects_of
-from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
-from federated_optimizer.coordinator.explaining.losses import (
+from federated_optimizer.coordinator.explaining.explanation_text import (
+    WhatIfReport,
+    confidence_answer,
+    refuse_no_deletion,
+    subjects_of,
+    why_answer,
+)
+from federated_optimizer.coordinator.explaining.known_base_rows import (
+    BaseRowReader,
     check_gateways,
     lost_rows,
     unknown_owners,
-)
-from federated_optimizer.coordinator.explaining.row_answers import (
-    confidence_answer,
-    refuse_no_deletion,
-    why_answer,
 )
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
 from federated_optimizer.coordinator.queries.planner import Planner

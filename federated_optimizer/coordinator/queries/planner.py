@@ -1,15 +1,17 @@
 """From a statement's text to a bundle, with the catalog and the sites as they are now."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
 from federated_optimizer.coordinator.coordinator_core import Core
-from federated_optimizer.coordinator.queries.measured_plans import recursion_facts, source_facts
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.sites.membership import Membership
 from federated_optimizer.placement import (
     Foresee,
     Placed,
+    RecursionFacts,
+    SourceFacts,
     Statistics,
     Topology,
     colocation_of,
@@ -19,12 +21,15 @@ from federated_optimizer.planning import normalize, plan
 from host.clocks import monotonic_clock
 from streamsql.algebra.operators import Fixpoint, Plan, Scan, SortKey, SourceKind, walk_plan
 from streamsql.binder import BoundQuery, bind_query, bind_refresh
+from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import is_site_source, is_system
+from streamsql.data.types import MICROSECONDS
 from streamsql.errors import InternalError, QueryError
 from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
+from streamsql.wire.messages import RecursionReport
 from streamsql.wire.refresh_orders import RefreshOrder
 
 
@@ -206,3 +211,54 @@ def query_of(statement: Statement) -> Query:
             return inner
         case _:
             raise InternalError(f"{type(statement).__name__} is not a query")
+
+
+LEAST_MICROSECONDS = 30 * MICROSECONDS
+"""A query that has run for less says nothing about rates."""
+
+LEAST_CHANGES = 20
+"""Fewer changes say nothing about how much of the view a change moves."""
+
+
+def recursion_facts(queries: Iterable[RunningQuery], now: int) -> dict[str, RecursionFacts]:
+    """Return what running recursions have counted, by their key; `now` is by `monotonic_clock`."""
+    found: dict[str, RecursionFacts] = {}
+    for query in queries:
+        ran = now - query.deployed
+        if ran < LEAST_MICROSECONDS:
+            continue
+        for recursion in query.bundle.recursions:
+            reports = [r for _, r in query.flows.recursions(recursion.name)]
+            facts = facts_of(reports, ran / MICROSECONDS)
+            if facts is not None:
+                found[recursion.key] = facts
+    return found
+
+
+def facts_of(reports: Iterable[RecursionReport], seconds: float) -> RecursionFacts | None:
+    """Return the sum of what sites have counted of one recursion in a time; None if nothing."""
+    leaf_rows = view_rows = changes = moved = 0
+    for report in reports:
+        leaf_rows, view_rows = leaf_rows + report.leaf_rows, view_rows + report.view_rows
+        changes += report.leaf_changes
+        moved += report.view_changes
+    if not changes:
+        return None
+    # What is there now has come once; only the rest was motion.
+    motion = max(changes - leaf_rows, 0)
+    per_change = max(moved - view_rows, 0) / motion if motion >= LEAST_CHANGES else 0.0
+    return RecursionFacts(float(leaf_rows), float(view_rows), motion / seconds, per_change)
+
+
+def source_facts(catalog: Catalog, membership: Membership) -> Mapping[str, SourceFacts]:
+    """Return what births and states tell of sources: their sensors, and readings per second."""
+    sensors, readings = membership.sensors(), membership.readings()
+    found: dict[str, SourceFacts] = {}
+    for source in catalog.sources:
+        name = source.name.lower()
+        rate = readings.get(name)
+        if source.key and sensors.get(name):
+            found[name] = SourceFacts(rows=float(sensors[name]))
+        elif not source.key and rate and source.ttl is not None:
+            found[name] = SourceFacts(rate * source.ttl / MICROSECONDS, 2 * rate)
+    return found

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
+import sqlalchemy as sa
+
 from federated_optimizer.coordinator.contract.coordinator_model import (
     Origin,
     ResultKind,
@@ -22,12 +24,12 @@ from federated_optimizer.coordinator.statements.definition_drops import (
 )
 from federated_optimizer.coordinator.statements.preparation import PreparedDefinition
 from federated_optimizer.coordinator.statements.query_statements import QueryStatements
-from federated_optimizer.coordinator.tables.table_places import check_place
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.open_folders import OpenFolders
 from streamsql.errors import BindingError, FederationError, InternalError
 from streamsql.syntax import (
     CreateAlarm,
@@ -189,3 +191,32 @@ def _reader(query: RunningQuery) -> Reader:
 
 def _is_table(definition: Definition) -> bool:
     return isinstance(definition, SourceDefinition) and definition.is_table
+
+
+def check_place(statement: CreateSource, folders: OpenFolders) -> None:
+    """Check the file that a table names; where links lead is seen when it is opened.
+
+    Raises:
+        BindingError: It is in no open folder.
+    """
+    for option in statement.options:
+        path = option.value if option.name == "path" else ""
+        if option.name == "url":
+            path = _file_of(option.value)
+        if path and not folders.allow(folders.place(path)):
+            raise BindingError(
+                f"{path!r:.200} is outside the folders that are open to tables: {folders.shown}",
+                span=option.value_span,
+                hint="move the file there, or open its folder with --tables DIR (setting "
+                "table_folders)",
+                code="outside_folders",
+            )
+
+
+def _file_of(url: str) -> str:
+    """Return the file of an SQLite address, or nothing."""
+    try:
+        parsed = sa.make_url(url)
+    except (sa.exc.ArgumentError, ValueError):
+        return ""  # the static engine says what is wrong with it
+    return parsed.database or "" if parsed.get_backend_name() == "sqlite" else ""

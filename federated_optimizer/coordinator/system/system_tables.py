@@ -8,20 +8,36 @@ or sent for queries that read none.
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
+from federated_optimizer.coordinator.contract.coordinator_model import (
+    AlarmInfo,
+    QueryInfo,
+    SiteInfo,
+)
 from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.planning_processes import Beside
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from host.mqtt import MessagingError
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Plan, Project, Scan, Window, walk_plan
-from streamsql.catalog.system import is_system_table
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.system import (
+    SYS_ALARMS,
+    SYS_GATEWAYS,
+    SYS_LINKS,
+    SYS_QUERIES,
+    SYS_SOURCES,
+    is_system,
+    is_system_table,
+)
 from streamsql.data.delta import Delta, difference
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.errors import FederationError
 from streamsql.reference import Database, evaluate
 from streamsql.wire.channel_protocol import SendingChannel
-from streamsql.wire.codec import encode_packed
+from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.fragments import Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport
 from streamsql.wire.partitioning import site_of
@@ -179,3 +195,54 @@ def _routed(fragment: Fragment, rows: Delta, destination: str) -> Delta:
         for row, weight in rows.items()
         if site_of(tuple([row[c] for c in columns]), fragment.destinations) == destination
     }
+
+
+# Only columns that stay as they are while nothing happens: one that changed because the table is
+# read would never come to rest.
+def rows_of_tables(api: CoordinatorApi, catalog: Catalog, static: str) -> Tables:
+    """Return what gives the rows of each of the system's tables."""
+    return {
+        SYS_QUERIES.name: lambda: query_rows(api.queries()),
+        SYS_GATEWAYS.name: lambda: site_rows(api.sites()),
+        SYS_SOURCES.name: lambda: source_rows(
+            (*catalog.sources, *catalog.tables), api.sites(), static
+        ),
+        SYS_LINKS.name: api.links,
+        SYS_ALARMS.name: lambda: alarm_rows(api.alarms()),
+    }
+
+
+def query_rows(queries: Iterable[QueryInfo]) -> Iterator[Row]:
+    """Yield the rows of `sys_queries`."""
+    for q in queries:
+        yield (q.id, q.name, str(q.status), q.origin, q.version, q.created, q.rows, q.text)
+
+
+def site_rows(sites: Iterable[SiteInfo]) -> Iterator[Row]:
+    """Yield the rows of `sys_gateways`."""
+    for s in sites:
+        yield (s.site, s.role, s.online, str(s.freshness), s.epoch, s.since, s.sensors, s.detail)
+
+
+def alarm_rows(alarms: Iterable[AlarmInfo]) -> Iterator[Row]:
+    """Yield the rows of `sys_alarms`."""
+    for alarm in alarms:
+        for r in alarm.rows:
+            shown = encode_json(dict(alarm.schema.to_object(r.row))).decode()
+            times = (r.since, r.raised, r.unknown, r.acknowledged, r.cleared)
+            severity = str(alarm.definition.severity)
+            yield (r.id, r.alarm, severity, str(r.state), *times, shown)
+
+
+def source_rows(
+    sources: Iterable[SourceDefinition], sites: Iterable[SiteInfo], static: str
+) -> Iterator[Row]:
+    """Yield the rows of `sys_sources`: one per site that has a source, or one without site."""
+    offered = {site.site: {name.lower() for name in site.sources} for site in sites}
+    for source in sources:
+        if is_system(source):
+            continue
+        name = source.name.lower()
+        owners = [static] if source.is_table else sorted(s for s in offered if name in offered[s])
+        for owner in owners or [""]:
+            yield (name, owner, str(source.kind), str(source.schema))

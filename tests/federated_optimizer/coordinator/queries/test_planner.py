@@ -2,7 +2,7 @@
 
 import pytest
 
-from federated_optimizer.coordinator.queries.measured_plans import facts_of, source_facts
+from federated_optimizer.coordinator.queries.planner import facts_of, source_facts
 from federated_optimizer.coordinator.sites.membership import Membership
 from federated_optimizer.placement import SourceFacts
 from streamsql.binder import define
