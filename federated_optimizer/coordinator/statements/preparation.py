@@ -9,10 +9,6 @@ from streamsql.binder import Creating, define
 from streamsql.catalog.definitions import Definition
 from streamsql.syntax import (
     CreateAlarm,
-    CreateDisplay,
-    CreateFunction,
-    CreateSource,
-    CreateView,
     Query,
     Subscribe,
 )
@@ -64,16 +60,14 @@ class Preparation:
         Raises:
             FederationError: The statement is wrong, or takes too long.
         """
-        match statement:
-            case Query() | Subscribe():
-                return await self.query(statement)
-            case CreateAlarm(query=query):
-                defined = await self.definition(statement)
-                return replace(defined, query=await self.query(query))
-            case CreateSource() | CreateView() | CreateFunction() | CreateDisplay():
-                return await self.definition(statement)
-            case _:
-                return None
+        if isinstance(statement, Query | Subscribe):
+            return await self.query(statement)
+        if not isinstance(statement, Creating):
+            return None
+        defined = await self.definition(statement)
+        if isinstance(statement, CreateAlarm):
+            return replace(defined, query=await self.query(statement.query))
+        return defined
 
     def is_current(self, prepared: Prepared | PreparedDefinition) -> bool:
         """Whether no definition has changed since."""

@@ -24,17 +24,13 @@ from federated_optimizer.coordinator.statements.preparation import (
 )
 from federated_optimizer.coordinator.statements.query_statements import QueryStatements
 from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook, alter_site
-from streamsql.binder import refreshed_view
+from streamsql.binder import Creating, refreshed_view
 from streamsql.errors import BindingError, FederationError, UnsupportedError
 from streamsql.script_progress import newest, undo_hint
 from streamsql.syntax import (
     AdvanceTime,
     AlterSite,
     CreateAlarm,
-    CreateDisplay,
-    CreateFunction,
-    CreateSource,
-    CreateView,
     Describe,
     Drop,
     Explain,
@@ -106,7 +102,7 @@ class StatementRunner:
                 return await self.queries.start(
                     statement, name=name, origin=origin, prepared=planned
                 )
-            case CreateAlarm() | CreateSource() | CreateView() | CreateFunction() | CreateDisplay():
+            case _ if isinstance(statement, Creating):
                 defined = prepared if isinstance(prepared, PreparedDefinition) else None
                 if defined is None or not self.preparation.is_current(defined):
                     defined = await self.preparation.definition(statement)

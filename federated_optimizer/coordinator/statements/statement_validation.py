@@ -4,6 +4,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import Diagnosis
 from federated_optimizer.coordinator.contract.presentation import presentation_of
 from federated_optimizer.coordinator.queries.planner import query_of
 from streamsql.binder import (
+    Creating,
     bind_confidence,
     bind_deletions,
     bind_query,
@@ -15,11 +16,6 @@ from streamsql.catalog.catalog import Catalog
 from streamsql.data.schema import Schema
 from streamsql.errors import FederationError, QueryError
 from streamsql.syntax import (
-    CreateAlarm,
-    CreateDisplay,
-    CreateFunction,
-    CreateSource,
-    CreateView,
     Explain,
     ExplainConfidence,
     ExplainWhatIf,
@@ -77,7 +73,7 @@ def _check(statement: Statement, catalog: Catalog, warnings: list[str]) -> Schem
                 bind_what_if(statement, catalog)  # else it may be a running query's name
         case ExplainConfidence():
             bind_confidence(statement, catalog)
-        case CreateSource() | CreateView() | CreateFunction() | CreateDisplay() | CreateAlarm():
+        case _ if isinstance(statement, Creating):
             catalog.define(define(statement, catalog), replace=True)
         case _:
             pass  # nothing to bind
