@@ -240,20 +240,20 @@ class Coordinator(CoordinatorApi):
     @override
     def queries(self, origin: str | None = None) -> tuple[QueryInfo, ...]:
         return tuple(
-            self._queries.info(query)
+            query.info()
             for query in self._queries.all()
             if origin is None or query.origin == origin
         )
 
     @override
     def query(self, query_id: str) -> QueryInfo:
-        return self._queries.info(self._find(query_id))
+        return self._find(query_id).info()
 
     @override
     def keep(self, query_id: str) -> QueryInfo:
         query = self._find(query_id)
         self._queries.unread.keep(query)
-        return self._queries.info(query)
+        return query.info()
 
     @override
     def explain(self, query_id: str) -> StatementResult:

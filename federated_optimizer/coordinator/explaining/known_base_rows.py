@@ -95,7 +95,7 @@ class BaseRowReader:
                     hint="ask about a query that reads fewer rows: a shorter window, a smaller "
                     "source",
                 )
-            settled = all(helper.is_settled(self._membership) for helper in helpers)
+            settled = all(helper.is_settled() for helper in helpers)
             changes = [helper.result.changes for helper in helpers]
             quiet = quiet + 1 if settled and changes == last else 0
             last = changes
@@ -105,7 +105,7 @@ class BaseRowReader:
         return []
 
     def _check(self, helper: RunningQuery) -> None:
-        if helper.current_status(self._membership) == QueryStatus.FAILED:
+        if helper.current_status() == QueryStatus.FAILED:
             raise DeploymentError(f"cannot read the base rows ({helper.text}): {helper.error}")
 
     def _late(self, helpers: list[RunningQuery]) -> list[str]:
@@ -114,12 +114,7 @@ class BaseRowReader:
         Raises:
             DeploymentError: One has not.
         """
-        silent = {
-            site
-            for helper in helpers
-            if not helper.started
-            for site in helper.waiting_for(self._membership)
-        }
+        silent = {site for helper in helpers if not helper.started for site in helper.waiting_for()}
         if silent or not all(helper.started for helper in helpers):
             raise DeploymentError(
                 f"the base rows did not arrive within {self._seconds:.0f} s; still waiting "

@@ -24,7 +24,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import AlarmInfo
 from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from host.clocks import monotonic_clock
+from host.clocks import Clock, monotonic_clock
 from streamsql.catalog.notices import AlarmDefinition
 from streamsql.data.delta import Delta
 from streamsql.errors import FederationError
@@ -43,13 +43,12 @@ DOUBT_MICROSECONDS = 60_000_000
 class _Followed:
     """One alarm: its query and its book."""
 
-    def __init__(self, query: RunningQuery, book: AlarmBook, core: Core) -> None:
+    def __init__(self, query: RunningQuery, book: AlarmBook, clock: Clock) -> None:
         self.query = query
         self.book = book
         self.is_met = False
         self.unsettled_since: int | None = None  # by the wall clock
-        self._membership = core.membership
-        self._clock = core.clock
+        self._clock = clock
         # Sites that are away and whose rows the answer has been without since before.
         self._missing: frozenset[str] = frozenset()
         self._last_away: frozenset[str] = frozenset()
@@ -81,7 +80,7 @@ class _Followed:
         elif self.book.has_room_again:
             self.book.meet(result.view, self.now, in_doubt=self._is_in_doubt)
         self.book.look(self.now)
-        if not self.query.is_settled(self._membership) and not self._is_doubt_over(away):
+        if not self.query.is_settled() and not self._is_doubt_over(away):
             self._missing &= away
             self._note_unsettled()
             return
@@ -100,7 +99,7 @@ class _Followed:
     def away(self) -> frozenset[str]:
         """The sites that feed the alarm and are not known to be there."""
         sites = self.query.engine_sites
-        return frozenset(site for site in sites if not self._membership.is_in_touch(site))
+        return frozenset(site for site in sites if not self.query.membership.is_in_touch(site))
 
     def _look_at_sites(self) -> frozenset[str]:
         """Return the sites that are away; note whether one that is back fills the answer again."""
@@ -169,7 +168,7 @@ class Alarms:
     ) -> None:
         """Follow an alarm whose query has been started."""
         book = AlarmBook(definition, self._number, known)
-        self._followed[definition.name] = _Followed(query, book, self._core)
+        self._followed[definition.name] = _Followed(query, book, self._core.clock)
 
     async def forget(self, definition: AlarmDefinition) -> None:
         """Discard an alarm and all its rows."""

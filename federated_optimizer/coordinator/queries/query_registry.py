@@ -66,10 +66,6 @@ class Queries:
             return found
         return next((query for query in self.all() if query.name == name), None)
 
-    def info(self, query: RunningQuery) -> QueryInfo:
-        """Return a query as lists show it."""
-        return query.info(self._membership)
-
     # --- starting and stopping ---------------------------------------------------------------
 
     def check_room(self) -> None:
@@ -123,6 +119,7 @@ class Queries:
             created=created,
             bundle=bundle,
             result=result,
+            membership=self._membership,
             warnings=planned.warnings,
             order=planned.order,
             unread_since=monotonic_clock() if origin == Origin.SESSION else None,
@@ -141,7 +138,7 @@ class Queries:
         self._requests.discard(query.id)
         query.result.end(QueryStatus.STOPPED, query.error)
         self._deployment.withdraw(query.bundle)
-        return replace(self.info(query), status=QueryStatus.STOPPED, waiting_for=(), settled=False)
+        return replace(query.info(), status=QueryStatus.STOPPED, waiting_for=(), settled=False)
 
     def redeploy(self, query: RunningQuery, planned: Planned) -> None:
         """Put another bundle in place of a query's; readers see the difference once it settles."""
@@ -277,15 +274,15 @@ class Queries:
         """Release a held result when it is time, and tell readers about a new status."""
         result = query.result
         if result.held and self._may_release(query):
-            result.release(is_partial=not query.has_arrived(self._membership))
-        elif result.is_partial and query.has_arrived(self._membership):
+            result.release(is_partial=not query.has_arrived())
+        elif result.is_partial and query.has_arrived():
             result.is_partial = False
         self._check_rounds(query)
-        status = query.current_status(self._membership)
+        status = query.current_status()
         if status != query.status:
             query.status = status
             query.result.announce(status, query.error)
-        if query.result.wants_progress and query.is_settled(self._membership):
+        if query.result.wants_progress and query.is_settled():
             query.result.tell_progress()
 
     def compare(self, catalog: Catalog, *, changed: bool = False) -> None:
@@ -342,7 +339,7 @@ class Queries:
         if not query.result.is_synchronised:
             return False
         waited = monotonic_clock() - query.result.held_since >= self._settings.switch * 1_000_000
-        return waited or query.has_arrived(self._membership)
+        return waited or query.has_arrived()
 
     def _overflow(self, query: RunningQuery) -> None:
         limit = self._settings.max_result_rows
@@ -370,5 +367,5 @@ class Queries:
         beyond = next(query.flows.beyond_rounds(), None)
         if beyond is None or self._settings.host in query.problems:
             return
-        if query.is_settled(self._membership):
+        if query.is_settled():
             self.fail(query, RecursionRoundsError.of(beyond.name, beyond.allowed))

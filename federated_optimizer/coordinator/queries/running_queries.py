@@ -60,6 +60,7 @@ class RunningQuery:
     created: int
     bundle: FragmentBundle
     result: QueryResult
+    membership: Membership
     warnings: tuple[str, ...] = ()
     outdated: str = ""
     order: tuple[SortKey, ...] = ()
@@ -101,31 +102,31 @@ class RunningQuery:
         for site in self.engine_sites:
             self.site_left(site)
 
-    def is_settled(self, membership: Membership) -> bool:
+    def is_settled(self) -> bool:
         """Whether nothing is on its way, neither here nor into view."""
-        return not self.result.held and self.has_arrived(membership)
+        return not self.result.held and self.has_arrived()
 
-    def has_arrived(self, membership: Membership) -> bool:
+    def has_arrived(self) -> bool:
         """Whether nothing is on its way between sites or to here."""
         if self.differing or not self.result.is_synchronised:
             return False
         # Rows that base sites read themselves stay when their gateway goes, and what it reads
         # meanwhile comes as history when it is back: nothing says how much that is.
-        if any(map(membership.owes_readings, self.read_by_bases(membership))):
+        if any(map(self.membership.owes_readings, self.read_by_bases())):
             return False
-        if not all(map(membership.is_offline, self.flows.outdated)):
+        if not all(map(self.membership.is_offline, self.flows.outdated)):
             return False
-        away = frozenset(filter(membership.is_offline, self.engine_sites))
+        away = frozenset(filter(self.membership.is_offline, self.engine_sites))
         result = self.result
         return self.flows.is_settled(self.bundle, result.received(), away, result.lives())
 
-    def read_by_bases(self, membership: Membership) -> frozenset[str]:
+    def read_by_bases(self) -> frozenset[str]:
         """Return the gateways whose readings base sites read themselves, as `[ROWS n]` does."""
         if self._direct is None or self._direct[0] is not self.bundle:
             names = {name.lower() for name in direct_scans(self.bundle) if not is_site_source(name)}
             self._direct = (self.bundle, frozenset(names))
         _bundle, sources = self._direct
-        return membership.offering(sources) if sources else frozenset()
+        return self.membership.offering(sources) if sources else frozenset()
 
     def compare(self, differing: Mapping[str, Mapping[str, str]]) -> None:
         """Note how gateways define sources otherwise than the catalog, by source and gateway."""
@@ -135,17 +136,17 @@ class RunningQuery:
                 said = f"source {source} is defined differently from the catalog: {difference}"
                 self.differing[site] = "; ".join(filter(None, (self.differing.get(site), said)))
 
-    def has_inputs(self, membership: Membership) -> bool:
+    def has_inputs(self) -> bool:
         """Whether every site that is not away runs and has what the others send first."""
-        present = [s for s in sites_of(self.bundle) if not membership.is_offline(s)]
+        present = [s for s in sites_of(self.bundle) if not self.membership.is_offline(s)]
         if not all(self.flows.is_idle(site) for site in present):
             return False
         return self.result.is_synchronised and not self.flows.without_input(present)
 
-    def waiting_for(self, membership: Membership) -> tuple[str, ...]:
+    def waiting_for(self) -> tuple[str, ...]:
         """Return the sites that are away, or from which nothing has come yet."""
         sites = sites_of(self.bundle)
-        away = self._away(membership)
+        away = self._away()
         if not self.started:
             away |= set(self.result.unsynchronised)
             silent = {site for site in sites if site not in self.flows.heard_from()}
@@ -153,25 +154,25 @@ class RunningQuery:
             away |= self.flows.without_input(sites)
         return tuple(sorted(away))
 
-    def current_status(self, membership: Membership) -> QueryStatus:
+    def current_status(self) -> QueryStatus:
         """Return where the query stands now."""
-        self.started = self.started or self.has_inputs(membership)
+        self.started = self.started or self.has_inputs()
         if any(problem.code in FATAL for problem in self.problems.values()):
             return QueryStatus.FAILED
-        if self._away(membership) or self.problems or self.differing:
+        if self._away() or self.problems or self.differing:
             return QueryStatus.DEGRADED
         return QueryStatus.RUNNING if self.started else QueryStatus.STARTING
 
-    def _away(self, membership: Membership) -> set[str]:
+    def _away(self) -> set[str]:
         """Return the sites that are away and whose rows belong to the answer."""
         without = (site for plan in self.bundle.recursions for site in plan.without)
-        sites = {*sites_of(self.bundle), *self.read_by_bases(membership), *without}
-        return set(filter(membership.is_offline, sites))
+        sites = {*sites_of(self.bundle), *self.read_by_bases(), *without}
+        return set(filter(self.membership.is_offline, sites))
 
-    def slow_sites(self, membership: Membership) -> tuple[str, ...]:
+    def slow_sites(self) -> tuple[str, ...]:
         """Return a sentence per site that holds windows back, with what to do about it."""
         return tuple(
-            slow_sentence(slow, offline=membership.is_offline(site))
+            slow_sentence(slow, offline=self.membership.is_offline(site))
             for site, slow in sorted(self.flows.slow().items())
         )
 
@@ -197,13 +198,13 @@ class RunningQuery:
             "it and start it with a corrected text",
         )
 
-    def info(self, membership: Membership) -> QueryInfo:
+    def info(self) -> QueryInfo:
         """Return the query as lists show it."""
         return QueryInfo(
             id=self.id,
             name=self.name,
             text=self.text,
-            status=self.current_status(membership),
+            status=self.current_status(),
             schema=self.bundle.schema,
             origin=self.origin,
             emit=self.bundle.emit,
@@ -213,14 +214,14 @@ class RunningQuery:
             changes=self.result.changes,
             last_change=self.result.last_change,
             error=self.error,
-            waiting_for=self.waiting_for(membership),
+            waiting_for=self.waiting_for(),
             warnings=self.warnings
             + self._outdated()
             + missing_sources(self.bundle)
             + left_out(self.bundle)
-            + self.slow_sites(membership)
+            + self.slow_sites()
             + self.result.notices(),
-            settled=self.is_settled(membership),
+            settled=self.is_settled(),
             display=self.presentation.display,
             snapshot=self.presentation.snapshot,
             progress=self.presentation.progress,

@@ -153,5 +153,5 @@ class QueryStatements:
         return existing
 
     def _query_result(self, query: RunningQuery, message: str) -> StatementResult:
-        info = self._queries.info(query)
+        info = query.info()
         return StatementResult(ResultKind.QUERY, message, query=info, warnings=info.warnings)

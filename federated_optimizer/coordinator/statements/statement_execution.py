@@ -117,7 +117,7 @@ class StatementRunner:
                     "explaining the plan",
                 )
             case Show(kind=kind):
-                infos = tuple(self._queries.info(query) for query in self._queries.all())
+                infos = tuple(query.info() for query in self._queries.all())
                 sites, alarms = self._sites(), self._alarms.infos()
                 refreshes = refreshes_of(sites, self._core.settings.time_zone)
                 return await beside.run(

@@ -192,11 +192,11 @@ def test_rows_that_go_before_a_query_has_settled_again_are_unknown(
         federation.sites["gw-2"].put("roomsensor", ("r2", "open"))
         await harness.until(lambda: coordinator.alarms()[0].raised == 1)
         followed = coordinator._alarms._followed["open"]
-        await harness.until(lambda: followed.query.is_settled(coordinator._core.membership))
+        await harness.until(followed.query.is_settled)
         # The broker was away. All sites are heard again, and then a base retracts a gateway's rows
         # that it had given up meanwhile.
         with monkeypatch.context() as patch:
-            patch.setattr(RunningQuery, "is_settled", lambda _self, _membership: False)
+            patch.setattr(RunningQuery, "is_settled", lambda _self: False)
             coordinator._core.membership.lost_touch(monotonic_clock())
             followed.look()
             assert followed.away == {"base", "gw-1", "gw-2"}
@@ -213,7 +213,7 @@ def test_rows_that_go_before_a_query_has_settled_again_are_unknown(
 
 def never_settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """No query settles from now on, as under a constant stream of readings."""
-    monkeypatch.setattr(RunningQuery, "is_settled", lambda _self, _membership: False)
+    monkeypatch.setattr(RunningQuery, "is_settled", lambda _self: False)
 
 
 def leave_and_return(federation: Any, coordinator: Any, site: str) -> None:
@@ -274,7 +274,7 @@ def test_the_bound_waits_for_a_report_of_every_site_that_is_there(
         federation.sites["gw-2"].put("roomsensor", ("r2", "open"))
         await harness.until(lambda: coordinator.alarms()[0].raised == 1)
         followed = coordinator._alarms._followed["open"]
-        await harness.until(lambda: followed.query.is_settled(coordinator._core.membership))
+        await harness.until(followed.query.is_settled)
         never_settled(monkeypatch)
         monkeypatch.setattr(alarm_states, "DOUBT_MICROSECONDS", 0)
         leave_and_return(federation, coordinator, "gw-2")
@@ -349,7 +349,7 @@ def test_an_answer_shown_in_part_is_doubted_for_a_bounded_time(
         followed = coordinator._alarms._followed["open"]
         await harness.until(lambda: followed.query.started and not followed._is_unsettled)
         never_settled(monkeypatch)
-        monkeypatch.setattr(RunningQuery, "has_arrived", lambda _self, _membership: False)
+        monkeypatch.setattr(RunningQuery, "has_arrived", lambda _self: False)
         result = followed.query.result
         result._hold()
         result.release(is_partial=True)

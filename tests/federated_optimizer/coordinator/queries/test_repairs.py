@@ -94,7 +94,7 @@ def test_a_slow_receiver_is_not_sent_everything_again_and_again(
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard(gateways=1)
         running = coordinator._queries.find(await harness.start_query(coordinator, ROOMS))
-        await harness.until(lambda: running.is_settled(coordinator._core.membership))
+        await harness.until(running.is_settled)
         slow = SlowBase(running, pace)
         slow.sent += 20  # a burst that takes its time
         repairs = Repairs(slow, coordinator._core.membership)  # type: ignore[arg-type]
