@@ -111,7 +111,25 @@ class Coordinator(CoordinatorApi):
         self._alarms = Alarms(core, self._queries)
         self._site_settings = SettingsBook(core, found.settings)
         self._announcer = Announcer(core, self._planner, self._queries, self._site_settings)
-        self._statements = StatementRunner(
+        self._statements = self._make_statements()
+        starting = self._statements.queries
+        self._replanning = Replanning(core, self._planner, self._queries, starting.redeploy)
+        reader = BaseRowReader(core, starting.start_reading, starting.stop_reading)
+        self._rows = RowExplanations(core, explainer, reader, self._planner, self._queries)
+        self._reports = HostReports(core)
+        tables = rows_of_tables(self, core.catalog, core.settings.static)
+        self._system = SystemTables(core, tables, self._queries.fail)
+        self._changes = TableChanges(core)
+        self._leftovers = Leftovers(core, self._queries)
+        self._receiver = self._make_receiver()
+        for query in found.queries:
+            self._planner.remember(query.bundle)
+            self._queries.recover(query)
+        self._alarms.begin(core.catalog.alarms, found.alarm_rows)
+
+    def _make_statements(self) -> StatementRunner:
+        core = self._core
+        return StatementRunner(
             core,
             self._planner,
             self._queries,
@@ -121,22 +139,10 @@ class Coordinator(CoordinatorApi):
             sites=self.sites,
             refresh=lambda view: self.command(core.settings.static, "refresh", {"view": view}),
         )
-        self._replanning = Replanning(
-            core,
-            self._planner,
-            self._queries,
-            self._statements.queries.redeploy,
-        )
-        starting = self._statements.queries
-        reader = BaseRowReader(core, starting.start_reading, starting.stop_reading)
-        self._rows = RowExplanations(core, explainer, reader, self._planner, self._queries)
-        self._reports = HostReports(core)
-        tables = rows_of_tables(self, core.catalog, core.settings.static)
-        self._system = SystemTables(core, tables, self._queries.fail)
-        self._changes = TableChanges(core)
-        self._leftovers = Leftovers(core, self._queries)
-        self._receiver = Receiver(
-            core,
+
+    def _make_receiver(self) -> Receiver:
+        return Receiver(
+            self._core,
             self._queries,
             self._changes,
             on_sites=self._sites_changed,
@@ -145,10 +151,6 @@ class Coordinator(CoordinatorApi):
             on_retained_fragment=self._leftovers.found,
             on_resync=self._system.resync,
         )
-        for query in found.queries:
-            self._planner.remember(query.bundle)
-            self._queries.recover(query)
-        self._alarms.begin(core.catalog.alarms, found.alarm_rows)
 
     async def connect(self) -> None:
         """Connect to the broker in the background, and plan what ran before again."""

@@ -95,7 +95,6 @@ class StatementRunner:
         Raises:
             FederationError: It fails; nothing has changed then.
         """
-        catalog, beside = self._core.catalog, self._core.beside
         match statement:
             case Query() | Subscribe():
                 planned = prepared if isinstance(prepared, Prepared) else None
@@ -111,23 +110,10 @@ class StatementRunner:
                 return await self._definitions.create(statement, defined.definition)
             case Drop():
                 return await self._definitions.drop(statement)
-            case Explain():
-                return await beside.run(
-                    lambda: explained(statement, catalog, self._planner, self._queries.all()),
-                    "explaining the plan",
-                )
-            case Show(kind=kind):
-                infos = tuple(query.info() for query in self._queries.all())
-                sites, alarms = self._sites(), self._alarms.infos()
-                refreshes = refreshes_of(sites, self._core.settings.time_zone)
-                return await beside.run(
-                    lambda: show(kind, catalog, infos, sites, alarms, refreshes=refreshes),
-                    "listing",
-                )
-            case Describe():
-                return await beside.run(lambda: self._describe(statement), "describing")
+            case Explain() | Show() | Describe():
+                return await self._shown(statement)
             case Refresh():
-                view = refreshed_view(statement, catalog)
+                view = refreshed_view(statement, self._core.catalog)
                 self._refresh(view.name)
                 message = f"view {view.name} is being refreshed; SHOW VIEWS shows the outcome"
                 return StatementResult(ResultKind.DONE, message)
@@ -147,6 +133,25 @@ class StatementRunner:
                     span=statement.span,
                     code="unsupported_statement",
                 )
+
+    async def _shown(self, statement: Explain | Show | Describe) -> StatementResult:
+        catalog, beside = self._core.catalog, self._core.beside
+        match statement:
+            case Explain():
+                return await beside.run(
+                    lambda: explained(statement, catalog, self._planner, self._queries.all()),
+                    "explaining the plan",
+                )
+            case Show(kind=kind):
+                infos = tuple(query.info() for query in self._queries.all())
+                sites, alarms = self._sites(), self._alarms.infos()
+                refreshes = refreshes_of(sites, self._core.settings.time_zone)
+                return await beside.run(
+                    lambda: show(kind, catalog, infos, sites, alarms, refreshes=refreshes),
+                    "listing",
+                )
+            case Describe():
+                return await beside.run(lambda: self._describe(statement), "describing")
 
     def _describe(self, statement: Describe) -> StatementResult:
         definition = self._core.catalog.find(statement.name.text)
