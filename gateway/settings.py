@@ -11,18 +11,13 @@ from typing import Any
 
 import msgspec
 
-from host.files.settings_file import read_settings
+from host.files.settings_file import read_settings, require
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import WireError
 from streamsql.wire.site_messages import SensorDescription
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import check_id
-
-
-def _check(holds: bool, complaint: str) -> None:
-    if not holds:
-        raise ValueError(complaint)
 
 
 class ClockSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,10 +40,10 @@ class ClockSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     warn_offset_ms: float = 500.0
 
     def __post_init__(self) -> None:
-        _check(math.isfinite(self.speed) and self.speed > 0, "clock.speed must be above 0")
+        require(math.isfinite(self.speed) and self.speed > 0, "clock.speed must be above 0")
         both = (self.origin_wall is None) == (self.origin is None)
-        _check(both, "clock.origin and clock.origin_wall must be set together")
-        _check(self.warn_offset_ms >= 0, "clock.warn_offset_ms must be at least 0")
+        require(both, "clock.origin and clock.origin_wall must be set together")
+        require(self.warn_offset_ms >= 0, "clock.warn_offset_ms must be at least 0")
 
 
 class WrapperSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,9 +67,9 @@ class BufferSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     replay_per_second: int = 500
 
     def __post_init__(self) -> None:
-        _check(self.max_bytes > 0, "buffer.max_bytes must be above 0")
-        _check(self.max_hours > 0, "buffer.max_hours must be above 0")
-        _check(self.replay_per_second > 0, "buffer.replay_per_second must be above 0")
+        require(self.max_bytes > 0, "buffer.max_bytes must be above 0")
+        require(self.max_hours > 0, "buffer.max_hours must be above 0")
+        require(self.replay_per_second > 0, "buffer.replay_per_second must be above 0")
 
 
 class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,8 +87,8 @@ class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep: bool = True
 
     def __post_init__(self) -> None:
-        _check(0.1 <= self.seconds <= 86_400, "snapshots.seconds must be between 0.1 and 86400")
-        _check(self.max_bytes >= 10_000, "snapshots.max_bytes must be at least 10000")
+        require(0.1 <= self.seconds <= 86_400, "snapshots.seconds must be between 0.1 and 86400")
+        require(self.max_bytes >= 10_000, "snapshots.max_bytes must be at least 10000")
 
 
 class StepSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -108,8 +103,8 @@ class StepSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_bytes: int = 2_000_000_000
 
     def __post_init__(self) -> None:
-        _check(0.1 <= self.seconds <= 86_400, "step.seconds must be between 0.1 and 86400")
-        _check(self.max_bytes >= 10_000_000, "step.max_bytes must be at least 10000000")
+        require(0.1 <= self.seconds <= 86_400, "step.seconds must be between 0.1 and 86400")
+        require(self.max_bytes >= 10_000_000, "step.max_bytes must be at least 10000000")
 
 
 class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -163,19 +158,19 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 check_id(text, what)
             except WireError as error:
                 raise ValueError(str(error)) from None
-        _check(
+        require(
             self.role in ("gateway", "base"),
             f"role {self.role!r:.40} is neither 'gateway' nor 'base'",
         )
-        _check(0 <= self.grace_seconds <= 86_400, "grace_seconds must be between 0 and 86400")
-        _check(1 <= self.tick_ms <= 10_000, "tick_ms must be between 1 and 10000")
-        _check(1 <= self.keepalive <= 3_600, "keepalive must be between 1 and 3600")
+        require(0 <= self.grace_seconds <= 86_400, "grace_seconds must be between 0 and 86400")
+        require(1 <= self.tick_ms <= 10_000, "tick_ms must be between 1 and 10000")
+        require(1 <= self.keepalive <= 3_600, "keepalive must be between 1 and 3600")
         names = [source.name for source in self.sources]
-        _check(len(names) == len(set(names)), "sources: a name appears twice")
+        require(len(names) == len(set(names)), "sources: a name appears twice")
         for source in self.sources:
-            _check(not source.is_table, f"sources: {source.name} is a table, not a stream")
+            require(not source.is_table, f"sources: {source.name} is a table, not a stream")
             ends = len(source.key) >= 2 or source.kind != SourceKind.LINK
-            _check(ends, f"sources: link source {source.name} needs a key of source and target")
+            require(ends, f"sources: link source {source.name} needs a key of source and target")
 
 
 def load_settings(path: Path, environ: Mapping[str, str] = os.environ) -> GatewaySettings:

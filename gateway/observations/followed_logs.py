@@ -188,7 +188,7 @@ class FollowedLogs:
             gateway.in_touch = False
 
     def restore(self, known: Iterable[Key], progress: Iterable[Progress], since: int) -> None:
-        """Go on where a earlier life was, which has heard nothing since then.
+        """Go on where an earlier life was, which has heard nothing since then.
 
         Args:
             known: Gateways and streams of which it has counted packs.

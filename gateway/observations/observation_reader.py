@@ -105,7 +105,7 @@ class ObservationReader:
         return [(*key, *pack) for key, packs in self._seen.items() for pack in packs]
 
     def recall(self, packs: Iterable[Seen]) -> None:
-        """Remember packs that a earlier life has counted."""
+        """Remember packs that an earlier life has counted."""
         for gateway, stream, epoch, number in packs:
             self._is_new(gateway, stream, (epoch, number))
 

@@ -81,7 +81,7 @@ class ClockExchange:
         self._asked = (number, wall, since)
 
     def answered(self, command: Command) -> None:
-        """Take an answer in; one to another question, of a earlier life say, is none."""
+        """Take an answer in; one to another question, of an earlier life say, is none."""
         asked, given = self._asked, command.arguments
         received, sent = given.get("received"), given.get("sent")
         if asked is None or command.id != asked[0] or given.get("asked") != asked[1]:

@@ -66,11 +66,7 @@ class StolenIdError(DeploymentError):
 
 
 class OutdatedEpochError(DeploymentError):
-    """An ended session of this id had a higher epoch; start again above it.
-
-    Attributes:
-        epoch: The highest one known.
-    """
+    """An ended session of this id had a higher epoch, the highest known: start again above it."""
 
     code = "outdated_epoch"
 

@@ -110,7 +110,7 @@ class SiteInbox:
         return {PACK: self._observations.seen(), LOG: self.logs.progress()}
 
     def resume(self, remembered: Mapping[str, Any], notes: Iterable[Note], since: int) -> None:
-        """Go on with what a earlier life ran.
+        """Go on with what an earlier life ran.
 
         Args:
             remembered: As `to_remember` has returned it.

@@ -24,8 +24,6 @@ class Stopped(msgspec.Struct):
     Attributes:
         text: The statement; None where only the id is known. Another statement of the same id is
             another query, of a new catalog.
-        message: What happened.
-        hint: What to do.
         deaths: How often the site has died in a long step of it, without being sure of the cause.
     """
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from host.files.atomic_file import replace_file
+from host.files.atomic_file import remove_file, replace_file
 
 log = logging.getLogger(__name__)
 
@@ -162,7 +162,7 @@ class StateFiles:
             self._complain(f"cannot create a journal: {error.strerror}")
             if journal is not None:
                 journal.close()
-            _remove(path)
+            remove_file(path)
             if self._journal is None:
                 self._mark_cut()
             return None
@@ -335,10 +335,3 @@ def _write(file: IO[bytes], content: bytes) -> None:
     """
     if file.write(content) != len(content):
         raise OSError(28, "the disk is full")
-
-
-def _remove(file: Path) -> None:
-    try:
-        file.unlink(missing_ok=True)
-    except OSError as error:
-        log.warning("%s cannot be removed: %s", file.name, error.strerror)

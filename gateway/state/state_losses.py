@@ -178,7 +178,7 @@ class StateLosses:
 
 
 def decode_losses(content: bytes) -> SavedLosses | None:
-    """Return what a earlier life has saved.
+    """Return what an earlier life has saved.
 
     Raises:
         WireError: It is damaged.

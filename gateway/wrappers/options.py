@@ -22,13 +22,3 @@ def read_options(context: WrapperContext, kind: str, struct: type[T]) -> T:
         raise DeploymentError(
             f"options of wrapper {kind}: {error}", hint="change them in the gateway's settings"
         ) from error
-
-
-def require(holds: bool, complaint: str) -> None:
-    """Refuse an option.
-
-    Raises:
-        ValueError: It does not hold.
-    """
-    if not holds:
-        raise ValueError(complaint)

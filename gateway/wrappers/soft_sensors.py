@@ -6,20 +6,15 @@ from dataclasses import dataclass
 import msgspec
 import psutil
 
-from gateway.wrappers.options import read_options, require
+from gateway.wrappers.options import read_options
 from gateway.wrappers.wrapper import Reading, WrapperContext
+from host.files.settings_file import require
 
 MAX_NAME = 200
 
 
 class SoftSensorOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Options of the soft_sensors wrapper.
-
-    Attributes:
-        mid: The machine's id in the building.
-        period: Seconds between readings.
-        processes: How many of the busiest processes to report.
-    """
+    """A machine by its id in the building, seconds between readings, processes to report."""
 
     mid: str
     period: float = 2.0

@@ -57,7 +57,7 @@ class WrapperContext:
         note: Say in plain words what the wrapper has come to, where that is no fault.
         remember: Say, before readings are emitted, what to know after a restart of the gateway
             that knows of them: both are kept, or neither.
-        memory: What was remembered last, in a earlier life of the gateway too; or None.
+        memory: What was remembered last, in an earlier life of the gateway too; or None.
     """
 
     gateway: str

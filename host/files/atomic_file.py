@@ -59,12 +59,13 @@ def replace_file(
             check(new)
         new.replace(file)
     except BaseException:
-        _remove(new)
+        remove_file(new)
         raise
     return _sync_folder(file.parent)
 
 
-def _remove(file: Path) -> None:
+def remove_file(file: Path) -> None:
+    """Remove a file if it is there; the log says why one cannot be removed."""
     try:
         file.unlink(missing_ok=True)
     except OSError as error:

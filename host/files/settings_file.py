@@ -25,6 +25,16 @@ VARIABLES = {
 _MAX_BYTES = 1_000_000
 
 
+def require(holds: bool, complaint: str) -> None:
+    """Refuse a setting.
+
+    Raises:
+        ValueError: It does not hold.
+    """
+    if not holds:
+        raise ValueError(complaint)
+
+
 def read_settings(
     path: Path,
     kind: type[_Settings],

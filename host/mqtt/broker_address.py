@@ -10,15 +10,7 @@ _DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """A parsed broker URL.
-
-    Attributes:
-        host: Name or address.
-        port: TCP port.
-        tls: Whether the scheme was `mqtts`.
-        user: User name, or None.
-        password: Password, or None; kept out of `repr`.
-    """
+    """A parsed broker URL; `repr` leaves the password out."""
 
     host: str
     port: int

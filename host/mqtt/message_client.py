@@ -66,8 +66,6 @@ class Message:
     """One message as received.
 
     Attributes:
-        topic: Topic it was published on.
-        payload: The bytes, uninterpreted.
         qos: Quality of service of this delivery, 0 or 1.
         retain: True when it came from the broker's retained set (on subscribing), False when
             it was published while we were subscribed.

@@ -51,8 +51,6 @@ class LinkSettings:
     """How to connect.
 
     Attributes:
-        address: Broker.
-        client_id: MQTT client id.
         will: What the broker publishes when we vanish.
         clean: Whether the broker forgets us when the link ends.
         keepalive: Seconds; the broker declares us dead after 1.5 of it.

@@ -12,12 +12,7 @@ _UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN)
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed attempt.
-
-    Attributes:
-        reason: What happened.
-        hint: What to do about it, or empty.
-    """
+    """A failed attempt: what happened, and what to do about it, or empty."""
 
     reason: str
     hint: str = ""

@@ -7,11 +7,11 @@ from datetime import timedelta
 import icalendar
 import msgspec
 
-from gateway.wrappers.background import in_background
-from gateway.wrappers.calendar.fetching import fetch
+from gateway.wrappers.calendar.fetching import fetch, in_background
 from gateway.wrappers.calendar.reservations import Agenda, Reservation, agenda_of, parse
-from gateway.wrappers.options import read_options, require
+from gateway.wrappers.options import read_options
 from gateway.wrappers.wrapper import Memory, Reading, WrapperContext
+from host.files.settings_file import require
 from streamsql.errors import DeploymentError
 
 SOURCE = "roomreservation"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from gateway.wrappers.options import require
 from host.files.json_file import read_json
+from host.files.settings_file import require
 from streamsql.errors import DeploymentError
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import msgspec
 
-from gateway.wrappers.options import read_options, require
+from gateway.wrappers.options import read_options
 from gateway.wrappers.recordings.lines import Problem
 from gateway.wrappers.recordings.readers import read_csv, read_k7, read_senml
 from gateway.wrappers.wrapper import Memory, Reading, WrapperContext
+from host.files.settings_file import require
 
 PAUSE = 0.05
 MAX_BATCH = 2_000
