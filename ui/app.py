@@ -23,7 +23,6 @@ from ui.guard import Guard, problem
 from ui.hosts import Hosts
 from ui.map.routes import router as live_map
 from ui.map.service import MapService
-from ui.pages.notices import router as notice_pages
 from ui.pages.routes import router as pages
 from ui.pages.routes import templates
 from ui.settings import ConsoleSettings
@@ -66,14 +65,8 @@ def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAP
     app.state.settings = settings
     app.state.map = live
     app.state.closing = asyncio.Event()
-    app.include_router(api)
-    app.include_router(explanations)
-    app.include_router(site_settings)
-    app.include_router(many_changes)
-    app.include_router(notices)
-    app.include_router(live_map)
-    app.include_router(pages)
-    app.include_router(notice_pages)
+    for router in (api, explanations, site_settings, many_changes, notices, live_map, pages):
+        app.include_router(router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_middleware(Guard, hosts=Hosts(settings.host, settings.host_names))
     app.exception_handler(FederationError)(_federation_error)

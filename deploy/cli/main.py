@@ -24,7 +24,8 @@ from deploy.cli.shared_options import (
     check_engine,
 )
 from deploy.local.up_options import DEFAULT_PORT, UpOptions
-from ui.cli.main import Address, app, gateway_app, guarded
+from ui.cli.console_command import Address, guarded
+from ui.cli.main import app, gateway_app
 from ui.cli.notices import alarm_app, display_app
 from ui.cli.printing import check_format
 

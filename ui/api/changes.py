@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
+from fastapi.responses import StreamingResponse
+
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from federated_optimizer.coordinator.contract.coordinator_model import (
     Change,
@@ -41,6 +43,15 @@ class Reading:
     snapshot: bool = True
     progress: bool = False
     key: tuple[int, ...] = ()
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events, which nothing on their way may hold back."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, events: AsyncIterator[bytes]) -> None:
+        super().__init__(events, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
 
 
 async def change_events(

@@ -10,11 +10,10 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import StreamingResponse
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
-from ui.api.changes import Reading, change_events
+from ui.api.changes import EventStream, Reading, change_events
 from ui.api.objects import event_text
 from ui.api.routes import Coordinator
 
@@ -37,17 +36,13 @@ Names = Annotated[
 
 
 @router.get("/changes")
-async def changes(request: Request, coordinator: Coordinator, names: Names) -> StreamingResponse:
+async def changes(request: Request, coordinator: Coordinator, names: Names) -> EventStream:
     """Stream the changes of several queries, each starting with its whole relation.
 
     The events are those of one query's changes, and say in `query`, or `id` of a status, whose they
     are. A query that is stopped, or that there is none of, says so and the others go on.
     """
-    return StreamingResponse(
-        merged_events(coordinator, names, closing=request.app.state.closing),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
+    return EventStream(merged_events(coordinator, names, closing=request.app.state.closing))
 
 
 async def merged_events(

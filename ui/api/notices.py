@@ -3,11 +3,11 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request
-from fastapi.responses import StreamingResponse
 
 from federated_optimizer.alarm_book import AlarmState
 from federated_optimizer.coordinator.contract.coordinator_model import AlarmInfo
 from streamsql.catalog.notices import Severity
+from ui.api.changes import EventStream
 from ui.api.notice_events import NoticeEvents, display_objects, with_rows
 from ui.api.objects import alarm_object, alarm_row_object
 from ui.api.routes import Coordinator
@@ -43,7 +43,7 @@ async def alarm_count(coordinator: Coordinator) -> dict[str, Any]:
 
 
 @router.get("/alarms/events")
-async def alarm_events(request: Request, coordinator: Coordinator) -> StreamingResponse:
+async def alarm_events(request: Request, coordinator: Coordinator) -> EventStream:
     """Stream the alarms: an event `alarms` with all of them after each change."""
     return _stream(NoticeEvents(coordinator, displays=False), request)
 
@@ -55,7 +55,7 @@ async def display_events(
     name: Annotated[
         str | None, Query(max_length=200, description="Only results of this display")
     ] = None,
-) -> StreamingResponse:
+) -> EventStream:
     """Stream displays: an event `display` with what one shows, whenever that has changed.
 
     At most as many rows of each answer as the display takes; `gone` when there is no such display
@@ -65,7 +65,7 @@ async def display_events(
 
 
 @router.get("/notices/events")
-async def notice_events(request: Request, coordinator: Coordinator) -> StreamingResponse:
+async def notice_events(request: Request, coordinator: Coordinator) -> EventStream:
     """Stream alarms and displays together, for pages that show both."""
     return _stream(NoticeEvents(coordinator), request)
 
@@ -112,9 +112,5 @@ def _attention(info: AlarmInfo) -> int:
     return info.raised + info.unknown + cleared
 
 
-def _stream(events: NoticeEvents, request: Request) -> StreamingResponse:
-    return StreamingResponse(
-        events.events(request.app.state.closing),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
+def _stream(events: NoticeEvents, request: Request) -> EventStream:
+    return EventStream(events.events(request.app.state.closing))

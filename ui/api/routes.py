@@ -4,11 +4,14 @@ All that ask the coordinator are coroutines, also those that wait for nothing: i
 event loop, and functions would run in other threads.
 """
 
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
-from fastapi.responses import FileResponse, StreamingResponse
+from fastapi.responses import FileResponse
 from pydantic import BaseModel, Field
 
 from federated_optimizer.coordinator.contract.coordinator_api import (
@@ -16,6 +19,7 @@ from federated_optimizer.coordinator.contract.coordinator_api import (
     UnknownQueryError,
 )
 from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
+from federated_optimizer.coordinator.planning_processes import wanted_until
 from streamsql.binder import key_positions
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import Definition
@@ -24,8 +28,7 @@ from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.completion import complete
 from streamsql.errors import BindingError, Span
 from streamsql.syntax.statements import Name
-from ui.api.asking import while_asked
-from ui.api.changes import Reading, change_events
+from ui.api.changes import EventStream, Reading, change_events
 from ui.api.objects import (
     definition_object,
     diagnosis_object,
@@ -90,6 +93,24 @@ def find_query(coordinator: CoordinatorApi, query_id: str) -> QueryInfo:
     except KeyError as error:
         why = error.why if isinstance(error, UnknownQueryError) else ""
         raise HTTPException(404, why or f"there is no query {query_id!r:.80}") from None
+
+
+@contextlib.asynccontextmanager
+async def while_asked(request: Request) -> AsyncIterator[None]:
+    """End planning inside for a client that closes its connection; the body has been read."""
+    gone = asyncio.Event()
+
+    async def watch() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        gone.set()
+
+    watching = asyncio.create_task(watch())
+    try:
+        with wanted_until(gone):
+            yield
+    finally:
+        watching.cancel()
 
 
 @router.get("/health")
@@ -173,7 +194,7 @@ async def changes(  # noqa: PLR0913, PLR0917  (parameters of the request)
             description="Key columns for changes as upserts; empty: signed rows",
         ),
     ] = None,
-) -> StreamingResponse:
+) -> EventStream:
     """Stream a query's changes as server-sent events.
 
     What is not said here is as SUBSCRIBE said it; a query that was started otherwise begins with
@@ -192,11 +213,8 @@ async def changes(  # noqa: PLR0913, PLR0917  (parameters of the request)
             hint="remove the key",
             code="misplaced_envelope",
         )
-    return StreamingResponse(
-        change_events(coordinator, found.id, reading, closing=request.app.state.closing),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
+    closing = request.app.state.closing
+    return EventStream(change_events(coordinator, found.id, reading, closing=closing))
 
 
 @router.get("/sites")

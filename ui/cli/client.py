@@ -18,18 +18,17 @@ Object = dict[str, Any]
 
 
 class ConsoleClient:
-    """Requests to one console; errors become Pando's own."""
+    """Requests to one console.
+
+    All raise FederationError: the console is not there, or refuses.
+    """
 
     def __init__(self, address: str | None) -> None:
         self.address = address or DEFAULT_ADDRESS
         self._http = httpx.Client(base_url=self.address, timeout=SECONDS, trust_env=False)
 
     def get(self, path: str, **parameters: str) -> Any:
-        """Return the JSON answer of a GET request.
-
-        Raises:
-            FederationError: The console is not there, or refuses.
-        """
+        """Return the JSON answer of a GET request."""
         return self._answer("GET", path, params=parameters)
 
     def post(self, path: str, body: Object, *, seconds: float = SECONDS) -> Any:
@@ -39,26 +38,15 @@ class ConsoleClient:
             path: Below the console's address.
             body: A JSON object.
             seconds: How long to wait for the answer.
-
-        Raises:
-            FederationError: The console is not there, or refuses.
         """
         return self._answer("POST", path, json=body, timeout=seconds)
 
     def patch(self, path: str, body: Any) -> Any:
-        """Return the JSON answer of a PATCH request.
-
-        Raises:
-            FederationError: The console is not there, or refuses.
-        """
+        """Return the JSON answer of a PATCH request."""
         return self._answer("PATCH", path, json=body)
 
     def delete(self, path: str) -> Any:
-        """Return the JSON answer of a DELETE request.
-
-        Raises:
-            FederationError: The console is not there, or refuses.
-        """
+        """Return the JSON answer of a DELETE request."""
         return self._answer("DELETE", path)
 
     def events(self, path: str) -> Iterator[tuple[str, Any]]:

@@ -1,20 +1,17 @@
 """Commands over HTTP; `deploy.cli.main` adds the local ones to the same `app`."""
 
-import contextlib
-import os
 import sys
-from collections.abc import Iterator
 from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
 
-from streamsql.errors import FederationError, InternalError
-from ui.cli.client import QUESTION_SECONDS, ConsoleClient, ServerError
-from ui.cli.explaining import explained
-from ui.cli.federations import console_address
+from streamsql.errors import DeploymentError, FederationError, QueryError, Span
+from streamsql.syntax.parse import parse_statement
+from ui.cli import questions
+from ui.cli.client import ConsoleClient
+from ui.cli.console_command import LISTS, Address, Format, ListFormat, connected
 from ui.cli.printing import check_format, clock_words, print_json, print_list, short_time
-from ui.cli.questions import print_answer, value_of
 from ui.cli.running import Until, follow, run_query, seconds_of
 from ui.cli.site_settings import (
     QueueRows,
@@ -39,40 +36,9 @@ app.add_typer(gateway_app, name="gateway")
 site_app = typer.Typer(help="Settings of engine sites", no_args_is_help=True)
 app.add_typer(site_app, name="site")
 
-Address = Annotated[str | None, typer.Option("--console", help="Address of the console")]
-Format = Annotated[str, typer.Option("--format", help="table, json or csv")]
-ListFormat = Annotated[str, typer.Option("--format", help="table or json")]
 QueryName = Annotated[str, typer.Argument(metavar="QUERY", help="Id or name of a running query")]
 SiteName = Annotated[str, typer.Argument(metavar="SITE", help="Id from `pando gateway list`")]
-_LISTS = ("table", "json")
-
-
-@contextlib.contextmanager
-def guarded() -> Iterator[None]:
-    """Turn errors into messages on stderr and exit statuses: 2 the user's, 1 ours, 0 Ctrl-C."""
-    try:
-        yield
-    except (InternalError, ServerError) as error:
-        sys.stderr.write(f"error (a defect of Pando): {error}\n")
-        raise typer.Exit(1) from error
-    except FederationError as error:
-        sys.stderr.write(f"error: {error.report}\n")
-        raise typer.Exit(2) from error
-    except KeyboardInterrupt:
-        raise typer.Exit(0) from None
-    except BrokenPipeError:
-        # Whoever read has enough. What is still buffered must not fail again at the very end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(0) from None
-
-
-@contextlib.contextmanager
-def connected(address: str | None) -> Iterator[ConsoleClient]:
-    """Yield a client of the console, with errors turned into exit statuses."""
-    with guarded():
-        client = ConsoleClient(console_address(address))
-        with contextlib.closing(client):
-            yield client
+EXPLAIN_TYPES = ("federated", "logical", "validate")
 
 
 @query_app.command("run")
@@ -106,7 +72,7 @@ def query_list(form: ListFormat = "table", console: Address = None) -> None:
     """List running queries."""
     with connected(console) as client:
         queries = client.get("/api/queries")
-        if check_format(form, _LISTS) == "table":
+        if check_format(form, LISTS) == "table":
             queries = [{**query, "text": " ".join(query["text"].split())} for query in queries]
         print_list(queries, ("id", "name", "status", "rows", "changes", "text"), form)
 
@@ -115,7 +81,7 @@ def query_list(form: ListFormat = "table", console: Address = None) -> None:
 def query_show(query: QueryName, form: ListFormat = "table", console: Address = None) -> None:
     """Show a query and its current rows."""
     with connected(console) as client:
-        check_format(form, _LISTS)
+        check_format(form, LISTS)
         shown = client.get(f"/api/queries/{query}/rows")
         if form == "json":
             print_json(shown)
@@ -146,7 +112,7 @@ def query_stop(query: QueryName, form: ListFormat = "table", console: Address = 
     """Stop a query."""
     with connected(console) as client:
         stopped = client.delete(f"/api/queries/{query}")
-        if check_format(form, _LISTS) == "json":
+        if check_format(form, LISTS) == "json":
             print_json(stopped)
         else:
             typer.echo(f"query {stopped['id']} stopped")
@@ -160,88 +126,9 @@ def query_explain(query: QueryName, form: ListFormat = "table", console: Address
         print_json(shown["data"]) if form == "json" else typer.echo(shown["text"])
 
 
-@query_app.command("why")
-def query_why(  # noqa: PLR0913, PLR0917  (the command line contract)
-    query: Annotated[str, typer.Argument(help="Id or name of a running query")],
-    values: Annotated[list[str], typer.Argument(help="The row: one value per column, or NULL")],
-    limit: Annotated[int, typer.Option(min=1, help="Max combinations to show")] = 10,
-    confidence: Annotated[
-        str, typer.Option(help="Column with probabilities of base rows, e.g. link.pdr")
-    ] = "",
-    form: ListFormat = "table",
-    console: Address = None,
-) -> None:
-    """Show the base rows from which a row of a running query is derived.
-
-    Examples:
-      pando query why q3 a d
-      pando query why q3 a d --confidence link.pdr --format json
-    """
-    with connected(console) as client:
-        check_format(form, _LISTS)
-        body = {"row": list(map(value_of, values)), "limit": limit, "confidence": confidence}
-        path = f"/api/queries/{query}/why"
-        print_answer(client.post(path, body, seconds=QUESTION_SECONDS), form)
-
-
-@query_app.command("confidence")
-def query_confidence(
-    query: Annotated[str, typer.Argument(help="Id or name of a running query")],
-    column: Annotated[
-        str, typer.Argument(help="Column with probabilities of base rows, e.g. link.pdr")
-    ],
-    limit: Annotated[int | None, typer.Option(min=1, help="Max rows to show")] = None,
-    form: ListFormat = "table",
-    console: Address = None,
-) -> None:
-    """Show the probability of the rows of a running query.
-
-    Example:
-      pando query confidence q3 link.pdr --limit 20
-    """
-    with connected(console) as client:
-        check_format(form, _LISTS)
-        body = {"column": column, "limit": limit}
-        path = f"/api/queries/{query}/confidence"
-        print_answer(client.post(path, body, seconds=QUESTION_SECONDS), form)
-
-
-@query_app.command("what-if")
-def query_what_if(  # noqa: PLR0913, PLR0917  (the command line contract)
-    source: Annotated[str, typer.Argument(help="A source or table")] = "",
-    values: Annotated[
-        list[str] | None,
-        typer.Argument(help="Values of its key, or of its first columns; NULL: any value"),
-    ] = None,
-    gateway: Annotated[
-        list[str] | None,
-        typer.Option(help="Base rows of this gateway; repeatable"),
-    ] = None,
-    node: Annotated[list[str] | None, typer.Option(help="Links of this node; repeatable")] = None,
-    query: Annotated[
-        str | None, typer.Option(help="Ask about this query; default: all queries")
-    ] = None,
-    form: ListFormat = "table",
-    console: Address = None,
-) -> None:
-    """Show which rows would disappear and appear if base rows were deleted; nothing changes.
-
-    Examples:
-      pando query what-if link a b
-      pando query what-if link a b --query q3
-      pando query what-if --gateway gw-2
-      pando query what-if --node n17
-    """
-    with connected(console) as client:
-        check_format(form, _LISTS)
-        rows = {"source": source, "values": list(map(value_of, values or ()))}
-        body = {
-            "delete": [rows] if source else [],
-            "gateways": gateway or [],
-            "nodes": node or [],
-            "query": query,
-        }
-        print_answer(client.post("/api/what-if", body, seconds=QUESTION_SECONDS), form)
+query_app.command("why")(questions.query_why)
+query_app.command("confidence")(questions.query_confidence)
+query_app.command("what-if")(questions.query_what_if)
 
 
 @app.command()
@@ -260,7 +147,7 @@ def explain(
     """
     with connected(console) as client:
         check_format(form, ("text", "json", "dot"))
-        result = explained(client, sql, kind, form)
+        result = _explained(client, sql, kind, form)
         for warning in result["warnings"]:
             sys.stderr.write(f"warning: {warning}\n")
         if form == "json" and result["data"] is not None:
@@ -274,7 +161,7 @@ def gateway_list(form: ListFormat = "table", console: Address = None) -> None:
     """List all sites: gateways, base sites, static engine."""
     with connected(console) as client:
         sites = client.get("/api/sites")
-        if check_format(form, _LISTS) == "table":
+        if check_format(form, LISTS) == "table":
             sites = [
                 {
                     **site,
@@ -294,7 +181,7 @@ def gateway_show(gateway: SiteName, form: ListFormat = "table", console: Address
         found = next((s for s in client.get("/api/sites") if s["site"] == gateway), None)
         if found is None:
             raise FederationError(f"there is no site {gateway!r}", hint="pando gateway list")
-        if check_format(form, _LISTS) == "json":
+        if check_format(form, LISTS) == "json":
             print_json(found)
             return
         _print_facts({k: v for k, v in found.items() if k != "wrappers"})
@@ -310,7 +197,7 @@ def gateway_remove(gateway: SiteName, form: ListFormat = "table", console: Addre
     """
     with connected(console) as client:
         removed = client.delete(f"/api/sites/{quote(gateway, safe='')}")
-        if check_format(form, _LISTS) == "json":
+        if check_format(form, LISTS) == "json":
             print_json(removed)
         else:
             typer.echo(f"gateway {removed['site']} removed")
@@ -335,7 +222,7 @@ def site_settings(  # noqa: PLR0913, PLR0917  (one option a setting)
       pando site settings gw-1 --scheduler chain --slice-ms 5
     """
     with connected(console) as client:
-        check_format(form, _LISTS)
+        check_format(form, LISTS)
         changes = changes_of(scheduler, slice_ms, queue_rows, sharing, report_seconds)
         show_or_change(client, site, changes, form)
 
@@ -348,7 +235,7 @@ def _definitions(kind: str) -> typer.Typer:
         """List the definitions of one kind."""
         with connected(console) as client:
             found = client.get("/api/definitions", kind=kind)
-            if check_format(form, _LISTS) == "json":
+            if check_format(form, LISTS) == "json":
                 print_json(found)
                 return
             shown = [{**d, "columns": _columns_text(d)} for d in found]
@@ -363,7 +250,7 @@ def _definitions(kind: str) -> typer.Typer:
         """Show its columns and the statement that created it."""
         with connected(console) as client:
             found = client.get(f"/api/definitions/{name}")
-            if check_format(form, _LISTS) == "json":
+            if check_format(form, LISTS) == "json":
                 print_json(found)
                 return
             print_list(found["columns"], ("name", "type"), form)
@@ -393,6 +280,29 @@ def simulate(
     with connected(console) as client:
         body = {"action": action, "target": target, "celsius": celsius}
         typer.echo(client.post("/api/simulate", body)["message"])
+
+
+def _explained(client: ConsoleClient, sql: str, kind: str, form: str) -> dict[str, Any]:
+    """Return what EXPLAIN says of one statement.
+
+    Raises:
+        FederationError: The type is unknown, or the statement is wrong (errors name its own lines),
+            or it is more than one, of which the later ones would be carried out.
+    """
+    if kind not in EXPLAIN_TYPES:
+        raise DeploymentError(f"--type {kind!r}?", hint=f"use {', '.join(EXPLAIN_TYPES)}")
+    parse_statement(sql)
+    text = f"EXPLAIN (TYPE {kind}, FORMAT {form})\n{sql}"
+    try:
+        result: dict[str, Any] = client.post("/api/statements", {"text": text})[0]
+    except QueryError as error:
+        if error.span is None:
+            raise
+        # What stands before the statement was not typed here: an error there has no place.
+        line = error.span.line - 1
+        place = Span(line, error.span.column, error.span.text) if line else None
+        raise type(error)(error.message, span=place, hint=error.hint, code=error.code) from error
+    return result
 
 
 def _columns_text(definition: dict[str, Any]) -> str:

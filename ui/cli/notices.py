@@ -6,12 +6,11 @@ from urllib.parse import quote
 
 import typer
 
-from ui.cli.main import Address, ListFormat, connected
+from ui.cli.console_command import LISTS, Address, ListFormat, connected
 from ui.cli.printing import check_format, print_json, print_list, short_time
 
 alarm_app = typer.Typer(help="Alarms: list and acknowledge them", no_args_is_help=True)
 display_app = typer.Typer(help="Displays and their content", no_args_is_help=True)
-_LISTS = ("table", "json")
 _COUNTS = {"raised": "raised", "unknown": "unknown", "unacknowledged": "to acknowledge"}
 _TIMES = {
     "cleared": "cleared",
@@ -28,7 +27,7 @@ def alarm_list(form: ListFormat = "table", console: Address = None) -> None:
     """List the alarms."""
     with connected(console) as client:
         alarms = client.get("/api/alarms")
-        if check_format(form, _LISTS) == "json":
+        if check_format(form, LISTS) == "json":
             print_json(alarms)
             return
         shown = [
@@ -71,7 +70,7 @@ def alarm_rows(
             for row in found["rows"]
         ]
         rows.sort(key=lambda row: bool(row["state"] == "cleared"))
-        if check_format(form, _LISTS) == "table":
+        if check_format(form, LISTS) == "table":
             rows = [
                 {**row, "state": _standing(row), "since": short_time(row[_TIMES[row["state"]]])}
                 for row in rows
@@ -99,7 +98,7 @@ def alarm_acknowledge(
     path = f"/api/alarms/rows/{number}/acknowledge" if number is not None else _all_of(alarm)
     with connected(console) as client:
         answer = client.post(path, {})
-        if check_format(form, _LISTS) == "json":
+        if check_format(form, LISTS) == "json":
             print_json(answer)
         elif number is None:
             typer.echo(f"{_rows(answer['acknowledged'])} of alarm {alarm} acknowledged")
@@ -139,7 +138,7 @@ def display_list(form: ListFormat = "table", console: Address = None) -> None:
     """List the displays; each has a page /displays/NAME for its own screen."""
     with connected(console) as client:
         displays = client.get("/api/displays")
-        check_format(form, _LISTS)
+        check_format(form, LISTS)
         if form == "json":
             print_json(displays)
             return

@@ -1,7 +1,9 @@
 """Run a query on the federation and print its changes until told to stop."""
 
+import queue
 import re
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -104,15 +106,11 @@ class _Reader:
     """Reads events in a thread, so that time limits hold while nothing comes."""
 
     def __init__(self, client: ConsoleClient, query_id: str, *, whole: bool) -> None:
-        import queue  # noqa: PLC0415
-        import threading  # noqa: PLC0415
-
         self._client = client
         self._id = query_id
         self._whole = whole
         self._events: queue.Queue[tuple[str, Any] | FederationError | None] = queue.Queue(10_000)
         self._thread = threading.Thread(target=self._read, daemon=True)
-        self._empty = queue.Empty
 
     def until(self, until: Until, begin: float) -> Any:
         """Yield events until time is up, the query has settled, or the stream ends.
@@ -131,7 +129,7 @@ class _Reader:
                 left = min(left, max(until.seconds - (time.monotonic() - begin), 0.0))
             try:
                 item = self._events.get(timeout=max(left, 0.001))
-            except self._empty:
+            except queue.Empty:
                 if until.settled and begun and not stopped:
                     settled_twice = settled_twice + 1 if self._is_settled() else 0
                     if settled_twice > 1:

@@ -3,9 +3,10 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import FileResponse, HTMLResponse, StreamingResponse
+from fastapi.responses import FileResponse, HTMLResponse
 from pydantic import BaseModel, Field
 
+from ui.api.changes import EventStream
 from ui.api.objects import query_object
 from ui.api.routes import Coordinator
 from ui.map.directions import Wish, path_query, route_query
@@ -66,14 +67,10 @@ async def plan(request: Request) -> FileResponse:
 
 
 @router.get("/api/map/events")
-async def events(request: Request, coordinator: Coordinator) -> StreamingResponse:
+async def events(request: Request, coordinator: Coordinator) -> EventStream:
     """Stream all layers of the map, and how fresh they are, as server-sent events."""
     stream = MapEvents(coordinator, service_of(request).layers)
-    return StreamingResponse(
-        stream.events(request.app.state.closing),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
+    return EventStream(stream.events(request.app.state.closing))
 
 
 @router.post("/api/route")

@@ -4,12 +4,53 @@ import asyncio
 from pathlib import Path
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
-from streamsql.errors import DeploymentError
+from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo, QueryStatus
+from streamsql.errors import DeploymentError, InternalError
 from ui.map.drawing import PlanDrawing
 from ui.map.layers import LayerQueries, layers_of
-from ui.map.sessions import SessionQueries
 from ui.map.site_map import SiteMap, read_site, site_map
 from ui.settings import ConsoleSettings
+
+MAX_REMEMBERED = 500
+
+
+class SessionQueries:
+    """Starts session queries, or finds the one with the same text that still runs."""
+
+    def __init__(self, coordinator: CoordinatorApi) -> None:
+        self._coordinator = coordinator
+        self._ids: dict[str, str] = {}
+        self._lock = asyncio.Lock()
+
+    async def start(self, text: str) -> QueryInfo:
+        """Return the running query of a text.
+
+        Raises:
+            FederationError: It cannot be started.
+        """
+        async with self._lock:
+            running = self._running(text)
+            if running is not None:
+                return running
+            results = await self._coordinator.execute(text, origin="session")
+            query = results[-1].query if results else None
+            if query is None:
+                raise InternalError("a directions query started no query")
+            while len(self._ids) >= MAX_REMEMBERED:
+                del self._ids[next(iter(self._ids))]
+            self._ids[text] = query.id
+            return query
+
+    def _running(self, text: str) -> QueryInfo | None:
+        known = self._ids.get(text)
+        if known is None:
+            return None
+        try:
+            query = self._coordinator.keep(known)
+        except KeyError:
+            del self._ids[text]
+            return None
+        return None if query.status in (QueryStatus.FAILED, QueryStatus.STOPPED) else query
 
 
 class MapService:

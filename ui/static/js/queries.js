@@ -3,6 +3,7 @@ import { mount } from "/static/vendor/editor.js";
 import { age, count, extent, get, make, post, problemOf, request } from "./api.js";
 import { logChanges } from "./change_log.js";
 import { showProblem } from "./problem_box.js";
+import { item, waitingText } from "./query_list.js";
 import { RowsTable } from "./rows_table.js";
 import { statements } from "./statement_count.js";
 import { againWhileSeen, whileSeen } from "./while_seen.js";
@@ -137,7 +138,7 @@ async function list() {
   }
   found();
   const focused = focusedIn(byId("queries"))?.dataset.query;
-  const items = queries.reverse().map(item);
+  const items = queries.reverse().map((query) => item(query, selected, choose));
   byId("queries").replaceChildren(
     ...(items.length ? items : [make("li", { class: "empty" }, "No query runs. Choose an example and press Run.")]),
   );
@@ -155,32 +156,6 @@ function found() {
     rest(); // a connection that stood while nobody answered may be dead without anybody's word
     follow();
   }
-}
-
-/** A query in the list.
- *  @param {Query} query */
-function item(query) {
-  return make(
-    "li",
-    {},
-    make(
-      "button",
-      {
-        type: "button",
-        "data-query": query.id,
-        "aria-current": query.id === selected ? "true" : null,
-        onclick: () => choose(query.id),
-        title: query.text,
-      },
-      make("span", { class: `badge ${query.status}` }, query.status),
-      make("span", { class: "text" }, `${query.name || query.id}  ${query.text.replace(/\s+/g, " ")}`),
-      make(
-        "span",
-        { class: "facts", title: count(query.changes, "change") },
-        `${extent(query)} · ${age(query.created)}`,
-      ),
-    ),
-  );
 }
 
 /** Say that what is shown is no longer known to be so.
@@ -215,12 +190,6 @@ function facts(query) {
   const warnings = [...new Set(query.warnings)].join("\n");
   byId("warnings").hidden = !warnings;
   if (byId("warnings").textContent !== warnings) byId("warnings").textContent = warnings;
-}
-
-/** @param {string[]} sites */
-function waitingText(sites) {
-  if (!sites.length) return "";
-  return `Waiting for ${sites.join(", ")}${sites.includes("static") ? ": Spark is warming up" : ""}.`;
 }
 
 function leave() {

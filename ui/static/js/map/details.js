@@ -1,11 +1,13 @@
 // The right pane: a machine, a room, or the whole site.
-import { make, post, problemOf } from "../api.js";
+import { make } from "../api.js";
 import { byId } from "../elements.js";
 import { STATES } from "./desks.js";
+import { actions } from "./simulation.js";
 import { simulatedWords } from "./site.js";
+import { tabs } from "./tabs.js";
 
 /** @typedef {string | number | null | undefined} Fact */
-/** @typedef {[label: string, action: string, target: string, celsius?: number]} Order */
+/** @import { Order } from "./simulation.js" */
 /** @import { Layer } from "../payloads.d.ts" */
 /** @import { Desks } from "./desks.js" */
 /** @import { Directions } from "./directions.js" */
@@ -175,43 +177,17 @@ export class Details {
         `, ${this.plan.levelName(machine.level)}`,
         machine.is_host ? " · this computer, with its measured load" : machine.simulated ? " · simulated machine" : "",
       ),
-      this.tabs([
+      tabs([
         ["Now", now],
         ["Energy per task", this.energy(machine)],
       ]),
       this.plan.site.sensed.has(`seat:${machine.id}`)
-        ? this.actions("Simulated desk", [
+        ? actions("Simulated desk", [
             ["Sit down here", "sit", machine.id],
             ["Stand up", "leave", machine.id],
           ])
         : "",
     ];
-  }
-
-  /** @param {[string, HTMLElement][]} parts */
-  tabs(parts) {
-    const buttons = parts.map(([title, part], index) =>
-      make(
-        "button",
-        {
-          type: "button",
-          role: "tab",
-          "aria-selected": String(index === 0),
-          onclick: (event) => {
-            parts.forEach(([, other]) => (other.hidden = other !== part));
-            for (const button of buttons) button.setAttribute("aria-selected", String(button === event.target));
-          },
-        },
-        title,
-      ),
-    );
-    parts.forEach(([, part], index) => (part.hidden = index > 0));
-    return make(
-      "div",
-      { class: "tabbed" },
-      make("div", { class: "tabs", role: "tablist" }, buttons),
-      parts.map(([, part]) => part),
-    );
   }
 
   /** Watts of the machine times each task's share of what its processor does.
@@ -297,7 +273,7 @@ export class Details {
     if (site.sensed.has(`temperature:${room.id}`)) {
       orders.push(["Heat by 10 °C", "heat", room.id, 10], ["Stop heating", "heat", room.id, 0]);
     }
-    if (orders.length) parts.push(this.actions("Simulated room", orders));
+    if (orders.length) parts.push(actions("Simulated room", orders));
     if (machines.length) parts.push(this.machinesOf(machines));
     return parts;
   }
@@ -344,37 +320,6 @@ export class Details {
           this.badge(() => this.desks.state(machine), DESK_WORDS),
         ),
       ),
-    );
-  }
-
-  /** @param {string} title
-   *  @param {Order[]} orders */
-  actions(title, orders) {
-    const said = make("p", { class: "quiet small", role: "status" });
-    /** @param {string} action
-     *  @param {string} target
-     *  @param {number} [celsius] */
-    const act = async (action, target, celsius) => {
-      try {
-        await post("/api/simulate", { action, target, ...(celsius === undefined ? {} : { celsius }) });
-        said.textContent = "Sent. The sensors will report it soon.";
-      } catch (thrown) {
-        const error = problemOf(thrown);
-        said.textContent = `${error.message} ${error.hint || ""}`;
-      }
-    };
-    return make(
-      "div",
-      { class: "actions" },
-      make("h3", {}, title),
-      make(
-        "div",
-        { class: "buttons" },
-        orders.map(([label, action, target, celsius]) =>
-          make("button", { type: "button", "data-action": action, onclick: () => act(action, target, celsius) }, label),
-        ),
-      ),
-      said,
     );
   }
 

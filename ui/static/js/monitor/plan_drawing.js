@@ -1,40 +1,23 @@
 // The plan as a live drawing: drawn anew when operators come or go, else only its numbers change.
 import { shape } from "../svg.js";
 import { keyOf, number, shown } from "./reported.js";
+import { foldedSites } from "./plan_fold.js";
 import { NODE, STORE_SIZE, layout } from "./plan_layout.js";
+import { belongings, signatureOf, storeOf, storesOf } from "./plan_belongings.js";
 import { grouped, hasWindow, signOf } from "./plan_model.js";
 import { act, cut, flow, ladder, magnifier, named, panes } from "./plan_marks.js";
-import { PanZoom } from "./pan_zoom.js";
+import { PanZoom } from "../pan_zoom.js";
 
 /** Where a plan is drawn: its layers, the places of its operators by "site entity", what they report.
  *  @typedef {{ layers: Record<"boxes" | "lines" | "nodes", SVGGElement>, at: Map<string, Spot>,
  *    reported: Reported }} Scene */
-/** @import { Crossing, Operator, RunningPlan, RunningSite } from "./plan_model.js" */
-/** @import { FoldBox, SiteBox, Spot } from "./plan_layout.js" */
+/** @import { Crossing, Operator, RunningPlan } from "./plan_model.js" */
+/** @import { SiteBox, Spot } from "./plan_layout.js" */
 /** @import { Entity, Reported, Reporter } from "./reported.js" */
 
 const LETTERS = 20; // of an operator's line that fit
 
 const OUTSIDE = 58; // from an operator at the top of a site's box to above the box
-
-/** Queues, synopses and stores of an operator, as they are reported.
- *  @param {Reported} reported
- *  @param {string} site
- *  @param {string} entity */
-function belongings(reported, site, entity) {
-  const queues = reported.of(site, "queue").filter((found) => found.entity.startsWith(`${entity}-`));
-  const synopses = reported
-    .of(site, "synopsis")
-    .filter((found) => found.entity === entity || found.entity.startsWith(`${entity}.`));
-  return { queues, synopses };
-}
-
-/** The store that a synopsis is a stub of, or null.
- *  @param {Reporter} synopsis */
-function storeOf({ values }) {
-  const store = values.get("store");
-  return store && values.get("shared")?.value ? `s${store.value}` : null;
-}
 
 export class PlanDrawing {
   /** @param {SVGSVGElement} svg where to draw
@@ -66,36 +49,18 @@ export class PlanDrawing {
    *  @param {string | null} result */
   update(plan, reported, result) {
     const { drawn, folded } = grouped(plan.sites, this.wanted);
-    /** @param {RunningSite} found */
-    const storesOf = (found) =>
-      [
-        ...new Set(
-          [...found.operators.keys()]
-            .flatMap((entity) => belongings(reported, found.site, entity).synopses.map(storeOf))
-            .filter((store) => store !== null),
-        ),
-      ].sort();
-    const extras = drawn.map((found) =>
-      [...found.operators.values()]
-        .map(({ entity, fragment, explained }) => {
-          const { queues, synopses } = belongings(reported, found.site, entity);
-          const isJob = explained && Boolean(reported.find(found.site, "job", fragment));
-          return JSON.stringify([
-            isJob,
-            queues.map((queue) => queue.entity),
-            synopses.map((synopsis) => [synopsis.entity, storeOf(synopsis)]),
-          ]);
-        })
-        .join(),
-    );
     const signature = JSON.stringify([
       drawn.map(({ site, shape: own }) => [site, own, this.away.has(site)]),
       folded,
-      extras,
+      drawn.map((found) => signatureOf(found, reported)),
     ]);
     if (signature !== this.signature) {
       this.signature = signature;
-      this.draw(plan, layout(drawn, folded, storesOf), reported);
+      this.draw(
+        plan,
+        layout(drawn, folded, (found) => storesOf(found, reported)),
+        reported,
+      );
     }
     this.result = result;
     for (const write of this.live) write(reported);
@@ -122,7 +87,7 @@ export class PlanDrawing {
       }
       this.drawSite(box, scene);
     }
-    for (const fold of places.folded) this.drawFold(fold, layers.boxes);
+    for (const fold of places.folded) layers.boxes.append(...foldedSites(fold, (site) => this.show(site)));
     for (const { from, to, fragment } of plan.crossings) this.drawCrossing(from, to, fragment, scene);
     this.svg.replaceChildren(...Object.values(layers));
     this.camera.world({ x: -10, y: -34, width: places.width + 20, height: places.height + 44 });
@@ -332,28 +297,6 @@ export class PlanDrawing {
     this.live.push((now) => {
       text.textContent = `${entity}: ${shown("rows", now.value(site, "store", entity, "rows"))}`;
     });
-  }
-
-  /** @param {FoldBox} box
-   *  @param {Element} layer */
-  drawFold({ fold, x, y, width, height }, layer) {
-    const names = fold.sites.map((site) => ({ site }));
-    layer.append(
-      shape("rect", { x, y, width, height, rx: 8, class: "site-box folded" }),
-      shape("text", { x: x + 12, y: y + 20, class: "site-name" }, `${names.length} more like ${fold.like}`),
-    );
-    names.slice(0, 4).forEach(({ site }, index) => {
-      const button = shape(
-        "g",
-        { class: "more-site", tabindex: 0, role: "button", "aria-label": `show site ${site}` },
-        shape("text", { x: x + 12, y: y + 44 + index * 19 }, `+ ${cut(site, 18)}`),
-      );
-      act(button, () => this.show(site));
-      layer.append(button);
-    });
-    if (names.length > 4) {
-      layer.append(shape("text", { x: x + 12, y: y + 114, class: "facts-line" }, `and ${names.length - 4} more`));
-    }
   }
 
   /** @param {string} site */

@@ -1,5 +1,6 @@
 // The links of a network as a drawing: nodes, one line per pair, zoom and drag.
 import { shape } from "../svg.js";
+import { PanZoom } from "../pan_zoom.js";
 import { spring } from "./layout.js";
 
 /** Two nodes and the rows of the links between them.
@@ -27,10 +28,6 @@ export class Graph {
     this.nodes = new Map(); // id -> {at, element}
     /** @type {Map<string, DrawnPair>} */
     this.pairs = new Map(); // key -> {a, b, rows, line, hit}
-    /** @type {Box | null} */
-    this.view = null;
-    /** @type {Box} */
-    this.whole = { x: 0, y: 0, width: 1, height: 1 };
     this.layers = {
       levels: shape("g", { class: "levels" }),
       lines: shape("g", { class: "lines" }),
@@ -38,8 +35,11 @@ export class Graph {
       nodes: shape("g", { class: "nodes" }),
     };
     svg.append(...Object.values(this.layers));
-    svg.addEventListener("wheel", (event) => this.zoom(event), { passive: false });
-    svg.addEventListener("pointerdown", (event) => this.drag(event));
+    this.camera = new PanZoom(svg, {
+      range: ({ width }) => [width / 40, width * 2],
+      scales: [0, Infinity],
+      looked: (view) => this.keepSizes(view),
+    });
   }
 
   /** Draw the rows of a link source: [{src, dst, …}]; `quality` gives a row's class.
@@ -163,61 +163,22 @@ export class Graph {
     }
     const [west, east, north, south] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
     const margin = Math.max(east - west, south - north, 10) * 0.05;
-    this.whole = {
+    this.camera.world({
       x: west - margin,
       y: north - margin,
       width: Math.max(east - west, 1) + 2 * margin,
       height: Math.max(south - north, 1) + 2 * margin,
-    };
-    this.look({ ...this.whole });
+    });
+    this.camera.fit();
   }
 
-  /** @param {Box} view */
-  look(view) {
-    this.view = view;
-    this.svg.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
+  /** Nodes and letters keep their size on the screen however close one looks.
+   *  @param {Box} view */
+  keepSizes(view) {
     const box = this.svg.getBoundingClientRect();
-    // Nodes and letters keep their size on the screen however close one looks.
     const scale = Math.max(view.width / (box.width || 1), view.height / (box.height || 1));
     this.svg.style.setProperty("--px", `${scale}px`);
-    this.svg.classList.toggle("close", this.nodes.size <= 40 || view.width < this.whole.width * 0.6);
-  }
-
-  /** @param {WheelEvent} event */
-  zoom(event) {
-    const { view } = this;
-    if (!view) return;
-    event.preventDefault();
-    const factor = Math.exp(Math.sign(event.deltaY) * 0.18);
-    if (view.width * factor > this.whole.width * 2 || view.width * factor < this.whole.width / 40) return;
-    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(this.svg.getScreenCTM()?.inverse());
-    this.look({
-      x: point.x - (point.x - view.x) * factor,
-      y: point.y - (point.y - view.y) * factor,
-      width: view.width * factor,
-      height: view.height * factor,
-    });
-  }
-
-  /** @param {PointerEvent} event */
-  drag(event) {
-    if (!this.view || event.button !== 0) return;
-    const begin = { x: event.clientX, y: event.clientY, view: this.view };
-    const scale = 1 / (this.svg.getScreenCTM()?.a ?? 1);
-    /** @param {PointerEvent} moved */
-    const move = (moved) =>
-      this.look({
-        ...begin.view,
-        x: begin.view.x - (moved.clientX - begin.x) * scale,
-        y: begin.view.y - (moved.clientY - begin.y) * scale,
-      });
-    const end = () => {
-      removeEventListener("pointermove", move);
-      removeEventListener("pointerup", end);
-      this.svg.classList.remove("dragging");
-    };
-    this.svg.classList.add("dragging");
-    addEventListener("pointermove", move);
-    addEventListener("pointerup", end);
+    const whole = this.camera.whole?.width ?? view.width;
+    this.svg.classList.toggle("close", this.nodes.size <= 40 || view.width < whole * 0.6);
   }
 }

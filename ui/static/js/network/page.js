@@ -58,7 +58,6 @@ async function start() {
   byId("find").addEventListener("change", find);
   byId("clear").addEventListener("click", clear);
   byId("fit").addEventListener("click", () => graph.fit());
-  addEventListener("resize", () => graph.view && graph.look(graph.view));
   await show(sources[0], definitions);
 }
 

@@ -1,14 +1,26 @@
 // Look around in a drawing: wheel or buttons to come closer, drag to move, all of it at first.
 
-/** @import { Box } from "../network/layout.js" */
+/** @import { Box } from "./network/layout.js" */
 
 const CLOSEST = 1.6; // pixels per unit
 const FIRST_AT_LEAST = 0.55; // letters below this size cannot be read: then only a part is shown
 
+/** How far one may come closer and go away.
+ *  @typedef {{ range: (whole: Box, screen: DOMRect) => [narrowest: number, widest: number],
+ *    scales: [least: number, most: number], looked?: (view: Box) => void }} Bounds */
+
+/** @type {Bounds} */
+const DRAWING = {
+  range: (whole, screen) => [screen.width / CLOSEST, Math.max(whole.width * 2, screen.width)],
+  scales: [FIRST_AT_LEAST, 1.15],
+};
+
 export class PanZoom {
-  /** @param {SVGSVGElement} svg */
-  constructor(svg) {
+  /** @param {SVGSVGElement} svg
+   *  @param {Bounds} bounds widths of what is seen, and pixels per unit at first */
+  constructor(svg, bounds = DRAWING) {
     this.svg = svg;
+    this.bounds = bounds;
     /** @type {Box | null} */
     this.whole = null;
     /** @type {Box | null} */
@@ -48,8 +60,9 @@ export class PanZoom {
     this.moved = false;
     const box = this.svg.getBoundingClientRect();
     if (!this.whole || !box.width || !box.height) return;
-    const scale = Math.min(box.width / this.whole.width, box.height / this.whole.height, 1.15);
-    const readable = all ? scale : Math.max(scale, FIRST_AT_LEAST);
+    const [least, most] = this.bounds.scales;
+    const scale = Math.min(box.width / this.whole.width, box.height / this.whole.height, most);
+    const readable = all ? scale : Math.max(scale, least);
     const [width, height] = [box.width / readable, box.height / readable];
     const y = height >= this.whole.height ? this.whole.y - (height - this.whole.height) / 2 : this.whole.y;
     this.look({ x: this.whole.x + (this.whole.width - width) / 2, y, width, height });
@@ -60,6 +73,7 @@ export class PanZoom {
     if (!view) return this.fit();
     this.view = view;
     this.svg.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
+    this.bounds.looked?.(view);
   }
 
   /** Come closer (factor below 1) or go away, to where the pointer is or to the middle.
@@ -69,7 +83,8 @@ export class PanZoom {
     const { view, whole } = this;
     if (!view || !whole) return;
     const box = this.svg.getBoundingClientRect();
-    const width = Math.min(Math.max(view.width * factor, box.width / CLOSEST), Math.max(whole.width * 2, box.width));
+    const [narrowest, widest] = this.bounds.range(whole, box);
+    const width = Math.min(Math.max(view.width * factor, narrowest), widest);
     const exact = width / view.width;
     const share = at ? [(at.clientX - box.x) / box.width, (at.clientY - box.y) / box.height] : [0.5, 0.5];
     this.moved = true;
@@ -93,6 +108,7 @@ export class PanZoom {
       dragged ||= Math.hypot(dx, dy) > 4;
       if (!dragged) return;
       this.moved = true;
+      this.svg.classList.add("dragging");
       this.look({ ...begin.view, x: begin.view.x - dx * scale, y: begin.view.y - dy * scale });
     };
     const end = () => {
@@ -100,6 +116,7 @@ export class PanZoom {
       removeEventListener("pointerup", end);
       removeEventListener("pointercancel", end);
       if (!dragged) return;
+      this.svg.classList.remove("dragging");
       /** @param {Event} click */
       const swallow = (click) => click.stopPropagation(); // the end of a drag chooses nothing
       addEventListener("click", swallow, { capture: true });
