@@ -82,11 +82,6 @@ def _notes_on(statement: Statement) -> tuple[str, ...]:
 
 
 def _refuse_graph(statement: Explain) -> None:
-    """Refuse FORMAT DOT where there is no plan to draw.
-
-    Raises:
-        UnsupportedError: There is none.
-    """
     if statement.format == "dot" and (statement.analyze or statement.type == "validate"):
         what = "ANALYZE" if statement.analyze else "TYPE VALIDATE"
         raise UnsupportedError(

@@ -297,11 +297,6 @@ class RowExplanations:
 
 
 def _check_limit(limit: int) -> None:
-    """Refuse a number that makes no sense.
-
-    Raises:
-        BindingError: It is not from 1 to 10,000.
-    """
     if not 1 <= limit <= MAX_LIMIT:
         raise BindingError(
             f"limit is a whole number from 1 to {MAX_LIMIT}, not {limit}", hint="limit = 10"

@@ -57,11 +57,6 @@ class LinkTable:
 
 
 def _ends(levels: Levels) -> tuple[str, str]:
-    """Return source and target of a link.
-
-    Raises:
-        WireError: These are not the levels of a link.
-    """
     if len(levels) < _OLD_LEVELS:
         raise WireError("the topic of a link names relation, source and target")
     ends = levels if len(levels) == _OLD_LEVELS else levels[1:3]

@@ -171,11 +171,6 @@ class DefinitionStatements:
         )
 
     def _refuse_if_used(self, statement: Drop, definition: Definition) -> None:
-        """Refuse to drop what a query, an alarm or a view uses.
-
-        Raises:
-            BindingError: One does.
-        """
         if isinstance(definition, DisplayDefinition):
             users = [f"query {q.name}" for q in self._starting.shown_on(definition.name)]
         else:

@@ -269,11 +269,6 @@ class CatalogStore:
             connection.execute(table.delete().where(table.c[key] == value))
 
     def _read(self, what: str, decode: Callable[[], T]) -> T:
-        """Return what `decode` returns.
-
-        Raises:
-            DeploymentError: It cannot be decoded.
-        """
         try:
             return decode()
         except (KeyError, WireError) as error:

@@ -74,11 +74,6 @@ class TableChanges:
         return change, "deleted from"
 
     def _check(self, definition: SourceDefinition, statement: Changing) -> None:
-        """Check that it is a table that is kept somewhere.
-
-        Raises:
-            UnsupportedError: It is not; the text says what to do instead.
-        """
         verb = type(statement).__name__.upper()
         if not definition.is_table:
             raise UnsupportedError(
