@@ -1,4 +1,8 @@
-"""Statements to plans, definitions and questions: names, types, shapes; do recursions end?"""
+"""Statements to plans, definitions and questions: names, types, shapes; do recursions end?
+
+What is wrong is refused with a `BindingError`, what is understood but not supported with an
+`UnsupportedError`; both carry a place, a hint and a code.
+"""
 
 from streamsql.binder.names.environment import BoundQuery
 from streamsql.binder.statements.bind import bind_query

@@ -14,11 +14,7 @@ def is_isotone(expression: Expression, value: int, group: frozenset[int], step: 
 
     What stands beside it reads only group columns of the recursive relation.
 
-    Args:
-        expression: Of a trace.
-        value: Column of the recursive relation.
-        group: Columns of the recursive relation.
-        step: Where the expression stands.
+    `expression` is one of the trace `step`; `value` and `group` are columns of the relation.
     """
 
     def isotone(part: Expression) -> bool:
@@ -76,9 +72,7 @@ def may_better(expression: Expression, *, minimum: bool) -> bool:
     perhaps of its own group: `LEAST(r.n, 0)` round a circle makes 0 of a 1 that 0 displaces.
     LEAST of several values made from one reading is what adds least to it, which is no better.
 
-    Args:
-        expression: Isotone in the value.
-        minimum: Whether smaller values are better.
+    The expression is isotone in the value.
     """
     match expression:
         case Call(function="LEAST" | "GREATEST" as function, arguments=arguments) if (

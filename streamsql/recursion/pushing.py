@@ -139,11 +139,8 @@ def _joined_selection(
 ) -> AggregateSelection | None:
     """Return the selection that holds for both sides of a join, or None.
 
-    Args:
-        whole: The side that reads the rows of a fixpoint.
-        best: The side that reads an aggregate of it.
-        pairs: Positions in both sides that the join compares.
-        reasons: Takes why it does not hold.
+    `whole` reads the rows of a fixpoint, `best` an aggregate of it. `pairs` are positions in both
+    that the join compares.
     """
     fixpoint, aggregate = _fixpoint_below(whole), _aggregate_below(best)
     if fixpoint is None or aggregate is None:

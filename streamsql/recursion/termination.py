@@ -8,12 +8,23 @@ from streamsql.data.schema import Field
 from streamsql.data.types import DataType
 from streamsql.errors import BindingError, Span
 from streamsql.recursion.growth import Growth, endless_step, growths
+from streamsql.recursion.pushing import push_selections
 
 
 class NonTerminatingError(BindingError):
     """A recursion computes ever new values and nothing stops it."""
 
     code = "non_terminating"
+
+
+def ended(plan: Plan, places: Mapping[str, Span | None]) -> Plan:
+    """Return a plan with MIN and MAX pushed into its recursions, all of which end.
+
+    `places` says where each recursion was written, by fixpoint name.
+    """
+    pushed = push_selections(plan)
+    check_termination(pushed.plan, places, pushed.reasons)
+    return pushed.plan
 
 
 def check_termination(

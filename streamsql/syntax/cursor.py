@@ -34,6 +34,12 @@ def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     return found[0] if found else ""
 
 
+def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
+    """Return a hint that names the most similar known word; `otherwise` if none is similar."""
+    close = nearest(word, known)
+    return f"did you mean {close}?" if close else otherwise
+
+
 def shown(token: Token) -> str:
     """Return a token as a message quotes it."""
     return token.text if len(token.text) <= 40 else token.text[:39] + "…"

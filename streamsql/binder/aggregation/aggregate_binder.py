@@ -6,14 +6,7 @@ from dataclasses import dataclass, field
 import msgspec
 from sqlglot import exp
 
-from streamsql.algebra.expressions import (
-    Call,
-    Column,
-    Expression,
-    Literal,
-    columns_of,
-    conjunction,
-)
+from streamsql.algebra.expressions import Call, Column, Expression, Literal, columns_of, conjunction
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
@@ -34,10 +27,9 @@ from streamsql.binder.aggregation.grouping_sets import Bits, levels_of, together
 from streamsql.binder.aggregation.select_items import SelectItem
 from streamsql.binder.expressions.aggregate_calls import Written, is_aggregate, written
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
-from streamsql.binder.expressions.user_calls import checked_arguments, implementation_of
-from streamsql.binder.names.environment import Environment, identifier_text
-from streamsql.binder.names.levels import owner_of
-from streamsql.binder.names.scope import Scope
+from streamsql.binder.expressions.function_calls import checked_arguments, implementation_of
+from streamsql.binder.names.environment import Environment, Scope, identifier_text
+from streamsql.binder.names.outer_names import owner_of
 from streamsql.data.types import DataType
 
 _TWO_VALUES = (AggregateFunction.ARG_MIN, AggregateFunction.ARG_MAX)
@@ -254,11 +246,7 @@ class Aggregation:
         return Aggregate(plan, tuple(positions), tuple(self.calls))
 
     def rewrite(self, expression: Expression, node: exp.Expr) -> Expression:
-        """Return an expression over the Aggregate's output row.
-
-        Raises:
-            BindingError: It reads a column that is neither grouped nor aggregated.
-        """
+        """Return an expression over the Aggregate's output row."""
         if expression in self.group:
             position = self.group.index(expression)
             name = expression.name if isinstance(expression, Column) else f"group_{position + 1}"
@@ -303,13 +291,7 @@ def group_expressions(
 ) -> None:
     """Bind the GROUP BY list into the aggregation.
 
-    Args:
-        aggregation: Where the group expressions go.
-        clause: The GROUP BY, or None.
-        target: Returns the select item that a position or an alias means, or None.
-
-    Raises:
-        BindingError: An item is an aggregate, or its position does not exist.
+    `target` returns the select item that a position or an alias means, or None.
     """
     if clause is None:
         return

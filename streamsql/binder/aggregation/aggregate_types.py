@@ -41,11 +41,7 @@ def check_types(
     node: exp.Expr,
     environment: Environment,
 ) -> None:
-    """Check the types of an aggregate's arguments.
-
-    Raises:
-        BindingError: One does not fit.
-    """
+    """Check the types of an aggregate's arguments."""
     accepted = _ACCEPTED.get(function)
     if accepted is None or bound[0].dtype in accepted:
         return
@@ -110,11 +106,7 @@ def readable(function: AggregateFunction, bound: tuple[Expression, ...]) -> tupl
 
 
 def fraction(call: Written, binder: NodeBinder) -> float:
-    """Return the fraction of a percentile, from 0 to 1.
-
-    Raises:
-        BindingError: It is no such constant.
-    """
+    """Return the fraction of a percentile, from 0 to 1."""
     if call.parameter is None:
         return 0.5  # MEDIAN
     bound = binder.bind(call.parameter)
@@ -132,11 +124,7 @@ def fraction(call: Written, binder: NodeBinder) -> float:
 
 
 def separator(call: Written, binder: NodeBinder) -> str:
-    """Return the separator of a STRING_AGG; a comma where none is written.
-
-    Raises:
-        BindingError: It is no constant text.
-    """
+    """Return the separator of a STRING_AGG; a comma where none is written."""
     if call.parameter is None:
         return ","
     bound = binder.bind(call.parameter)

@@ -28,11 +28,7 @@ Bits = dict[int, tuple[int, ...]]
 
 
 def levels_of(clause: exp.Expr | None, environment: Environment) -> list[Level] | None:
-    """Return the levels of a GROUP BY, or None where it is a plain one.
-
-    Raises:
-        UnsupportedError: There are too many.
-    """
+    """Return the levels of a GROUP BY, or None where it is a plain one."""
     if clause is None or not any(map(_is_levels, clause.expressions)):
         return None
     found: list[Level] = [()]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from streamsql.algebra.operators import Plan, SortKey, TopN
-from streamsql.binder.names.environment import Environment, identifier_text
+from streamsql.binder.names.environment import Environment, identifier_text, whole_number
 from streamsql.binder.names.refused_clauses import only
 from streamsql.data.schema import Schema
 from streamsql.syntax.cursor import nearest
@@ -20,12 +20,7 @@ class Extent:
 
 
 def extent(tree: exp.Expr, environment: Environment) -> Extent | None:
-    """Return LIMIT and OFFSET of a query, or None where it has neither.
-
-    Raises:
-        BindingError: They are no whole numbers.
-        UnsupportedError: WITH TIES or a percentage.
-    """
+    """Return LIMIT and OFFSET of a query, or None where it has neither."""
     limit, offset = tree.args.get("limit"), tree.args.get("offset")
     if limit is None and offset is None:
         return None
@@ -56,20 +51,16 @@ def extent(tree: exp.Expr, environment: Environment) -> Extent | None:
 
 
 def _count(node: exp.Expr, word: str, environment: Environment) -> int:
-    text = node.name if isinstance(node, exp.Literal) and not node.args.get("is_string") else ""
-    if not text.isdigit() or len(text) > 12:
+    number = whole_number(node, 12)
+    if number is None:
         raise environment.error(
             node, f"{word} takes a whole number of rows", hint=f"write {word} 10", code="bad_limit"
         )
-    return int(text)
+    return number
 
 
 def ordered_nodes(clause: exp.Expr | None, environment: Environment) -> list[exp.Ordered]:
-    """Return the keys of an ORDER BY as written.
-
-    Raises:
-        UnsupportedError: One is of a kind that is refused.
-    """
+    """Return the keys of an ORDER BY as written."""
     if clause is None:
         return []
     only(clause, environment, "expressions")
@@ -92,34 +83,33 @@ def sort_key(node: exp.Ordered, position: int) -> SortKey:
     return SortKey(position, bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
 
-def ordinal(node: exp.Expr, width: int, environment: Environment) -> int | None:
-    """Return the column that `ORDER BY 2` means, from 0; None where it is no number.
-
-    Raises:
-        BindingError: There is no such column.
-    """
+def ordinal(node: exp.Expr, width: int, clause: str, environment: Environment) -> int | None:
+    """Return the column that `ORDER BY 2` or `GROUP BY 2` means, from 0; None if no number."""
     if not isinstance(node, exp.Literal) or node.args.get("is_string"):
         return None
-    position = int(node.name) if node.name.isdigit() and len(node.name) < 6 else 0
+    position = whole_number(node, 5) or 0
     if not 1 <= position <= width:
         raise environment.error(
             node,
-            f"ORDER BY {node.name}: there is no such column in the select list",
+            f"{clause} {node.name}: there is no such column in the select list",
             hint=f"positions range from 1 to {width}",
             code="unknown_position",
         )
     return position - 1
 
 
-def output_order(tree: exp.Expr, schema: Schema, environment: Environment) -> tuple[SortKey, ...]:
+def output_order(
+    tree: exp.Expr, schema: Schema, environment: Environment, *, shown: bool = False
+) -> tuple[SortKey, ...]:
     """Return the ORDER BY of a query over the columns it gives.
 
-    Raises:
-        BindingError: It names something else.
+    `shown` asks for the order to show a TopN in: as far as it is by columns it gives.
     """
     keys = []
     for node in ordered_nodes(tree.args.get("order"), environment):
         position = _output(node.this, tree, schema, environment)
+        if position is None and shown:
+            break
         if position is None:
             close = nearest(node.this.name, schema.names) if node.this.name else ""
             raise environment.error(
@@ -134,19 +124,8 @@ def output_order(tree: exp.Expr, schema: Schema, environment: Environment) -> tu
     return tuple(keys)
 
 
-def shown_order(tree: exp.Expr, schema: Schema, environment: Environment) -> tuple[SortKey, ...]:
-    """Return the order to show a TopN in: as far as it is by columns it gives."""
-    keys = []
-    for node in ordered_nodes(tree.args.get("order"), environment):
-        position = _output(node.this, tree, schema, environment)
-        if position is None:
-            break
-        keys.append(sort_key(node, position))
-    return tuple(keys)
-
-
 def _output(node: exp.Expr, tree: exp.Expr, schema: Schema, environment: Environment) -> int | None:
-    position = ordinal(node, len(schema), environment)
+    position = ordinal(node, len(schema), "ORDER BY", environment)
     if position is not None:
         return position
     bare = isinstance(node, exp.Column) and node.args.get("table") is None

@@ -27,9 +27,8 @@ from streamsql.binder.aggregation.over_specs import number_of, positive_number, 
 from streamsql.binder.expressions.aggregate_calls import is_aggregate, written
 from streamsql.binder.expressions.coercion import unified
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
-from streamsql.binder.names.environment import Environment
+from streamsql.binder.names.environment import Environment, Scope
 from streamsql.binder.names.refused_clauses import only, queries_refused
-from streamsql.binder.names.scope import Scope
 
 _NUMBERING: dict[type[exp.Expr], WindowFunction] = {
     exp.RowNumber: WindowFunction.ROW_NUMBER,
@@ -99,14 +98,7 @@ class Over:
 def over_of(node: exp.Window, select: exp.Select, environment: Environment, placed: Placed) -> Over:
     """Return a window function, with what it reads added to the query.
 
-    Args:
-        node: The call with its OVER.
-        select: The query.
-        environment: Names and places.
-        placed: Gives an expression its place among those that the query computes.
-
-    Raises:
-        QueryError: Something in it is wrong or refused.
+    `placed` gives an expression its place among those that the query computes.
     """
     refuse = queries_refused(environment, "a window function")
     for part in node.walk():
@@ -168,11 +160,8 @@ def _written(node: exp.Window, environment: Environment) -> Called:
         return Called(WindowFunction.NTH_VALUE, (call.this,), number=number)
     if type(call) in _VALUED:
         only(call, environment, "this", "offset", "default")
-        distance = 1
-        if call.args.get("offset") is not None:
-            number = call.args["offset"]
-            text = number.name if isinstance(number, exp.Literal) and not number.is_string else ""
-            distance = number_of(text, number, environment)
+        offset = call.args.get("offset")
+        distance = 1 if offset is None else number_of(offset, offset, environment)
         default = call.args.get("default")
         return Called(
             _VALUED[type(call)], (call.this, *(() if default is None else (default,))), distance
@@ -230,10 +219,8 @@ class OverWindows:
     ) -> tuple[Plan, ExpressionBinder]:
         """Return the rows with a column per function, and a binder for what is made of them.
 
-        Args:
-            plan: The rows.
-            positions: Of the places in them.
-            keys: Columns that tell the rows of different outer rows apart.
+        `positions` are those of the places in the rows; `keys` are columns that keep the rows of
+        different outer rows apart.
         """
         columns: dict[exp.Expr, Column] = {}
         fields = plan.schema.fields

@@ -7,9 +7,9 @@ from sqlglot import exp
 
 from streamsql.algebra.operators import Frame
 from streamsql.binder.aggregation.order_and_limit import ordered_nodes
-from streamsql.binder.names.environment import Environment, identifier_text
+from streamsql.binder.names.environment import Environment, identifier_text, whole_number
 from streamsql.binder.names.refused_clauses import only
-from streamsql.syntax.cursor import nearest
+from streamsql.syntax.cursor import did_you_mean
 
 MOST_ROWS = 1_000_000
 """How far LAG, LEAD and a frame may reach."""
@@ -32,12 +32,7 @@ class Spec:
 
 
 def spec_of(window: exp.Expr, select: exp.Select, environment: Environment) -> Spec:
-    """Return what an OVER says, with the named window it refers to.
-
-    Raises:
-        BindingError: There is no such window, or the frame makes no sense.
-        UnsupportedError: The frame is of a kind that is refused.
-    """
+    """Return what an OVER says, with the named window it refers to."""
     parts, order, frame = _resolved(
         window, list(select.args.get("windows") or []), select, environment
     )
@@ -46,11 +41,7 @@ def spec_of(window: exp.Expr, select: exp.Select, environment: Environment) -> S
 
 
 def check_used(select: exp.Select, used: Iterable[exp.Expr], environment: Environment) -> None:
-    """Check that every window of a WINDOW clause is used.
-
-    Raises:
-        BindingError: One is not.
-    """
+    """Check that every window of a WINDOW clause is used."""
     known = select.args.get("windows") or []
     if not known:
         return
@@ -82,13 +73,14 @@ def _resolved(
     name = identifier_text(alias)
     names = [identifier_text(other.this) for other in known]
     if name not in names:
-        close = nearest(name, names)
         raise environment.error(
             alias if environment.place(alias) else window,
             f"there is no window {name!r}",
-            hint=f"did you mean {close}?"
-            if close
-            else f"define it after the query: WINDOW {name} AS (PARTITION BY k ORDER BY x)",
+            hint=did_you_mean(
+                name,
+                names,
+                f"define it after the query: WINDOW {name} AS (PARTITION BY k ORDER BY x)",
+            ),
             code="wrong_arguments",
         )
     number = names.index(name)
@@ -143,41 +135,28 @@ def _bound(written: exp.Expr, which: str, environment: Environment) -> int | Non
         )
     if isinstance(value, exp.Expr) and not isinstance(value, exp.Literal):
         raise _refused(written, environment, "an offset that is not a whole number")
-    text = value.name if isinstance(value, exp.Literal) and not value.is_string else ""
-    return (
-        -number_of(text, written, environment)
-        if preceding
-        else number_of(text, written, environment)
-    )
+    number = number_of(value, written, environment)
+    return -number if preceding else number
 
 
-def number_of(text: str, node: exp.Expr, environment: Environment) -> int:
-    """Return a number of rows.
-
-    Raises:
-        BindingError: It is none, or too large.
-    """
-    if not text.isdigit() or len(text) > len(str(MOST_ROWS)) or int(text) > MOST_ROWS:
+def number_of(value: object, node: exp.Expr, environment: Environment) -> int:
+    """Return a number of rows."""
+    number = whole_number(value, len(str(MOST_ROWS)))
+    if number is None or number > MOST_ROWS:
         raise environment.error(
             node,
             f"this takes a whole number of rows, {MOST_ROWS:,} at most",
             hint="ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING, LAG(x, 2)",
             code="wrong_arguments",
         )
-    return int(text)
+    return number
 
 
 def positive_number(
     given: exp.Expr | None, node: exp.Func, environment: Environment, hint: str
 ) -> int:
-    """Return the argument of NTILE, or the second one of NTH_VALUE.
-
-    Raises:
-        BindingError: It is no whole number from 1 on, or too large.
-    """
-    is_number = isinstance(given, exp.Literal) and not given.is_string
-    text = given.name if is_number and given is not None else ""
-    value = int(text) if text.isdigit() and len(text) <= len(str(MOST_ROWS)) else 0
+    """Return the argument of NTILE, or the second one of NTH_VALUE."""
+    value = whole_number(given, len(str(MOST_ROWS))) or 0
     if 1 <= value <= MOST_ROWS:
         return value
     raise environment.error(

@@ -1,16 +1,23 @@
-"""The select list: `*`, aliases, and what an unnamed column is called."""
+"""The select list: `*`, aliases, names of unnamed columns, and hidden columns that order rows."""
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from streamsql.algebra.expressions import Column
+from streamsql.algebra.expressions import Column, Expression
+from streamsql.algebra.operators import Distinct, Plan, Project, SortKey, TopN, identity_columns
+from streamsql.binder.aggregation.order_and_limit import (
+    Extent,
+    ordered_nodes,
+    ordinal,
+    sort_key,
+    topped,
+)
 from streamsql.binder.expressions.scalar_functions import PARSED, SPOKEN
-from streamsql.binder.names.environment import Environment, identifier_text
-from streamsql.binder.names.ranks import is_rank
+from streamsql.binder.names.environment import Environment, Scope, ScopeColumn, identifier_text
 from streamsql.binder.names.refused_clauses import only
-from streamsql.binder.names.scope import Scope, ScopeColumn
 
 MAX_ITEMS = 512
 
@@ -30,12 +37,7 @@ class SelectItem:
 
 
 def select_items(select: exp.Select, scope: Scope, environment: Environment) -> list[SelectItem]:
-    """Return the output columns of a SELECT.
-
-    Raises:
-        BindingError: There are none, or `*` has nothing to stand for.
-        UnsupportedError: There are too many.
-    """
+    """Return the output columns of a SELECT."""
     items: list[SelectItem] = []
     if not select.expressions:
         raise environment.error(
@@ -137,8 +139,7 @@ def _left_out(
     """Return the columns that `* EXCEPT (…)` names; a bare name means all of that name."""
     found: set[ScopeColumn] = set()
     for node in without:
-        is_name = isinstance(node, exp.Column) and not isinstance(node.this, exp.Star)
-        if not isinstance(node, exp.Column) or not is_name:
+        if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
             raise environment.error(
                 node,
                 "EXCEPT (…) after * takes names of columns",
@@ -166,26 +167,14 @@ def _name_of(node: exp.Expr, number: int) -> str:
     match node:
         case exp.Column():
             return identifier_text(node.this)
-        case exp.Paren() | exp.Cast() | exp.Filter() | exp.WithinGroup():
+        case exp.Paren() | exp.Cast() | exp.Filter() | exp.WithinGroup() | exp.Window():
             return _name_of(node.this, number)
         case exp.Subquery(this=exp.Select(expressions=[only_one])):
-            return (
-                _name_of(only_one.unalias(), number) if not _alias(only_one) else _alias(only_one)
-            )
-        case exp.Window() if is_rank(node):
-            return "row_number"
-        case exp.Window():
-            return _name_of(node.this, number)
+            return _alias(only_one) or _name_of(only_one.unalias(), number)
         case exp.Exists():
             return "exists"
         case exp.Anonymous():
             return str(node.this).lower()
-        case exp.ArgMin():
-            return "arg_min"
-        case exp.ArgMax():
-            return "arg_max"
-        case exp.GroupConcat():
-            return "string_agg"
         case _ if type(node) in SPOKEN:
             return SPOKEN[type(node)]
         case _ if type(node) in PARSED:
@@ -198,3 +187,139 @@ def _name_of(node: exp.Expr, number: int) -> str:
 
 def _alias(node: exp.Expr) -> str:
     return identifier_text(node.args["alias"]) if isinstance(node, exp.Alias) else ""
+
+
+@dataclass(slots=True)
+class Outputs:
+    """What one SELECT computes: its list, and hidden columns that order or choose its rows.
+
+    Attributes:
+        nodes: What is computed, as written; the select list comes first.
+        expressions: The same bound, over the plan's rows, behind the correlation columns.
+        order: ORDER BY by places in `nodes`.
+        first_of: DISTINCT ON by places in `nodes`.
+    """
+
+    select: exp.Select
+    environment: Environment
+    items: list[SelectItem]
+    nodes: list[exp.Expr] = field(init=False)
+    expressions: list[Expression] = field(default_factory=list)
+    order: list[SortKey] = field(default_factory=list)
+    first_of: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Begin with the select list."""
+        self.nodes = [item.node for item in self.items]
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether window functions are computed, or choose rows."""
+        return False
+
+    @property
+    def selected(self) -> int:
+        """How many of `nodes` there are without those that only window functions read."""
+        return len(self.nodes)
+
+    def add_distinct_on(self, on: exp.Expr) -> None:
+        """Add the expressions of DISTINCT ON (…)."""
+        parts = on.expressions if isinstance(on, exp.Tuple) else [on]
+        if not parts:
+            raise self.environment.error(
+                self.select,
+                "DISTINCT ON () has no columns",
+                hint="DISTINCT ON (a) … ORDER BY a, b; or LIMIT 1 for one row of all",
+                code="wrong_arguments",
+            )
+        self.first_of = [self._place(part.unnest()) for part in parts]
+
+    def add_order(self) -> None:
+        """Add the keys of ORDER BY."""
+        nodes = ordered_nodes(self.select.args["order"], self.environment)
+        self.order = [sort_key(node, self._place(node.this)) for node in nodes]
+
+    def _place(self, node: exp.Expr) -> int:
+        """Return the place of an expression of ORDER BY: of the select list, or a hidden one."""
+        number = ordinal(node, len(self.items), "ORDER BY", self.environment)
+        if number is not None:
+            return number
+        if isinstance(node, exp.Column) and node.args.get("table") is None:
+            name = identifier_text(node.this)
+            named = [n for n, item in enumerate(self.items) if item.name == name]
+            if named:
+                return named[0]
+        return self.computed(node)
+
+    def computed(self, node: exp.Expr) -> int:
+        """Return the place of an expression over the rows; adds a hidden one if none has it."""
+        known = self.held(node)
+        if known is not None:
+            return known
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def held(self, node: exp.Expr) -> int | None:
+        """Return the place of an expression that is computed already."""
+        return self.nodes.index(node) if node in self.nodes else None
+
+    def given(self, number: int) -> Column | None:
+        """Return the column that `*` expanded to at a place."""
+        return self.items[number].column if number < len(self.items) else None
+
+    def shaped(self, plan: Plan, prefix: int, window: Extent | None, *, is_set: bool) -> Plan:
+        """Return the rows: projected, without repetitions, chosen by order.
+
+        The rows begin with `prefix` correlation columns.
+        """
+        width = len(self.items)
+        names = [f"key_{n + 1}" for n in range(prefix)]
+        names += [item.name for item in self.items]
+        names += [f"order_{n + 1}" for n in range(len(self.nodes) - width)]
+        keys = tuple(range(prefix))
+        plan = self.projected(plan, unique(names), keys)
+        if self.first_of:
+            chosen = (*keys, *(prefix + n for n in self.first_of))
+            plan = TopN(plan, moved(self.order, prefix), 1, 0, chosen)
+        elif is_set:
+            self._check_set()
+            plan = Distinct(plan)
+        plan = self.ranked(plan, prefix)
+        if window is not None:
+            plan = topped(plan, moved(self.order, prefix), window, keys)
+        if len(plan.schema) == prefix + width:
+            return plan
+        kept = identity_columns(plan.schema)[: prefix + width]
+        return Project(plan, kept, plan.schema.names[: prefix + width])
+
+    def projected(self, plan: Plan, names: list[str], _keys: tuple[int, ...]) -> Plan:
+        """Return the rows with all that is computed."""
+        return projected(plan, self.expressions, names)
+
+    def ranked(self, plan: Plan, _prefix: int) -> Plan:
+        """Return the rows that a ROW_NUMBER() chooses: all without one."""
+        return plan
+
+    def _check_set(self) -> None:
+        if self.selected > len(self.items):
+            raise self.environment.error(
+                self.nodes[len(self.items)],
+                "with DISTINCT, ORDER BY takes only columns of the select list",
+                hint="select it, or group by the columns and order by MIN or MAX of it",
+                code="unsupported_order",
+            )
+
+
+def moved(order: Iterable[SortKey], by: int) -> tuple[SortKey, ...]:
+    """Return sort keys whose columns begin at another position."""
+    return tuple(SortKey(key.position + by, key.descending, key.nulls_first) for key in order)
+
+
+def projected(plan: Plan, expressions: Sequence[Expression], names: Sequence[str]) -> Plan:
+    """Return the projection, or the plan itself when nothing would change."""
+    schema = plan.schema
+    same = tuple(names) == schema.names and all(
+        isinstance(expression, Column) and expression.position == position
+        for position, expression in enumerate(expressions)
+    )
+    return plan if same else Project(plan, tuple(expressions), tuple(names))

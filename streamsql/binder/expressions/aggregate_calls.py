@@ -92,11 +92,7 @@ def user_aggregate(node: exp.Expr, environment: Environment) -> FunctionDefiniti
 
 
 def written(node: exp.Expr, environment: Environment) -> Written | None:
-    """Return the aggregate call that a node is, or None for another node.
-
-    Raises:
-        QueryError: A form that does not exist.
-    """
+    """Return the aggregate call that a node is, or None for another node."""
     match node:
         case exp.Filter():
             call = written(node.this, environment)

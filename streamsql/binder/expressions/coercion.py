@@ -33,11 +33,7 @@ def as_text(expression: Expression) -> Expression:
 def unified(
     expressions: list[Expression], node: exp.Expr, environment: Environment, what: str
 ) -> list[Expression]:
-    """Convert alternatives of one value to their common type.
-
-    Raises:
-        BindingError: They have none.
-    """
+    """Convert alternatives of one value to their common type."""
     expressions = _time_literals(expressions, node, environment)
     dtype = DataType.NULL
     for expression in expressions:
@@ -59,9 +55,6 @@ def comparable(
     """Return both sides of a comparison, times written as text converted.
 
     Numbers of different types compare as they are.
-
-    Raises:
-        BindingError: The types cannot be compared.
     """
     left, right = _time_literals([left, right], node, environment)
     if common_type(left.dtype, right.dtype) is None:
@@ -103,11 +96,7 @@ def _as_time(
 
 
 def time_value(text: str, dtype: DataType, node: exp.Expr, environment: Environment) -> int:
-    """Return a constant time or duration in microseconds.
-
-    Raises:
-        BindingError: The text is neither.
-    """
+    """Return a constant time or duration in microseconds."""
     try:
         value = parse_duration(text) if dtype == DataType.INTERVAL else coerce(text, dtype)
     except ValueError as error:

@@ -1,12 +1,13 @@
-"""Function calls, and the refusal of what is no function here."""
+"""Calls of built-in and user-defined functions, and errors about what is no function."""
 
 from typing import Any
 
 from sqlglot import exp
 
 from streamsql.algebra.expressions import Call, Expression
+from streamsql.algebra.user_functions import implementation_name
 from streamsql.binder.expressions.aggregate_calls import written
-from streamsql.binder.expressions.coercion import TIME_TEXTS, as_text
+from streamsql.binder.expressions.coercion import TIME_TEXTS, as_text, converted
 from streamsql.binder.expressions.node_binder import NodeBinder
 from streamsql.binder.expressions.scalar_functions import (
     KNOWN_NAMES,
@@ -15,10 +16,57 @@ from streamsql.binder.expressions.scalar_functions import (
     SPELLINGS,
     Signature,
 )
-from streamsql.binder.expressions.user_calls import bind_user_function, user_function
-from streamsql.data.types import DataType
+from streamsql.binder.names.environment import Environment
+from streamsql.catalog.functions import FunctionDefinition
+from streamsql.data.types import DataType, common_type
 from streamsql.errors import QueryError
-from streamsql.syntax.cursor import nearest
+from streamsql.syntax.cursor import did_you_mean
+
+
+def user_function(node: exp.Expr, environment: Environment) -> FunctionDefinition | None:
+    """Return the user-defined scalar function that a call means, if it means one."""
+    if not isinstance(node, exp.Anonymous):
+        return None
+    found = environment.binding.catalog.find(str(node.this))
+    return found if isinstance(found, FunctionDefinition) and not found.aggregate else None
+
+
+def bind_user_function(
+    binder: NodeBinder, definition: FunctionDefinition, node: exp.Expr
+) -> Expression:
+    """Bind a call of a user-defined scalar function."""
+    bound = tuple(binder.bind(argument) for argument in node.expressions)
+    arguments = checked_arguments(definition, bound, node, binder.environment)
+    return Call(implementation_of(definition), arguments, definition.result)
+
+
+def implementation_of(definition: FunctionDefinition) -> str:
+    """Return what a plan names the implementation."""
+    return implementation_name(definition.implementation, on_null=definition.on_null)
+
+
+def checked_arguments(
+    definition: FunctionDefinition,
+    bound: tuple[Expression, ...],
+    node: exp.Expr,
+    environment: Environment,
+) -> tuple[Expression, ...]:
+    """Return arguments as values of the types of the parameters."""
+    types = definition.parameters.dtypes
+    fits = len(bound) == len(types) and all(
+        argument.dtype == DataType.NULL or common_type(argument.dtype, dtype) == dtype
+        for argument, dtype in zip(bound, types, strict=True)
+    )
+    if not fits:
+        given = ", ".join(argument.dtype for argument in bound)
+        raise environment.error(
+            node,
+            f"{definition.name} does not take ({given})",
+            hint=f"it is {definition.usage}",
+            code="wrong_arguments",
+        )
+    return tuple(converted(a, dtype) for a, dtype in zip(bound, types, strict=True))
+
 
 _QUERY = ("a query inside an expression is not supported", "put it into FROM and join with it")
 _WRITTEN: dict[type[exp.Expr], str] = {exp.GroupConcat: "STRING_AGG"}
@@ -149,8 +197,7 @@ def refusal(binder: NodeBinder, node: exp.Expr) -> QueryError:
     if name.upper() == "NOW":
         message, hint = _REFUSED[exp.CurrentTimestamp]
         return environment.unsupported(node, message, hint=hint, code="current_time")
-    close = nearest(name.upper(), KNOWN_NAMES)
-    hint = f"did you mean {close}?" if close else f"functions: {', '.join(KNOWN_NAMES)}"
+    hint = did_you_mean(name.upper(), KNOWN_NAMES, f"functions: {', '.join(KNOWN_NAMES)}")
     return environment.error(
         node, f"there is no function {name!r:.40}", hint=hint, code="unknown_function"
     )
@@ -159,11 +206,7 @@ def refusal(binder: NodeBinder, node: exp.Expr) -> QueryError:
 def bind_call(
     binder: NodeBinder, name: str, arguments: list[exp.Expr], node: exp.Expr
 ) -> Expression:
-    """Return a call of a function of the table.
-
-    Raises:
-        BindingError: It does not take these arguments.
-    """
+    """Return a call of a function of the table."""
     bound = [binder.bind(argument) for argument in arguments]
     for signature in SIGNATURES[name]:
         if _accepts(signature, bound):
@@ -177,8 +220,7 @@ def bind_call(
 
 
 def _accepts(signature: Signature, arguments: list[Expression]) -> bool:
-    most = len(signature.arguments)
-    if not most - signature.optional <= len(arguments) <= most:
+    if not signature.least <= len(arguments) <= len(signature.arguments):
         return False
     return all(
         argument.dtype in (*accepted, DataType.NULL)

@@ -6,17 +6,12 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from streamsql.algebra.expressions import Call, Expression, Literal
-from streamsql.algebra.scalar_time import (
-    DOUBLE_PARTS,
-    INTERVAL_PARTS,
-    TIMESTAMP_PARTS,
-    TRUNCATIONS,
-)
+from streamsql.algebra.scalar_time import DOUBLE_PARTS, INTERVAL_PARTS, TIMESTAMP_PARTS, TRUNCATIONS
 from streamsql.binder.expressions.coercion import as_text
 from streamsql.binder.expressions.function_calls import bind_call
 from streamsql.binder.expressions.node_binder import NodeBinder
 from streamsql.data.types import DataType
-from streamsql.syntax.cursor import nearest
+from streamsql.syntax.cursor import did_you_mean
 
 _EMPTY = Literal("", DataType.TEXT)
 _PART_SPELLINGS = {
@@ -197,12 +192,11 @@ def _part(binder: NodeBinder, written: str, known: tuple[str, ...], node: exp.Ex
     part = _PART_SPELLINGS.get(word, word)
     if part in known:
         return part
-    close = nearest(part, known)
     listed = ", ".join(known)
     raise binder.environment.error(
         node,
         f"there is no part {written!r:.40} here",
-        hint=f"did you mean {close}?" if close else f"parts are {listed}",
+        hint=did_you_mean(part, known, f"parts are {listed}"),
         code="unknown_part",
     )
 

@@ -5,8 +5,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from streamsql.algebra.expressions import Expression
-from streamsql.binder.names.environment import Environment
-from streamsql.binder.names.scope import Scope
+from streamsql.binder.names.environment import Environment, Scope
 
 
 class NodeBinder(Protocol):

@@ -1,12 +1,12 @@
 """Which scalar functions exist, what they take and what they return."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from streamsql.data.types import DataType
 
+_Types = tuple[DataType, ...]
 _NUMBER = (DataType.INTEGER, DataType.DOUBLE)
 _TEXT = (DataType.TEXT,)
 _INTEGER = (DataType.INTEGER,)
@@ -16,150 +16,98 @@ _INTERVAL = (DataType.INTERVAL,)
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A function: accepted types per argument, how many may be left out, and the result.
+    """One form of a function.
 
     Attributes:
-        arguments: Accepted types, one entry per argument; NULL is always accepted.
-        optional: How many of the last arguments may be missing.
-        result: Result type from argument types.
-        usage: How it is written, for hints.
+        usage: How it is written, for hints; arguments in brackets may be left out.
+        arguments: Accepted types per argument; NULL is always accepted.
+        dtype: Type of the result; None for that of the first argument.
     """
 
-    arguments: tuple[tuple[DataType, ...], ...]
-    result: Callable[[tuple[DataType, ...]], DataType]
     usage: str
-    optional: int = 0
+    arguments: tuple[_Types, ...]
+    dtype: DataType | None
+
+    @property
+    def least(self) -> int:
+        """The least number of arguments."""
+        return len(self.arguments) - self.usage.count("[")
+
+    def result(self, types: _Types) -> DataType:
+        """Return the type of the result for arguments of these types."""
+        return types[0] if self.dtype is None else self.dtype
 
 
-def _always(dtype: DataType) -> Callable[[tuple[DataType, ...]], DataType]:
-    return lambda _types: dtype
+_BOOLEANS = (
+    ("STARTS_WITH(text, beginning)", (_TEXT, _TEXT)),
+    ("ENDS_WITH(text, end)", (_TEXT, _TEXT)),
+)
+_INTEGERS = (
+    ("LENGTH(text)", (_TEXT,)),
+    ("POSITION(part IN text)", (_TEXT, _TEXT)),
+    ("ASCII(text)", (_TEXT,)),
+    ("OCTET_LENGTH(text)", (_TEXT,)),
+)
+_OF_NUMBER = (
+    "LN", "EXP", "CBRT", "SIN", "COS", "TAN", "COT", "ASIN", "ACOS", "ATAN", "SINH", "COSH",
+    "TANH", "ASINH", "ACOSH", "ATANH", "DEGREES", "RADIANS", "FLOOR", "CEIL", "SQRT",
+)  # fmt: skip
+_DOUBLES = (
+    *((f"{name}(number)", (_NUMBER,)) for name in _OF_NUMBER),
+    ("TRUNC(number [, digits])", (_NUMBER, _INTEGER)),
+    ("LOG(number)", (_NUMBER,)),
+    ("LOG(base, number)", (_NUMBER, _NUMBER)),
+    ("ATAN2(y, x)", (_NUMBER, _NUMBER)),
+    ("ROUND(number [, digits])", (_NUMBER, _INTEGER)),
+    ("POWER(base, exponent)", (_NUMBER, _NUMBER)),
+    ("distance('x, y', 'x, y')", (_TEXT, _TEXT)),
+    ("distance(x1, y1, x2, y2)", (_NUMBER,) * 4),
+    ("distance(x1, y1, z1, x2, y2, z2)", (_NUMBER,) * 6),
+)
+_TEXTS = (
+    ("LOWER(text)", (_TEXT,)),
+    ("UPPER(text)", (_TEXT,)),
+    ("TRIM(text)", (_TEXT,)),
+    ("SUBSTRING(text, start [, length])", (_TEXT, _INTEGER, _INTEGER)),
+    ("REPLACE(text, old, new)", (_TEXT, _TEXT, _TEXT)),
+    ("LTRIM(text [, characters])", (_TEXT, _TEXT)),
+    ("RTRIM(text [, characters])", (_TEXT, _TEXT)),
+    ("LEFT(text, length)", (_TEXT, _INTEGER)),
+    ("RIGHT(text, length)", (_TEXT, _INTEGER)),
+    ("SPLIT_PART(text, delimiter, number)", (_TEXT, _TEXT, _INTEGER)),
+    ("LPAD(text, length [, fill])", (_TEXT, _INTEGER, _TEXT)),
+    ("RPAD(text, length [, fill])", (_TEXT, _INTEGER, _TEXT)),
+    ("REPEAT(text, times)", (_TEXT, _INTEGER)),
+    ("REVERSE(text)", (_TEXT,)),
+    ("INITCAP(text)", (_TEXT,)),
+    ("CHR(code)", (_INTEGER,)),
+    ("TRANSLATE(text, old, new)", (_TEXT, _TEXT, _TEXT)),
+)
+_TIMES = (
+    ("DATE_BIN(INTERVAL '5 min', timestamp [, origin])", (_INTERVAL, _TIMESTAMP, _TIMESTAMP)),
+    ("TO_TIMESTAMP(seconds since 1970)", (_NUMBER,)),
+    ("MAKE_TIMESTAMP(year, month, day, hour, minute, seconds)", (*(_INTEGER,) * 5, _NUMBER)),
+)
 
 
-def _first(types: tuple[DataType, ...]) -> DataType:
-    return types[0]
+def _by_name() -> dict[str, tuple[Signature, ...]]:
+    trim = Signature("TRIM(BOTH characters FROM text)", (_TEXT, _TEXT), DataType.TEXT)
+    found: dict[str, tuple[Signature, ...]] = {"BTRIM": (trim,)}
+    for dtype, forms in (
+        (DataType.DOUBLE, _DOUBLES),
+        (None, (("ABS(number)", (_NUMBER,)), ("SIGN(number)", (_NUMBER,)))),
+        (DataType.TEXT, _TEXTS),
+        (DataType.INTEGER, _INTEGERS),
+        (DataType.BOOLEAN, _BOOLEANS),
+        (DataType.TIMESTAMP, _TIMES),
+    ):
+        for usage, arguments in forms:
+            name = usage.partition("(")[0].upper()
+            found[name] = (*found.get(name, ()), Signature(usage, arguments, dtype))
+    return found
 
 
-def _numeric(*names: str) -> dict[str, tuple[Signature, ...]]:
-    """Return the signatures of functions from a number to a DOUBLE."""
-    double = _always(DataType.DOUBLE)
-    return {name: (Signature((_NUMBER,), double, f"{name}(number)"),) for name in names}
-
-
-SIGNATURES: dict[str, tuple[Signature, ...]] = {
-    **_numeric(
-        "LN",
-        "EXP",
-        "CBRT",
-        "SIN",
-        "COS",
-        "TAN",
-        "COT",
-        "ASIN",
-        "ACOS",
-        "ATAN",
-        "SINH",
-        "COSH",
-        "TANH",
-        "ASINH",
-        "ACOSH",
-        "ATANH",
-        "DEGREES",
-        "RADIANS",
-    ),
-    "SIGN": (Signature((_NUMBER,), _first, "SIGN(number)"),),
-    "TRUNC": (
-        Signature((_NUMBER, _INTEGER), _always(DataType.DOUBLE), "TRUNC(number [, digits])", 1),
-    ),
-    "LOG": (
-        Signature((_NUMBER,), _always(DataType.DOUBLE), "LOG(number)"),
-        Signature((_NUMBER, _NUMBER), _always(DataType.DOUBLE), "LOG(base, number)"),
-    ),
-    "ATAN2": (Signature((_NUMBER, _NUMBER), _always(DataType.DOUBLE), "ATAN2(y, x)"),),
-    "ABS": (Signature((_NUMBER,), _first, "ABS(number)"),),
-    "ROUND": (
-        Signature((_NUMBER, _INTEGER), _always(DataType.DOUBLE), "ROUND(number [, digits])", 1),
-    ),
-    "FLOOR": (Signature((_NUMBER,), _always(DataType.DOUBLE), "FLOOR(number)"),),
-    "CEIL": (Signature((_NUMBER,), _always(DataType.DOUBLE), "CEIL(number)"),),
-    "SQRT": (Signature((_NUMBER,), _always(DataType.DOUBLE), "SQRT(number)"),),
-    "POWER": (Signature((_NUMBER, _NUMBER), _always(DataType.DOUBLE), "POWER(base, exponent)"),),
-    "LOWER": (Signature((_TEXT,), _always(DataType.TEXT), "LOWER(text)"),),
-    "UPPER": (Signature((_TEXT,), _always(DataType.TEXT), "UPPER(text)"),),
-    "LENGTH": (Signature((_TEXT,), _always(DataType.INTEGER), "LENGTH(text)"),),
-    "TRIM": (Signature((_TEXT,), _always(DataType.TEXT), "TRIM(text)"),),
-    "SUBSTRING": (
-        Signature(
-            (_TEXT, _INTEGER, _INTEGER),
-            _always(DataType.TEXT),
-            "SUBSTRING(text, start [, length])",
-            1,
-        ),
-    ),
-    "POSITION": (Signature((_TEXT, _TEXT), _always(DataType.INTEGER), "POSITION(part IN text)"),),
-    "REPLACE": (
-        Signature((_TEXT, _TEXT, _TEXT), _always(DataType.TEXT), "REPLACE(text, old, new)"),
-    ),
-    "BTRIM": (
-        Signature((_TEXT, _TEXT), _always(DataType.TEXT), "TRIM(BOTH characters FROM text)"),
-    ),
-    "LTRIM": (Signature((_TEXT, _TEXT), _always(DataType.TEXT), "LTRIM(text [, characters])", 1),),
-    "RTRIM": (Signature((_TEXT, _TEXT), _always(DataType.TEXT), "RTRIM(text [, characters])", 1),),
-    "LEFT": (Signature((_TEXT, _INTEGER), _always(DataType.TEXT), "LEFT(text, length)"),),
-    "RIGHT": (Signature((_TEXT, _INTEGER), _always(DataType.TEXT), "RIGHT(text, length)"),),
-    "SPLIT_PART": (
-        Signature(
-            (_TEXT, _TEXT, _INTEGER),
-            _always(DataType.TEXT),
-            "SPLIT_PART(text, delimiter, number)",
-        ),
-    ),
-    "STARTS_WITH": (
-        Signature((_TEXT, _TEXT), _always(DataType.BOOLEAN), "STARTS_WITH(text, beginning)"),
-    ),
-    "ENDS_WITH": (Signature((_TEXT, _TEXT), _always(DataType.BOOLEAN), "ENDS_WITH(text, end)"),),
-    "LPAD": (
-        Signature(
-            (_TEXT, _INTEGER, _TEXT), _always(DataType.TEXT), "LPAD(text, length [, fill])", 1
-        ),
-    ),
-    "RPAD": (
-        Signature(
-            (_TEXT, _INTEGER, _TEXT), _always(DataType.TEXT), "RPAD(text, length [, fill])", 1
-        ),
-    ),
-    "REPEAT": (Signature((_TEXT, _INTEGER), _always(DataType.TEXT), "REPEAT(text, times)"),),
-    "REVERSE": (Signature((_TEXT,), _always(DataType.TEXT), "REVERSE(text)"),),
-    "INITCAP": (Signature((_TEXT,), _always(DataType.TEXT), "INITCAP(text)"),),
-    "ASCII": (Signature((_TEXT,), _always(DataType.INTEGER), "ASCII(text)"),),
-    "CHR": (Signature((_INTEGER,), _always(DataType.TEXT), "CHR(code)"),),
-    "TRANSLATE": (
-        Signature((_TEXT, _TEXT, _TEXT), _always(DataType.TEXT), "TRANSLATE(text, old, new)"),
-    ),
-    "OCTET_LENGTH": (Signature((_TEXT,), _always(DataType.INTEGER), "OCTET_LENGTH(text)"),),
-    "DATE_BIN": (
-        Signature(
-            (_INTERVAL, _TIMESTAMP, _TIMESTAMP),
-            _always(DataType.TIMESTAMP),
-            "DATE_BIN(INTERVAL '5 min', timestamp [, origin])",
-            1,
-        ),
-    ),
-    "TO_TIMESTAMP": (
-        Signature((_NUMBER,), _always(DataType.TIMESTAMP), "TO_TIMESTAMP(seconds since 1970)"),
-    ),
-    "MAKE_TIMESTAMP": (
-        Signature(
-            (*(_INTEGER,) * 5, _NUMBER),
-            _always(DataType.TIMESTAMP),
-            "MAKE_TIMESTAMP(year, month, day, hour, minute, seconds)",
-        ),
-    ),
-    "DISTANCE": (
-        Signature((_TEXT, _TEXT), _always(DataType.DOUBLE), "distance('x, y', 'x, y')"),
-        Signature((_NUMBER,) * 4, _always(DataType.DOUBLE), "distance(x1, y1, x2, y2)"),
-        Signature((_NUMBER,) * 6, _always(DataType.DOUBLE), "distance(x1, y1, z1, x2, y2, z2)"),
-    ),
-}
+SIGNATURES = _by_name()
 """By the name engines know; see `streamsql.algebra.scalar.FUNCTIONS`."""
 
 # sqlglot parses well-known functions into classes of their own; these are their arguments in order.
@@ -196,6 +144,9 @@ SPELLINGS = {"TIME_BUCKET": "DATE_BIN", "CEILING": "CEIL", "POW": "POWER"}
 """Other names of functions that sqlglot does not know."""
 
 SPOKEN: dict[type[exp.Expr], str] = {
+    exp.ArgMin: "arg_min",
+    exp.ArgMax: "arg_max",
+    exp.GroupConcat: "string_agg",
     exp.LogicalAnd: "bool_and",
     exp.LogicalOr: "bool_or",
     exp.VariancePop: "var_pop",

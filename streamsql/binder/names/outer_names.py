@@ -1,19 +1,81 @@
-"""What a subquery may read of the query around it.
+"""Columns and aggregates of the query around a subquery, and which query each belongs to."""
 
-Inside a subquery the columns of the query around it are columns with numbers from `OUTER` on, until
-`correlated_conditions` of the subqueries has turned the conditions that read them into join
-conditions.
-"""
-
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from streamsql.algebra.expressions import Column, Expression, columns_of, map_columns
-from streamsql.binder.names.environment import Environment, identifier_text
-from streamsql.binder.names.levels import owner_of
-from streamsql.binder.names.scope import Scope, ScopeColumn
+from streamsql.binder.names.environment import (
+    Environment,
+    Scope,
+    ScopeColumn,
+    identifier_text,
+    only_one,
+)
+
+
+def owner_of(call: exp.Expr) -> exp.Select | None:
+    """Return the query that an aggregate call belongs to.
+
+    A name without its table is taken for one of the innermost query that has a FROM.
+    """
+    nearest = call.find_ancestor(exp.Select)
+    while isinstance(call.parent, exp.Filter | exp.WithinGroup) and call.parent.this is call:
+        call = call.parent
+    columns = [c for c in call.find_all(exp.Column) if not isinstance(c.this, exp.Star)]
+    if not columns:
+        return nearest
+    found = nearest
+    while found is not None and not any(_reads(found, column) for column in columns):
+        found = around(found)
+    return nearest if found is None else found
+
+
+def around(select: exp.Select) -> exp.Select | None:
+    """Return the query in whose expressions a query stands; None for one in FROM or WITH."""
+    node: exp.Expr = select
+    while isinstance(node.parent, exp.Subquery | exp.Paren):
+        node = node.parent
+    clause = node.parent
+    if clause is None or isinstance(clause, exp.From | exp.Join | exp.CTE | exp.SetOperation):
+        return None
+    return clause.find_ancestor(exp.Select) if not isinstance(clause, exp.Select) else clause
+
+
+def between(node: exp.Expr, outermost: exp.Expr) -> Iterator[exp.Select]:
+    """Yield the queries around a node that stand inside another one, innermost first."""
+    found = node.find_ancestor(exp.Select)
+    while found is not None and found is not outermost:
+        yield found
+        found = found.find_ancestor(exp.Select)
+
+
+def relation_names(select: exp.Select) -> frozenset[str]:
+    """Return what the relations of a FROM are called."""
+    clause = select.args.get("from_")
+    waiting = [] if clause is None else [clause.this]
+    waiting += [join.this for join in select.args.get("joins") or []]
+    names = set()
+    while waiting:
+        node = waiting.pop()
+        alias = node.args.get("alias")
+        if alias is not None and alias.this is not None:
+            names.add(identifier_text(alias.this))
+        elif isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+            names.add(identifier_text(node.this))
+        elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery):
+            waiting.append(node.this)
+        waiting += [join.this for join in node.args.get("joins") or []]
+    return frozenset(names)
+
+
+def _reads(select: exp.Select, column: exp.Column) -> bool:
+    table = column.args.get("table")
+    if table is None:
+        return select.args.get("from_") is not None
+    return identifier_text(table) in relation_names(select)
+
 
 OUTER = 1 << 30
 """Number of the first column of the query around a subquery."""
@@ -67,16 +129,12 @@ class Outer:
         return owner is not None and level is not None
 
     def aggregate(self, node: exp.Expr, environment: Environment) -> ScopeColumn | None:
-        """Return the column of an aggregate that belongs to a query around, None for others.
-
-        Raises:
-            BindingError: The subquery stands where the query around has no aggregates.
-        """
+        """Return the column of an aggregate that belongs to a query around, None for others."""
         if not self.owns(node):
             return None
         if self.parent is not None and self.parent.owns(node):
             found = self.parent.aggregate(node, environment)
-            return found and self._placed(found, found.position, node, environment)
+            return found and self._placed(found, node, environment)
         column = None if self.aggregates is None else self.aggregates(node)
         if not isinstance(column, Column):
             raise environment.error(
@@ -89,47 +147,32 @@ class Outer:
                 code="misplaced_aggregate",
             )
         made = ScopeColumn("", column.name, column.dtype, column.position)
-        return self._placed(made, column.position, node, environment)
+        return self._placed(made, node, environment)
 
     def check_column(self, node: exp.Column, table: str, environment: Environment) -> None:
-        """Check that a relation of the query around, if it is one, has a column.
-
-        Raises:
-            BindingError: It has not.
-        """
+        """Check that a relation of the query around, if it is one, has a column."""
         if table in self.scope.tables and not self.scope.lookup(node):
             raise self.scope.unknown(node, identifier_text(node.this), environment)
 
     def resolve(self, node: exp.Column, environment: Environment) -> ScopeColumn | None:
-        """Return the column that a reference means, or None where it means none.
-
-        Raises:
-            BindingError: It means several.
-            UnsupportedError: It cannot be read at this place.
-        """
+        """Return the column that a reference means, or None where it means none."""
         found = self.scope.lookup(node)
-        name = node.sql()
         if not found:
             if self.parent is None or self._hides(node):
                 return None
             further = self.parent.resolve(node, environment)
             if further is None:
                 return None
-            return self._placed(further, further.position, node, environment)
-        if len(found) > 1:
-            owners = ", ".join(f"{c.table}.{c.name}" for c in found)
-            raise environment.error(
-                node,
-                f"column {name!r} is ambiguous",
-                hint=f"write one of {owners}",
-                code="ambiguous_column",
-            )
-        return self._placed(found[0], found[0].position, node, environment)
+            return self._placed(further, node, environment)
+        return self._placed(only_one(found, node.sql(), node, environment), node, environment)
 
-    def _placed(
-        self, column: ScopeColumn, number: int, node: exp.Expr, environment: Environment
-    ) -> ScopeColumn:
+    def blocked_by(self, reason: str) -> "Outer":
+        """Return the columns for a part that cannot read any of them."""
+        return replace(self, blocked=reason)
+
+    def _placed(self, column: ScopeColumn, node: exp.Expr, environment: Environment) -> ScopeColumn:
         """Return a column of the query around as the subquery reads it."""
+        number = column.position
         if self.blocked:
             raise environment.unsupported(
                 node,
@@ -155,14 +198,6 @@ class Outer:
 def outer_of(environment: Environment) -> Outer | None:
     """Return what a part of a query may read of the query around it."""
     return environment.outer if isinstance(environment.outer, Outer) else None
-
-
-def without_outer(environment: Environment, reason: str) -> Environment:
-    """Return the environment of a part that cannot read the query around; says why."""
-    outer = outer_of(environment)
-    return (
-        environment if outer is None else replace(environment, outer=replace(outer, blocked=reason))
-    )
 
 
 def outer_columns(expression: Expression) -> frozenset[int]:

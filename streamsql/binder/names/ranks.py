@@ -26,16 +26,9 @@ from streamsql.algebra.operators import (
     transform_up,
     with_inputs,
 )
-from streamsql.binder.names.environment import Binding, identifier_text
+from streamsql.binder.names.environment import Binding, identifier_text, whole_number
 from streamsql.data.types import DataType
 
-_SYMBOLS: dict[type[exp.Expr], str] = {
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.EQ: "=",
-}
 _FLIPPED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.LT: exp.GT,
     exp.LTE: exp.GTE,
@@ -64,8 +57,7 @@ def ranked_column(plan: Plan, binding: Binding) -> int | None:
     """Return the position of an unbounded ROW_NUMBER() in a relation, or None."""
     while isinstance(plan, Project):
         plan = plan.input
-    found = binding.ranked.get(plan) if isinstance(plan, TopN) else None
-    return None if found is None else found[0]
+    return binding.ranked.get(plan) if isinstance(plan, TopN) else None
 
 
 Comparison = tuple[type[exp.Expr], int]
@@ -78,24 +70,22 @@ class Bounds:
     first: int = 1
     last: int | None = None
 
-    def narrow_all(self, said: Iterable[Comparison]) -> None:
-        """Take comparisons of the row number into account."""
+    @staticmethod
+    def of(said: Iterable[Comparison]) -> "Bounds":
+        """Return the numbers for which all comparisons hold."""
+        bounds = Bounds()
         for kind, number in said:
-            self.narrow(kind, number)
+            if kind in (exp.GT, exp.GTE, exp.EQ):
+                bounds.first = max(bounds.first, number + (kind is exp.GT))
+            if kind in (exp.LT, exp.LTE, exp.EQ):
+                high = number - (kind is exp.LT)
+                bounds.last = high if bounds.last is None else min(bounds.last, high)
+        return bounds
 
     @property
     def limit(self) -> int | None:
         """How many rows are wanted; None for all from the first on."""
         return None if self.last is None else max(self.last - self.first + 1, 0)
-
-    def narrow(self, kind: type[exp.Expr], number: int) -> None:
-        """Take one comparison of the row number into account."""
-        low = {">": number + 1, ">=": number, "=": number}.get(_SYMBOLS[kind])
-        high = {"<": number - 1, "<=": number, "=": number}.get(_SYMBOLS[kind])
-        if low is not None:
-            self.first = max(self.first, low)
-        if high is not None:
-            self.last = high if self.last is None else min(self.last, high)
 
     def applied(self, plan: Plan, binding: Binding) -> Plan:
         """Return the relation with its row numbers bounded."""
@@ -105,9 +95,8 @@ class Bounds:
             return plan
         below = plan.input
         if self.limit == 1 and isinstance(below, Project):
-            position, _ = binding.ranked[plan]
             shown = list(below.expressions)
-            shown[position] = Literal(self.first, DataType.INTEGER)
+            shown[binding.ranked[plan]] = Literal(self.first, DataType.INTEGER)
             below = Project(below.input, tuple(shown), below.names)
         return msgspec.structs.replace(plan, input=below, limit=self.limit, offset=self.first - 1)
 
@@ -117,9 +106,7 @@ def comparisons(
 ) -> tuple[list[Comparison], list[exp.Expr]]:
     """Return what conditions say about a row number, and the conditions that say other things.
 
-    Args:
-        conditions: Conjuncts as written.
-        means: Whether a node is the row number.
+    `means` says whether a node is the row number.
     """
     said: list[Comparison] = []
     others = []
@@ -146,42 +133,20 @@ def named(table: str, name: str, *, bare: bool = True) -> Callable[[exp.Expr], b
 def _comparison(node: exp.Expr, means: Callable[[exp.Expr], bool]) -> list[Comparison]:
     node = node.unnest() if isinstance(node, exp.Paren) else node
     if isinstance(node, exp.Between) and means(node.this):
-        low, high = _number(node.args["low"]), _number(node.args["high"])
+        low, high = whole_number(node.args["low"], 9), whole_number(node.args["high"], 9)
         return [] if low is None or high is None else [(exp.GTE, low), (exp.LTE, high)]
     if type(node) not in _FLIPPED:
         return []
     left, right = node.this, node.expression
-    if means(left) and (number := _number(right)) is not None:
+    if means(left) and (number := whole_number(right, 9)) is not None:
         return [(type(node), number)]
-    if means(right) and (number := _number(left)) is not None:
+    if means(right) and (number := whole_number(left, 9)) is not None:
         return [(_FLIPPED[type(node)], number)]
     return []
 
 
-def _number(node: exp.Expr) -> int | None:
-    text = node.name if isinstance(node, exp.Literal) and not node.args.get("is_string") else ""
-    return int(text) if text.isdigit() and len(text) < 10 else None
-
-
-def conjunct_nodes(node: exp.Expr | None) -> list[exp.Expr]:
-    """Split a condition as written at its top-level ANDs."""
-    if node is None:
-        return []
-    if isinstance(node, exp.Paren):
-        inner = node.unnest()
-        return conjunct_nodes(inner) if isinstance(inner, exp.And) else [node]
-    if isinstance(node, exp.And):
-        return conjunct_nodes(node.this) + conjunct_nodes(node.expression)
-    return [node]
-
-
 def numbered(plan: Plan, binding: Binding) -> Plan:
-    """Return a relation with the numbers of its ROW_NUMBER() in their column.
-
-    Args:
-        plan: With a `ranked_column`, bounded or not.
-        binding: Where it is noted.
-    """
+    """Return a relation with the numbers of its ROW_NUMBER() in their column."""
     if isinstance(plan, Project):
         return with_inputs(plan, (numbered(plan.input, binding),))
     if not isinstance(plan, TopN):
@@ -189,7 +154,7 @@ def numbered(plan: Plan, binding: Binding) -> Plan:
     whole = msgspec.structs.replace(plan, limit=None, offset=0)
     if whole not in binding.ranked:
         return plan
-    position, _ = binding.ranked[whole]
+    position = binding.ranked[whole]
     chosen = plan.input if plan == whole else plan
     name = plan.schema.names[position]
     call = WindowCall(WindowFunction.ROW_NUMBER, "row_number")
@@ -206,10 +171,7 @@ def numbered(plan: Plan, binding: Binding) -> Plan:
 def reads_name(select: exp.Select, name: str, besides: Iterable[exp.Expr]) -> bool:
     """Whether a query may read a column of a name: it names it somewhere, or all columns.
 
-    Args:
-        select: The query.
-        name: Of the column.
-        besides: Parts of it that do not count.
+    Parts in `besides` do not count.
     """
     skipped = {id(node) for node in besides}
     clause = select.args.get("with_")
@@ -229,8 +191,6 @@ def reads_name(select: exp.Select, name: str, besides: Iterable[exp.Expr]) -> bo
 
 def with_numbers(plan: Plan, binding: Binding) -> Plan:
     """Return a finished plan in which every ROW_NUMBER() that nothing bounds has its numbers."""
-    if not binding.ranked:
-        return plan
 
     def change(node: Plan) -> Plan:
         known = isinstance(node, TopN) and node in binding.ranked

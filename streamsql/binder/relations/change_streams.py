@@ -1,7 +1,5 @@
 """ISTREAM, DSTREAM and RSTREAM: a relation as the stream of its changes, instant by instant."""
 
-from collections.abc import Callable
-
 import msgspec
 from sqlglot import exp
 
@@ -27,8 +25,7 @@ from streamsql.binder.names.ranks import with_numbers
 from streamsql.binder.relations.emit_on_close import idle_time
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import Span, UnsupportedError
-from streamsql.recursion.pushing import push_selections
-from streamsql.recursion.termination import check_termination
+from streamsql.recursion.termination import ended
 
 KINDS = frozenset(str(kind) for kind in StreamKind)
 _NAMES = ("ts", "instant")
@@ -36,22 +33,8 @@ _NAMES = ("ts", "instant")
 
 
 def to_stream(plan: Plan, kind: StreamKind, place: Span | None, binding: Binding) -> ToStream:
-    """Return the stream of a relation's changes.
-
-    Args:
-        plan: Of the relation, whole.
-        kind: Which rows of each instant it gives.
-        place: Where it was written.
-        binding: Of the statement.
-
-    Raises:
-        BindingError: A recursion in it does not end.
-        UnsupportedError: It has no instants, or none that are ever final.
-    """
-    plan = with_numbers(plan, binding)
-    pushed = push_selections(plan)
-    check_termination(pushed.plan, binding.places, pushed.reasons)
-    query = pushed.plan
+    """Return the stream of a relation's changes."""
+    query = ended(with_numbers(plan, binding), binding.places)
     scans = _scans(query, kind, place)
     feeds: list[Plan] = []
     progress: list[Plan] = []
@@ -130,26 +113,16 @@ def kind_of_call(node: exp.Expr) -> StreamKind | None:
     return StreamKind(node.name.upper()) if is_call else None
 
 
-def bind_stream(
-    tree: exp.Expr, environment: Environment, bind: Callable[[exp.Expr, Environment], Plan]
-) -> Plan | None:
-    """Return the plan of `ISTREAM(SELECT …)` or `SELECT ISTREAM(…) FROM …`; else None.
-
-    Raises:
-        BindingError: It has other arguments.
-        UnsupportedError: The query has no instants.
-    """
+def bind_stream(tree: exp.Expr, environment: Environment) -> Plan | None:
+    """Return the plan of `ISTREAM(SELECT …)` or `SELECT ISTREAM(…) FROM …`; else None."""
     kind = kind_of_call(tree)
     if kind is not None:
         inner = tree.expressions
         if len(inner) != 1 or not isinstance(inner[0], exp.Query):
             raise environment.error(
-                tree,
-                f"{kind} takes one query",
-                hint=f"{kind}(SELECT …)",
-                code="wrong_arguments",
+                tree, f"{kind} takes one query", hint=f"{kind}(SELECT …)", code="wrong_arguments"
             )
-        plan = bind(inner[0], environment)
+        plan = environment.plan_of(inner[0])
         return to_stream(plan, kind, environment.place(tree), environment.binding)
     call = selected_stream(tree, environment)
     if call is None:
@@ -161,16 +134,12 @@ def bind_stream(
         plain.set("distinct", exp.Distinct())
         items = items[0].expressions
     plain.set("expressions", items)
-    plan = bind(plain, environment)
+    plan = environment.plan_of(plain)
     return to_stream(plan, kind, environment.place(call), environment.binding)
 
 
 def selected_stream(tree: exp.Expr, environment: Environment) -> exp.Expr | None:
-    """Return the call in `SELECT ISTREAM(…)`, or None if the select list is an ordinary one.
-
-    Raises:
-        BindingError: Something stands beside it, or it has no arguments.
-    """
+    """Return the call in `SELECT ISTREAM(…)`, or None if the select list is an ordinary one."""
     items: list[exp.Expr] = tree.expressions if isinstance(tree, exp.Select) else []
     call = next((item for item in items if kind_of_call(item) is not None), None)
     if call is None:
@@ -192,9 +161,6 @@ def windowed_stream(
     """Return a window over a relation that is a stream, or None if it is none.
 
     A relation to which rows are only added is taken as its ISTREAM, as in CQL.
-
-    Raises:
-        UnsupportedError: It has no instants.
     """
     kind = WindowKind(window.args["kind"])
     time, width = stream_time(plan), len(plan.schema)

@@ -34,20 +34,8 @@ TimeWindow = HopWindow | SessionWindow
 DEFAULT_IDLE = 60 * MICROSECONDS
 
 
-def with_close(plan: Plan, place: Span | None, catalog: Catalog) -> Plan:
-    """Return a query's plan with its groups held back until their windows close.
-
-    Args:
-        plan: Of the query.
-        place: Where EMIT ON WINDOW CLOSE stands; None: nothing is to be done.
-        catalog: Says for how long a source may be idle before windows close without it.
-
-    Raises:
-        BindingError: Nothing groups by the end of a window, or a stream has no watermark.
-        UnsupportedError: The windows are over something else than append-only streams.
-    """
-    if place is None:
-        return plan
+def with_close(plan: Plan, place: Span, catalog: Catalog) -> Plan:
+    """Return a query's plan with its groups held back until their windows close."""
     match plan:
         case Filter(input=child) | Project(input=child):
             return with_inputs(plan, (with_close(child, place, catalog),))

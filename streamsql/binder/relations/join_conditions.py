@@ -1,42 +1,16 @@
-"""What a JOIN says beside its relation: its kind, ON, USING, NATURAL, and the as-of condition."""
+"""Join conditions: USING and NATURAL JOIN, and the ON of ASOF JOIN."""
 
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from streamsql.algebra.expressions import Call, Column, Expression
-from streamsql.binder.names.environment import Environment, identifier_text
-from streamsql.binder.names.scope import Scope, ScopeColumn
-from streamsql.binder.relations.join_tree import AsOf
+from streamsql.binder.names.environment import Environment, Scope, ScopeColumn, identifier_text
+from streamsql.binder.relations.join_tree import AsOf, JoinType
 from streamsql.data.types import DataType
 
 _ASOF_HINT = "a ASOF JOIN b ON a.k = b.k AND a.ts >= b.ts"
 _BACKWARD = {"<=": ">=", "<": ">"}
-
-
-def join_kind(join: exp.Expr, environment: Environment) -> str:
-    """Return INNER, LEFT, RIGHT, FULL, SEMI, ANTI, ASOF or ASOF LEFT.
-
-    Raises:
-        UnsupportedError: It is another one.
-    """
-    side = (join.args.get("side") or "").upper()
-    kind = (join.args.get("kind") or "").upper()
-    method = (join.args.get("method") or "").upper()
-    words = " ".join(filter(None, (method, side, kind)))
-    if method == "ASOF" and side in ("", "LEFT") and kind in ("", "INNER", "OUTER"):
-        return f"ASOF {side}".strip()
-    if kind in ("SEMI", "ANTI") and side in ("", "LEFT") and not method:
-        return kind
-    if kind in ("", "INNER", "OUTER", "CROSS") and method in ("", "NATURAL"):
-        return side if side in ("LEFT", "RIGHT", "FULL") else "INNER"
-    hint = {
-        "ASOF": "ASOF JOIN and ASOF LEFT JOIN match the newest row of the right side",
-        "NATURAL": "name the columns: JOIN t USING (x)",
-    }.get(method, "swap the sides: LEFT SEMI JOIN and LEFT ANTI JOIN keep rows of the left side")
-    raise environment.unsupported(
-        join, f"{words} JOIN is not supported", hint=hint, code="unsupported_join"
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +32,13 @@ def using(  # noqa: PLR0913, PLR0917  (both sides, and what they are joined by)
     names: list[exp.Expr],
     left: Scope,
     right: Scope,
-    kind: str,
+    kind: JoinType,
     width: int,
     environment: Environment,
 ) -> Merged:
     """Return what `USING (names)` means.
 
-    Args:
-        names: The columns.
-        left: Columns so far.
-        right: Those of the relation that is joined.
-        kind: Of the join.
-        width: First free column number.
-        environment: For places.
-
-    Raises:
-        BindingError: A column is missing on one side or named twice, or the types do not go
-            together.
+    `width` is the first free column number.
     """
     _check_once(names, environment)
     pairs = [_pair(name, left, right, environment) for name in names]
@@ -87,7 +51,7 @@ def using(  # noqa: PLR0913, PLR0917  (both sides, and what they are joined by)
         found = _one_of(one, two, kind, wide)
         if found is None:
             found = ScopeColumn("", one.name, wide, width + len(computed))
-            sides = {"LEFT": (one,), "RIGHT": (two,)}.get(kind, (one, two))
+            sides = {JoinType.LEFT: (one,), JoinType.RIGHT: (two,)}.get(kind, (one, two))
             parts = tuple(_as(both.read(column), wide) for column in sides)
             alone = len(parts) == 1
             computed[found.position] = parts[0] if alone else Call("COALESCE", parts, wide)
@@ -98,10 +62,12 @@ def using(  # noqa: PLR0913, PLR0917  (both sides, and what they are joined by)
     return Merged(Scope((*merged, *others)), on, computed)
 
 
-def _one_of(one: ScopeColumn, two: ScopeColumn, kind: str, wide: DataType) -> ScopeColumn | None:
+def _one_of(
+    one: ScopeColumn, two: ScopeColumn, kind: JoinType, wide: DataType
+) -> ScopeColumn | None:
     """Return the side whose value and type a merged column has, or None where it is computed."""
     # Rows of an inner join, and of SEMI and ANTI JOIN as far as they are read, have equal values.
-    sides = {"LEFT": (one,), "RIGHT": (two,), "FULL": ()}.get(kind, (one, two))
+    sides = {JoinType.LEFT: (one,), JoinType.RIGHT: (two,), JoinType.FULL: ()}.get(kind, (one, two))
     return next((side for side in sides if side.dtype == wide), None)
 
 
@@ -124,11 +90,7 @@ def _as(column: Column, dtype: DataType) -> Expression:
 
 
 def natural(join: exp.Expr, left: Scope, right: Scope, environment: Environment) -> list[exp.Expr]:
-    """Return the columns of a NATURAL JOIN: those of the same name on both sides.
-
-    Raises:
-        BindingError: There are none.
-    """
+    """Return the columns of a NATURAL JOIN: those of the same name on both sides."""
     there = {column.name for column in right.visible()}
     shared = list(dict.fromkeys(c.name for c in left.visible() if c.name in there))
     if not shared:
@@ -169,15 +131,7 @@ def as_of(
 ) -> AsOf:
     """Return the condition of an as-of join: equalities, and one `left time >= right time`.
 
-    Args:
-        on: Conjuncts of its ON, over column numbers.
-        left: Numbers of the columns so far.
-        right: Numbers of the columns of the relation that is joined.
-        node: For places.
-        environment: For errors.
-
-    Raises:
-        UnsupportedError: It says something else.
+    `on` reads column numbers; `left` and `right` are the numbers of either side's columns.
     """
     keys: list[tuple[int, int]] = []
     times: list[tuple[int, int, bool]] = []

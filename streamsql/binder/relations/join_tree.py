@@ -7,6 +7,7 @@ connects its parts.
 
 import itertools
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from streamsql.algebra.expressions import (
     Call,
@@ -25,6 +26,19 @@ from streamsql.algebra.operators import (
     Project,
     identity_columns,
 )
+
+
+class JoinType(StrEnum):
+    """Joins as written; those with a `JoinKind` have its value."""
+
+    INNER = "INNER"
+    LEFT = "LEFT"
+    RIGHT = "RIGHT"
+    FULL = "FULL"
+    SEMI = "SEMI"
+    ANTI = "ANTI"
+    ASOF = "ASOF"
+    ASOF_LEFT = "ASOF LEFT"
 
 
 @dataclass(slots=True)
@@ -62,6 +76,11 @@ class Part:
 
     plan: Plan
     layout: tuple[int, ...]
+
+    @staticmethod
+    def of(plan: Plan) -> "Part":
+        """Return a plan whose columns are numbered by their positions."""
+        return Part(plan, tuple(range(len(plan.schema))))
 
     def position(self, number: int) -> int:
         """Return where a column stands."""
@@ -128,20 +147,20 @@ class JoinTree:
     conditions: list[Condition]
     parts: list[Part] = field(default_factory=list)
 
-    def inner(self, part: Part) -> None:
-        """Add an item of a comma list, JOIN or CROSS JOIN."""
-        self.parts.append(part)
-
     def before(self, number: int, *, where: bool) -> Part:
         """Return the items so far as one, to be joined with an item at once.
 
         Args:
             number: Of the item; conditions of later joins must wait where that matters.
-            where: Whether WHERE conditions may already be used for the joins so far. They may
-                below a LEFT JOIN, but not below a RIGHT or FULL JOIN here or later: it would bring
-                back, padded with NULLs, what they removed.
+            where: Whether WHERE conditions may be used for the joins so far. They may below a LEFT
+                JOIN. A RIGHT or FULL JOIN here or later would bring back, padded with NULLs, what
+                they removed.
         """
-        return self._collapse(number, where=where)
+        current = self._collapse(number, where=where)
+        # ON conditions of inner joins must hold before an outer join pads rows.
+        own = [c for c in self.conditions if c.before(number) and c.reads <= set(current.layout)]
+        self.conditions = [c for c in self.conditions if c not in own]
+        return current.filtered([condition.predicate for condition in own])
 
     def as_of(
         self, part: Part, condition: AsOf, kind: JoinKind, *, number: int, where: bool
@@ -155,7 +174,9 @@ class JoinTree:
 
     def finish(self) -> Part:
         """Return the whole join with every remaining condition applied."""
-        return self._collapse(None, where=True)
+        current = self._collapse(None, where=True)
+        rest, self.conditions = self.conditions, []
+        return current.filtered([condition.predicate for condition in rest])
 
     def _collapse(self, number: int | None, *, where: bool) -> Part:
         remaining = list(self.parts)
@@ -164,16 +185,7 @@ class JoinTree:
             chosen = next((p for p in remaining if self._connected(current, p)), remaining[0])
             remaining.remove(chosen)
             current = self._join(current, chosen, number, where=where)
-        if number is None:
-            rest, self.conditions = self.conditions, []
-            return current.filtered([condition.predicate for condition in rest])
-        return current.filtered(self._take_own(current, number))
-
-    def _take_own(self, current: Part, number: int) -> list[Expression]:
-        """Take ON conditions of inner joins; they must hold before an outer join pads rows."""
-        own = [c for c in self.conditions if c.before(number) and c.reads <= set(current.layout)]
-        self.conditions = [c for c in self.conditions if c not in own]
-        return [condition.predicate for condition in own]
+        return current
 
     def _connected(self, left: Part, right: Part) -> bool:
         return any(

@@ -1,25 +1,15 @@
 """What stands in FROM: sources, windows, views, common tables and queries in parentheses."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from streamsql.algebra.operators import (
-    Plan,
-    Project,
-    Scan,
-    Window,
-    WindowKind,
-    identity_columns,
-)
-from streamsql.binder.names.environment import Environment, identifier_text
+from streamsql.algebra.operators import Plan, Project, Scan, Window, WindowKind, identity_columns
+from streamsql.binder.names.environment import Environment, Scope, identifier_text
 from streamsql.binder.names.refused_clauses import only
-from streamsql.binder.names.scope import Scope
 from streamsql.binder.relations.change_streams import kind_of_call, windowed_stream
-from streamsql.binder.relations.late import bind_late, is_late
-from streamsql.binder.relations.table_functions import bind_time_window
+from streamsql.binder.relations.table_functions import bind_late, bind_time_window, is_late
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
@@ -29,9 +19,6 @@ from streamsql.syntax.cursor import nearest
 from streamsql.syntax.dialect import StreamWindow, TimeWindow
 from streamsql.syntax.parse import parse_statement
 from streamsql.syntax.statements import Query
-
-QueryBinder = Callable[[exp.Expr, Environment], Plan]
-ViewBinder = Callable[[ViewDefinition, Query, Environment], Plan]
 
 _READS = re.compile(r"\bReads (.+?)\.(?: |$)")
 
@@ -54,33 +41,20 @@ class Relation:
         return Scope.of(self.alias, self.plan.schema, offset, self.doubled)
 
 
-def bind_relation(
-    node: exp.Expr, environment: Environment, bind: QueryBinder, bind_view: ViewBinder
-) -> Relation:
-    """Bind one item of FROM.
-
-    Args:
-        node: The item as parsed.
-        environment: Visible names.
-        bind: Binds a query in parentheses.
-        bind_view: Binds the query of a view.
-
-    Raises:
-        BindingError: There is no such relation, or its window does not fit.
-        UnsupportedError: It is of a kind that is refused.
-    """
+def bind_relation(node: exp.Expr, environment: Environment) -> Relation:
+    """Bind one item of FROM."""
     match node:
         case exp.Table(this=exp.Values()):  # joined in parentheses
             only(node, environment, "this", "alias", "joins")
             values = node.this.copy()
             values.set("alias", node.args.get("alias"))
-            return bind_relation(values, environment, bind, bind_view)
+            return bind_relation(values, environment)
         case exp.Table():
-            return _table(node, environment, bind, bind_view)
+            return _table(node, environment)
         case exp.Subquery():
-            return _derived(node, environment, bind)
+            return _derived(node, environment)
         case exp.Values():
-            plan, alias = bind(node, environment), node.args.get("alias")
+            plan, alias = environment.plan_of(node), node.args.get("alias")
             own = alias.this if alias is not None else None
             shown = identifier_text(own) if own is not None else ""
             return Relation(renamed(plan, alias, environment), shown, node)
@@ -100,7 +74,7 @@ def bind_relation(
             )
 
 
-def _derived(node: exp.Subquery, environment: Environment, bind: QueryBinder) -> Relation:
+def _derived(node: exp.Subquery, environment: Environment) -> Relation:
     only(node, environment, "this", "alias", "joins", "stream_window")
     if node.args.get("joins"):
         raise environment.unsupported(
@@ -110,7 +84,7 @@ def _derived(node: exp.Subquery, environment: Environment, bind: QueryBinder) ->
             code="unsupported_join",
         )
     alias = node.args.get("alias")
-    plan = bind(node.this, environment)
+    plan = environment.plan_of(node.this)
     name = identifier_text(alias.this) if alias is not None and alias.this is not None else ""
     window = _window_of(node, environment)
     if window is not None:
@@ -120,11 +94,7 @@ def _derived(node: exp.Subquery, environment: Environment, bind: QueryBinder) ->
 
 
 def renamed(plan: Plan, alias: exp.Expr | None, environment: Environment) -> Plan:
-    """Return the plan under the column names of `AS t(a, b)`.
-
-    Raises:
-        BindingError: The number of names is wrong, or one is given twice.
-    """
+    """Return the plan under the column names of `AS t(a, b)`."""
     columns = alias.args.get("columns") if alias is not None else None
     if not columns:
         return plan
@@ -135,11 +105,7 @@ def renamed(plan: Plan, alias: exp.Expr | None, environment: Environment) -> Pla
 def with_names(
     plan: Plan, names: list[str], node: exp.Expr | None, environment: Environment
 ) -> Plan:
-    """Return the plan with other column names.
-
-    Raises:
-        BindingError: The number of names is wrong, or one is given twice.
-    """
+    """Return the plan with other column names."""
     if len(names) != len(plan.schema):
         raise environment.error(
             node,
@@ -157,9 +123,7 @@ def with_names(
     return Project(plan, identity_columns(plan.schema), tuple(names))
 
 
-def _time_window(
-    node: exp.Table, environment: Environment, bind: QueryBinder, bind_view: ViewBinder
-) -> Relation:
+def _time_window(node: exp.Table, environment: Environment) -> Relation:
     alias = node.args.get("alias")
     for written in (node, alias):
         if written is not None and written.args.get("stream_window") is not None:
@@ -169,27 +133,25 @@ def _time_window(
                 hint="put it after the stream inside the parentheses",
                 code="misplaced_window",
             )
-    inner = bind_relation(node.this.this, environment, bind, bind_view)
+    inner = bind_relation(node.this.this, environment)
     plan = bind_time_window(node.this, inner.plan, inner.scope(0), environment)
     own = alias.this if alias is not None else None
     shown = inner.alias if own is None else identifier_text(own)
     return Relation(renamed(plan, alias, environment), shown, node)
 
 
-def _table(
-    node: exp.Table, environment: Environment, bind: QueryBinder, bind_view: ViewBinder
-) -> Relation:
+def _table(node: exp.Table, environment: Environment) -> Relation:
     only(node, environment, "this", "alias", "stream_window", "joins")
     if isinstance(node.this, TimeWindow):
-        return _time_window(node, environment, bind, bind_view)
+        return _time_window(node, environment)
     alias = node.args.get("alias")
-    if is_late(node.this):
+    if isinstance(node.this, exp.Identifier):
+        name = identifier_text(node.this)
+        plan = _named(name, node, environment)
+    elif is_late(node.this):
         name, plan = bind_late(node.this, environment)
     elif kind_of_call(node.this) is not None:
-        name, plan = "", bind(node.this, environment)
-    elif isinstance(node.this, exp.Identifier):
-        name = identifier_text(node.this)
-        plan = _named(name, node, environment, bind_view)
+        name, plan = "", environment.plan_of(node.this)
     else:
         raise _function_in_from(node, environment)
     window = _window_of(node, environment)
@@ -211,7 +173,7 @@ def _function_in_from(node: exp.Table, environment: Environment) -> Exception:
     )
 
 
-def _named(name: str, node: exp.Table, environment: Environment, bind_view: ViewBinder) -> Plan:
+def _named(name: str, node: exp.Table, environment: Environment) -> Plan:
     common = environment.tables.get(name)
     if common is not None:
         return common.plan
@@ -220,7 +182,7 @@ def _named(name: str, node: exp.Table, environment: Environment, bind_view: View
         case SourceDefinition():
             return definition.scan()
         case ViewDefinition():
-            return _view(definition, node, environment, bind_view)
+            return _view(definition, node, environment)
         case FunctionDefinition():
             raise environment.error(
                 node,
@@ -257,9 +219,7 @@ def _unknown(name: str, node: exp.Table, environment: Environment) -> BindingErr
     )
 
 
-def _view(
-    definition: ViewDefinition, node: exp.Table, environment: Environment, bind_view: ViewBinder
-) -> Plan:
+def _view(definition: ViewDefinition, node: exp.Table, environment: Environment) -> Plan:
     name = definition.name.lower()
     if name in environment.expanding:
         circle = " -> ".join((*environment.expanding[environment.expanding.index(name) :], name))
@@ -287,7 +247,7 @@ def _view(
             outer=None,
             expanding=(*environment.expanding, name),
         )
-        plan = bind_view(definition, query, inner)
+        plan = inner.binding.queries.view(definition, query, inner)
     except QueryError as error:
         if error.span == place:
             raise

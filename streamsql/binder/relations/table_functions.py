@@ -1,12 +1,14 @@
-"""TUMBLE, HOP and SESSION in FROM: windows over a time column of any relation.
+"""Functions in FROM: windows over a time column of any relation, and late events of a stream.
 
     TUMBLE(r, ts, size [, offset])
     HOP(r, ts, hop, size [, offset])
     SESSION(r, ts, gap [, key, ...])
+    LATE(s): the events of s that came after its watermark had passed them
 
-`r` is a source (perhaps with a window behind it), a view, a common table or a query in parentheses.
+`r` is a source, with or without a window, a view, a common table or a query in parentheses.
 """
 
+import msgspec
 from sqlglot import exp
 
 from streamsql.algebra.expressions import Column, Expression, Literal
@@ -14,13 +16,14 @@ from streamsql.algebra.operators import (
     WINDOW_COLUMNS,
     HopWindow,
     Plan,
+    ScanPart,
     SessionWindow,
     is_open,
 )
 from streamsql.binder.expressions.coercion import time_value
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
-from streamsql.binder.names.environment import Environment
-from streamsql.binder.names.scope import Scope
+from streamsql.binder.names.environment import Environment, Scope, identifier_text
+from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType
 
 MAX_COPIES = 10_000
@@ -38,18 +41,7 @@ _DURATIONS = {"TUMBLE": (1, 2), "HOP": (2, 3), "SESSION": (1, 1)}
 def bind_time_window(
     node: exp.Expr, relation: Plan, scope: Scope, environment: Environment
 ) -> Plan:
-    """Return the window operator over a relation.
-
-    Args:
-        node: The `TimeWindow` as parsed.
-        relation: What it reads.
-        scope: Of the relation's columns.
-        environment: Names and places.
-
-    Raises:
-        BindingError: An argument is missing or of the wrong kind.
-        UnsupportedError: It stands on the recursion that is being defined.
-    """
+    """Return the window operator over a relation."""
     kind = str(node.args["kind"])
     _check_relation(kind, node, relation, environment)
     time, *rest = _arguments(kind, node, environment)
@@ -160,3 +152,43 @@ def _key(bound: Expression, node: exp.Expr, environment: Environment) -> int:
         hint="SESSION(s, ts, gap, key): name a column of s",
         code="bad_window",
     )
+
+
+def is_late(node: exp.Expr) -> bool:
+    """Whether a relation in FROM is written LATE(…)."""
+    return isinstance(node, exp.Anonymous) and node.name.upper() == "LATE"
+
+
+def bind_late(node: exp.Expr, environment: Environment) -> tuple[str, Plan]:
+    """Return the name of the stream and the scan of its late events."""
+    (argument, *more) = node.expressions or (None,)
+    if more or not isinstance(argument, exp.Column) or argument.table:
+        raise environment.error(
+            node, "LATE takes the name of a stream", hint="FROM LATE(seat)", code="wrong_arguments"
+        )
+    name = identifier_text(argument.this)
+    definition = environment.binding.catalog.find(name)
+    if not isinstance(definition, SourceDefinition):
+        raise environment.error(
+            argument,
+            f"there is no stream {name!r}",
+            hint="LATE takes the name of a stream",
+            code="unknown_relation",
+        )
+    scan = definition.scan()
+    if scan.lateness is None and definition.lateness is not None:
+        raise environment.unsupported(
+            argument,
+            f"rows of {name!r} are never late: the newest row of each key counts, whenever "
+            "it arrives",
+            hint=f"read {name} itself",
+            code="never_late",
+        )
+    if scan.lateness is None:
+        raise environment.error(
+            argument,
+            f"rows of {name!r} are never late: it has no watermark",
+            hint=f"CREATE SOURCE {name} (…, WATERMARK FOR ts AS ts - INTERVAL '5 s')",
+            code="no_watermark",
+        )
+    return name, msgspec.structs.replace(scan, part=ScanPart.LATE)

@@ -7,10 +7,9 @@ from sqlglot import exp
 
 from streamsql.algebra.expressions import Column, Expression
 from streamsql.algebra.operators import JoinKind, Plan, Values
-from streamsql.binder.names.environment import Environment
-from streamsql.binder.names.outer_names import outer_of, reads_subquery, without_outer
-from streamsql.binder.names.scope import Scope
-from streamsql.binder.relations.join_tree import Condition, JoinTree, Part
+from streamsql.binder.names.environment import Environment, Scope
+from streamsql.binder.names.outer_names import outer_of, reads_subquery
+from streamsql.binder.relations.join_tree import Condition, JoinTree, JoinType, Part
 from streamsql.binder.select.from_items import FromItems, Item
 from streamsql.binder.select.on_subqueries import joined_on
 from streamsql.binder.subqueries.correlated_conditions import (
@@ -19,7 +18,6 @@ from streamsql.binder.subqueries.correlated_conditions import (
     correlate,
     outer_uses,
 )
-from streamsql.binder.subqueries.nested_queries import Queries
 from streamsql.binder.subqueries.subquery_joins import SubqueryJoins
 from streamsql.data.schema import Schema
 
@@ -53,34 +51,34 @@ class FromBinder:
     """Binds one FROM with its WHERE."""
 
     environment: Environment
-    queries: Queries
     _numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(_COMPUTED))
 
     def bind(self, select: exp.Select, *, lift: bool = False) -> Input:
         """Return the joined and filtered input of a SELECT.
 
-        Args:
-            select: The query.
-            lift: Whether it is a plain SELECT inside an expression, whose conditions on the query
-                around may become conditions of the join with it.
+        `lift` says that it is a plain SELECT inside an expression: its conditions on the query
+        around may become conditions of the join with it.
         """
-        inside = without_outer(self.environment, "and a query in FROM cannot read it")
-        found = FromItems(inside, self.queries, self._nested)
+        inside = self.environment.without_outer("and a query in FROM cannot read it")
+        found = FromItems(inside, self._nested)
         found.add_clause(select)
-        subqueries = SubqueryJoins(self.environment, self.queries, found.scope)
+        subqueries = SubqueryJoins(self.environment, found.scope)
         conditions = self._conditions(found, subqueries)
         predicates = subqueries.conjuncts(found.where, subqueries.binder(), "WHERE")
         conditions += [Condition(predicate) for predicate in predicates]
-        others = outer_uses(select, found.scope, self.environment) | subqueries.outer_columns()
-        correlation = correlate(conditions, others, self.environment, self._numbers, lift=lift)
-        subqueries.substitute(correlation.stands_for)
+        if self.environment.outer is None:
+            correlation = Correlation(conditions)
+        else:
+            others = outer_uses(select, found.scope, self.environment) | subqueries.outer_columns()
+            correlation = correlate(conditions, others, self.environment, self._numbers, lift=lift)
+            subqueries.substitute(correlation.stands_for)
         whole = self._joined(found.items, subqueries, correlation)
         return self._input(whole, found.scope, correlation)
 
     def _nested(self, group: exp.Select) -> tuple[Plan, Scope]:
         """Return joins in parentheses as one relation."""
-        inside = without_outer(self.environment, "and joins in parentheses cannot read it")
-        inner = FromBinder(inside, self.queries).bind(group)
+        inside = self.environment.without_outer("and joins in parentheses cannot read it")
+        inner = FromBinder(inside).bind(group)
         return inner.plan, inner.scope
 
     def _conditions(self, found: FromItems, subqueries: SubqueryJoins) -> list[Condition]:
@@ -88,7 +86,7 @@ class FromBinder:
         conditions = []
         for number, item in enumerate(found.items):
             later = any(other.brings_back for other in found.items[number:])
-            if item.kind != "INNER":
+            if item.kind != JoinType.INNER:
                 continue
             if later and item.subqueries:  # it would bring back what the WHERE removes
                 item.held = found.bound_apart(item, item.subqueries)
@@ -102,26 +100,30 @@ class FromBinder:
     def _joined(
         self, items: list[Item], subqueries: SubqueryJoins, correlation: Correlation
     ) -> Part:
-        held = [c for c in correlation.conditions if reads_subquery(c.predicate)]
+        held = []
+        if not subqueries.is_empty:
+            held = [c for c in correlation.conditions if reads_subquery(c.predicate)]
         tree = JoinTree([c for c in correlation.conditions if c not in held])
         for number, item in enumerate(items):
-            if item.kind == "INNER" and not item.held:
-                tree.inner(item.part)
+            if item.kind == JoinType.INNER and not item.held:
+                tree.parts.append(item.part)
                 continue
             safe = not any(later.brings_back for later in items[number:])
             if item.as_of is not None:
-                kind = JoinKind.LEFT if item.kind == "ASOF LEFT" else JoinKind.INNER
+                kind = JoinKind.LEFT if item.kind == JoinType.ASOF_LEFT else JoinKind.INNER
                 tree.as_of(item.part, item.as_of, kind, number=number, where=safe)
             else:
                 left = tree.before(number, where=safe)
                 tree.parts = [joined_on(left, item.part, item.on, item.held, item.kind)]
             tree.parts = [tree.parts[0].extended(item.computed, "merged")]
         if correlation.part is not None:
-            tree.inner(correlation.part)
+            tree.parts.append(correlation.part)
         if not tree.parts:
-            tree.inner(Part(Values(((),), Schema(())), ()))
+            tree.parts.append(Part(Values(((),), Schema(())), ()))
+        if subqueries.is_empty:
+            return tree.finish()
         for single in subqueries.single_rows():
-            tree.inner(single)
+            tree.parts.append(single)
         ready = set(subqueries.single_numbers())
         early = [c for c in held if not reads_subquery(c.predicate, besides=ready)]
         tree.conditions += early
@@ -144,7 +146,8 @@ class FromBinder:
             shown = name or whole.plan.schema.names[position]
             return Column(position, shown, expression.dtype)
 
-        environment, outer = self.environment, outer_of(self.environment)
+        environment = self.environment
+        outer = None if environment.outer is None else outer_of(environment)
         if outer is not None and not outer.blocked:
             places = {number: column(e).position for number, e in correlation.stands_for.items()}
             environment = replace(environment, outer=replace(outer, places=places))

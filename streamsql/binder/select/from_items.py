@@ -8,26 +8,23 @@ from sqlglot import exp
 from streamsql.algebra.expressions import Expression, conjuncts
 from streamsql.algebra.operators import Plan
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
-from streamsql.binder.names.environment import Environment
-from streamsql.binder.names.outer_names import outer_of, without_outer
+from streamsql.binder.names.environment import Environment, Scope, conjunct_nodes
+from streamsql.binder.names.outer_names import outer_of
 from streamsql.binder.names.ranks import (
     Bounds,
     Comparison,
     comparisons,
-    conjunct_nodes,
     named,
     numbered,
     ranked_column,
     reads_name,
 )
 from streamsql.binder.names.refused_clauses import only
-from streamsql.binder.names.scope import Scope
-from streamsql.binder.relations.join_conditions import as_of, join_kind, natural, using
-from streamsql.binder.relations.join_tree import AsOf, Part
+from streamsql.binder.relations.join_conditions import as_of, natural, using
+from streamsql.binder.relations.join_tree import AsOf, JoinType, Part
 from streamsql.binder.relations.named_relations import Relation, bind_relation
 from streamsql.binder.select.on_subqueries import HeldCondition
-from streamsql.binder.subqueries.nested_queries import Queries
-from streamsql.binder.subqueries.subquery_joins import SubqueryJoins
+from streamsql.binder.subqueries.subquery_joins import SubqueryJoins, holds_query
 
 MAX_RELATIONS = 32
 _INSIDE = "inside"
@@ -40,7 +37,6 @@ class Item:
     """One joined relation.
 
     Attributes:
-        kind: INNER, LEFT, RIGHT, FULL, SEMI, ANTI, ASOF or ASOF LEFT.
         on: Conjuncts of its ON, over column numbers.
         subqueries: Conjuncts of its ON that hold a query or read the query around, as written;
             of inner joins only, which leave them to the WHERE where they can.
@@ -51,7 +47,7 @@ class Item:
 
     node: exp.Expr
     part: Part
-    kind: str
+    kind: JoinType = JoinType.INNER
     on: tuple[Expression, ...] = ()
     as_of: AsOf | None = None
     subqueries: tuple[exp.Expr, ...] = ()
@@ -62,7 +58,7 @@ class Item:
     @property
     def brings_back(self) -> bool:
         """Whether it pads rows of the relations before it, as RIGHT and FULL JOIN do."""
-        return self.kind in ("RIGHT", "FULL")
+        return self.kind in (JoinType.RIGHT, JoinType.FULL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +68,7 @@ class _Rank:
     item: int
     table: str
     name: str
-    said: tuple[Comparison, ...]
+    said: list[Comparison]
 
 
 @dataclass(slots=True)
@@ -85,7 +81,6 @@ class FromItems:
     """
 
     environment: Environment
-    queries: Queries
     nested: Nested
     items: list[Item] = field(default_factory=list)
     scope: Scope = field(default_factory=Scope)
@@ -127,10 +122,10 @@ class FromItems:
             self._before_comma = len(left.columns)
         self.scope = left + right
         self._width += width
-        item = Item(node, Part(plan, numbers), "INNER")
+        item = Item(node, Part(plan, numbers))
         self.items.append(item)
-        on = self._on(join)
-        if relation is not None:
+        on = [] if join is None else conjunct_nodes(join.args.get("on"))
+        if relation is not None and self.environment.binding.ranked:
             on = self._note_rank(relation, item, join, on)
         if join is not None:
             self._condition(join, item, on, left, right)
@@ -146,9 +141,7 @@ class FromItems:
             relation = None
             names = scope.tables
         else:
-            relation = bind_relation(
-                node, self.environment, self.queries.relation, self.queries.view
-            )
+            relation = bind_relation(node, self.environment)
             plan, scope, names = relation.plan, relation.scope(0), (relation.alias,)
         for name in names:
             if name and name in self.scope.tables:
@@ -161,9 +154,6 @@ class FromItems:
         moved = {c.position: c.position + self._width for c in scope.columns}
         return plan, scope.moved(moved), relation
 
-    def _on(self, join: exp.Expr | None) -> list[exp.Expr]:
-        return [] if join is None else conjunct_nodes(join.args.get("on"))
-
     def _condition(
         self, join: exp.Expr, item: Item, on: list[exp.Expr], left: Scope, right: Scope
     ) -> None:
@@ -175,7 +165,7 @@ class FromItems:
         near = Scope(left.columns[self._before_comma :])
         if (join.args.get("method") or "").upper() == "NATURAL":
             names = natural(join, near, right, self.environment)
-        if item.kind.startswith("ASOF"):
+        if item.kind in (JoinType.ASOF, JoinType.ASOF_LEFT):
             self._as_of(join, item, on)
         elif names:
             merged = using(names, near, right, item.kind, self._width, self._closed())
@@ -186,13 +176,13 @@ class FromItems:
             self._bind_on(item, on)
         else:
             self._check_crossed(join, item)
-        if item.kind in ("SEMI", "ANTI"):
+        if item.kind in (JoinType.SEMI, JoinType.ANTI):
             self.scope = left
 
     def _bind_on(self, item: Item, on: list[exp.Expr]) -> None:
         item.scope = self.scope
         environment = self._outside_on(item)
-        if item.kind == "INNER":
+        if item.kind == JoinType.INNER:
             held = [node for node in on if self._is_held(node)]
             item.subqueries = tuple(held)
         else:
@@ -204,7 +194,7 @@ class FromItems:
 
     def bound_apart(self, item: Item, nodes: Iterable[exp.Expr]) -> tuple[HeldCondition, ...]:
         """Return conjuncts of an ON that hold queries, to be tested by the join itself."""
-        shared = SubqueryJoins(self._outside_on(item), self.queries, item.scope)
+        shared = SubqueryJoins(self._outside_on(item), item.scope)
         result = []
         for node in nodes:
             own = shared.apart()
@@ -215,14 +205,14 @@ class FromItems:
     def _outside_on(self, item: Item) -> Environment:
         """Return the environment of an ON that cannot read the query around."""
         reason = f"and the ON of a {item.kind} JOIN cannot read it"
-        if item.kind == "INNER":
+        if item.kind == JoinType.INNER:
             reason = "and an ON before a RIGHT or FULL JOIN cannot read it"
-        return without_outer(self.environment, reason)
+        return self.environment.without_outer(reason)
 
     def _is_held(self, node: exp.Expr) -> bool:
         if holds_query(node):
             return True
-        outer = outer_of(self.environment)
+        outer = None if self.environment.outer is None else outer_of(self.environment)
         if outer is None:
             return False
         columns = node.find_all(exp.Column)
@@ -244,7 +234,7 @@ class FromItems:
 
     def _check_crossed(self, join: exp.Expr, item: Item) -> None:
         crossed = (join.args.get("kind") or "").upper() == "CROSS" or join.meta.get("comma")
-        if item.kind != "INNER" or not crossed:
+        if item.kind != JoinType.INNER or not crossed:
             raise self.environment.error(
                 item.node,
                 f"this {'JOIN' if item.kind == 'INNER' else item.kind + ' JOIN'} needs ON or USING",
@@ -253,7 +243,7 @@ class FromItems:
             )
 
     def _closed(self) -> Environment:
-        return without_outer(self.environment, "and the condition of a JOIN cannot read it")
+        return self.environment.without_outer("and the condition of a JOIN cannot read it")
 
     # --- row numbers -------------------------------------------------------------------------
 
@@ -264,41 +254,36 @@ class FromItems:
         if position is None:
             return on
         name = relation.plan.schema.names[position]
-        kind = "INNER" if join is None else join_kind(join, self.environment)
-        if kind not in ("INNER", "LEFT", "SEMI", "ANTI"):
+        kind = JoinType.INNER if join is None else join_kind(join, self.environment)
+        if kind not in (JoinType.INNER, JoinType.LEFT, JoinType.SEMI, JoinType.ANTI):
             self._number(item)
             return on
         said, others = comparisons(on, named(relation.alias, name))
         self._take(on, others)
-        where = len(self.items) - 1 if kind == "INNER" else -1
-        if where < 0 and not said:
-            self._number(item)
-            return on
-        rank = _Rank(len(self.items) - 1, relation.alias, name, tuple(said))
-        if where < 0:
-            self._apply(rank, list(said))
+        rank = _Rank(len(self.items) - 1, relation.alias, name, said)
+        if kind == JoinType.INNER:
+            self._ranks.append(rank)  # WHERE may say more
         else:
-            self._ranks.append(rank)
+            self._apply(rank, said)
         return others
 
     def _bound(self, rank: _Rank) -> None:
-        said = list(rank.said)
+        said = rank.said
         if not any(item.brings_back for item in self.items[rank.item :]):
             column = exp.Column(this=exp.to_identifier(rank.name, quoted=True))
             alone = len(self.scope.lookup(column)) <= 1
             found, others = comparisons(self.where, named(rank.table, rank.name, bare=alone))
-            said += found
+            said = [*said, *found]
             self._take(self.where, others)
             self.where = others
-        if said:
-            self._apply(rank, said)
-        else:
-            self._number(self.items[rank.item])
+        self._apply(rank, said)
 
     def _apply(self, rank: _Rank, said: list[Comparison]) -> None:
-        bounds = Bounds()
-        bounds.narrow_all(said)
         item = self.items[rank.item]
+        if not said:
+            self._number(item)
+            return
+        bounds = Bounds.of(said)
         plan = bounds.applied(item.part.plan, self.environment.binding)
         item.part = Part(plan, item.part.layout)
         if bounds.last != bounds.first and self._is_read(rank):
@@ -321,9 +306,25 @@ class FromItems:
         return reads_name(select, rank.name, (self.items[rank.item].node, *self._taken))
 
 
-def holds_query(node: exp.Expr) -> bool:
-    """Whether a condition holds a query."""
-    return node.find(exp.Query, exp.Exists, exp.All, exp.Any) is not None
+def join_kind(join: exp.Expr, environment: Environment) -> JoinType:
+    """Return how a JOIN joins; other ways are refused."""
+    side = (join.args.get("side") or "").upper()
+    kind = (join.args.get("kind") or "").upper()
+    method = (join.args.get("method") or "").upper()
+    if method == "ASOF" and side in ("", "LEFT") and kind in ("", "INNER", "OUTER"):
+        return JoinType.ASOF_LEFT if side else JoinType.ASOF
+    if kind in ("SEMI", "ANTI") and side in ("", "LEFT") and not method:
+        return JoinType(kind)
+    if kind in ("", "INNER", "OUTER", "CROSS") and method in ("", "NATURAL"):
+        return JoinType(side) if side in ("LEFT", "RIGHT", "FULL") else JoinType.INNER
+    hint = {
+        "ASOF": "ASOF JOIN and ASOF LEFT JOIN match the newest row of the right side",
+        "NATURAL": "name the columns: JOIN t USING (x)",
+    }.get(method, "swap the sides: LEFT SEMI JOIN and LEFT ANTI JOIN keep rows of the left side")
+    words = " ".join(filter(None, (method, side, kind)))
+    raise environment.unsupported(
+        join, f"{words} JOIN is not supported", hint=hint, code="unsupported_join"
+    )
 
 
 def _by_commas(joins: list[exp.Expr]) -> list[exp.Expr]:

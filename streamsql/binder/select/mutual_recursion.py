@@ -23,21 +23,21 @@ from streamsql.algebra.operators import (
     identity_columns,
     transform_up,
 )
+from streamsql.binder.aggregation.select_items import unique
 from streamsql.binder.names.dependences import names_read
 from streamsql.binder.names.environment import CommonTable, Environment
 from streamsql.binder.select.linear_recursion import DEFAULT_LIMIT
 from streamsql.binder.select.recursive_branches import (
-    QueryBinder,
     RecursiveDefinition,
     bind_base,
     bind_step,
     column_names,
     copies_of,
+    no_convergence,
     split_branches,
 )
 from streamsql.binder.select.round_limits import within_rounds
-from streamsql.binder.select.select_binder import unique
-from streamsql.binder.select.unions import common_types, with_types
+from streamsql.binder.select.set_operations import common_types, with_types
 from streamsql.data.schema import Field, Schema
 from streamsql.data.types import DataType
 
@@ -82,20 +82,15 @@ class _Member:
 
 
 def bind_mutual(
-    definitions: list[RecursiveDefinition], environment: Environment, bind: QueryBinder
+    definitions: list[RecursiveDefinition], environment: Environment
 ) -> dict[str, Plan]:
-    """Return the plans of common tables that refer to each other, by name.
-
-    Raises:
-        BindingError: None of them has a base branch, or types do not fit.
-        UnsupportedError: A branch is not monotone.
-    """
+    """Return the plans of common tables that refer to each other, by name."""
     group = [definition.name for definition in definitions]
     fixpoint = environment.binding.fixpoint_name(
         "+".join(group), environment.place(definitions[0].place)
     )
     members = [
-        _Member(d, f"{fixpoint}/{d.name}", *split_branches(d.tree, group, d.name, environment))
+        _Member(d, f"{fixpoint}/{d.name}", *split_branches(d.tree, group, environment))
         for d in definitions
     ]
     for d in definitions:
@@ -106,8 +101,8 @@ def bind_mutual(
                 hint="write UNION, or one relation with a column that tells its parts apart",
                 code="unsupported_recursion",
             )
-    _bind_first(members, environment, bind)
-    _bind_steps(members, environment, bind)
+    _bind_first(members, environment)
+    _bind_steps(members, environment)
     layout = _Layout.of(members)
     everything = Fixpoint(
         fixpoint,
@@ -125,10 +120,10 @@ def bind_mutual(
     return {member.name: layout.part(member, whole) for member in members}
 
 
-def _bind_first(members: list[_Member], environment: Environment, bind: QueryBinder) -> None:
+def _bind_first(members: list[_Member], environment: Environment) -> None:
     """Bind the base branches; a member without one takes its columns from a step branch."""
     for member in members:
-        member.base = bind_base(member.base_trees, environment, bind)
+        member.base = bind_base(member.base_trees, environment)
         if member.base:
             member.take(member.base[0], environment)
             member.types = _widened(member, environment)
@@ -145,7 +140,7 @@ def _bind_first(members: list[_Member], environment: Environment, bind: QueryBin
             raise _without_base(unknown, environment)
         member, tree = ready[0]
         places = dict(environment.binding.places)
-        member.take(bind(tree, inner), environment)
+        member.take(inner.plan_of(tree), environment)
         environment.binding.places = places
 
 
@@ -168,7 +163,7 @@ def _with_references(members: list[_Member], environment: Environment) -> Enviro
     return environment
 
 
-def _bind_steps(members: list[_Member], environment: Environment, bind: QueryBinder) -> None:
+def _bind_steps(members: list[_Member], environment: Environment) -> None:
     """Bind the step branches, widening column types until all branches agree.
 
     Every round but the last widens at least one column, so it ends.
@@ -179,20 +174,14 @@ def _bind_steps(members: list[_Member], environment: Environment, bind: QueryBin
         environment.binding.places = dict(places)
         inner = _with_references(members, environment)
         for member in members:
-            member.steps = [bind_step(t, recursive, inner, bind) for t in member.step_trees]
+            member.steps = [bind_step(t, recursive, inner) for t in member.step_trees]
         wider = [_widened(member, environment) for member in members]
         if wider == [member.types for member in members]:
             return
         for member, types in zip(members, wider, strict=True):
             member.types = types
-    place = members[0].definition.place
-    what = " and ".join(member.name for member in members)
-    raise environment.error(
-        place,
-        f"the column types of {what} do not converge",
-        hint="CAST them to one type",
-        code="type_mismatch",
-    )
+    names = " and ".join(member.name for member in members)
+    raise no_convergence(members[0].definition.place, names, environment)
 
 
 def _widened(member: _Member, environment: Environment) -> tuple[DataType, ...]:

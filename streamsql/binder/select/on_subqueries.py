@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from streamsql.algebra.expressions import Column, Expression, Literal, columns_of
 from streamsql.algebra.operators import Distinct, Join, JoinKind, Plan, Project, UnionAll
 from streamsql.binder.names.outer_names import SUBQUERY
-from streamsql.binder.relations.join_tree import Condition, Part, joined
+from streamsql.binder.relations.join_tree import Condition, JoinType, Part, joined
 from streamsql.binder.subqueries.correlated_conditions import null_safe
 from streamsql.binder.subqueries.subquery_joins import SubqueryJoins
 
@@ -51,28 +51,19 @@ class HeldCondition:
 
 
 def joined_on(
-    left: Part,
-    right: Part,
-    on: Iterable[Expression],
-    held: Iterable[HeldCondition],
-    kind: str,
+    left: Part, right: Part, on: Iterable[Expression], held: Iterable[HeldCondition], kind: JoinType
 ) -> Part:
     """Return an INNER, LEFT, RIGHT, FULL, SEMI or ANTI join; RIGHT keeps all rows of `right`.
 
-    Args:
-        left: The rows before the join.
-        right: Those of the relation that is joined.
-        on: Conjuncts of the ON without subqueries, over column numbers.
-        held: Those with subqueries.
-        kind: Of the join.
+    `on` are conjuncts of the ON without subqueries, over column numbers; `held` those with some.
     """
     conditions = _Conditions(left, right, list(on))
     for condition in held:
         conditions.add(condition, kind)
-    if conditions.pairwise or kind == "INNER":
+    if conditions.pairwise or kind == JoinType.INNER:
         return _partners(conditions, kind)
     first, second = conditions.left_with_values, conditions.right_with_values
-    if kind == "RIGHT":
+    if kind == JoinType.RIGHT:
         found = joined(second, first, conditions.on, JoinKind.LEFT)
     else:
         found = joined(first, second, conditions.on, JoinKind(kind))
@@ -108,14 +99,14 @@ class _Conditions:
         self.reads = {n for predicate in on for n in columns_of(predicate)}
         self.pairwise = []
 
-    def add(self, condition: HeldCondition, kind: str) -> None:
+    def add(self, condition: HeldCondition, kind: JoinType) -> None:
         """Note where a condition is tested."""
         reads, subqueries = condition.reads, condition.subqueries
         left, right = set(self.left.layout), set(self.right.layout)
-        if kind in ("LEFT", "SEMI", "ANTI") and reads <= right:
+        if kind in (JoinType.LEFT, JoinType.SEMI, JoinType.ANTI) and reads <= right:
             self.right = condition.filtered(self.right)
             self.right_with_values = condition.filtered(self.right_with_values)
-        elif kind in ("RIGHT", "SEMI") and reads <= left:
+        elif kind in (JoinType.RIGHT, JoinType.SEMI) and reads <= left:
             self.left = condition.filtered(self.left)
             self.left_with_values = condition.filtered(self.left_with_values)
         elif subqueries.keeps_rows and subqueries.reads <= left:
@@ -130,12 +121,12 @@ class _Conditions:
             self.pairwise.append(condition)
             self.reads |= reads
 
-    def layout(self, kind: str) -> tuple[int, ...]:
+    def layout(self, kind: JoinType) -> tuple[int, ...]:
         """Return the columns of the join."""
         left, right = self.left.layout, self.right.layout
-        if kind in ("SEMI", "ANTI"):
+        if kind in (JoinType.SEMI, JoinType.ANTI):
             return left
-        return right + left if kind == "RIGHT" else left + right
+        return right + left if kind == JoinType.RIGHT else left + right
 
     def pairs(self) -> Part:
         """Return the rows of both sides that match."""
@@ -147,20 +138,20 @@ class _Conditions:
         return found
 
 
-def _partners(conditions: _Conditions, kind: str) -> Part:
+def _partners(conditions: _Conditions, kind: JoinType) -> Part:
     """Return a join by way of its matching pairs."""
     pairs, left, right = conditions.pairs(), conditions.left, conditions.right
     match kind:
-        case "INNER":
+        case JoinType.INNER:
             return pairs
-        case "SEMI" | "ANTI":
+        case JoinType.SEMI | JoinType.ANTI:
             return _by_partner(left, pairs, conditions, JoinKind(kind))
         case _:
             branches = [pairs.plan]
-            if kind in ("LEFT", "FULL"):
+            if kind in (JoinType.LEFT, JoinType.FULL):
                 alone = _by_partner(left, pairs, conditions, JoinKind.ANTI)
                 branches.append(_padded(alone, pairs))
-            if kind in ("RIGHT", "FULL"):
+            if kind in (JoinType.RIGHT, JoinType.FULL):
                 alone = _by_partner(right, pairs, conditions, JoinKind.ANTI)
                 branches.append(_padded(alone, pairs))
             return Part(UnionAll(tuple(branches)), pairs.layout)

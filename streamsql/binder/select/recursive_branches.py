@@ -1,6 +1,6 @@
 """Branches of recursive definitions: taken apart, checked, and bound to rows of a set."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -33,8 +33,7 @@ from streamsql.algebra.operators import (
 )
 from streamsql.binder.names.dependences import references
 from streamsql.binder.names.environment import Environment, identifier_text
-
-QueryBinder = Callable[[exp.Expr, Environment], Plan]
+from streamsql.errors import BindingError
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +57,18 @@ class RecursiveDefinition:
 
 
 def split_branches(
-    tree: exp.Expr, names: Collection[str], what: str, environment: Environment
+    tree: exp.Expr, names: Collection[str], environment: Environment
 ) -> tuple[list[exp.Expr], list[exp.Expr]]:
     """Return the base and the step branches of a definition.
 
-    Args:
-        tree: The definition.
-        names: The relation, and those that are defined together with it.
-        what: The relation as messages name it.
-        environment: For places.
-
-    Raises:
-        UnsupportedError: Rows would be added for ever, or a clause stands where it cannot.
+    `names` are the relation and those that are defined together with it.
     """
-    branches = _branches(tree, names, what, environment)
+    branches = _branches(tree, names, environment)
     base = [branch for branch in branches if not references(branch, names)]
     return base, [branch for branch in branches if references(branch, names)]
 
 
-def _branches(
-    tree: exp.Expr, names: Collection[str], what: str, environment: Environment
-) -> list[exp.Expr]:
+def _branches(tree: exp.Expr, names: Collection[str], environment: Environment) -> list[exp.Expr]:
     inner = tree
     while isinstance(inner, exp.Subquery) and inner.args.get("alias") is None:
         inner = inner.this
@@ -99,19 +89,14 @@ def _branches(
                 hint="add a bound to WHERE, for example hops < 12",
                 code="unsupported_recursion",
             )
-    return _branches(inner.this, names, what, environment) + _branches(
-        inner.expression, names, what, environment
-    )
+    left, right = (_branches(part, names, environment) for part in (inner.this, inner.expression))
+    return left + right
 
 
 def copies_of(
     tree: exp.Expr, names: Collection[str], what: str, environment: Environment
 ) -> Copies:
-    """Return whether a definition joins its branches by UNION or by UNION ALL.
-
-    Raises:
-        UnsupportedError: It does both.
-    """
+    """Return whether a definition joins its branches by UNION or by UNION ALL."""
     found: dict[bool, exp.Expr] = {}
     waiting = [tree]
     while waiting:
@@ -143,13 +128,10 @@ def set_branches(plan: Plan) -> list[Plan]:
 
 
 def bind_base(
-    trees: list[exp.Expr],
-    environment: Environment,
-    bind: QueryBinder,
-    copies: Copies = Copies.ONE,
+    trees: list[exp.Expr], environment: Environment, copies: Copies = Copies.ONE
 ) -> list[Plan]:
     """Return the plans of the base branches."""
-    plans = [bind(tree, environment) for tree in trees]
+    plans = [environment.plan_of(tree) for tree in trees]
     if copies != Copies.ONE:
         return plans
     return [part for plan in plans for part in set_branches(plan)]
@@ -159,24 +141,14 @@ def bind_step(
     tree: exp.Expr,
     recursive: dict[str, str],
     environment: Environment,
-    bind: QueryBinder,
     copies: Copies = Copies.ONE,
 ) -> Plan:
     """Return the plan of a step branch.
 
-    Args:
-        tree: The branch.
-        recursive: Names of its recursive references by the names they are read under.
-        environment: Where those names stand for the references.
-        bind: Binds a query.
-        copies: Whether its rows are a set.
-
-    Raises:
-        UnsupportedError: It is not monotone in one of its references, or reads one twice where
-            copies count.
+    `recursive` maps the names that branches read to their references.
     """
     found = references(tree, recursive)
-    plan = bind(tree, environment)
+    plan = environment.plan_of(tree)
     if copies == Copies.ONE:
         # Each row counts once in a recursion, so an outermost DISTINCT says nothing new.
         plan = plan.input if isinstance(plan, Distinct) else plan
@@ -308,11 +280,7 @@ def named(branch: Plan, names: tuple[str, ...]) -> Plan:
 def column_names(
     columns: list[str], first: Plan, place: exp.Expr, environment: Environment
 ) -> tuple[str, ...]:
-    """Return the declared column names, or those of the first branch.
-
-    Raises:
-        BindingError: Their number is wrong, or one is given twice.
-    """
+    """Return the declared column names, or those of the first branch."""
     names = tuple(columns) or first.schema.names
     if len(names) != len(first.schema):
         raise environment.error(
@@ -330,3 +298,13 @@ def column_names(
             code="duplicate_name",
         )
     return names
+
+
+def no_convergence(node: exp.Expr, what: str, environment: Environment) -> BindingError:
+    """Return the error about column types that no round of binding the steps settles."""
+    return environment.error(
+        node,
+        f"the column types of {what} do not converge",
+        hint="CAST them to one type",
+        code="type_mismatch",
+    )

@@ -5,42 +5,41 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from streamsql.algebra.operators import Materialize, Plan, is_open
+from streamsql.algebra.operators import Materialize, Plan, SortKey, is_open
 from streamsql.algebra.streams import is_stream
-from streamsql.binder.aggregation.order_and_limit import output_order, shown_order
+from streamsql.binder.aggregation.order_and_limit import output_order
 from streamsql.binder.names.dependences import names_read, readings, refers_to_name
 from streamsql.binder.names.environment import (
     Binding,
     BoundQuery,
     CommonTable,
     Environment,
+    Queries,
     identifier_text,
 )
-from streamsql.binder.names.outer_names import without_outer
 from streamsql.binder.names.ranks import with_numbers
-from streamsql.binder.names.refused_clauses import only
+from streamsql.binder.names.refused_clauses import only, refuse_foreign
 from streamsql.binder.relations.change_streams import bind_stream, selected_stream, to_stream
 from streamsql.binder.relations.emit_on_close import with_close
 from streamsql.binder.relations.named_relations import renamed, with_names
-from streamsql.binder.select.constant_rows import bind_values
 from streamsql.binder.select.linear_recursion import bind_recursive
 from streamsql.binder.select.mutual_recursion import bind_mutual
 from streamsql.binder.select.recursive_branches import RecursiveDefinition
 from streamsql.binder.select.select_binder import bind_block
-from streamsql.binder.select.set_operations import bind_set_operation, with_extent
+from streamsql.binder.select.set_operations import bind_set_operation, bind_values, with_extent
 from streamsql.binder.statements.displays_and_alarms import check_display
-from streamsql.binder.statements.foreign_clauses import refuse_foreign
-from streamsql.binder.statements.query_warnings import add_plan_warnings
+from streamsql.binder.statements.query_warnings import findings
 from streamsql.binder.statements.recursion_options import with_choice
-from streamsql.binder.statements.size import check_size
-from streamsql.binder.subqueries.nested_queries import Block, Queries
+from streamsql.binder.subqueries.nested_queries import Block
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import ViewDefinition
+from streamsql.errors import UnsupportedError
 from streamsql.recursion.components import components
-from streamsql.recursion.pushing import push_selections
-from streamsql.recursion.termination import check_termination
+from streamsql.recursion.termination import ended
+from streamsql.syntax.script_places import Script
 from streamsql.syntax.statements import Query
 
+MAX_OPERATORS = 4_000
 _LIMITS = ("recursion_limit", "recursion_rounds")
 """What bounds all recursions of a WITH: rows, and rounds."""
 
@@ -52,15 +51,20 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
         BindingError: A name, a type or a shape is wrong, or a recursion does not end.
         UnsupportedError: A construct is refused, with what to write instead.
     """
-    check_display(query, catalog)
-    binding = Binding(catalog)
-    environment = Environment(binding, query.script)
+    if query.display is not None:
+        check_display(query.display, catalog)
+    environment = statement_environment(catalog, query.script)
+    binding = environment.binding
     refuse_foreign(query.tree, environment)
     plan = bind_relation_query(_unordered(query.tree), environment)
-    plan = with_close(plan, query.on_close, catalog)
-    only_shown = _order_is_shown_only(query.tree)
-    order = (output_order if only_shown else shown_order)(query.tree, plan.schema, environment)
-    plan = with_choice(plan, query, binding)
+    if query.on_close is not None:
+        plan = with_close(plan, query.on_close, catalog)
+    order: tuple[SortKey, ...] = ()
+    if query.tree.args.get("order") is not None:
+        is_top = not _order_is_shown_only(query.tree)
+        order = output_order(query.tree, plan.schema, environment, shown=is_top)
+    if query.options:
+        plan = with_choice(plan, query, binding)
     if query.emit is not None:
         plan = to_stream(plan, query.emit, query.span, binding)
     bound = finished(plan, binding)
@@ -70,19 +74,47 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
     return replace(bound, order=order if bound.emit == "relation" else (), warnings=warnings)
 
 
-def finished(plan: Plan, binding: Binding) -> BoundQuery:
-    """Push MIN and MAX into recursions, check that all of them end, and collect warnings.
+def statement_environment(catalog: Catalog, script: Script) -> Environment:
+    """Return the environment of a whole statement: no names but those of the catalog."""
+    return Environment(Binding(catalog, _QUERIES), script)
 
-    Raises:
-        UnsupportedError: There are too many operators.
+
+def finished(plan: Plan, binding: Binding) -> BoundQuery:
+    """Push MIN and MAX into recursions, check that all of them end, and collect warnings."""
+    _check_size(plan)
+    if binding.ranked:
+        plan = with_numbers(plan, binding)
+    if binding.places:
+        plan = ended(plan, binding.places)
+    for finding in findings(plan):
+        binding.warn(finding.text)
+    emit = "stream" if is_stream(plan) else "relation"
+    return BoundQuery(plan, plan.schema, emit, tuple(binding.warnings))
+
+
+def _check_size(plan: Plan) -> None:
+    """Refuse a plan with too many operators.
+
+    A part that WITH or a view names counts as often as it is read: twenty names that each read the
+    one before twice are a million operators. The check takes one step for each that is written.
     """
-    check_size(plan)
-    plan = with_numbers(plan, binding)
-    pushed = push_selections(plan)
-    check_termination(pushed.plan, binding.places, pushed.reasons)
-    add_plan_warnings(pushed.plan, binding)
-    emit = "stream" if is_stream(pushed.plan) else "relation"
-    return BoundQuery(pushed.plan, pushed.plan.schema, emit, tuple(binding.warnings))
+    sizes: dict[int, int] = {}
+    waiting = [plan]
+    while waiting:
+        node = waiting[-1]
+        missing = [child for child in node.inputs if id(child) not in sizes]
+        if missing:
+            waiting.extend(missing)
+            continue
+        waiting.pop()
+        sizes[id(node)] = 1 + sum(sizes[id(child)] for child in node.inputs)
+    if sizes[id(plan)] > MAX_OPERATORS:
+        raise UnsupportedError(
+            f"this query has {sizes[id(plan)]} operators; the max is {MAX_OPERATORS}",
+            hint="every use of a WITH part or view counts: use them less often, or split the "
+            "query into materialized views",
+            code="limit_exceeded",
+        )
 
 
 def _order_is_shown_only(tree: exp.Expr) -> bool:
@@ -103,17 +135,18 @@ def _unordered(tree: exp.Expr) -> exp.Expr:
 
 def bind_relation_query(tree: exp.Expr, environment: Environment) -> Plan:
     """Return the plan of a query inside another one, unchecked for termination."""
-    stream = bind_stream(tree, environment, bind_relation_query)
-    if stream is not None:
-        return stream
+    if _may_be_stream(tree):
+        stream = bind_stream(tree, environment)
+        if stream is not None:
+            return stream
     if isinstance(tree, exp.Select):
-        return bind_block_query(tree, environment, lift=False).plan
+        return _block(tree, environment, lift=False).plan
     clause = tree.args.get("with_")
     if clause is not None:
         environment = _with(tree, environment)
     match tree:
         case exp.Union() | exp.Intersect() | exp.Except():
-            return bind_set_operation(tree, environment, bind_relation_query)
+            return bind_set_operation(tree, environment)
         case exp.Values():
             return bind_values(tree, environment)
         case exp.Subquery():
@@ -131,14 +164,15 @@ def bind_relation_query(tree: exp.Expr, environment: Environment) -> Plan:
             )
 
 
-def bind_block_query(tree: exp.Expr, environment: Environment, *, lift: bool) -> Block:
-    """Return a SELECT with its WITH clause; see `select_binder.bind_block`."""
-    clause = tree.args.get("with_")
-    if clause is not None:
-        outer = environment.outer
-        inside = without_outer(environment, "and a query in WITH cannot read it")
-        environment = replace(_with(tree, inside), outer=outer)
-    call = selected_stream(tree, environment)
+def _may_be_stream(tree: exp.Expr) -> bool:
+    """Whether ISTREAM, DSTREAM or RSTREAM may be called around a query or its select list."""
+    items = tree.expressions if isinstance(tree, exp.Select) else [tree]
+    return any(isinstance(item, exp.Anonymous) for item in items)
+
+
+def bind_subquery(tree: exp.Select, environment: Environment, *, lift: bool) -> Block:
+    """Return a SELECT inside an expression; see `select_binder.bind_block`."""
+    call = selected_stream(tree, environment) if _may_be_stream(tree) else None
     if call is not None:
         raise environment.unsupported(
             call,
@@ -146,15 +180,21 @@ def bind_block_query(tree: exp.Expr, environment: Environment, *, lift: bool) ->
             hint=f"put it in FROM: … JOIN {call.name.upper()}(SELECT …) AS x",
             code="misplaced_emit",
         )
-    if not isinstance(tree, exp.Select):
-        return Block(bind_relation_query(tree, environment))
-    return bind_block(tree, environment, QUERIES, lift=lift)
+    return _block(tree, environment, lift=lift)
+
+
+def _block(tree: exp.Select, environment: Environment, *, lift: bool) -> Block:
+    if tree.args.get("with_") is not None:
+        inside = environment.without_outer("and a query in WITH cannot read it")
+        environment = replace(_with(tree, inside), outer=environment.outer)
+    return bind_block(tree, environment, lift=lift)
 
 
 def bind_view(definition: ViewDefinition, query: Query, environment: Environment) -> Plan:
     """Return the plan of a view's query under the view's column names, with its options."""
     plan = _view_plan(definition, query, environment)
-    plan = with_choice(plan, query, environment.binding, definition.name)
+    if query.options:
+        plan = with_choice(plan, query, environment.binding, definition.name)
     if query.emit is None:
         return plan
     plan = to_stream(plan, query.emit, environment.place(query.tree), environment.binding)
@@ -167,12 +207,13 @@ def _view_plan(definition: ViewDefinition, query: Query, environment: Environmen
     columns = list(definition.columns)
     if definition.recursive and refers_to_name(query.tree, definition.name):
         recursion = RecursiveDefinition(definition.name.lower(), columns, query.tree, query.tree)
-        return bind_recursive(recursion, environment, bind_relation_query)
+        return bind_recursive(recursion, environment)
     tree = _unordered(query.tree)
     if tree is not query.tree:
         environment.binding.warn("ORDER BY of a view is ignored: a relation has no order")
     plan = bind_relation_query(tree, environment)
-    plan = with_close(plan, query.on_close, environment.binding.catalog)
+    if query.on_close is not None:
+        plan = with_close(plan, query.on_close, environment.binding.catalog)
     named = columns and query.emit is None
     return with_names(plan, columns, query.tree, environment) if named else plan
 
@@ -235,11 +276,11 @@ def _recursive_tables(
 ) -> dict[str, Plan]:
     """Return the plans of tables that refer to each other, or of a single one."""
     if len(group) > 1:
-        return bind_mutual(group, environment, bind_relation_query)
+        return bind_mutual(group, environment)
     (only_one,) = group
     name = only_one.name
     if name in reads[name]:
-        return {name: bind_recursive(only_one, environment, bind_relation_query)}
+        return {name: bind_recursive(only_one, environment)}
     plan = bind_relation_query(only_one.tree, environment)
     return {name: renamed(plan, only_one.place, environment)}
 
@@ -276,4 +317,4 @@ def _plain_table(table: exp.Expr, name: str, environment: Environment) -> Plan:
     return renamed(bind_relation_query(table.this, environment), alias, environment)
 
 
-QUERIES = Queries(bind_relation_query, bind_view, bind_block_query)
+_QUERIES = Queries(bind_relation_query, bind_view, bind_subquery)

@@ -1,19 +1,22 @@
 """CREATE statements to definitions of the catalog."""
 
+from dataclasses import replace
+
 from streamsql.algebra.operators import SourceKind
+from streamsql.algebra.user_functions import is_implementation
+from streamsql.binder.expressions.scalar_functions import KNOWN_NAMES
 from streamsql.binder.names.dependences import refers_to_name
-from streamsql.binder.names.environment import Binding, Environment
-from streamsql.binder.statements.bind import bind_query, bind_view
+from streamsql.binder.statements.bind import bind_query, bind_view, statement_environment
 from streamsql.binder.statements.displays_and_alarms import define_alarm, define_display
-from streamsql.binder.statements.function_definitions import define_function
 from streamsql.binder.statements.refreshed_views import define_refreshed
 from streamsql.binder.statements.source_options import check_table_options, stream_ttl
 from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
+from streamsql.catalog.functions import FunctionDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import BindingError
-from streamsql.syntax.cursor import nearest
+from streamsql.syntax.cursor import did_you_mean
 from streamsql.syntax.statements import (
     CreateAlarm,
     CreateDisplay,
@@ -107,11 +110,10 @@ def _position(name: Name, schema: Schema) -> int:
     try:
         return schema.index_of(name.text)
     except KeyError:
-        close = nearest(name.text, schema.names)
         raise BindingError(
             f"there is no column {name.text!r}",
             span=name.span,
-            hint=f"did you mean {close}?" if close else f"columns: {', '.join(schema.names)}",
+            hint=did_you_mean(name.text, schema.names, f"columns: {', '.join(schema.names)}"),
             code="unknown_column",
         ) from None
 
@@ -185,6 +187,52 @@ def _view(statement: CreateView, catalog: Catalog) -> ViewDefinition | SourceDef
         recursive=statement.recursive,
         text=statement.text,
     )
-    environment = Environment(Binding(catalog), statement.script, expanding=(name,))
+    environment = replace(statement_environment(catalog, statement.script), expanding=(name,))
     bind_view(definition, statement.query, environment)
     return definition
+
+
+def define_function(statement: CreateFunction) -> FunctionDefinition:
+    """Return the definition of a function or aggregate."""
+    name = statement.name
+    what = "aggregate" if statement.aggregate else "function"
+    if name.text.upper() in KNOWN_NAMES:
+        raise BindingError(
+            f"{name.text.upper()} is a function of the language",
+            span=name.span,
+            hint="choose another name",
+            code="reserved_name",
+        )
+    if not is_implementation(statement.implementation):
+        raise BindingError(
+            f"{statement.implementation!r:.80} names no implementation",
+            span=statement.place,
+            hint="write 'package.module:name' of a module that is installed at the sites",
+            code="bad_implementation",
+        )
+    seen: set[str] = set()
+    for parameter in statement.parameters:
+        if parameter.name.text in seen:
+            raise BindingError(
+                f"parameter {parameter.name.text!r} is defined twice",
+                span=parameter.name.span,
+                hint="rename one of them",
+                code="duplicate_name",
+            )
+        seen.add(parameter.name.text)
+    if not statement.parameters:
+        raise BindingError(
+            f"{what} {name.text!r} has no parameters",
+            span=name.span,
+            hint="write a constant instead; to count rows write COUNT(*)",
+            code="missing_columns",
+        )
+    return FunctionDefinition(
+        name=name.text,
+        aggregate=statement.aggregate,
+        parameters=Schema.of(*((p.name.text, p.dtype) for p in statement.parameters)),
+        result=statement.result,
+        implementation=statement.implementation,
+        on_null=statement.on_null,
+        text=statement.text,
+    )

@@ -9,8 +9,8 @@ from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition, Severi
 from streamsql.catalog.system import SYS_ALARMS
 from streamsql.data.schema import Schema
 from streamsql.errors import BindingError
-from streamsql.syntax.cursor import nearest
-from streamsql.syntax.statements import CreateAlarm, CreateDisplay, Name, Option, Query
+from streamsql.syntax.cursor import did_you_mean, nearest
+from streamsql.syntax.statements import CreateAlarm, CreateDisplay, Name, Option
 
 DISPLAY_OPTIONS = ("floor", "x", "y", "title", "rows")
 MOST_ROWS = 200
@@ -20,11 +20,7 @@ _PLACE = "CREATE DISPLAY name WITH (floor = 1, x = 3.5, y = 8.0)"
 
 
 def define_display(statement: CreateDisplay) -> DisplayDefinition:
-    """Check CREATE DISPLAY.
-
-    Raises:
-        BindingError: An option is unknown, wrong or missing.
-    """
+    """Check CREATE DISPLAY."""
     given = {option.name: option for option in statement.options}
     for option in statement.options:
         if option.name not in DISPLAY_OPTIONS:
@@ -56,11 +52,7 @@ def define_display(statement: CreateDisplay) -> DisplayDefinition:
 
 
 def define_alarm(statement: CreateAlarm, bound: BoundQuery) -> AlarmDefinition:
-    """Check CREATE ALARM, whose query is bound already.
-
-    Raises:
-        BindingError: There is no such severity, or the query gives a stream or reads alarms.
-    """
+    """Check CREATE ALARM, whose query is bound already."""
     if bound.emit != "relation":
         raise BindingError(
             "an alarm lasts while its query has rows, but this query produces a stream",
@@ -95,20 +87,18 @@ def define_alarm(statement: CreateAlarm, bound: BoundQuery) -> AlarmDefinition:
     )
 
 
-def check_display(query: Query, catalog: Catalog) -> None:
-    """Check that the display of OUTPUT TO is there.
-
-    Raises:
-        BindingError: It is not.
-    """
-    name = query.display
-    if name is None or isinstance(catalog.find(name.text), DisplayDefinition):
+def check_display(name: Name, catalog: Catalog) -> None:
+    """Check that the display of OUTPUT TO is there."""
+    if isinstance(catalog.find(name.text), DisplayDefinition):
         return
-    close = nearest(name.text, [display.name for display in catalog.displays])
     raise BindingError(
         f"there is no display {name.text!r}",
         span=name.span,
-        hint=f"did you mean {close}?" if close else f"{_PLACE} first; SHOW DISPLAYS lists them",
+        hint=did_you_mean(
+            name.text,
+            [display.name for display in catalog.displays],
+            f"{_PLACE} first; SHOW DISPLAYS lists them",
+        ),
         code="unknown_display",
     )
 
@@ -139,11 +129,10 @@ def key_positions(key: tuple[Name, ...], schema: Schema, emit: str = "relation")
                 hint="give them different names with AS",
                 code="ambiguous_column",
             )
-        close = nearest(name.text, schema.names)
         raise BindingError(
             f"the result has no column {name.text!r}",
             span=name.span,
-            hint=f"did you mean {close}?" if close else f"columns: {', '.join(schema.names)}",
+            hint=did_you_mean(name.text, schema.names, f"columns: {', '.join(schema.names)}"),
             code="unknown_column",
         )
     return tuple(positions)

@@ -8,15 +8,15 @@ from streamsql.algebra.expressions import Expression
 from streamsql.algebra.scalar import compile_expression
 from streamsql.binder.expressions.coercion import time_value
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
-from streamsql.binder.names.environment import Binding, Environment
-from streamsql.binder.names.scope import Scope
+from streamsql.binder.names.environment import Scope
+from streamsql.binder.statements.bind import statement_environment
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import is_system
 from streamsql.data.schema import Field
 from streamsql.data.types import DataType, Row, Value, coerce
 from streamsql.errors import BindingError
-from streamsql.syntax.cursor import nearest
+from streamsql.syntax.cursor import did_you_mean
 from streamsql.syntax.statements import Delete, Insert, Name
 
 _TIMES = (DataType.TIMESTAMP, DataType.INTERVAL)
@@ -50,7 +50,7 @@ def bind_insert(statement: Insert, catalog: Catalog) -> BoundInsert:
         BindingError: The source or a column is unknown, or a value does not fit its column.
     """
     definition = _target(statement.source, catalog)
-    environment = Environment(Binding(catalog), statement.script)
+    environment = statement_environment(catalog, statement.script)
     positions = _positions(statement, definition)
     binder = ExpressionBinder(environment, Scope())
     rows = []
@@ -65,7 +65,7 @@ def bind_insert(statement: Insert, catalog: Catalog) -> BoundInsert:
         values: list[Value] = [None] * len(definition.schema)
         for position, node in zip(positions, nodes, strict=True):
             field = definition.schema.fields[position]
-            values[position] = bind_value(node, field, binder, environment)
+            values[position] = bind_value(node, field, binder)
         rows.append(tuple(values))
     return BoundInsert(definition, tuple(rows), positions)
 
@@ -79,7 +79,7 @@ def bind_delete(statement: Delete, catalog: Catalog) -> BoundDelete:
     definition = _target(statement.source, catalog)
     if statement.predicate is None:
         return BoundDelete(definition, None)
-    environment = Environment(Binding(catalog), statement.script)
+    environment = statement_environment(catalog, statement.script)
     inner = statement.predicate.find(exp.Query)
     if inner is not None:
         raise environment.unsupported(
@@ -112,11 +112,10 @@ def _target(name: Name, catalog: Catalog) -> SourceDefinition:
             code="not_a_source",
         )
     known = [d.name for d in catalog if isinstance(d, SourceDefinition)]
-    close = nearest(name.text, known)
     raise BindingError(
         f"there is no source or table {name.text!r}",
         span=name.span,
-        hint=f"did you mean {close}?" if close else "CREATE SOURCE or CREATE TABLE first",
+        hint=did_you_mean(name.text, known, "CREATE SOURCE or CREATE TABLE first"),
         code="unknown_relation",
     )
 
@@ -127,15 +126,7 @@ def _positions(statement: Insert, definition: SourceDefinition) -> tuple[int, ..
         return tuple(range(len(schema)))
     positions: list[int] = []
     for name in statement.columns:
-        if name.text not in schema.names:
-            close = nearest(name.text, schema.names)
-            raise BindingError(
-                f"{definition.name!r} has no column {name.text!r}",
-                span=name.span,
-                hint=f"did you mean {close}?" if close else f"the columns are {schema}",
-                code="unknown_column",
-            )
-        position = schema.index_of(name.text)
+        position = column_position(name, definition)
         if position in positions:
             raise BindingError(
                 f"column {name.text!r} is named twice",
@@ -147,14 +138,22 @@ def _positions(statement: Insert, definition: SourceDefinition) -> tuple[int, ..
     return tuple(positions)
 
 
-def bind_value(
-    node: exp.Expr, field: Field, binder: ExpressionBinder, environment: Environment
-) -> Value:
-    """Return a constant as a value of a column.
+def column_position(name: Name, definition: SourceDefinition) -> int:
+    """Return the position of a column of a source."""
+    schema = definition.schema
+    if name.text not in schema.names:
+        raise BindingError(
+            f"{definition.name!r} has no column {name.text!r}",
+            span=name.span,
+            hint=did_you_mean(name.text, schema.names, f"the columns are {schema}"),
+            code="unknown_column",
+        )
+    return schema.index_of(name.text)
 
-    Raises:
-        BindingError: It is no constant, or not of the column's type.
-    """
+
+def bind_value(node: exp.Expr, field: Field, binder: ExpressionBinder) -> Value:
+    """Return a constant as a value of a column."""
+    environment = binder.environment
     if isinstance(node, exp.Column | exp.Identifier):
         default = node.name.upper() == "DEFAULT"
         raise environment.error(

@@ -1,58 +1,153 @@
-"""What the author of a query should know before it runs: state without bound, and likely mistakes.
-
-Every finding names the operator, the source, and what to write instead.
-"""
+"""Warnings about a plan: state without bound, and likely mistakes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 from streamsql.algebra.explain import describe, duration_text
+from streamsql.algebra.leaves import ScanPart
 from streamsql.algebra.operators import (
     Aggregate,
+    AggregateFunction,
+    AsOfJoin,
     Distinct,
     Filter,
     Fixpoint,
     HopWindow,
     Join,
+    JoinKind,
     OnClose,
+    OverWindow,
     Plan,
     Project,
     Scan,
     SessionWindow,
+    SetOperation,
+    SourceKind,
     StreamKind,
+    StreamWindow,
     TopN,
     ToStream,
     Values,
     Window,
     WindowKind,
 )
-from streamsql.binder.names.environment import Binding
-from streamsql.binder.statements.kept_state import (
-    Stateful,
-    is_unbounded,
-    kept_streams,
-    kept_values,
-    operator_word,
-    scan_of,
-    streams,
-)
 from streamsql.data.types import DataType
+
+Stateful = (
+    Join
+    | AsOfJoin
+    | Aggregate
+    | Distinct
+    | TopN
+    | OverWindow
+    | SessionWindow
+    | SetOperation
+    | Fixpoint
+)
+"""Operators that remember rows of their inputs."""
+
+_Function = AggregateFunction
+_OF_NUMBERS = frozenset((
+    _Function.COUNT_ALL, _Function.COUNT, _Function.SUM, _Function.AVG, _Function.VAR_SAMP,
+    _Function.VAR_POP, _Function.STDDEV_SAMP, _Function.STDDEV_POP, _Function.BOOL_AND,
+    _Function.BOOL_OR,
+))  # fmt: skip
+"""Aggregates that keep some numbers per group, however many rows there are."""
+
+
+def operator_word(node: Stateful) -> str:
+    """Return what a user writes for a stateful operator."""
+    match node:
+        case Join(kind=JoinKind.SEMI):
+            return "IN or EXISTS"
+        case Join(kind=JoinKind.ANTI):
+            return "NOT IN or NOT EXISTS"
+        case Join():
+            return "JOIN"
+        case AsOfJoin():
+            return "ASOF JOIN"
+        case Aggregate():
+            return "GROUP BY"
+        case Distinct():
+            return "DISTINCT"
+        case TopN():
+            return "ORDER BY … LIMIT"
+        case OverWindow():
+            return "OVER"
+        case SessionWindow():
+            return "SESSION"
+        case SetOperation(kind=kind):
+            return str(kind)
+        case Fixpoint():
+            return "RECURSIVE"
+
+
+def streams(plan: Plan) -> Iterator[Scan | Window]:
+    """Yield the sources whose rows reach a place without another stateful operator between."""
+    match plan:
+        case Scan() | Window():
+            yield plan
+        case OnClose() | ToStream() | StreamWindow():
+            return
+        case _ if isinstance(plan, Stateful):
+            return
+        case _:
+            for child in plan.inputs:
+                yield from streams(child)
+
+
+def is_unbounded(leaf: Scan | Window) -> bool:
+    """Whether a source's contents grow for ever."""
+    if isinstance(leaf, Window):
+        return leaf.kind == WindowKind.UNBOUNDED and is_unbounded(leaf.input)
+    is_stream = leaf.kind != SourceKind.TABLE and leaf.part != ScanPart.PROGRESS
+    return is_stream and leaf.ttl is None and not leaf.key
+
+
+def scan_of(leaf: Scan | Window) -> Scan:
+    """Return the source of a leaf."""
+    return leaf.input if isinstance(leaf, Window) else leaf
+
+
+def kept_values(node: Aggregate) -> str:
+    """Return the aggregates that keep all values of a group, or "" where numbers are enough."""
+    kept = [
+        call.implementation or call.function.value
+        for call in node.aggregates
+        if call.distinct or call.function not in _OF_NUMBERS
+    ]
+    return ", ".join(dict.fromkeys(kept))
+
+
+def kept_streams(node: Plan) -> Iterator[ToStream]:
+    """Yield the streams of queries whose rows reach an operator with no window between."""
+    for child in node.inputs:
+        if isinstance(child, ToStream):
+            yield child
+        elif not isinstance(child, OnClose | StreamWindow | Stateful):
+            yield from kept_streams(child)
+
+
+class FindingKind(StrEnum):
+    """What a finding is about."""
+
+    STATE = "unbounded state"
+    JOIN = "unbounded join"
+    GROUPS = "unbounded groups"
+    OUTPUT = "unbounded output"
+    OPEN_WINDOWS = "windows never close"
+    CROSS_PRODUCT = "cross product"
+    GAPS = "gaps between windows"
+    BEYOND_TTL = "window beyond ttl"
+    NO_ORDER = "LIMIT without ORDER BY"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is probably not meant.
+    """What happens at an operator, as EXPLAIN shows it, and what to write instead if known."""
 
-    Attributes:
-        kind: "unbounded state", "unbounded join", "unbounded groups", "unbounded output",
-            "windows never close", "cross product", "rows between windows", "window beyond ttl" or
-            "first rows of no order".
-        operator: The operator as EXPLAIN shows it.
-        message: What happens.
-        fix: What to write instead; empty where that depends on what is meant.
-    """
-
-    kind: str
+    kind: FindingKind
     operator: str
     message: str
     fix: str = ""
@@ -63,16 +158,9 @@ class Finding:
         return f"{self.kind}: {self.message}" + (f"; {self.fix}" if self.fix else "")
 
 
-def add_plan_warnings(plan: Plan, binding: Binding) -> None:
-    """Add the findings about a plan to the warnings of its statement."""
-    for finding in findings(plan):
-        binding.warn(finding.text)
-
-
 def findings(plan: Plan) -> tuple[Finding, ...]:
     """Return what the author of a plan should know, each once, in the order of the plan."""
-    found = dict.fromkeys(_visit(plan, closes=False))
-    return tuple(found)
+    return tuple(dict.fromkeys(_visit(plan, closes=False)))
 
 
 def _visit(plan: Plan, *, closes: bool) -> Iterator[Finding]:
@@ -89,7 +177,7 @@ def _visit(plan: Plan, *, closes: bool) -> Iterator[Finding]:
             yield from _cross_product(plan)
         case HopWindow(size=size, hop=hop) if hop > size:
             yield Finding(
-                "gaps between windows",
+                FindingKind.GAPS,
                 describe(plan),
                 f"windows of {duration_text(size)} start every {duration_text(hop)}, so "
                 "rows between two windows are in none",
@@ -100,7 +188,7 @@ def _visit(plan: Plan, *, closes: bool) -> Iterator[Finding]:
             return
         case TopN(order=(), limit=int() | None) if not _is_single(plan.input):
             yield Finding(
-                "LIMIT without ORDER BY",
+                FindingKind.NO_ORDER,
                 describe(plan),
                 "LIMIT or OFFSET without ORDER BY orders rows by all their columns, from "
                 "left to right",
@@ -121,7 +209,7 @@ def _cross_product(join: Join) -> Iterator[Finding]:
     if _is_single(join.left) or _is_single(join.right):
         return
     yield Finding(
-        "cross product",
+        FindingKind.CROSS_PRODUCT,
         describe(join),
         f"no condition connects {_relations(join.left)} and {_relations(join.right)}, so "
         "every row joins every row",
@@ -135,7 +223,7 @@ def _window(window: Window) -> Iterator[Finding]:
     size = duration_text(window.size)
     if window.slide is not None and window.slide > window.size:
         yield Finding(
-            "gaps between windows",
+            FindingKind.GAPS,
             describe(window),
             f"a window of {size} that slides every {duration_text(window.slide)} never "
             "contains the rows between two windows",
@@ -143,7 +231,7 @@ def _window(window: Window) -> Iterator[Finding]:
         )
     if scan.ttl is not None and scan.ttl < window.size:
         yield Finding(
-            "window beyond ttl",
+            FindingKind.BEYOND_TTL,
             describe(window),
             f"rows of {scan.source} expire after {duration_text(scan.ttl)}, so [RANGE "
             f"{size}] never contains older rows",
@@ -158,59 +246,69 @@ def _unbounded(node: Stateful) -> Iterator[Finding]:
     scans = list(dict.fromkeys(scan for side in sides for scan in side))
     if not scans:
         yield from _unbounded_streams(node)
-        return
-    names = " and ".join(dict.fromkeys(scan.source for scan in scans))
-    word = operator_word(node)
-    operator = describe(node)
-    windows = _time_windows(node)
-    if isinstance(node, Aggregate) and not kept_values(node) and not node.group:
-        return
-    if isinstance(node, Aggregate) and windows:
-        yield _never_closes(operator, windows[0], scans[0])
+    elif isinstance(node, Aggregate):
+        yield from _unbounded_groups(node, scans)
     elif isinstance(node, Join) and not node.kind.is_filter and all(sides):
         yield Finding(
-            "unbounded join",
-            operator,
-            f"{word} keeps every row of {names} for ever, and each new row joins all older rows",
+            FindingKind.JOIN,
+            describe(node),
+            f"{operator_word(node)} keeps every row of {_named(scans)} for ever, and each new row "
+            "joins all older rows",
             f"write {_windowed(scans)}, or ASOF JOIN for the row that was current",
         )
-    elif isinstance(node, Aggregate) and (times := _grouped_times(node)):
+    else:
+        what = "every distinct row" if isinstance(node, Distinct) else "every row"
+        yield from _kept(node, what, scans)
+
+
+def _unbounded_groups(node: Aggregate, scans: list[Scan]) -> Iterator[Finding]:
+    operator, kept = describe(node), kept_values(node)
+    if not kept and not node.group:
+        return
+    fields = [node.input.schema.fields[position] for position in node.group]
+    times = [field.name for field in fields if field.dtype == DataType.TIMESTAMP]
+    if windows := _time_windows(node):
+        yield _never_closes(operator, windows[0], scans[0])
+    elif times:
         yield Finding(
-            "unbounded groups",
+            FindingKind.GROUPS,
             operator,
-            f"{word} {', '.join(times)} keeps one group per distinct time of {names} for ever",
+            f"GROUP BY {', '.join(times)} keeps one group per distinct time of {_named(scans)} "
+            "for ever",
             f"write {_windowed(scans)}, or group by window_end of TUMBLE({scans[0].source}, …)",
         )
-    elif isinstance(node, Aggregate) and not kept_values(node):
-        keys = ", ".join(node.input.schema.names[g] for g in node.group)
+    elif not kept:
+        keys = ", ".join(field.name for field in fields)
         yield Finding(
-            "unbounded groups",
+            FindingKind.GROUPS,
             operator,
-            f"GROUP BY keeps one group per distinct {keys} of {names} for ever; it does "
+            f"GROUP BY keeps one group per distinct {keys} of {_named(scans)} for ever; it does "
             "not keep the rows",
             f"if new values keep arriving, write {_windowed(scans)}",
         )
     else:
-        kept = kept_values(node) if isinstance(node, Aggregate) else ""
-        what = f"every value of {kept}" if kept else _rows_kept(node)
-        for scan in scans:
-            yield Finding(
-                "unbounded state",
-                operator,
-                f"{word} keeps {what} of {scan.source} for ever",
-                f"write {_windowed([scan])}, or create the source WITH (ttl = '90 s')",
-            )
+        yield from _kept(node, f"every value of {kept}", scans)
 
 
-def _rows_kept(node: Stateful) -> str:
-    return "every distinct row" if isinstance(node, Distinct) else "every row"
+def _kept(node: Stateful, what: str, scans: list[Scan]) -> Iterator[Finding]:
+    for scan in scans:
+        yield Finding(
+            FindingKind.STATE,
+            describe(node),
+            f"{operator_word(node)} keeps {what} of {scan.source} for ever",
+            f"write {_windowed([scan])}, or create the source WITH (ttl = '90 s')",
+        )
+
+
+def _named(scans: list[Scan]) -> str:
+    return " and ".join(dict.fromkeys(scan.source for scan in scans))
 
 
 def _unbounded_streams(node: Stateful) -> Iterator[Finding]:
     """Return what an operator keeps of the streams that queries give."""
     for stream in dict.fromkeys(kept_streams(node)):
         yield Finding(
-            "unbounded state",
+            FindingKind.STATE,
             describe(node),
             f"{operator_word(node)} keeps every row of {stream.kind}(…) for ever",
             f"put a window after it: ({stream.kind}(…)) [RANGE 10 MINUTES]",
@@ -222,7 +320,7 @@ def _repeated(stream: ToStream) -> Iterator[Finding]:
     names = [scan_of(leaf).source for leaf in streams(stream.query) if is_unbounded(leaf)]
     if stream.kind == StreamKind.RSTREAM and names:
         yield Finding(
-            "unbounded output",
+            FindingKind.OUTPUT,
             describe(stream),
             f"RSTREAM emits every row of {names[0]} again at each change, and the number "
             "of rows grows for ever",
@@ -242,7 +340,7 @@ def _never_closes(operator: str, window: HopWindow | SessionWindow, scan: Scan) 
             f"create {scan.source} with WATERMARK FOR {time} AS {time} - INTERVAL '5 s' and {close}"
         )
     return Finding(
-        "windows never close",
+        FindingKind.OPEN_WINDOWS,
         operator,
         f"GROUP BY keeps every window of {word} over {scan.source} for ever",
         f"{close}, or write {_windowed([scan])} inside the parentheses",
@@ -258,11 +356,6 @@ def _time_windows(node: Plan) -> list[HopWindow | SessionWindow]:
         elif isinstance(child, Filter | Project):
             found += _time_windows(child)
     return found
-
-
-def _grouped_times(node: Aggregate) -> list[str]:
-    fields = node.input.schema.fields
-    return [fields[g].name for g in node.group if fields[g].dtype == DataType.TIMESTAMP]
 
 
 def _windowed(scans: list[Scan]) -> str:

@@ -1,20 +1,20 @@
 """`WITH (strategy = '…', …)` behind a query: how its recursions are maintained.
 
-What the reader of a view chooses wins over what the view says, option by option: the answer is the
-same, and the reader knows the machines. `'auto'` gives a choice back to the optimizer.
+The options of a reader win over those of the view that it reads, option by option: the answer is
+the same, and the reader knows the machines. `'auto'` leaves a choice to the optimizer. An option
+without effect next to the others is a warning: a comparison of strategies would compare nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from streamsql.algebra.operators import Fixpoint, Plan, transform_up, walk_plan
+from streamsql.algebra.operators import Fixpoint, Plan, RecursionChoice, transform_up, walk_plan
 from streamsql.binder.names.environment import Binding
-from streamsql.binder.statements.idle_options import idle_options
-from streamsql.data.durations import parse_duration
 from streamsql.errors import BindingError, UnsupportedError
-from streamsql.syntax.cursor import nearest
+from streamsql.syntax.cursor import did_you_mean, nearest
+from streamsql.data.durations import parse_duration
 from streamsql.syntax.statements import Option, Query
 
 VALUES: Mapping[str, tuple[str, ...]] = {
@@ -43,19 +43,7 @@ def with_choice(plan: Plan, query: Query, binding: Binding, view: str = "") -> P
     """Return the plan with a query's options in all its recursions.
 
     Without a recursion they have no effect, which is a warning; so is one that others overrule.
-
-    Args:
-        plan: Of the query.
-        query: With its options as written.
-        binding: Takes the warnings.
-        view: Name of the view whose query it is, if it is one.
-
-    Raises:
-        BindingError: An option or its value is unknown.
-        UnsupportedError: The strategy cannot maintain a recursion.
     """
-    if not query.options:
-        return plan
     chosen = chosen_fields(query.options)
     if not any(isinstance(node, Fixpoint) for node in walk_plan(plan)):
         whose = f"view {view!r}" if view else "this query"
@@ -80,22 +68,16 @@ def _chosen(node: Plan, chosen: Mapping[str, Any]) -> Plan:
 
 
 def chosen_fields(options: tuple[Option, ...]) -> dict[str, Any]:
-    """Return the fields of a `RecursionChoice` that options set.
-
-    Raises:
-        BindingError: An option or its value is unknown.
-        UnsupportedError: The strategy cannot maintain a recursion.
-    """
+    """Return the fields of a `RecursionChoice` that options set."""
     return {option.name: _field(option) for option in options}
 
 
 def _field(option: Option) -> str | int:
     if option.name not in NAMES:
-        close = nearest(option.name, NAMES)
         raise BindingError(
             f"a query has no option {option.name!r:.40}",
             span=option.span,
-            hint=f"did you mean {close}?" if close else f"options are {', '.join(NAMES)}",
+            hint=did_you_mean(option.name, NAMES, f"options are {', '.join(NAMES)}"),
             code="unknown_option",
         )
     if option.name in _NUMBERS:
@@ -154,3 +136,71 @@ def _interval(option: Option) -> str:
             code="bad_option",
         )
     return str(micros)
+
+
+_WITHOUT_ANNOTATIONS = ("kernel", "ranked", "recompute", "dred", "set")
+_OF_ANNOTATIONS = ("ship", "annotations", "order", "width", "capacity")
+
+
+def idle_options(choice: RecursionChoice) -> Iterator[str]:
+    """Yield a warning for every option that changes nothing.
+
+    Examples:
+        >>> list(idle_options(RecursionChoice(strategy="ranked", order="dfs")))
+        ["order has no effect: strategy = 'ranked' keeps no annotations"]
+        >>> list(idle_options(RecursionChoice(annotations="bdd", order="dfs")))
+        []
+    """
+    said = [name for name in _OF_ANNOTATIONS if _is_said(choice, name)]
+    strategy = choice.strategy
+    if strategy in _WITHOUT_ANNOTATIONS:
+        yield from _without_effect(said, f"strategy = '{strategy}' keeps no annotations")
+    elif strategy == "relative":
+        named = [name for name in said if name in ("annotations", "order")]
+        yield from _without_effect(named, "strategy = 'relative' has annotations of its own")
+        yield from _beside_prompt_shipping(choice)
+        for name in ("way", "ship"):
+            if getattr(choice, name) == "witness":
+                reason = "strategy = 'relative' has no single witness and ships lazily"
+                yield from _without_effect([name], reason)
+    else:
+        yield from _beside_absorption(choice, said)
+        yield from _beside_prompt_shipping(choice)
+    runs_kernels = strategy == "kernel" or (
+        strategy == "auto" and not {*said} - {"width", "capacity"}
+    )
+    if choice.compiled == "yes" and not runs_kernels:
+        yield from _without_effect(["compiled"], "no kernel is used with the other options")
+
+
+def _beside_absorption(choice: RecursionChoice, said: list[str]) -> Iterator[str]:
+    if choice.way == "witness" and choice.ship not in ("auto", "witness"):
+        yield from _without_effect(["ship"], "way = 'witness' sends one combination of tokens")
+    if "witness" in (choice.way, choice.ship):
+        idle = ["order"] if "order" in said else []
+        if choice.annotations == "bdd":
+            idle = ["annotations", *idle]
+        yield from _without_effect(idle, "a witness is one combination of tokens, always listed")
+    elif "order" in said and choice.annotations != "bdd":
+        reason = "it applies to decision diagrams only; add annotations = 'bdd'"
+        yield from _without_effect(["order"], reason)
+
+
+def _beside_prompt_shipping(choice: RecursionChoice) -> Iterator[str]:
+    """A capacity bounds what is held back, and only lazy shipping holds anything back."""
+    keeps = choice.way == "annotations" or choice.strategy in ("absorption", "relative")
+    lazy = choice.ship == "lazy" or choice.ship.isdecimal() or (choice.ship == "auto" and keeps)
+    if choice.capacity and (not lazy or choice.way == "witness"):
+        reason = "only lazy shipping holds rows back: write way = 'annotations' or ship = 'lazy'"
+        yield from _without_effect(["capacity"], reason)
+
+
+def _is_said(choice: RecursionChoice, name: str) -> bool:
+    value = getattr(choice, name)
+    return value not in (0, "auto")
+
+
+def _without_effect(names: list[str], reason: str) -> Iterator[str]:
+    if names:
+        verb = "has" if len(names) == 1 else "have"
+        yield f"{', '.join(names)} {verb} no effect: {reason}"

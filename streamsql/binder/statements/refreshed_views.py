@@ -27,12 +27,7 @@ _LIVE = "remove REFRESH AT: the view is then updated with every change"
 def define_refreshed(
     statement: CreateView, refresh: RefreshTimes, catalog: Catalog
 ) -> SourceDefinition:
-    """Return a view as the table that its last refresh leaves.
-
-    Raises:
-        UnsupportedError: It reads more than stored tables, or is recursive.
-        BindingError: Its query is wrong, or its columns have no names of their own.
-    """
+    """Return a view as the table that its last refresh leaves."""
     span = statement.name.span
     if statement.recursive:
         raise UnsupportedError(
@@ -100,11 +95,7 @@ def refreshed_view(statement: Refresh, catalog: Catalog) -> SourceDefinition:
 
 
 def _check(bound: BoundQuery, span: Span) -> None:
-    """Check that stored tables are all that a query needs.
-
-    Raises:
-        UnsupportedError: They are not.
-    """
+    """Check that stored tables are all that a query needs."""
     if bound.emit != "relation":
         raise UnsupportedError(
             "a view with REFRESH AT stores rows, but this query produces a stream",
@@ -138,11 +129,7 @@ def _reason(node: Plan) -> str:
 
 
 def _schema(statement: CreateView, schema: Schema) -> Schema:
-    """Return the columns under the names that CREATE VIEW gives them.
-
-    Raises:
-        BindingError: There are more or fewer names, or one twice.
-    """
+    """Return the columns under the names that CREATE VIEW gives them."""
     given = statement.columns
     if given and len(given) != len(schema):
         raise BindingError(

@@ -3,23 +3,22 @@
 The answers are computed elsewhere, from the base rows that the bound query reads.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from streamsql.algebra.operators import Plan, Scan, walk_plan
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
-from streamsql.binder.names.environment import Binding, BoundQuery, Environment
-from streamsql.binder.names.scope import Scope
-from streamsql.binder.statements.bind import bind_query
-from streamsql.binder.statements.insert_and_delete import bind_value
+from streamsql.binder.names.environment import BoundQuery, Scope
+from streamsql.binder.statements.bind import bind_query, statement_environment
+from streamsql.binder.statements.insert_and_delete import bind_value, column_position
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row, Value
 from streamsql.errors import BindingError, UnsupportedError
-from streamsql.syntax.cursor import nearest
+from streamsql.syntax.cursor import did_you_mean
 from streamsql.syntax.script_places import Script
 from streamsql.syntax.statements import (
     ColumnName,
@@ -178,13 +177,9 @@ def bind_what_if(statement: ExplainWhatIf, catalog: Catalog) -> BoundWhatIf:
             code="needs_federation",
         )
     query = bind_query(statement.inner, catalog)
-    deletions = tuple(
-        _deletion(pattern, query.plan, catalog, statement.script)
-        if isinstance(pattern, RowPattern)
-        else _loss_of(pattern, catalog)
-        for pattern in statement.deletions
+    return BoundWhatIf(
+        query, _losses(statement, catalog, lambda name: _source(name, query.plan, catalog))
     )
-    return BoundWhatIf(query, deletions)
 
 
 def bind_deletions(statement: ExplainWhatIf, catalog: Catalog) -> tuple[BoundLoss, ...]:
@@ -193,20 +188,22 @@ def bind_deletions(statement: ExplainWhatIf, catalog: Catalog) -> tuple[BoundLos
     Raises:
         QueryError: There is no such source, or the values do not fit it.
     """
-    return tuple(
-        _deletion_from(_known_source(pattern.source, catalog), pattern, catalog, statement.script)
-        if isinstance(pattern, RowPattern)
-        else _loss_of(pattern, catalog)
-        for pattern in statement.deletions
-    )
+    return _losses(statement, catalog, lambda name: _known_source(name, catalog))
 
 
-def _loss_of(lost: LostGateway | LostNode, catalog: Catalog) -> BoundLoss:
-    match lost:
-        case LostGateway(gateway=gateway):
-            return gateway_deletion(gateway.text, catalog)
-        case LostNode(node=node):
-            return node_deletion(node, catalog)
+def _losses(
+    statement: ExplainWhatIf, catalog: Catalog, source_of: Callable[[Name], SourceDefinition]
+) -> tuple[BoundLoss, ...]:
+    found: list[BoundLoss] = []
+    for lost in statement.deletions:
+        match lost:
+            case RowPattern(source=source):
+                found.append(_deletion(source_of(source), lost, catalog, statement.script))
+            case LostGateway(gateway=gateway):
+                found.append(gateway_deletion(gateway.text, catalog))
+            case LostNode(node=node):
+                found.append(node_deletion(node, catalog))
+    return tuple(found)
 
 
 def gateway_deletion(gateway: str, catalog: Catalog) -> GatewayDeletion:
@@ -240,7 +237,7 @@ def bind_row(values: Sequence[exp.Expr], schema: Schema, script: Script) -> Row:
     Raises:
         BindingError: Their number or a type is wrong.
     """
-    environment = Environment(Binding(Catalog()), script)
+    environment = statement_environment(Catalog(), script)
     if len(values) != len(schema):
         raise environment.error(
             values[0] if values else None,
@@ -250,16 +247,11 @@ def bind_row(values: Sequence[exp.Expr], schema: Schema, script: Script) -> Row:
         )
     binder = ExpressionBinder(environment, Scope())
     return tuple(
-        bind_value(node, field, binder, environment)
-        for node, field in zip(values, schema.fields, strict=True)
+        bind_value(node, field, binder) for node, field in zip(values, schema.fields, strict=True)
     )
 
 
-def _deletion(pattern: RowPattern, plan: Plan, catalog: Catalog, script: Script) -> Deletion:
-    return _deletion_from(_source(pattern.source, plan, catalog), pattern, catalog, script)
-
-
-def _deletion_from(
+def _deletion(
     definition: SourceDefinition, pattern: RowPattern, catalog: Catalog, script: Script
 ) -> Deletion:
     schema = definition.schema
@@ -270,10 +262,9 @@ def _deletion_from(
             hint=f"the columns are {schema}",
             code="column_count",
         )
-    environment = Environment(Binding(catalog), script)
-    binder = ExpressionBinder(environment, Scope())
+    binder = ExpressionBinder(statement_environment(catalog, script), Scope())
     values = tuple(
-        None if node is None else bind_value(node, field, binder, environment)
+        None if node is None else bind_value(node, field, binder)
         for node, field in zip(pattern.values, schema.fields, strict=False)
     )
     return Deletion(definition, values)
@@ -282,20 +273,11 @@ def _deletion_from(
 def _column(name: ColumnName, plan: Plan, catalog: Catalog) -> SourceColumn:
     definition = _source(name.source, plan, catalog)
     schema = definition.schema
-    wanted = name.column.text
-    if wanted not in schema.names:
-        close = nearest(wanted, schema.names)
-        raise BindingError(
-            f"{definition.name!r} has no column {wanted!r}",
-            span=name.column.span,
-            hint=f"did you mean {close}?" if close else f"the columns are {schema}",
-            code="unknown_column",
-        )
-    position = schema.index_of(wanted)
+    position = column_position(name.column, definition)
     if not schema.dtypes[position].is_numeric:
         numbers = [f.name for f in schema.fields if f.dtype.is_numeric]
         raise BindingError(
-            f"{definition.name}.{wanted} is {schema.dtypes[position]}, not a probability",
+            f"{definition.name}.{name.column.text} is {schema.dtypes[position]}, not a probability",
             span=name.column.span,
             hint=f"columns with numbers: {', '.join(numbers) or 'none'}",
             code="type_mismatch",
@@ -313,11 +295,10 @@ def _known_source(name: Name, catalog: Catalog) -> SourceDefinition:
     if definition is not None:
         code = "not_a_source"
         what = f"{name.text!r} is a view: its rows are derived from other relations"
-    close = nearest(name.text, known)
     raise BindingError(
         what,
         span=name.span,
-        hint=f"did you mean {close}?" if close else "SHOW SOURCES or SHOW TABLES",
+        hint=did_you_mean(name.text, known, "SHOW SOURCES or SHOW TABLES"),
         code=code,
     )
 
@@ -331,7 +312,6 @@ def _source(name: Name, plan: Plan, catalog: Catalog) -> SourceDefinition:
     what = f"the query does not read a source {name.text!r}"
     if definition is not None and not isinstance(definition, SourceDefinition):
         what = f"{name.text!r} is a view: its rows are derived from other relations"
-    close = nearest(name.text, read)
     known = f"it reads {', '.join(read)}" if read else "it reads no source"
-    hint = f"did you mean {close}?" if close else known
+    hint = did_you_mean(name.text, read, known)
     raise BindingError(what, span=name.span, hint=hint, code="not_a_source")

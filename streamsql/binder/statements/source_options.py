@@ -22,7 +22,8 @@ from streamsql.data.durations import parse_duration
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import BindingError
-from streamsql.syntax.cursor import nearest
+from streamsql.syntax.cursor import did_you_mean, nearest
+from streamsql.data.durations import parse_duration
 from streamsql.syntax.statements import CreateSource, Option
 
 STREAM_OPTIONS = ("wrapper", "topic", "sample", "ttl", "idle", "colocate")
@@ -44,11 +45,7 @@ _MISSED = {
 
 
 def check_table_options(statement: CreateSource) -> None:
-    """Check the options of a table.
-
-    Raises:
-        BindingError: One is unknown, wrong or missing.
-    """
+    """Check the options of a table."""
     options = {option.name: option for option in statement.options}
     for name, (message, hint) in _MISSED.items():
         if name in options:
@@ -102,11 +99,7 @@ def _check_wrapper(option: Option) -> None:
 
 
 def stream_ttl(statement: CreateSource, schema: Schema) -> int | None:
-    """Check the options of a source or link source; return its time to live in microseconds.
-
-    Raises:
-        BindingError: One is unknown or wrong.
-    """
+    """Check the options of a source or link source; return its time to live in microseconds."""
     ttl = None
     for option in statement.options:
         match option.name:
@@ -142,9 +135,7 @@ def stream_ttl(statement: CreateSource, schema: Schema) -> int | None:
                 )
             case name:
                 _refuse(
-                    option,
-                    f"a source has no option {name!r:.40}",
-                    _close(name, STREAM_OPTIONS),
+                    option, f"a source has no option {name!r:.40}", _close(name, STREAM_OPTIONS)
                 )
     return ttl
 
@@ -175,11 +166,10 @@ def _check_columns(option: Option, schema: Schema) -> None:
     for text in option.value.split(","):
         name = text.strip().lower()
         if name not in schema.names:
-            close = nearest(name, schema.names)
             _refuse(
                 option,
                 f"colocate names {text.strip()!r:.40}, which is not a column of this source",
-                f"did you mean {close}?" if close else f"columns: {', '.join(schema.names)}",
+                did_you_mean(name, schema.names, f"columns: {', '.join(schema.names)}"),
             )
 
 

@@ -1,6 +1,6 @@
 """EXPLAIN (TYPE VALIDATE): the columns of a query, what it will remember, and what looks wrong."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from streamsql.algebra.explain import describe, duration_text, window_text
@@ -16,14 +16,14 @@ from streamsql.algebra.operators import (
     WindowKind,
 )
 from streamsql.binder.names.environment import BoundQuery
-from streamsql.binder.statements.kept_state import (
+from streamsql.binder.statements.query_warnings import (
     Stateful,
+    findings,
     is_unbounded,
     kept_values,
     scan_of,
     streams,
 )
-from streamsql.binder.statements.query_warnings import Finding, findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,6 @@ class Report:
 
 def validation_report(bound: BoundQuery) -> Report:
     """Return the answer to EXPLAIN (TYPE VALIDATE) for a query that binds."""
-    found = findings(bound.plan)
     states = _states(bound.plan, closes=False)
     lines = [f"valid: {bound.schema}"]
     if states:
@@ -69,18 +68,9 @@ def validation_report(bound: BoundQuery) -> Report:
         "state": [
             {"operator": s.operator, "keeps": list(s.keeps), "bounded": s.bounded} for s in states
         ],
-        "findings": [_finding_data(finding) for finding in found],
+        "findings": [asdict(finding) for finding in findings(bound.plan)],
     }
     return Report("\n".join(lines), data)
-
-
-def _finding_data(finding: Finding) -> dict[str, str]:
-    return {
-        "kind": finding.kind,
-        "operator": finding.operator,
-        "message": finding.message,
-        "fix": finding.fix,
-    }
 
 
 def _states(plan: Plan, *, closes: bool) -> list[State]:

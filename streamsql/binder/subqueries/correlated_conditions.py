@@ -17,17 +17,17 @@ from sqlglot import exp
 
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, map_columns, walk
 from streamsql.algebra.operators import Plan, Project, RecursiveReference, identity_columns
-from streamsql.binder.names.environment import Environment, identifier_text
-from streamsql.binder.names.levels import between, relation_names
+from streamsql.binder.names.environment import Environment, Scope, ScopeColumn, identifier_text
 from streamsql.binder.names.outer_names import (
     OUTER,
     Outer,
+    between,
     inner_columns,
     outer_columns,
     outer_of,
     reads_subquery,
+    relation_names,
 )
-from streamsql.binder.names.scope import Scope, ScopeColumn
 from streamsql.binder.relations.join_tree import Condition, Part
 from streamsql.binder.subqueries.uniqueness import DOMAIN
 from streamsql.data.schema import Field, Schema

@@ -9,7 +9,6 @@ from sqlglot import exp
 from streamsql.algebra.expressions import Column, Expression
 from streamsql.algebra.operators import JoinKind, Plan
 from streamsql.binder.names.environment import Environment
-from streamsql.binder.relations.named_relations import QueryBinder, ViewBinder
 from streamsql.binder.subqueries.correlated_conditions import Domain
 
 
@@ -57,22 +56,6 @@ class Block:
     def correlated(self) -> bool:
         """Whether it reads the query around it."""
         return bool(self.joins) or self.domain is not None
-
-
-class BlockBinder(Protocol):
-    """Binds a SELECT inside an expression."""
-
-    def __call__(self, tree: exp.Expr, environment: Environment, *, lift: bool) -> Block:
-        """Return the block; `lift` allows conditions on both queries in `joins`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Queries:
-    """Binds queries in parentheses, queries of views, and queries inside expressions."""
-
-    relation: QueryBinder
-    view: ViewBinder
-    block: BlockBinder
 
 
 class Joins(Protocol):

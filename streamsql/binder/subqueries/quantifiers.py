@@ -11,23 +11,21 @@ from streamsql.algebra.operators import JoinKind, Project
 from streamsql.binder.expressions.conditions import COMPARISONS
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
 from streamsql.binder.subqueries.nested_queries import Block, Joins
-from streamsql.binder.subqueries.subquery_forms import (
+from streamsql.binder.subqueries.subquery_values import (
     Comparison,
     always_a_row,
-    is_query,
-    membership,
-    query_of,
-    without_idle_parts,
-)
-from streamsql.binder.subqueries.subquery_values import (
     bind_needles,
     either,
     equal,
     exists,
+    is_query,
+    membership,
     missing,
     quantified,
+    query_of,
     scalar,
     statistics,
+    without_idle_parts,
 )
 from streamsql.data.types import DataType
 

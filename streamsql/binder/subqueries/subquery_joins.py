@@ -29,7 +29,7 @@ from streamsql.algebra.operators import (
     transform_up,
 )
 from streamsql.binder.expressions.expression_binder import AggregateHook, ExpressionBinder
-from streamsql.binder.names.environment import Environment
+from streamsql.binder.names.environment import Environment, Scope
 from streamsql.binder.names.outer_names import (
     KEYS,
     OUTER,
@@ -37,14 +37,27 @@ from streamsql.binder.names.outer_names import (
     Outer,
     outer_of,
     reads_subquery,
-    without_outer,
 )
-from streamsql.binder.names.scope import Scope
 from streamsql.binder.relations.join_tree import Part, joined
 from streamsql.binder.subqueries import quantifiers
 from streamsql.binder.subqueries.correlated_conditions import Domain
-from streamsql.binder.subqueries.nested_queries import Block, Queries
+from streamsql.binder.subqueries.nested_queries import Block
 from streamsql.binder.subqueries.uniqueness import exactly_one
+
+Rewrite = Callable[[Expression, exp.Expr], Expression]
+"""Returns an expression over other columns; the node is the place of what it refuses."""
+
+
+def holds_query(node: exp.Expr) -> bool:
+    """Whether a condition holds a query."""
+    return node.find(exp.Query, exp.Exists, exp.All, exp.Any) is not None
+
+
+def _is_subquery(node: exp.Expr) -> bool:
+    """Whether a node may be a subquery, or compare a value with one."""
+    if isinstance(node, exp.Exists | exp.Query | exp.Values | exp.In):
+        return True
+    return isinstance(node.args.get("expression"), exp.Any | exp.All)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +67,6 @@ class _Join:
     Attributes:
         numbers: Of the columns of its plan.
         conditions: Over the numbers of the query around and its own.
-        single: Whether it is a product with exactly one row.
     """
 
     node: exp.Expr
@@ -63,7 +75,24 @@ class _Join:
     kind: JoinKind
     conditions: tuple[Expression, ...]
     domain: Domain | None = None
-    single: bool = False
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """What it reads of the query around: in conditions, and as the domain."""
+        return self.conditions if self.domain is None else (*self.conditions, *self.domain.columns)
+
+    def rewritten(self, rewrite: Rewrite, shift: int = 0) -> "_Join":
+        """Return it over other numbers of the query around, and its own moved."""
+        domain = self.domain
+        if domain is not None:
+            columns = tuple(rewrite(column, self.node) for column in domain.columns)
+            domain = Domain(domain.name, columns)
+        return replace(
+            self,
+            numbers=tuple(n + shift for n in self.numbers),
+            conditions=tuple(rewrite(c, self.node) for c in self.conditions),
+            domain=domain,
+        )
 
 
 @dataclass(slots=True)
@@ -77,13 +106,17 @@ class SubqueryJoins:
     """
 
     environment: Environment
-    queries: Queries
     scope: Scope
     aggregates: AggregateHook | None = None
     _joins: list[_Join] = field(default_factory=list)
     _singles: list[_Join] = field(default_factory=list)
     _numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(SUBQUERY))
     _keys: "itertools.count[int]" = field(default_factory=lambda: itertools.count(KEYS))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no subquery has become a join."""
+        return not (self._joins or self._singles)
 
     # --- binding -----------------------------------------------------------------------------
 
@@ -94,7 +127,9 @@ class SubqueryJoins:
 
         def hook(node: exp.Expr) -> Expression | None:
             found = before(node) if before is not None else None
-            return found if found is not None else quantifiers.bind_value(self, binder, node)
+            if found is None and _is_subquery(node):
+                found = quantifiers.bind_value(self, binder, node)
+            return found
 
         binder = ExpressionBinder(self.environment, self.scope, hook)
         return binder
@@ -102,16 +137,12 @@ class SubqueryJoins:
     def conjuncts(
         self, nodes: list[exp.Expr], binder: ExpressionBinder, word: str
     ) -> list[Expression]:
-        """Bind conditions that all must hold; some become joins only.
-
-        Args:
-            nodes: As written.
-            binder: Made by `binder`.
-            word: The clause they stand in, for messages.
-        """
+        """Bind conditions that all must hold; some become joins only."""
         result: list[Expression] = []
         for node in nodes:
-            found = quantifiers.bind_filter(self, binder, node)
+            found = None
+            if holds_query(node) or node.find(exp.Values) is not None:
+                found = quantifiers.bind_filter(self, binder, node)
             if found is None:
                 found = conjuncts(binder.predicate(node, word))
             result += found
@@ -129,9 +160,10 @@ class SubqueryJoins:
         )
         environment = replace(self.environment, outer=outer)
         if isinstance(tree, exp.Select):
-            return self.queries.block(tree, environment, lift=lift)
+            block: Block = environment.binding.queries.block(tree, environment, lift=lift)
+            return block
         reason = "and the queries of a UNION, INTERSECT or EXCEPT cannot read it"
-        return Block(self.queries.relation(tree, without_outer(environment, reason)))
+        return Block(environment.without_outer(reason).plan_of(tree))
 
     def join(
         self,
@@ -143,12 +175,9 @@ class SubqueryJoins:
     ) -> list[Column]:
         """Add a join with a subquery and return the columns it adds.
 
-        Args:
-            node: For places.
-            block: The subquery.
-            plan: Its plan, or one computed from it that keeps the correlation columns in front.
-            kind: LEFT, SEMI, ANTI; INNER for exactly one row.
-            more: Further conditions, over the columns behind the correlation columns.
+        `plan` is that of the block, or computed from it with the correlation columns in front.
+        `kind` is LEFT, SEMI or ANTI; INNER for exactly one row. `more` gives further conditions,
+        over the columns behind the correlation columns.
         """
         fields = plan.schema.fields
         numbers = tuple(next(self._numbers) for _ in fields)
@@ -157,7 +186,7 @@ class SubqueryJoins:
         if more is not None:
             conditions += more(own[block.prefix :])
         single = kind == JoinKind.INNER and not conditions and exactly_one(plan)
-        join = _Join(node, plan, numbers, kind, tuple(conditions), block.domain, single)
+        join = _Join(node, plan, numbers, kind, tuple(conditions), block.domain)
         (self._singles if single else self._joins).append(join)
         return own
 
@@ -165,11 +194,10 @@ class SubqueryJoins:
 
     def outer_columns(self) -> dict[int, Column]:
         """Return the columns that the joins read of the query around this one, by number there."""
-        read = [condition for join in self._joins for condition in join.conditions]
-        read += [c for join in self._joins if join.domain is not None for c in join.domain.columns]
         return {
             part.position - OUTER: Column(part.position - OUTER, part.name, part.dtype)
-            for expression in read
+            for join in self._joins
+            for expression in join.expressions
             for part in walk(expression)
             if isinstance(part, Column) and part.position >= OUTER
         }
@@ -182,14 +210,7 @@ class SubqueryJoins:
                 expression, lambda c: c if c.position < OUTER else stands_for[c.position - OUTER]
             )
 
-        self._joins = [
-            replace(
-                join,
-                conditions=tuple(known(c, join.node) for c in join.conditions),
-                domain=None if join.domain is None else _rewritten(join.domain, known, join.node),
-            )
-            for join in self._joins
-        ]
+        self._joins = [join.rewritten(known) for join in self._joins]
 
     # --- in the ON of a join -----------------------------------------------------------------
 
@@ -200,9 +221,7 @@ class SubqueryJoins:
     @property
     def reads(self) -> frozenset[int]:
         """Numbers of the columns of the query around that the subqueries read."""
-        joins = (*self._singles, *self._joins)
-        read = [c for join in joins for c in join.conditions]
-        read += [c for join in joins if join.domain is not None for c in join.domain.columns]
+        read = [e for join in (*self._singles, *self._joins) for e in join.expressions]
         return frozenset(n for expression in read for n in columns_of(expression) if n < SUBQUERY)
 
     @property
@@ -232,28 +251,14 @@ class SubqueryJoins:
             part = self._applied(part, join)
         return part
 
-    def apply_all(
-        self, part: Part, rewrite: Callable[[Expression, exp.Expr], Expression], shift: int
-    ) -> Part:
+    def apply_all(self, part: Part, rewrite: Rewrite, shift: int) -> Part:
         """Return rows of another layout, as those of groups, with the columns of all subqueries.
 
-        Args:
-            part: The rows.
-            rewrite: Turns expressions over the scope into expressions over the rows.
-            shift: What `rewrite` adds to the numbers of the columns that subqueries add.
+        `rewrite` turns expressions over the scope into expressions over the rows, and adds `shift`
+        to the numbers of the columns that subqueries add.
         """
-
-        def moved(join: _Join) -> _Join:
-            domain = join.domain
-            return replace(
-                join,
-                numbers=tuple(n + shift for n in join.numbers),
-                conditions=tuple(rewrite(c, join.node) for c in join.conditions),
-                domain=None if domain is None else _rewritten(domain, rewrite, join.node),
-            )
-
-        for join in map(moved, (*self._singles, *self._joins)):
-            part = self._applied(part, join)
+        for join in (*self._singles, *self._joins):
+            part = self._applied(part, join.rewritten(rewrite, shift))
         return part
 
     def _applied(self, part: Part, join: _Join) -> Part:
@@ -312,12 +317,6 @@ def _placed(condition: Expression, own: list[Column]) -> Expression:
 def _reads_others(join: _Join, besides: set[int]) -> bool:
     known = besides | set(join.numbers)
     return any(reads_subquery(condition, known) for condition in join.conditions)
-
-
-def _rewritten(
-    domain: Domain, rewrite: Callable[[Expression, exp.Expr], Expression], node: exp.Expr
-) -> Domain:
-    return Domain(domain.name, tuple(rewrite(column, node) for column in domain.columns))
 
 
 def _with_domain(plan: Plan, domain: Domain, part: Part) -> Plan:
