@@ -60,7 +60,7 @@ class NotPushableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What an aggregate asks of a fixpoint.
+    """Groups and best values that an aggregate reads of a fixpoint.
 
     Attributes:
         bests: Per MIN or MAX, whether columns of its best rows are picked by ARG_MIN or ARG_MAX.

@@ -27,7 +27,7 @@ OUTSIDE = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What a plan computes from the traced relation.
+    """Output columns and predicates of a plan over the traced relation.
 
     Attributes:
         columns: One expression per output column.

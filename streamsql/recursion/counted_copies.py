@@ -4,7 +4,7 @@
     ->  the same over Fixpoint cut to g, v and what its steps read, whose copies are a number
 
 Rows that agree on what is left are one row with a number of copies: of 2^30 paths between two ends
-there is one row per round. Sound for every aggregate that a number of equal rows tells enough, as
+there is one row per round. Sound for every aggregate that needs only the number of equal rows:
 COUNT, SUM, AVG, MIN and MAX. Over a set (UNION) it would not be: rows that differ in a column that
 is cut would count once.
 """
@@ -48,7 +48,7 @@ def with_counted_copies(plan: Aggregate, fixpoint: Fixpoint) -> Plan:
         return plan
     kept = _needed(plan, fixpoint)
     counted = _cut(fixpoint, sorted(kept))
-    return with_inputs(plan, (_replaced(plan.input, fixpoint, counted),))
+    return with_inputs(plan, (replaced(plan.input, fixpoint, counted),))
 
 
 def _is_direct(plan: Plan) -> bool:
@@ -58,11 +58,12 @@ def _is_direct(plan: Plan) -> bool:
     return isinstance(plan, Fixpoint)
 
 
-def _replaced(plan: Plan, fixpoint: Fixpoint, counted: Plan) -> Plan:
+def replaced(plan: Plan, fixpoint: Fixpoint, other: Plan) -> Plan:
+    """Return a chain of operators over a recursion as one over another plan."""
     if plan == fixpoint:
-        return counted
+        return other
     (child,) = plan.inputs
-    return with_inputs(plan, (_replaced(child, fixpoint, counted),))
+    return with_inputs(plan, (replaced(child, fixpoint, other),))
 
 
 def _needed(plan: Aggregate, fixpoint: Fixpoint) -> set[int]:

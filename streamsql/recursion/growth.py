@@ -1,4 +1,4 @@
-"""Which columns of a recursion can take infinitely many values.
+"""Columns of a recursion that can take infinitely many values.
 
 Base relations are finite, so a column that only copies values stays in a finite set. A column
 computed from the recursive relation *grows* when the computation can be repeated: when it lies on
@@ -12,7 +12,7 @@ a cycle of dependences between columns. What stops it is
 - a loop check: the step appends a value to a text and requires that the text did not contain it
   (`path NOT LIKE '%' || x || '%'`, `POSITION(x IN path) = 0`).
 
-Mutually recursive relations are one relation with a tag; the columns of each are told apart.
+Mutually recursive relations are one relation with a tag; their columns are kept apart.
 """
 
 from dataclasses import dataclass, replace

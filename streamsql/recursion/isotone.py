@@ -1,4 +1,4 @@
-"""How a step of a recursion carries a value on: whether better stays better, and by how much.
+"""Steps of a recursion as functions of a value: isotone or not, and the signs of its change.
 
 Expressions are those of a trace, so a step that reads the relation several times has a position
 for the value of each reading; `a.cost + b.cost` is isotone in both.
@@ -12,7 +12,7 @@ from streamsql.recursion.column_tracing import Trace, reads
 def is_isotone(expression: Expression, value: int, group: frozenset[int], step: Trace) -> bool:
     """Whether an expression reads the value and never decreases when the value increases.
 
-    What stands beside it reads only group columns of the recursive relation.
+    Other parts read only group columns of the recursive relation.
 
     `expression` is one of the trace `step`; `value` and `group` are columns of the relation.
     """
@@ -91,7 +91,7 @@ def may_better(expression: Expression, *, minimum: bool) -> bool:
 def directions(expression: Expression) -> frozenset[int]:
     """Return the signs of what a step may add to a value; data that is added counts as positive.
 
-    (Zeros among the data do no harm unless another column grows: see `selection`.)
+    (Zeros among the data do no harm unless another column grows: see `aggregate_selection`.)
 
     Where several values of the relation are added up, each counts as data for the others.
 

@@ -1,7 +1,7 @@
-"""What stops a recursion from computing ever new values: counters, sums and loop checks.
+"""Bounds on the new values of a recursion: counters, sums and loop checks.
 
 All of them are read off traces, where column c of the k-th reading of the recursive relation has a
-position of its own. What holds is said of *passages*: (branch, occurrence) pairs through which a
+position of its own. The bounds hold for *passages*: (branch, occurrence) pairs through which a
 chain of derivations goes on. A stopped passage is used a limited number of times on every chain.
 """
 

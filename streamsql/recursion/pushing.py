@@ -1,4 +1,4 @@
-"""Apply the rule of `selection` where it holds: below aggregates, and where they are joined back.
+"""Rules applied where they hold: below aggregates, and where best rows are joined back.
 
     Fixpoint F JOIN (Aggregate[g] MIN(c) over F) ON F.g = g AND F.c = MIN(c)
 
@@ -27,7 +27,7 @@ from streamsql.algebra.operators import (
 )
 from streamsql.recursion.aggregate_selection import NotPushableError, selection_of
 from streamsql.recursion.column_tracing import trace
-from streamsql.recursion.counted_copies import with_counted_copies
+from streamsql.recursion.counted_copies import replaced, with_counted_copies
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def _push_below(plan: Aggregate, reasons: dict[str, str]) -> Plan:
     except NotPushableError as reason:
         reasons.setdefault(fixpoint.name, str(reason))
         return plan
-    return _replaced(plan, selection)
+    return replaced(plan, fixpoint, msgspec.structs.replace(fixpoint, selection=selection))
 
 
 def _note_barrier(plan: Plan, reasons: dict[str, str]) -> None:
@@ -96,14 +96,6 @@ def _fixpoint_below(plan: Plan) -> Fixpoint | None:
             return None
 
 
-def _replaced(plan: Plan, selection: AggregateSelection) -> Plan:
-    """Put a selection into the only fixpoint below."""
-    if isinstance(plan, Fixpoint):
-        return msgspec.structs.replace(plan, selection=selection)
-    (child,) = plan.inputs
-    return with_inputs(plan, (_replaced(child, selection),))
-
-
 # --- best rows joined back -----------------------------------------------------------------------
 
 
@@ -119,8 +111,8 @@ def _push_joined(join: Join, reasons: dict[str, str]) -> Plan:
         pairs = [(pair[whole], pair[best]) for pair in join.keys]
         selection = _joined_selection(sides[whole], sides[best], pairs, reasons)
         if selection is not None:
-            changed = [_replaced(side, selection) for side in sides]
-            return with_inputs(join, tuple(changed))
+            best_rows = msgspec.structs.replace(fixpoint, selection=selection)
+            return with_inputs(join, tuple(replaced(s, fixpoint, best_rows) for s in sides))
     return join
 
 

@@ -1,4 +1,4 @@
-"""Refuse recursions that would not end."""
+"""Refusal of recursions that would not end."""
 
 from collections.abc import Mapping
 

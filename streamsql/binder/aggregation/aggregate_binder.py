@@ -119,11 +119,10 @@ class Aggregation:
         binder = ExpressionBinder(self.environment, self.scope)
         bound = [binder.bind(argument) for argument in node.expressions]
         if self.levels is None or not bound or any(value not in self.group for value in bound):
-            raise self.environment.error(
+            raise self.environment.wrong_arguments(
                 node,
                 "GROUPING takes values of the GROUP BY around it",
-                hint="SELECT a, GROUPING(a) … GROUP BY ROLLUP (a)",
-                code="wrong_arguments",
+                "SELECT a, GROUPING(a) … GROUP BY ROLLUP (a)",
             )
         number = len(self.calls)
         self.grouping[number] = tuple(map(self.group.index, bound))
@@ -182,11 +181,8 @@ class Aggregation:
 
     def _count_rows(self, call: Written, condition: Expression | None, name: str) -> AggregateCall:
         if call.distinct:
-            raise self.environment.error(
-                call.node,
-                "COUNT(DISTINCT *) is not defined",
-                hint="COUNT(DISTINCT column)",
-                code="wrong_arguments",
+            raise self.environment.wrong_arguments(
+                call.node, "COUNT(DISTINCT *) is not defined", "COUNT(DISTINCT column)"
             )
         if condition is None:
             return AggregateCall(AggregateFunction.COUNT_ALL, (), name)
@@ -207,11 +203,8 @@ class Aggregation:
             hint += "; the smaller or larger of two values is LEAST(a, b) or GREATEST(a, b)"
         if word == "COUNT":
             hint = "write COUNT(*), COUNT(value) or COUNT(DISTINCT a, b)"
-        raise self.environment.error(
-            call.node,
-            f"{word} takes {'two values' if wanted == 2 else 'one value'}",
-            hint=hint,
-            code="wrong_arguments",
+        raise self.environment.wrong_arguments(
+            call.node, f"{word} takes {'two values' if wanted == 2 else 'one value'}", hint
         )
 
     def _refuse_nested(self, node: exp.Expr) -> None:
@@ -223,27 +216,20 @@ class Aggregation:
                 code="nested_aggregate",
             )
 
-    def binder(self) -> ExpressionBinder:
-        """Return a binder for expressions that may contain aggregates."""
-        return ExpressionBinder(self.environment, self.scope, self.hook)
-
     def finish(self) -> Plan:
         """Return the Aggregate operator over the input."""
-        plan, positions = self.plan, []
+        plan, schema = self.plan, self.plan.schema
         computed = [g for g in self.group if not isinstance(g, Column)]
         if computed:
-            schema = plan.schema
             names = (*schema.names, *(f"group_{n + 1}" for n in range(len(computed))))
             plan = Project(plan, (*identity_columns(schema), *computed), names)
-        for expression in self.group:
-            if isinstance(expression, Column):
-                positions.append(expression.position)
-            else:
-                positions.append(len(self.plan.schema) + computed.index(expression))
+        group = tuple(
+            g.position if isinstance(g, Column) else len(schema) + computed.index(g)
+            for g in self.group
+        )
         if self.levels is not None:
-            calls = tuple(self.calls)
-            return united(plan, tuple(positions), calls, self.levels, self.grouping)
-        return Aggregate(plan, tuple(positions), tuple(self.calls))
+            return united(plan, group, tuple(self.calls), self.levels, self.grouping)
+        return Aggregate(plan, group, tuple(self.calls))
 
     def rewrite(self, expression: Expression, node: exp.Expr) -> Expression:
         """Return an expression over the Aggregate's output row."""

@@ -1,4 +1,4 @@
-"""Arguments of aggregates: which types they take, and how they are prepared."""
+"""Arguments of aggregates: accepted types and preparation."""
 
 from decimal import Decimal
 from functools import reduce
@@ -53,11 +53,8 @@ def check_types(
         what, hint = "numbers", "CAST(… AS DOUBLE), or COUNT to count rows"
         if bound[0].dtype in (DataType.TIMESTAMP, DataType.INTERVAL):
             hint = "EXTRACT(EPOCH FROM …) gives seconds"
-    raise environment.error(
-        node,
-        f"{function.value} takes {what}, but this has type {bound[0].dtype}",
-        hint=hint,
-        code="wrong_arguments",
+    raise environment.wrong_arguments(
+        node, f"{function.value} takes {what}, but this has type {bound[0].dtype}", hint
     )
 
 
@@ -130,9 +127,8 @@ def separator(call: Written, binder: NodeBinder) -> str:
     bound = binder.bind(call.parameter)
     if isinstance(bound, Literal) and isinstance(bound.value, str):
         return bound.value
-    raise binder.environment.error(
+    raise binder.environment.wrong_arguments(
         call.parameter,
         "STRING_AGG needs a constant text between the values",
-        hint="STRING_AGG(name, ', ')",
-        code="wrong_arguments",
+        "STRING_AGG(name, ', ')",
     )

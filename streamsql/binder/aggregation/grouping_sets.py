@@ -1,12 +1,12 @@
-"""GROUPING SETS, ROLLUP and CUBE: which values each level groups by, and the union of the levels.
+"""GROUPING SETS, ROLLUP and CUBE: the values that each level groups by, and the union of levels.
 
     GROUP BY GROUPING SETS ((a, b), a, ())   the three groupings listed
     GROUP BY ROLLUP (a, b)                   (a, b), (a), ()
     GROUP BY CUBE (a, b)                     (a, b), (a), (b), ()
     GROUP BY a, ROLLUP (b)                   every combination: (a, b), (a)
 
-A value that a level does not group by is NULL there; GROUPING(a, b) tells such a NULL from one of
-the data: bit n from the right is 1 where the n-th argument from the right is not grouped by.
+A value that a level does not group by is NULL there; GROUPING(a, b) distinguishes such a NULL from
+one of the data: bit n from the right is 1 where the n-th argument from the right is not grouped by.
 """
 
 from itertools import chain, combinations, product
@@ -121,7 +121,7 @@ def united(
 
 
 def _grouping(places: tuple[int, ...], level: tuple[int, ...]) -> Literal:
-    told = 0
+    value = 0
     for place in places:
-        told = told * 2 + (place not in level)
-    return Literal(told, DataType.INTEGER)
+        value = value * 2 + (place not in level)
+    return Literal(value, DataType.INTEGER)

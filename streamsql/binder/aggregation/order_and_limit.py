@@ -103,7 +103,7 @@ def output_order(
 ) -> tuple[SortKey, ...]:
     """Return the ORDER BY of a query over the columns it gives.
 
-    `shown` asks for the order to show a TopN in: as far as it is by columns it gives.
+    `shown` asks for the order to show a TopN in, which ends before a column that is not given.
     """
     keys = []
     for node in ordered_nodes(tree.args.get("order"), environment):

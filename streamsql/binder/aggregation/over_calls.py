@@ -1,7 +1,7 @@
-"""Window functions of a SELECT: which there are, and the OverWindow operators that compute them.
+"""Window functions of a SELECT, and the OverWindow operators that compute them.
 
-What the functions read is computed as hidden columns of the query first (so it may contain
-aggregates of its groups); an expression around a function is computed over its result.
+Hidden columns of the query hold the arguments, which may contain aggregates of its groups. An
+expression around a function is computed over its result.
 """
 
 from collections.abc import Callable, Iterator
@@ -59,7 +59,7 @@ def windows_in(node: exp.Expr) -> Iterator[exp.Window]:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What stands before OVER, as parsed.
+    """The call before OVER, as parsed.
 
     Attributes:
         function: Which.
@@ -81,9 +81,6 @@ class Over:
     """One window function.
 
     Attributes:
-        node: The whole of it.
-        call: What stands before OVER.
-        frame: What rows it looks at.
         partition: Places of the expressions of PARTITION BY among those of the query.
         order: Keys of ORDER BY, by places.
     """
@@ -177,18 +174,13 @@ def _aggregate(call: exp.Expr, node: exp.Window, environment: Environment) -> Ca
             node, f"{what:.60} is not supported before OVER", hint=_HINT, code="unsupported_window"
         )
     if len(meant.arguments) != 1:
-        raise environment.error(
-            node,
-            f"{meant.function} takes one value",
-            hint=f"{meant.function}(x) OVER (…)",
-            code="wrong_arguments",
+        raise environment.wrong_arguments(
+            node, f"{meant.function} takes one value", f"{meant.function}(x) OVER (…)"
         )
     (argument,) = meant.arguments
     star = isinstance(argument, exp.Star)
     if star and meant.function != AggregateFunction.COUNT:
-        raise environment.error(
-            node, "* is not a value in this place", hint="name the column", code="wrong_arguments"
-        )
+        raise environment.wrong_arguments(node, "* is not a value in this place", "name the column")
     if star and not meant.conditions:
         every = AggregateFunction.COUNT_ALL
         return Called(WindowFunction.AGGREGATE, aggregate=every)

@@ -1,4 +1,4 @@
-"""What OVER (…) says, as written: partition, order, frame, and names of a WINDOW clause."""
+"""The specification in OVER (…): partition, order, frame, and names of a WINDOW clause."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -49,11 +49,10 @@ def check_used(select: exp.Select, used: Iterable[exp.Expr], environment: Enviro
     names = {identifier_text(alias) for alias in aliases if alias is not None}
     for window in known:
         if identifier_text(window.this) not in names:
-            raise environment.error(
+            raise environment.wrong_arguments(
                 window if environment.place(window) else select,
                 f"the window {identifier_text(window.this)!r} is not used",
-                hint="remove it, or write OVER and its name after a function",
-                code="wrong_arguments",
+                "remove it, or write OVER and its name after a function",
             )
 
 
@@ -73,24 +72,22 @@ def _resolved(
     name = identifier_text(alias)
     names = [identifier_text(other.this) for other in known]
     if name not in names:
-        raise environment.error(
+        raise environment.wrong_arguments(
             alias if environment.place(alias) else window,
             f"there is no window {name!r}",
-            hint=did_you_mean(
+            did_you_mean(
                 name,
                 names,
                 f"define it after the query: WINDOW {name} AS (PARTITION BY k ORDER BY x)",
             ),
-            code="wrong_arguments",
         )
     number = names.index(name)
     base, base_order, base_frame = _resolved(known[number], known[:number], select, environment)
     if partition or (order is not None and base_order is not None) or (base_frame and frame):
-        raise environment.error(
+        raise environment.wrong_arguments(
             window,
             f"OVER ({name} …) may add only an ORDER BY or a frame that {name} lacks",
-            hint=f"write OVER {name}, or the whole window in parentheses",
-            code="wrong_arguments",
+            f"write OVER {name}, or the whole window in parentheses",
         )
     return base, order or base_order, frame or base_frame
 
@@ -109,11 +106,8 @@ def _frame(written: exp.Expr | None, environment: Environment, *, ordered: bool)
         raise _refused(written, environment, "RANGE with an offset")
     frame = Frame(start, end, peers=kind == "RANGE")
     if not frame.is_sound:
-        raise environment.error(
-            written,
-            "this frame ends before it begins",
-            hint="ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING",
-            code="wrong_arguments",
+        raise environment.wrong_arguments(
+            written, "this frame ends before it begins", "ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING"
         )
     return frame
 
@@ -127,11 +121,10 @@ def _bound(written: exp.Expr, which: str, environment: Environment) -> int | Non
     if value == "UNBOUNDED":
         if preceding == (which == "start"):
             return None
-        raise environment.error(
+        raise environment.wrong_arguments(
             written,
             "a frame begins at UNBOUNDED PRECEDING and ends at UNBOUNDED FOLLOWING",
-            hint="ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
-            code="wrong_arguments",
+            "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
         )
     if isinstance(value, exp.Expr) and not isinstance(value, exp.Literal):
         raise _refused(written, environment, "an offset that is not a whole number")
@@ -143,11 +136,10 @@ def number_of(value: object, node: exp.Expr, environment: Environment) -> int:
     """Return a number of rows."""
     number = whole_number(value, len(str(MOST_ROWS)))
     if number is None or number > MOST_ROWS:
-        raise environment.error(
+        raise environment.wrong_arguments(
             node,
             f"this takes a whole number of rows, {MOST_ROWS:,} at most",
-            hint="ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING, LAG(x, 2)",
-            code="wrong_arguments",
+            "ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING, LAG(x, 2)",
         )
     return number
 
@@ -159,11 +151,8 @@ def positive_number(
     value = whole_number(given, len(str(MOST_ROWS))) or 0
     if 1 <= value <= MOST_ROWS:
         return value
-    raise environment.error(
-        node,
-        f"{node.sql_name()} takes a constant whole number from 1 to {MOST_ROWS:,}",
-        hint=hint,
-        code="wrong_arguments",
+    raise environment.wrong_arguments(
+        node, f"{node.sql_name()} takes a constant whole number from 1 to {MOST_ROWS:,}", hint
     )
 
 

@@ -151,7 +151,7 @@ def _left_out(
             qualifier = node.args.get("table")
             if qualifier is not None:
                 scope.check_table(identifier_text(qualifier), qualifier, environment)
-            raise scope.unknown(node, identifier_text(node.this), environment)
+            raise scope.unknown(node, environment)
         if meant & found:
             raise environment.error(
                 node,
@@ -226,11 +226,10 @@ class Outputs:
         """Add the expressions of DISTINCT ON (…)."""
         parts = on.expressions if isinstance(on, exp.Tuple) else [on]
         if not parts:
-            raise self.environment.error(
+            raise self.environment.wrong_arguments(
                 self.select,
                 "DISTINCT ON () has no columns",
-                hint="DISTINCT ON (a) … ORDER BY a, b; or LIMIT 1 for one row of all",
-                code="wrong_arguments",
+                "DISTINCT ON (a) … ORDER BY a, b; or LIMIT 1 for one row of all",
             )
         self.first_of = [self._place(part.unnest()) for part in parts]
 

@@ -1,8 +1,7 @@
-"""What the aggregate calls of a query mean: which function, over what, with which conditions.
+"""Aggregate calls of a query as written: function, arguments and conditions; nothing is bound.
 
-The forms of PostgreSQL beside `F(x)` and `F(DISTINCT x)`: FILTER (WHERE …), percentiles and MODE
-WITHIN GROUP (ORDER BY x), STRING_AGG, and functions that are others by another name. Nothing is
-bound here.
+The forms of PostgreSQL next to `F(x)` and `F(DISTINCT x)` are FILTER (WHERE …), percentiles and
+MODE WITHIN GROUP (ORDER BY x), STRING_AGG, and other names of a function.
 """
 
 from dataclasses import dataclass, replace
@@ -31,7 +30,6 @@ _PLAIN: dict[type[exp.Expr], AggregateFunction] = {
     exp.LogicalOr: AggregateFunction.BOOL_OR,
     exp.ArrayAgg: AggregateFunction.ARRAY_AGG,
     exp.Median: AggregateFunction.PERCENTILE_CONT,
-    exp.CountIf: AggregateFunction.COUNT,
     exp.Mode: AggregateFunction.MODE,
     # Any value will do, so every engine takes the same one, whatever came first.
     exp.AnyValue: AggregateFunction.MIN,
@@ -79,16 +77,20 @@ def is_aggregate(node: exp.Expr, environment: Environment) -> bool:
         return True
     if not isinstance(node, exp.Anonymous):
         return False
-    return str(node.this).upper() in _NAMED or user_aggregate(node, environment) is not None
+    named = str(node.this).upper() in _NAMED
+    return named or user_defined(node, environment, aggregate=True) is not None
 
 
-def user_aggregate(node: exp.Expr, environment: Environment) -> FunctionDefinition | None:
-    """Return the user-defined aggregate that a call means, if it means one."""
+def user_defined(
+    node: exp.Expr, environment: Environment, *, aggregate: bool
+) -> FunctionDefinition | None:
+    """Return the user-defined aggregate, or scalar function, that a call means, if any."""
     if not isinstance(node, exp.Anonymous):
         return None
     found = environment.binding.catalog.find(str(node.this))
-    is_user = isinstance(found, FunctionDefinition) and found.aggregate
-    return found if is_user and isinstance(found, FunctionDefinition) else None
+    if isinstance(found, FunctionDefinition) and found.aggregate == aggregate:
+        return found
+    return None
 
 
 def written(node: exp.Expr, environment: Environment) -> Written | None:
@@ -103,8 +105,6 @@ def written(node: exp.Expr, environment: Environment) -> Written | None:
             return _within_group(node, environment)
         case exp.CountIf():
             return _count_if(node, environment)
-        case exp.Median():
-            return _call(AggregateFunction.PERCENTILE_CONT, node, environment)
         case exp.GroupConcat():
             return _texts(node, environment)
         case exp.Anonymous():
@@ -115,23 +115,21 @@ def written(node: exp.Expr, environment: Environment) -> Written | None:
 
 
 def _anonymous(node: exp.Anonymous, environment: Environment) -> Written | None:
-    definition = user_aggregate(node, environment)
+    definition = user_defined(node, environment, aggregate=True)
+    distinct, arguments = _listed(list(node.expressions))
     if definition is not None:
-        distinct, arguments = _listed(list(node.expressions))
         return Written(
             AggregateFunction.USER, node, arguments, distinct=distinct, definition=definition
         )
     function = _NAMED.get(str(node.this).upper())
     if function is None:
         return None
-    distinct, arguments = _listed(list(node.expressions))
     if function in _PERCENTILES:
         if len(arguments) != 2:
-            raise environment.error(
+            raise environment.wrong_arguments(
                 node,
                 f"{str(node.this).upper()} takes a value and a fraction",
-                hint=f"write {_form(function)}",
-                code="wrong_arguments",
+                f"write {_form(function)}",
             )
         value, fraction = arguments
         return Written(function, node, (value,), distinct=distinct, parameter=fraction)
@@ -142,11 +140,10 @@ def _count_if(node: exp.CountIf, environment: Environment) -> Written:
     """Return COUNT_IF(c), which counts the rows that COUNT(*) FILTER (WHERE c) counts."""
     more = node.args.get("zero_on_all_null")  # where sqlglot puts a second argument
     if more is not None or isinstance(node.this, exp.Distinct | exp.Star):
-        raise environment.error(
+        raise environment.wrong_arguments(
             node,
             "COUNT_IF takes one condition",
-            hint="COUNT_IF(x > 3), or COUNT(DISTINCT x) FILTER (WHERE x > 3)",
-            code="wrong_arguments",
+            "COUNT_IF(x > 3), or COUNT(DISTINCT x) FILTER (WHERE x > 3)",
         )
     return Written(AggregateFunction.COUNT, node, (exp.Star(),), conditions=(node.this,))
 
@@ -222,11 +219,10 @@ def _within_group(node: exp.WithinGroup, environment: Environment) -> Written:
         )
     keys = order.expressions
     if len(keys) != 1:
-        raise environment.error(
+        raise environment.wrong_arguments(
             node,
             f"{function.value} orders by one value",
-            hint="MODE() WITHIN GROUP (ORDER BY x)" if mode else f"write {_form(function)}",
-            code="wrong_arguments",
+            "MODE() WITHIN GROUP (ORDER BY x)" if mode else f"write {_form(function)}",
         )
     descending = bool(keys[0].args.get("desc"))
     if mode and descending:

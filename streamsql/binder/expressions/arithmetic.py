@@ -1,4 +1,4 @@
-"""Arithmetic: which types an operator takes and what comes out."""
+"""Arithmetic: operand and result types of operators."""
 
 from sqlglot import exp
 
@@ -59,8 +59,8 @@ def bind_negation(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind `- x`; constants are folded."""
     operand = binder.bind(node.this)
     if operand.dtype not in _NEGATIVE:
-        raise binder.environment.error(
-            node, f"{operand.dtype} has no negative", hint="- takes numbers", code="type_mismatch"
+        raise binder.environment.type_mismatch(
+            node, f"{operand.dtype} has no negative", "- takes numbers"
         )
     match operand:
         case Literal(value=int() | float() as number, dtype=dtype):
@@ -74,7 +74,7 @@ def bind_negation(binder: NodeBinder, node: exp.Expr) -> Expression:
 def _as_timestamp(
     side: Expression, other: Expression, node: exp.Expr, environment: Environment
 ) -> Expression:
-    """Read a text constant beside `TIMESTAMP -` as a timestamp."""
+    """Read a text constant next to `TIMESTAMP -` as a timestamp."""
     text = side.value if isinstance(side, Literal) else None
     if isinstance(text, str) and other.dtype == DataType.TIMESTAMP:
         return Literal(time_value(text, DataType.TIMESTAMP, node, environment), DataType.TIMESTAMP)
@@ -92,11 +92,8 @@ def _result(
         return DataType.INTEGER
     if types <= {DataType.INTEGER, DataType.DOUBLE, DataType.NULL}:
         return DataType.DOUBLE
-    raise environment.error(
-        node,
-        f"{left.dtype} {operator} {right.dtype} is not defined",
-        hint=_hint(operator, types),
-        code="type_mismatch",
+    raise environment.type_mismatch(
+        node, f"{left.dtype} {operator} {right.dtype} is not defined", _hint(operator, types)
     )
 
 

@@ -1,4 +1,4 @@
-"""Implicit conversions: where types meet in comparisons, arithmetic, CASE and UNION."""
+"""Implicit conversions between the sides of comparisons and the alternatives of a value."""
 
 from sqlglot import exp
 
@@ -39,11 +39,10 @@ def unified(
     for expression in expressions:
         common = common_type(dtype, expression.dtype)
         if common is None:
-            raise environment.error(
+            raise environment.type_mismatch(
                 node,
                 f"{what} mixes {dtype} and {expression.dtype}",
-                hint=f"CAST one of them, for example CAST(… AS {dtype})",
-                code="type_mismatch",
+                f"CAST one of them, for example CAST(… AS {dtype})",
             )
         dtype = common
     return [converted(expression, dtype) for expression in expressions]
@@ -58,11 +57,10 @@ def comparable(
     """
     left, right = _time_literals([left, right], node, environment)
     if common_type(left.dtype, right.dtype) is None:
-        raise environment.error(
+        raise environment.type_mismatch(
             node,
             f"{left.dtype} cannot be compared with {right.dtype}",
-            hint=_comparison_hint(left, right),
-            code="type_mismatch",
+            _comparison_hint(left, right),
         )
     return left, right
 

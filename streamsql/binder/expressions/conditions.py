@@ -115,8 +115,8 @@ def bind_in(binder: NodeBinder, node: exp.Expr) -> Expression:
             code="unsupported_subquery",
         )
     if node.args.get("field") is not None or not node.expressions:
-        raise binder.environment.error(
-            node, "IN needs a list of values", hint="x IN ('a', 'b')", code="wrong_arguments"
+        raise binder.environment.wrong_arguments(
+            node, "IN needs a list of values", "x IN ('a', 'b')"
         )
     value = binder.bind(node.this)
     candidates = []
@@ -146,11 +146,8 @@ def bind_escape(binder: NodeBinder, node: exp.Expr) -> Expression:
         )
     escape = node.expression
     if isinstance(escape, exp.Literal) and len(escape.name) > 1:
-        raise binder.environment.error(
-            escape,
-            "ESCAPE takes one character",
-            hint="x LIKE '10!%' ESCAPE '!'",
-            code="wrong_arguments",
+        raise binder.environment.wrong_arguments(
+            escape, "ESCAPE takes one character", "x LIKE '10!%' ESCAPE '!'"
         )
     if isinstance(like, exp.SimilarTo):
         return bind_similar(binder, like, escape.name)
@@ -168,11 +165,8 @@ def _like(binder: NodeBinder, node: exp.Expr, nodes: list[exp.Expr]) -> Expressi
 def _text(binder: NodeBinder, node: exp.Expr) -> Expression:
     bound = binder.bind(node)
     if bound.dtype not in (DataType.TEXT, DataType.NULL):
-        raise binder.environment.error(
-            node,
-            f"LIKE compares TEXT, but this has type {bound.dtype}",
-            hint="CAST(… AS TEXT)",
-            code="type_mismatch",
+        raise binder.environment.type_mismatch(
+            node, f"LIKE compares TEXT, but this has type {bound.dtype}", "CAST(… AS TEXT)"
         )
     return bound
 

@@ -1,4 +1,4 @@
-"""Calls of built-in and user-defined functions, and errors about what is no function."""
+"""Calls of built-in and user-defined functions, and errors about other nodes."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from streamsql.algebra.expressions import Call, Expression
 from streamsql.algebra.user_functions import implementation_name
-from streamsql.binder.expressions.aggregate_calls import written
+from streamsql.binder.expressions.aggregate_calls import user_defined, written
 from streamsql.binder.expressions.coercion import TIME_TEXTS, as_text, converted
 from streamsql.binder.expressions.node_binder import NodeBinder
 from streamsql.binder.expressions.scalar_functions import (
@@ -21,14 +21,6 @@ from streamsql.catalog.functions import FunctionDefinition
 from streamsql.data.types import DataType, common_type
 from streamsql.errors import QueryError
 from streamsql.syntax.cursor import did_you_mean
-
-
-def user_function(node: exp.Expr, environment: Environment) -> FunctionDefinition | None:
-    """Return the user-defined scalar function that a call means, if it means one."""
-    if not isinstance(node, exp.Anonymous):
-        return None
-    found = environment.binding.catalog.find(str(node.this))
-    return found if isinstance(found, FunctionDefinition) and not found.aggregate else None
 
 
 def bind_user_function(
@@ -59,11 +51,8 @@ def checked_arguments(
     )
     if not fits:
         given = ", ".join(argument.dtype for argument in bound)
-        raise environment.error(
-            node,
-            f"{definition.name} does not take ({given})",
-            hint=f"it is {definition.usage}",
-            code="wrong_arguments",
+        raise environment.wrong_arguments(
+            node, f"{definition.name} does not take ({given})", f"it is {definition.usage}"
         )
     return tuple(converted(a, dtype) for a, dtype in zip(bound, types, strict=True))
 
@@ -101,6 +90,10 @@ _REFUSED: dict[type[exp.Expr], tuple[str, str]] = {
         "a window follows the name of a stream",
     ),
 }
+_CODES: dict[type[exp.Expr], str] = {
+    exp.CurrentTimestamp: "current_time",
+    exp.Window: "unsupported_window",
+}
 _NEED_OVER = (
     exp.RowNumber,
     exp.Rank,
@@ -133,7 +126,7 @@ def bind_parsed(binder: NodeBinder, node: exp.Expr) -> Expression:
 def bind_anonymous(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind a function that only we know, such as `distance`."""
     name = str(node.this).upper()
-    definition = user_function(node, binder.environment)
+    definition = user_defined(node, binder.environment, aggregate=False)
     if definition is not None:
         return bind_user_function(binder, definition, node)
     name = SPELLINGS.get(name, name)
@@ -163,11 +156,10 @@ def refusal(binder: NodeBinder, node: exp.Expr) -> QueryError:
         )
     if isinstance(node, _NEED_OVER):
         name = node.sql_name()
-        return environment.error(
+        return environment.wrong_arguments(
             node,
             f"{name} is a window function and needs OVER (…)",
-            hint=f"{node.sql()} OVER (PARTITION BY k ORDER BY x)",
-            code="wrong_arguments",
+            f"{node.sql()} OVER (PARTITION BY k ORDER BY x)",
         )
     if isinstance(node, exp.AggFunc):
         return environment.unsupported(
@@ -180,11 +172,7 @@ def refusal(binder: NodeBinder, node: exp.Expr) -> QueryError:
         )
     for kind, (message, hint) in _REFUSED.items():
         if isinstance(node, kind):
-            code = "unsupported_expression"
-            if kind is exp.CurrentTimestamp:
-                code = "current_time"
-            if kind is exp.Window:
-                code = "unsupported_window"
+            code = _CODES.get(kind, "unsupported_expression")
             return environment.unsupported(node, message, hint=hint, code=code)
     if not isinstance(node, exp.Func):
         return environment.unsupported(
@@ -214,8 +202,8 @@ def bind_call(
             return Call(name, tuple(bound), signature.result(types))
     usage = " or ".join(signature.usage for signature in SIGNATURES[name])
     types_text = ", ".join(argument.dtype for argument in bound)
-    raise binder.environment.error(
-        node, f"{name} does not take ({types_text})", hint=f"write {usage}", code="wrong_arguments"
+    raise binder.environment.wrong_arguments(
+        node, f"{name} does not take ({types_text})", f"write {usage}"
     )
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import reduce
 
 from sqlglot import exp
 
@@ -43,21 +44,18 @@ def bind_trim(binder: NodeBinder, node: exp.Expr) -> Expression:
 
 def bind_concat(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind CONCAT, which skips NULLs and writes every type as text."""
-    parts = [_or_empty(as_text(binder.bind(part))) for part in node.expressions]
-    return _joined(parts)
+    texts = [as_text(binder.bind(part)) for part in node.expressions]
+    return _joined([Call("COALESCE", (text, _EMPTY), DataType.TEXT) for text in texts])
 
 
 def bind_concat_ws(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind CONCAT_WS(separator, …): the texts that are not NULL, with separators between."""
     separator, *parts = [as_text(binder.bind(part)) for part in node.expressions]
     if not parts:
-        raise binder.environment.error(
-            node,
-            "CONCAT_WS has no values to join",
-            hint="CONCAT_WS(separator, text, …)",
-            code="wrong_arguments",
+        raise binder.environment.wrong_arguments(
+            node, "CONCAT_WS has no values to join", "CONCAT_WS(separator, text, …)"
         )
-    tails = [
+    tails: list[Expression] = [
         Call(
             "CASE",
             (
@@ -71,18 +69,11 @@ def bind_concat_ws(binder: NodeBinder, node: exp.Expr) -> Expression:
     ]
     length = Call("LENGTH", (separator,), DataType.INTEGER)
     start = Call("+", (length, Literal(1, DataType.INTEGER)), DataType.INTEGER)
-    return Call("SUBSTRING", (_joined(list(tails)), start), DataType.TEXT)
-
-
-def _or_empty(text: Expression) -> Expression:
-    return Call("COALESCE", (text, _EMPTY), DataType.TEXT)
+    return Call("SUBSTRING", (_joined(tails), start), DataType.TEXT)
 
 
 def _joined(parts: list[Expression]) -> Expression:
-    result = parts[0]
-    for part in parts[1:]:
-        result = Call("||", (result, part), DataType.TEXT)
-    return result
+    return reduce(lambda left, right: Call("||", (left, right), DataType.TEXT), parts)
 
 
 def bind_pad(binder: NodeBinder, node: exp.Expr) -> Expression:
@@ -116,12 +107,9 @@ def bind_extract(binder: NodeBinder, node: exp.Expr) -> Expression:
 def bind_date_part(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind DATE_PART('part', time)."""
     arguments = list(node.expressions)
-    if len(arguments) != 2 or not _is_text(arguments[0]):
-        raise binder.environment.error(
-            node,
-            "DATE_PART takes a part and a time",
-            hint="DATE_PART('hour', ts)",
-            code="wrong_arguments",
+    if len(arguments) != 2 or not arguments[0].is_string:
+        raise binder.environment.wrong_arguments(
+            node, "DATE_PART takes a part and a time", "DATE_PART('hour', ts)"
         )
     return _part_of(binder, arguments[0].name, arguments[1], node)
 
@@ -130,20 +118,17 @@ def bind_epoch(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind EPOCH(time), the seconds since 1970 or of an interval."""
     arguments = list(node.expressions)
     if len(arguments) != 1:
-        raise binder.environment.error(
-            node, "EPOCH takes a time", hint="EPOCH(ts)", code="wrong_arguments"
-        )
+        raise binder.environment.wrong_arguments(node, "EPOCH takes a time", "EPOCH(ts)")
     return _part_of(binder, "EPOCH", arguments[0], node)
 
 
 def _part_of(binder: NodeBinder, written: str, of: exp.Expr, node: exp.Expr) -> Expression:
     time = binder.bind(of)
     if time.dtype not in (DataType.TIMESTAMP, DataType.INTERVAL, DataType.NULL):
-        raise binder.environment.error(
+        raise binder.environment.wrong_arguments(
             of,
             f"EXTRACT takes a TIMESTAMP or an INTERVAL, but this has type {time.dtype}",
-            hint="CAST(… AS TIMESTAMP), or TO_TIMESTAMP(seconds)",
-            code="wrong_arguments",
+            "CAST(… AS TIMESTAMP), or TO_TIMESTAMP(seconds)",
         )
     is_interval = time.dtype == DataType.INTERVAL
     part = _part(binder, written, INTERVAL_PARTS if is_interval else TIMESTAMP_PARTS, node)
@@ -168,20 +153,17 @@ def bind_date_trunc(binder: NodeBinder, node: exp.Expr) -> Expression:
 def bind_date(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind DATE(timestamp), the beginning of its day."""
     if node.this is None or node.args.get("zone") or node.expressions:
-        raise binder.environment.error(
-            node, "DATE takes a time", hint="DATE_TRUNC('day', ts)", code="wrong_arguments"
-        )
+        raise binder.environment.wrong_arguments(node, "DATE takes a time", "DATE_TRUNC('day', ts)")
     return _truncated(binder, "DAY", node.this, node)
 
 
 def _truncated(binder: NodeBinder, written: str, of: exp.Expr, node: exp.Expr) -> Expression:
     time = binder.bind(of)
     if time.dtype not in (DataType.TIMESTAMP, DataType.NULL):
-        raise binder.environment.error(
+        raise binder.environment.wrong_arguments(
             of,
             f"DATE_TRUNC takes a TIMESTAMP, but this has type {time.dtype}",
-            hint="DATE_TRUNC('hour', ts)",
-            code="wrong_arguments",
+            "DATE_TRUNC('hour', ts)",
         )
     part = _part(binder, written, TRUNCATIONS, node)
     return Call("DATE_TRUNC", (Literal(part, DataType.TEXT), time), DataType.TIMESTAMP)
@@ -199,10 +181,6 @@ def _part(binder: NodeBinder, written: str, known: tuple[str, ...], node: exp.Ex
         hint=did_you_mean(part, known, f"parts are {listed}"),
         code="unknown_part",
     )
-
-
-def _is_text(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Literal) and bool(node.args.get("is_string"))
 
 
 Form = Callable[[NodeBinder, exp.Expr], Expression]

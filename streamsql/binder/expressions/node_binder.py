@@ -1,4 +1,4 @@
-"""What the parts of the expression binder may ask of each other."""
+"""The interface between the expression binder and its parts."""
 
 from typing import Protocol
 

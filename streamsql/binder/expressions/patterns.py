@@ -63,11 +63,10 @@ def _matched(
 ) -> Expression:
     bound = binder.bind(text)
     if bound.dtype not in (DataType.TEXT, DataType.NULL):
-        raise binder.environment.error(
+        raise binder.environment.type_mismatch(
             text,
             f"a regular expression tests TEXT, but this has type {bound.dtype}",
-            hint="CAST(… AS TEXT)",
-            code="type_mismatch",
+            "CAST(… AS TEXT)",
         )
     written = _constant(binder, pattern)
     try:
@@ -98,9 +97,6 @@ def _constant(binder: NodeBinder, node: exp.Expr) -> str:
 
 
 def _misused(binder: NodeBinder, node: exp.Expr) -> Exception:
-    return binder.environment.error(
-        node,
-        "a regular expression takes a text, a pattern, and optionally 'i'",
-        hint=_USAGE,
-        code="wrong_arguments",
+    return binder.environment.wrong_arguments(
+        node, "a regular expression takes a text, a pattern, and optionally 'i'", _USAGE
     )

@@ -1,4 +1,4 @@
-"""Which scalar functions exist, what they take and what they return."""
+"""Scalar functions: signatures, and the classes that sqlglot parses them into."""
 
 from dataclasses import dataclass
 

@@ -1,1 +1,1 @@
-"""What a name in a statement means: scopes, query levels, and clauses that are refused."""
+"""Names in a statement: scopes, query levels, and clauses that are refused."""

@@ -1,4 +1,4 @@
-"""Which relations a query reads by name, as far as its own WITH clauses do not redefine them."""
+"""Relations that a query reads by name, except those that its own WITH clauses redefine."""
 
 from collections.abc import Collection
 

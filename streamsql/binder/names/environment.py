@@ -1,5 +1,6 @@
 """Names visible at one point of a statement: common tables, columns, and errors about them."""
 
+import itertools
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -64,7 +65,7 @@ class Queries:
 
 @dataclass(slots=True)
 class Binding:
-    """What the parts of one statement share while it is bound.
+    """State that the parts of one statement share while it is bound.
 
     Attributes:
         places: Where each recursion was written, or where its view is read, by fixpoint name.
@@ -116,10 +117,8 @@ class Binding:
 
 
 def _free_name(wanted: str, taken: Container[str]) -> str:
-    name, number = wanted, 2
-    while name in taken:
-        name, number = f"{wanted}_{number}", number + 1
-    return name
+    names = itertools.chain((wanted,), (f"{wanted}_{number}" for number in itertools.count(2)))
+    return next(name for name in names if name not in taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +164,14 @@ class Environment:
     ) -> BindingError:
         """Return an error about a name, a type or a shape."""
         return BindingError(message, span=self._some_place(node), hint=hint, code=code)
+
+    def wrong_arguments(self, node: exp.Expr, message: str, hint: str) -> BindingError:
+        """Return an error about the number or kind of the arguments of a call or clause."""
+        return self.error(node, message, hint=hint, code="wrong_arguments")
+
+    def type_mismatch(self, node: exp.Expr, message: str, hint: str) -> BindingError:
+        """Return an error about a value of the wrong type."""
+        return self.error(node, message, hint=hint, code="type_mismatch")
 
     def unsupported(
         self, node: exp.Expr | None, message: str, *, hint: str, code: str = ""
@@ -337,7 +344,7 @@ class Scope:
         if qualifier is not None:
             self.check_table(identifier_text(qualifier), qualifier, environment)
         if not found:
-            raise self.unknown(node, name, environment)
+            raise self.unknown(node, environment)
         if found[0].doubled:
             raise environment.error(
                 node,
@@ -360,8 +367,9 @@ class Scope:
             code="unknown_qualifier",
         )
 
-    def unknown(self, node: exp.Column, name: str, environment: Environment) -> Exception:
+    def unknown(self, node: exp.Column, environment: Environment) -> BindingError:
         """Return the error about a column that is not there."""
+        name = identifier_text(node.this)
         qualifier = node.args.get("table")
         columns = self.visible()
         if qualifier is not None:

@@ -1,11 +1,11 @@
-"""Columns and aggregates of the query around a subquery, and which query each belongs to."""
+"""Columns and aggregates of the query around a subquery, and the query each belongs to."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from streamsql.algebra.expressions import Column, Expression, columns_of, map_columns
+from streamsql.algebra.expressions import Column, Expression, columns_of, map_columns, walk
 from streamsql.binder.names.environment import (
     Environment,
     Scope,
@@ -152,7 +152,7 @@ class Outer:
     def check_column(self, node: exp.Column, table: str, environment: Environment) -> None:
         """Check that a relation of the query around, if it is one, has a column."""
         if table in self.scope.tables and not self.scope.lookup(node):
-            raise self.scope.unknown(node, identifier_text(node.this), environment)
+            raise self.scope.unknown(node, environment)
 
     def resolve(self, node: exp.Column, environment: Environment) -> ScopeColumn | None:
         """Return the column that a reference means, or None where it means none."""
@@ -203,6 +203,23 @@ def outer_of(environment: Environment) -> Outer | None:
 def outer_columns(expression: Expression) -> frozenset[int]:
     """Return the columns an expression reads of the query around, by their numbers there."""
     return frozenset(n - OUTER for n in columns_of(expression) if n >= OUTER)
+
+
+def outer_reads(expressions: Iterable[Expression]) -> dict[int, Column]:
+    """Return the columns that expressions read of the query around, by their numbers there."""
+    return {
+        part.position - OUTER: Column(part.position - OUTER, part.name, part.dtype)
+        for expression in expressions
+        for part in walk(expression)
+        if isinstance(part, Column) and part.position >= OUTER
+    }
+
+
+def with_outer(expression: Expression, stands_for: Mapping[int, Expression]) -> Expression:
+    """Return an expression that reads what stands for the columns of the query around."""
+    return map_columns(
+        expression, lambda c: c if c.position < OUTER else stands_for[c.position - OUTER]
+    )
 
 
 def reads_subquery(expression: Expression, besides: Collection[int] = ()) -> bool:

@@ -1,4 +1,4 @@
-"""ROW_NUMBER() with a bound on it: the first rows of every partition.
+"""ROW_NUMBER() with a bound: the first rows of every partition.
 
     SELECT … FROM (SELECT …, ROW_NUMBER() OVER (PARTITION BY k ORDER BY x DESC) AS n FROM t) AS q
     WHERE n <= 3
@@ -65,7 +65,7 @@ Comparison = tuple[type[exp.Expr], int]
 
 @dataclass(slots=True)
 class Bounds:
-    """Which row numbers are wanted; `last` is None for all from the first wanted one on."""
+    """Row numbers that are wanted; `last` is None for all from the first wanted one on."""
 
     first: int = 1
     last: int | None = None

@@ -132,11 +132,8 @@ def refuse_foreign(tree: exp.Expr, environment: Environment) -> None:
                     code="unsupported_clause",
                 )
             case exp.Count() if isinstance(node.this, exp.Star) and node.expressions:
-                raise environment.error(
-                    node,
-                    "COUNT(*) takes no further arguments",
-                    hint="COUNT(*), or COUNT(DISTINCT a, b)",
-                    code="wrong_arguments",
+                raise environment.wrong_arguments(
+                    node, "COUNT(*) takes no further arguments", "COUNT(*), or COUNT(DISTINCT a, b)"
                 )
             case exp.Distinct() if node.args.get("on") and not isinstance(node.parent, exp.Select):
                 raise environment.unsupported(

@@ -1,1 +1,1 @@
-"""What stands in FROM: relations, table functions, join trees, streams of changes."""
+"""FROM: relations, table functions, join trees, streams of changes."""

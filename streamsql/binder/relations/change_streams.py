@@ -1,5 +1,7 @@
 """ISTREAM, DSTREAM and RSTREAM: a relation as the stream of its changes, instant by instant."""
 
+import itertools
+
 import msgspec
 from sqlglot import exp
 
@@ -29,7 +31,7 @@ from streamsql.recursion.termination import ended
 
 KINDS = frozenset(str(kind) for kind in StreamKind)
 _NAMES = ("ts", "instant")
-"""The instant's column has the first of these names that the query does not give."""
+"""Names for the column of the instant, by preference; the query must not have the name."""
 
 
 def to_stream(plan: Plan, kind: StreamKind, place: Span | None, binding: Binding) -> ToStream:
@@ -97,14 +99,9 @@ def _events(scan: Scan, binding: Binding) -> Scan:
 
 
 def _name(query: Plan) -> str:
-    taken = set(query.schema.names)
-    for name in _NAMES:
-        if name not in taken:
-            return name
-    number = 2
-    while f"{_NAMES[-1]}_{number}" in taken:
-        number += 1
-    return f"{_NAMES[-1]}_{number}"
+    numbered = (f"{_NAMES[-1]}_{number}" for number in itertools.count(2))
+    names = itertools.chain(_NAMES, numbered)
+    return next(name for name in names if name not in query.schema.names)
 
 
 def kind_of_call(node: exp.Expr) -> StreamKind | None:
@@ -119,9 +116,7 @@ def bind_stream(tree: exp.Expr, environment: Environment) -> Plan | None:
     if kind is not None:
         inner = tree.expressions
         if len(inner) != 1 or not isinstance(inner[0], exp.Query):
-            raise environment.error(
-                tree, f"{kind} takes one query", hint=f"{kind}(SELECT …)", code="wrong_arguments"
-            )
+            raise environment.wrong_arguments(tree, f"{kind} takes one query", f"{kind}(SELECT …)")
         plan = environment.plan_of(inner[0])
         return to_stream(plan, kind, environment.place(tree), environment.binding)
     call = selected_stream(tree, environment)

@@ -1,4 +1,4 @@
-"""EMIT ON WINDOW CLOSE: groups by a window's end, given once the watermark has passed it."""
+"""EMIT ON WINDOW CLOSE: groups by a window's end, emitted once the watermark has passed it."""
 
 import msgspec
 

@@ -15,7 +15,7 @@ _BACKWARD = {"<=": ">=", "<": ">"}
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What USING and NATURAL make of two scopes.
+    """Two scopes joined by USING or NATURAL.
 
     Attributes:
         scope: Both, the merged columns first, each once.
@@ -117,11 +117,10 @@ def _pair(
     two = right.resolve(column, environment)
     numeric = one.dtype.is_numeric and two.dtype.is_numeric
     if one.dtype != two.dtype and not numeric:
-        raise environment.error(
+        raise environment.type_mismatch(
             name,
             f"{identifier_text(name)!r} is {one.dtype} on one side and {two.dtype} on the other",
-            hint="JOIN … ON CAST(a.x AS …) = b.x",
-            code="type_mismatch",
+            "JOIN … ON CAST(a.x AS …) = b.x",
         )
     return one, two
 

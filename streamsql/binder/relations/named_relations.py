@@ -1,4 +1,4 @@
-"""What stands in FROM: sources, windows, views, common tables and queries in parentheses."""
+"""Items of FROM: sources, windows, views, common tables and queries in parentheses."""
 
 import re
 from dataclasses import dataclass, replace
@@ -33,7 +33,6 @@ class Relation:
 
     plan: Plan
     alias: str
-    node: exp.Expr
     doubled: frozenset[str] = frozenset()
 
     def scope(self, offset: int) -> Scope:
@@ -54,10 +53,8 @@ def bind_relation(node: exp.Expr, environment: Environment) -> Relation:
         case exp.Subquery():
             return _derived(node, environment)
         case exp.Values():
-            plan, alias = environment.plan_of(node), node.args.get("alias")
-            own = alias.this if alias is not None else None
-            shown = identifier_text(own) if own is not None else ""
-            return Relation(renamed(plan, alias, environment), shown, node)
+            plan = renamed(environment.plan_of(node), node.args.get("alias"), environment)
+            return Relation(plan, _alias_of(node, ""))
         case exp.Lateral() | exp.Unnest():
             raise environment.unsupported(
                 node,
@@ -83,14 +80,17 @@ def _derived(node: exp.Subquery, environment: Environment) -> Relation:
             hint="remove the parentheses",
             code="unsupported_join",
         )
-    alias = node.args.get("alias")
-    plan = environment.plan_of(node.this)
-    name = identifier_text(alias.this) if alias is not None and alias.this is not None else ""
+    plan, name = environment.plan_of(node.this), _alias_of(node, "")
     window = _window_of(node, environment)
     if window is not None:
         plan = _windowed(plan, name, window, environment, what="a query")
-    plan = renamed(plan, alias, environment)
-    return Relation(plan, name, node, environment.binding.doubled_of(plan))
+    plan = renamed(plan, node.args.get("alias"), environment)
+    return Relation(plan, name, environment.binding.doubled_of(plan))
+
+
+def _alias_of(node: exp.Expr, otherwise: str) -> str:
+    alias = node.args.get("alias")
+    return otherwise if alias is None or alias.this is None else identifier_text(alias.this)
 
 
 def renamed(plan: Plan, alias: exp.Expr | None, environment: Environment) -> Plan:
@@ -135,16 +135,13 @@ def _time_window(node: exp.Table, environment: Environment) -> Relation:
             )
     inner = bind_relation(node.this.this, environment)
     plan = bind_time_window(node.this, inner.plan, inner.scope(0), environment)
-    own = alias.this if alias is not None else None
-    shown = inner.alias if own is None else identifier_text(own)
-    return Relation(renamed(plan, alias, environment), shown, node)
+    return Relation(renamed(plan, alias, environment), _alias_of(node, inner.alias))
 
 
 def _table(node: exp.Table, environment: Environment) -> Relation:
     only(node, environment, "this", "alias", "stream_window", "joins")
     if isinstance(node.this, TimeWindow):
         return _time_window(node, environment)
-    alias = node.args.get("alias")
     if isinstance(node.this, exp.Identifier):
         name = identifier_text(node.this)
         plan = _named(name, node, environment)
@@ -153,24 +150,19 @@ def _table(node: exp.Table, environment: Environment) -> Relation:
     elif kind_of_call(node.this) is not None:
         name, plan = "", environment.plan_of(node.this)
     else:
-        raise _function_in_from(node, environment)
+        raise environment.unsupported(
+            node,
+            "a function is not a relation",
+            hint="name a source, table or view",
+            code="not_a_relation",
+        )
     window = _window_of(node, environment)
     if window is not None:
         plan = _windowed(plan, name, window, environment)
-    shown = identifier_text(alias.this) if alias is not None and alias.this is not None else name
-    plan = renamed(plan, alias, environment)
+    plan = renamed(plan, node.args.get("alias"), environment)
     # The columns of a view have the names that DESCRIBE shows.
     doubled = environment.binding.doubled_of(plan) if name in environment.tables else frozenset()
-    return Relation(plan, shown, node, doubled)
-
-
-def _function_in_from(node: exp.Table, environment: Environment) -> Exception:
-    return environment.unsupported(
-        node,
-        "a function is not a relation",
-        hint="name a source, table or view",
-        code="not_a_relation",
-    )
+    return Relation(plan, _alias_of(node, name), doubled)
 
 
 def _named(name: str, node: exp.Table, environment: Environment) -> Plan:
@@ -261,7 +253,7 @@ def _view(definition: ViewDefinition, node: exp.Table, environment: Environment)
 def _inside_view(
     error: QueryError, definition: ViewDefinition, environment: Environment, node: exp.Expr
 ) -> BindingError:
-    """Say at the place where the view is read what is wrong inside it."""
+    """Return the error inside a view as one at the place where the view is read."""
     message, hint = error.message, error.hint
     if not message.startswith("in view "):
         if error.span is not None and error.span.text:

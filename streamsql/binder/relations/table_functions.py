@@ -27,7 +27,7 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType
 
 MAX_COPIES = 10_000
-"""Most windows that one row may be in: HOP gives the row once for each."""
+"""Max windows that one row may be in: HOP emits the row once for each."""
 
 _USAGE = {
     "TUMBLE": "TUMBLE(s, ts, INTERVAL '1 minute')",
@@ -93,11 +93,8 @@ def _arguments(kind: str, node: exp.Expr, environment: Environment) -> list[exp.
 
 
 def _usage(kind: str, node: exp.Expr, environment: Environment) -> Exception:
-    return environment.error(
-        node,
-        f"{kind} does not take these arguments",
-        hint=f"write {_USAGE[kind]}",
-        code="wrong_arguments",
+    return environment.wrong_arguments(
+        node, f"{kind} does not take these arguments", f"write {_USAGE[kind]}"
     )
 
 
@@ -163,8 +160,8 @@ def bind_late(node: exp.Expr, environment: Environment) -> tuple[str, Plan]:
     """Return the name of the stream and the scan of its late events."""
     (argument, *more) = node.expressions or (None,)
     if more or not isinstance(argument, exp.Column) or argument.table:
-        raise environment.error(
-            node, "LATE takes the name of a stream", hint="FROM LATE(seat)", code="wrong_arguments"
+        raise environment.wrong_arguments(
+            node, "LATE takes the name of a stream", "FROM LATE(seat)"
         )
     name = identifier_text(argument.this)
     definition = environment.binding.catalog.find(name)

@@ -27,7 +27,7 @@ _COMPUTED = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What the select list reads.
+    """The input of the select list.
 
     Attributes:
         environment: For the clauses above; knows where outer columns stand in the rows.
@@ -56,12 +56,11 @@ class FromBinder:
     def bind(self, select: exp.Select, *, lift: bool = False) -> Input:
         """Return the joined and filtered input of a SELECT.
 
-        `lift` says that it is a plain SELECT inside an expression: its conditions on the query
-        around may become conditions of the join with it.
+        With `lift`, conditions on the query around may become conditions of the join with it.
         """
         inside = self.environment.without_outer("and a query in FROM cannot read it")
-        found = FromItems(inside, self._nested)
-        found.add_clause(select)
+        found = FromItems(select, inside, self._nested)
+        found.bind()
         subqueries = SubqueryJoins(self.environment, found.scope)
         conditions = self._conditions(found, subqueries)
         predicates = subqueries.conjuncts(found.where, subqueries.binder(), "WHERE")

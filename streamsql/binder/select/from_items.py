@@ -63,7 +63,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class _Rank:
-    """A ROW_NUMBER() column of an item, and what its ON says about it."""
+    """A ROW_NUMBER() column of an item, and the comparisons of its ON."""
 
     item: int
     table: str
@@ -76,10 +76,13 @@ class FromItems:
     """Binds the items of one FROM.
 
     Attributes:
+        select: The query.
         environment: Of the items; the WHERE binds in the query's own.
+        nested: Binds joins in parentheses.
         where: Conjuncts of WHERE as written, without those on row numbers.
     """
 
+    select: exp.Select
     environment: Environment
     nested: Nested
     items: list[Item] = field(default_factory=list)
@@ -88,20 +91,17 @@ class FromItems:
     _width: int = 0
     _before_comma: int = 0
     _ranks: list[_Rank] = field(default_factory=list)
-    _select: exp.Select = field(default_factory=exp.Select)
     _taken: list[exp.Expr] = field(default_factory=list)
 
-    def add_clause(self, select: exp.Select) -> None:
+    def bind(self) -> None:
         """Bind FROM, and take the conditions on row numbers from WHERE."""
-        self._select = select
-        where = select.args.get("where")
+        where, clause = self.select.args.get("where"), self.select.args.get("from_")
         self.where = [] if where is None else conjunct_nodes(where.this)
-        clause = select.args.get("from_")
         if clause is None:
             return
         self._add(clause.this, None)
         own = clause.this.args.get("joins") if isinstance(clause.this, exp.Table) else None
-        for join in _by_commas([*(own or []), *(select.args.get("joins") or [])]):
+        for join in _by_commas([*(own or []), *(self.select.args.get("joins") or [])]):
             self._add(join.this, join)
             if len(self.items) > MAX_RELATIONS:
                 raise self.environment.unsupported(
@@ -300,10 +300,9 @@ class FromItems:
 
     def _is_read(self, rank: _Rank) -> bool:
         """Whether the query may read numbers beside the conditions that bound them."""
-        select = self._select
-        if not select.expressions:  # joins in brackets: the query around them reads all
+        if not self.select.expressions:  # joins in brackets: the query around them reads all
             return True
-        return reads_name(select, rank.name, (self.items[rank.item].node, *self._taken))
+        return reads_name(self.select, rank.name, (self.items[rank.item].node, *self._taken))
 
 
 def join_kind(join: exp.Expr, environment: Environment) -> JoinType:

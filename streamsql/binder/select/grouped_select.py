@@ -1,4 +1,4 @@
-"""GROUP BY and HAVING of a SELECT, and what a correlated aggregate gives over no rows.
+"""GROUP BY and HAVING of a SELECT, and values of a correlated aggregate over no rows.
 
 A correlated aggregate without GROUP BY is grouped by its correlation columns: an outer row that
 finds no rows finds no group. Its join then takes the values of `over_no_rows`, where COUNT is 0.
@@ -158,7 +158,7 @@ def over_no_rows(
     subqueries: SubqueryJoins,
     select: exp.Select,
 ) -> tuple[Expression, ...]:
-    """Return what the select list gives for an empty group, over outer columns.
+    """Return the select list of an empty group, over outer columns.
 
     Args:
         items: The select list; columns behind those of the input stand for aggregates.

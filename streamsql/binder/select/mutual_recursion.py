@@ -42,7 +42,7 @@ from streamsql.data.schema import Field, Schema
 from streamsql.data.types import DataType
 
 TAG = "relation"
-"""Name of the column that tells the relations apart."""
+"""Name of the column that holds the relation of a row."""
 
 
 @dataclass(slots=True)
@@ -205,7 +205,7 @@ def _settled(plan: Plan, members: list[_Member], layout: "_Layout", fixpoint: st
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where the columns of the relations are in the tagged one.
+    """Places of the relations' columns in the tagged one.
 
     Attributes:
         schema: Of the tagged relation.

@@ -138,10 +138,7 @@ def bind_base(
 
 
 def bind_step(
-    tree: exp.Expr,
-    recursive: dict[str, str],
-    environment: Environment,
-    copies: Copies = Copies.ONE,
+    tree: exp.Expr, recursive: dict[str, str], environment: Environment, copies: Copies = Copies.ONE
 ) -> Plan:
     """Return the plan of a step branch.
 
@@ -150,7 +147,7 @@ def bind_step(
     found = references(tree, recursive)
     plan = environment.plan_of(tree)
     if copies == Copies.ONE:
-        # Each row counts once in a recursion, so an outermost DISTINCT says nothing new.
+        # Each row counts once in a recursion, so an outermost DISTINCT adds nothing.
         plan = plan.input if isinstance(plan, Distinct) else plan
         plan = _semi_joins_as_joins(plan)
     for name, reference in recursive.items():
@@ -302,9 +299,6 @@ def column_names(
 
 def no_convergence(node: exp.Expr, what: str, environment: Environment) -> BindingError:
     """Return the error about column types that no round of binding the steps settles."""
-    return environment.error(
-        node,
-        f"the column types of {what} do not converge",
-        hint="CAST them to one type",
-        code="type_mismatch",
+    return environment.type_mismatch(
+        node, f"the column types of {what} do not converge", "CAST them to one type"
     )

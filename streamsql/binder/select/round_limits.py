@@ -1,4 +1,4 @@
-"""A bound on the rounds of a recursion: every row carries the round in which it comes first.
+"""A bound on the rounds of a recursion: every row carries the round that derives it first.
 
     r = base UNION step(r), at most n rounds
     ->  r' = (base, 1) UNION (step(r'), 1 + the latest round it reads, while that is below n),
@@ -8,10 +8,9 @@ The relation after n rounds from nothing is just that: a row is there when some 
 at most n deep. It is an aggregate selection like any other (every row is a group of its own, the
 round is isotone in the rounds it is made from and grows), so every engine keeps it exactly.
 
-Where copies count (UNION ALL) every copy is there in the round
-that derives it.
+Where copies count (UNION ALL) every copy is there in the round that derives it.
 
-With ERROR one round more is derived: a row of it says that n rounds do not reach the fixpoint.
+With ERROR one more round is derived: a row of it means that n rounds do not reach the fixpoint.
 """
 
 from dataclasses import dataclass

@@ -30,7 +30,7 @@ _CLAUSES = (
 def bind_block(select: exp.Select, environment: Environment, *, lift: bool) -> Block:
     """Return the plan of a SELECT without its WITH clause.
 
-    `lift` says whether conditions on the query around may be left to the join with it.
+    With `lift`, conditions on the query around may be left to the join with it.
     """
     only(select, environment, *_CLAUSES)
     distinct = select.args.get("distinct")

@@ -54,12 +54,11 @@ def common_types(
             common = common_type(dtype, row[position])
             if common is None:
                 name = branches[0].schema.names[position]
-                raise environment.error(
+                raise environment.type_mismatch(
                     node,
                     f"column {name!r} of this {what} is {dtype} in one branch and "
                     f"{row[position]} in branch {number}",
-                    hint=f"CAST(… AS {dtype}) in one of them",
-                    code="type_mismatch",
+                    f"CAST(… AS {dtype}) in one of them",
                 )
             dtype = common
         result.append(dtype)

@@ -1,5 +1,6 @@
 """CREATE statements to definitions of the catalog."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from streamsql.algebra.operators import SourceKind
@@ -18,6 +19,7 @@ from streamsql.data.types import DataType
 from streamsql.errors import BindingError
 from streamsql.syntax.cursor import did_you_mean
 from streamsql.syntax.statements import (
+    ColumnDefinition,
     CreateAlarm,
     CreateDisplay,
     CreateFunction,
@@ -86,7 +88,6 @@ def _source(statement: CreateSource) -> SourceDefinition:
 
 
 def _schema(statement: CreateSource) -> Schema:
-    seen: set[str] = set()
     if not statement.columns:
         raise BindingError(
             f"{statement.name.text!r} has no columns",
@@ -94,16 +95,21 @@ def _schema(statement: CreateSource) -> Schema:
             hint="CREATE SOURCE name (column TYPE, …)",
             code="missing_columns",
         )
-    for column in statement.columns:
+    return _columns(statement.columns, "column")
+
+
+def _columns(written: Sequence[ColumnDefinition], what: str) -> Schema:
+    seen: set[str] = set()
+    for column in written:
         if column.name.text in seen:
             raise BindingError(
-                f"column {column.name.text!r} is defined twice",
+                f"{what} {column.name.text!r} is defined twice",
                 span=column.name.span,
                 hint="rename one of them",
                 code="duplicate_name",
             )
         seen.add(column.name.text)
-    return Schema.of(*((column.name.text, column.dtype) for column in statement.columns))
+    return Schema.of(*((column.name.text, column.dtype) for column in written))
 
 
 def _position(name: Name, schema: Schema) -> int:
@@ -210,16 +216,7 @@ def define_function(statement: CreateFunction) -> FunctionDefinition:
             hint="write 'package.module:name' of a module that is installed at the sites",
             code="bad_implementation",
         )
-    seen: set[str] = set()
-    for parameter in statement.parameters:
-        if parameter.name.text in seen:
-            raise BindingError(
-                f"parameter {parameter.name.text!r} is defined twice",
-                span=parameter.name.span,
-                hint="rename one of them",
-                code="duplicate_name",
-            )
-        seen.add(parameter.name.text)
+    parameters = _columns(statement.parameters, "parameter")
     if not statement.parameters:
         raise BindingError(
             f"{what} {name.text!r} has no parameters",
@@ -230,7 +227,7 @@ def define_function(statement: CreateFunction) -> FunctionDefinition:
     return FunctionDefinition(
         name=name.text,
         aggregate=statement.aggregate,
-        parameters=Schema.of(*((p.name.text, p.dtype) for p in statement.parameters)),
+        parameters=parameters,
         result=statement.result,
         implementation=statement.implementation,
         on_null=statement.on_null,

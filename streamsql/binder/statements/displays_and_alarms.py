@@ -1,4 +1,4 @@
-"""Displays, alarms, and what is said behind a query about its readers."""
+"""Displays, alarms, and the clauses OUTPUT TO DISPLAY and ENVELOPE of a query."""
 
 import math
 

@@ -24,7 +24,7 @@ _TIMES = (DataType.TIMESTAMP, DataType.INTERVAL)
 
 @dataclass(frozen=True, slots=True)
 class BoundInsert:
-    """Rows to add to a source or table, in its column order.
+    """Rows to insert into a source or table, in its column order.
 
     Attributes:
         given: Positions of the columns that the statement names; all, if it names none.
@@ -37,7 +37,7 @@ class BoundInsert:
 
 @dataclass(frozen=True, slots=True)
 class BoundDelete:
-    """Which rows to take from a source or table; without predicate all of them."""
+    """Rows to delete from a source or table; all of them without a predicate."""
 
     definition: SourceDefinition
     predicate: Expression | None

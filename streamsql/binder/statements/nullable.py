@@ -1,4 +1,4 @@
-"""Which aggregated values of a recursion may be NULL, for what EXPLAIN says of pushed aggregates.
+"""Aggregated values of a recursion that may be NULL, for EXPLAIN of pushed aggregates.
 
 A MIN or MAX that is pushed into a recursion follows rows with a value only. A group all of whose
 values are NULL is therefore not in the answer, where an aggregate above all rows would show NULL.
@@ -49,8 +49,7 @@ def left_out(plan: Plan) -> tuple[str, ...]:
 def value_may_be_null(fixpoint: Fixpoint, column: int) -> bool:
     """Whether a row of a recursion may have NULL in a column.
 
-    Steps are looked at as if the recursion's own values were none: the first NULL would have to
-    come from elsewhere.
+    The recursion's own values count as not NULL: the first NULL must come from elsewhere.
     """
 
     def in_plan(plan: Plan, at: int) -> bool:

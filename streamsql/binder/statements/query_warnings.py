@@ -130,7 +130,7 @@ def kept_streams(node: Plan) -> Iterator[ToStream]:
 
 
 class FindingKind(StrEnum):
-    """What a finding is about."""
+    """The subject of a finding."""
 
     STATE = "unbounded state"
     JOIN = "unbounded join"
@@ -145,7 +145,7 @@ class FindingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What happens at an operator, as EXPLAIN shows it, and what to write instead if known."""
+    """A likely mistake: the operator as EXPLAIN shows it, the effect, and what to write instead."""
 
     kind: FindingKind
     operator: str

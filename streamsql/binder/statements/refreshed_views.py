@@ -1,4 +1,4 @@
-"""Views that are refreshed at times of day: whose rows the static engine can compute alone."""
+"""Views that are refreshed at times of day: the static engine alone computes their rows."""
 
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import (

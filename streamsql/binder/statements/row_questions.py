@@ -42,7 +42,7 @@ class SourceColumn:
 
 @dataclass(frozen=True, slots=True)
 class BoundWhy:
-    """What a row of a query rests on is asked.
+    """A question for the base rows that a row of a query rests on.
 
     Attributes:
         row: One value per column of the query.
@@ -104,7 +104,7 @@ class NodeDeletion:
 class GatewayDeletion:
     """All base rows that a gateway owns.
 
-    Whose a row is stands in no row: who asks must know where it came from.
+    A row does not hold its gateway: the caller must know where it came from.
 
     Attributes:
         sources: Those that a gateway can have.
@@ -123,19 +123,19 @@ BoundLoss = Deletion | NodeDeletion | GatewayDeletion
 
 @dataclass(frozen=True, slots=True)
 class BoundWhatIf:
-    """What a query would lose without some base rows is asked."""
+    """A question for the rows that a query would lose without some base rows."""
 
     query: BoundQuery
     deletions: tuple[BoundLoss, ...]
 
     def chosen(self, source: str, row: Row) -> bool:
-        """Whether a row of a source is to be thought away by its values."""
+        """Whether a row of a source is to be deleted, by its values."""
         return any(deletion.matches(source, row) for deletion in self.deletions)
 
 
 @dataclass(frozen=True, slots=True)
 class BoundConfidence:
-    """How probable the rows of a query are is asked.
+    """A question for the probabilities of the rows of a query.
 
     Attributes:
         using: Where the probability of a base row stands.

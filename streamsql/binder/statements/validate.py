@@ -1,4 +1,4 @@
-"""EXPLAIN (TYPE VALIDATE): the columns of a query, what it will remember, and what looks wrong."""
+"""EXPLAIN (TYPE VALIDATE): columns of a query, the state it will keep, and likely mistakes."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -28,7 +28,7 @@ from streamsql.binder.statements.query_warnings import (
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What one operator remembers.
+    """The state of one operator.
 
     Attributes:
         operator: As EXPLAIN shows it.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from streamsql.algebra.expressions import Call, Column, Expression, Literal, map_columns, walk
+from streamsql.algebra.expressions import Call, Column, Expression, Literal, map_columns
 from streamsql.algebra.operators import Plan, Project, RecursiveReference, identity_columns
 from streamsql.binder.names.environment import Environment, Scope, ScopeColumn, identifier_text
 from streamsql.binder.names.outer_names import (
@@ -25,8 +25,10 @@ from streamsql.binder.names.outer_names import (
     inner_columns,
     outer_columns,
     outer_of,
+    outer_reads,
     reads_subquery,
     relation_names,
+    with_outer,
 )
 from streamsql.binder.relations.join_tree import Condition, Part
 from streamsql.binder.subqueries.uniqueness import DOMAIN
@@ -127,7 +129,7 @@ def correlate(
     equated = {
         outer.position - OUTER: inner for _, (inner, outer) in linked if isinstance(outer, Column)
     }
-    # What a subquery gives is not there yet when the join with another one is made.
+    # The columns of a subquery do not exist yet when the join with another one is made.
     stands_for = {
         n: inner for n, inner in equated.items() if not (others and reads_subquery(inner))
     }
@@ -139,24 +141,13 @@ def correlate(
         for condition in links:
             result.lift(condition.predicate)
         for condition in rest:
-            result.conditions.append(Condition(_substituted(condition.predicate, stands_for)))
+            result.conditions.append(Condition(with_outer(condition.predicate, stands_for)))
         return result
-    used = dict(others)
-    for condition in reading:
-        for part in walk(condition.predicate):
-            if isinstance(part, Column) and part.position >= OUTER:
-                number = part.position - OUTER
-                used[number] = Column(number, part.name, part.dtype)
+    used = {**others, **outer_reads(condition.predicate for condition in reading)}
     result.conditions += reading
     columns = tuple(used[number] for number in sorted(used))
     _by_domain(result, columns, set(equated), environment, numbers)
     return result
-
-
-def _substituted(expression: Expression, stands_for: dict[int, Expression]) -> Expression:
-    return map_columns(
-        expression, lambda c: c if c.position < OUTER else stands_for[c.position - OUTER]
-    )
 
 
 def _link(condition: Expression) -> tuple[Expression, Expression] | None:

@@ -1,4 +1,4 @@
-"""How the parts of the binder that meet queries inside queries ask for their plans."""
+"""Bound queries inside expressions, and the interface to the joins that they become."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class EmptyGroup:
     Attributes:
         values: The select list.
         present: Whether its HAVING leaves the row; None where there is a row always. With it the
-            last column of the plan says the same of the groups that have rows.
+            last column of the plan holds the same for groups that have rows.
     """
 
     values: tuple[Expression, ...]

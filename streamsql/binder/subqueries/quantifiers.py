@@ -36,7 +36,7 @@ def bind_filter(joins: Joins, binder: ExpressionBinder, node: exp.Expr) -> list[
     """Bind a condition of its own that is a subquery's, or return None for any other.
 
     Returns:
-        What must hold beside the join it became.
+        What must hold in addition to the join that it became.
     """
     positive, tree = True, node
     while isinstance(tree, exp.Paren | exp.Not):

@@ -18,7 +18,6 @@ from streamsql.algebra.expressions import (
     columns_of,
     conjuncts,
     map_columns,
-    walk,
 )
 from streamsql.algebra.operators import (
     Distinct,
@@ -36,7 +35,9 @@ from streamsql.binder.names.outer_names import (
     SUBQUERY,
     Outer,
     outer_of,
+    outer_reads,
     reads_subquery,
+    with_outer,
 )
 from streamsql.binder.relations.join_tree import Part, joined
 from streamsql.binder.subqueries import quantifiers
@@ -194,23 +195,14 @@ class SubqueryJoins:
 
     def outer_columns(self) -> dict[int, Column]:
         """Return the columns that the joins read of the query around this one, by number there."""
-        return {
-            part.position - OUTER: Column(part.position - OUTER, part.name, part.dtype)
-            for join in self._joins
-            for expression in join.expressions
-            for part in walk(expression)
-            if isinstance(part, Column) and part.position >= OUTER
-        }
+        return outer_reads(expression for join in self._joins for expression in join.expressions)
 
     def substitute(self, stands_for: Mapping[int, Expression]) -> None:
         """Let the joins read what stands for columns of the query around this one."""
-
-        def known(expression: Expression, _node: exp.Expr) -> Expression:
-            return map_columns(
-                expression, lambda c: c if c.position < OUTER else stands_for[c.position - OUTER]
-            )
-
-        self._joins = [join.rewritten(known) for join in self._joins]
+        self._joins = [
+            join.rewritten(lambda expression, _node: with_outer(expression, stands_for))
+            for join in self._joins
+        ]
 
     # --- in the ON of a join -----------------------------------------------------------------
 

@@ -155,7 +155,7 @@ def scalar(joins: Joins, node: exp.Expr, block: Block) -> Expression:
 def _only_row(joins: Joins, node: exp.Expr, block: Block) -> tuple[Expression, Expression | None]:
     """Return the value of a row there may be, and of an aggregate whether there is a row.
 
-    It is None where an aggregate gives a row always, and where NULL says that there is none.
+    It is None where an aggregate always has a row, and where a NULL means that there is none.
     """
     own = joins.join(node, block, block.plan, JoinKind.LEFT)
     value: Expression = own[block.prefix]

@@ -1,4 +1,4 @@
-"""Whether a relation has one row at most, once some of its columns are known."""
+"""Whether a relation has max one row for given values of some of its columns."""
 
 from streamsql.algebra.choices import Copies
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, conjuncts
