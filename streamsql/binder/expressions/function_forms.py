@@ -107,7 +107,7 @@ def bind_extract(binder: NodeBinder, node: exp.Expr) -> Expression:
 def bind_date_part(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind DATE_PART('part', time)."""
     arguments = list(node.expressions)
-    if len(arguments) != 2 or not arguments[0].is_string:
+    if len(arguments) != 2 or not arguments[0].args.get("is_string"):
         raise binder.environment.wrong_arguments(
             node, "DATE_PART takes a part and a time", "DATE_PART('hour', ts)"
         )

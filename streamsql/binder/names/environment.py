@@ -191,7 +191,9 @@ def identifier_text(identifier: exp.Expr) -> str:
 
 def whole_number(node: object, digits: int) -> int | None:
     """Return a constant whole number of at most so many digits, or None for anything else."""
-    text = node.name if isinstance(node, exp.Literal) and not node.is_string else ""
+    if not isinstance(node, exp.Literal) or node.args.get("is_string"):
+        return None
+    text = node.name
     return int(text) if text.isdigit() and len(text) <= digits else None
 
 
