@@ -12,9 +12,9 @@ import msgspec
 
 from streamsql.algebra.operators import Fixpoint, Plan, RecursionChoice, transform_up, walk_plan
 from streamsql.binder.names.environment import Binding
+from streamsql.data.durations import parse_duration
 from streamsql.errors import BindingError, UnsupportedError
 from streamsql.syntax.cursor import did_you_mean, nearest
-from streamsql.data.durations import parse_duration
 from streamsql.syntax.statements import Option, Query
 
 VALUES: Mapping[str, tuple[str, ...]] = {

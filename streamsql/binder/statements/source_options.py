@@ -23,7 +23,6 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import BindingError
 from streamsql.syntax.cursor import did_you_mean, nearest
-from streamsql.data.durations import parse_duration
 from streamsql.syntax.statements import CreateSource, Option
 
 STREAM_OPTIONS = ("wrapper", "topic", "sample", "ttl", "idle", "colocate")
