@@ -18,21 +18,14 @@ from streamsql.binder.expressions.node_binder import NodeBinder
 from streamsql.data.types import DataType
 
 _USAGE = "mid ~ '^m-[0-9]+$', or REGEXP_LIKE(mid, '^m-[0-9]+$', 'i') for both cases"
+_PARTS = ("this", "expression", "flag")
 
 
 def bind_regexp(binder: NodeBinder, node: exp.Expr) -> Expression:
     """Bind `text ~ pattern` and REGEXP_LIKE(text, pattern [, 'i'])."""
-    flag = node.args.get("flag")
-    extra = [key for key, value in node.args.items() if key not in _PARTS and value]
-    if extra:
+    if any(value for key, value in node.args.items() if key not in _PARTS):
         raise _misused(binder, node)
-    flags = "" if flag is None else _constant(binder, flag)
-    if flags not in ("", "i"):
-        raise _misused(binder, flag or node)
-    return _matched(binder, node.this, node.expression, flags, str)
-
-
-_PARTS = ("this", "expression", "flag")
+    return _regexp(binder, node.this, node.expression, node.args.get("flag"))
 
 
 def bind_regexp_folded(binder: NodeBinder, node: exp.Expr) -> Expression:
@@ -45,10 +38,16 @@ def bind_regexp_call(binder: NodeBinder, node: exp.Expr) -> Expression:
     given = list(node.expressions)
     if len(given) not in (2, 3):
         raise _misused(binder, node)
-    flags = _constant(binder, given[2]) if len(given) == 3 else ""
-    if flags not in ("", "i"):
-        raise _misused(binder, given[2])
-    return _matched(binder, given[0], given[1], flags, str)
+    return _regexp(binder, *given)
+
+
+def _regexp(
+    binder: NodeBinder, text: exp.Expr, pattern: exp.Expr, flag: exp.Expr | None = None
+) -> Expression:
+    flags = "" if flag is None else _constant(binder, flag)
+    if flag is not None and flags not in ("", "i"):
+        raise _misused(binder, flag)
+    return _matched(binder, text, pattern, flags, str)
 
 
 def bind_similar(binder: NodeBinder, node: exp.Expr, escape: str = "\\") -> Expression:

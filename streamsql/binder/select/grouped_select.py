@@ -34,17 +34,51 @@ _COUNTS = (AggregateFunction.COUNT_ALL, AggregateFunction.COUNT)
 def bind_groups(
     select: exp.Select, source: Input, outputs: Outputs, *, flagged: bool
 ) -> tuple[Plan, tuple[Expression, ...] | None]:
-    """Bind GROUP BY, HAVING and the select list.
+    """Bind GROUP BY, HAVING and the select list into `outputs`.
 
-    Args:
-        select: The query.
-        source: Its input.
-        outputs: Receives what is computed, bound over the groups.
-        flagged: Whether its last item says whether the one row is there, in place of HAVING.
+    With `flagged`, the last item holds whether the one row is there, in place of HAVING.
 
     Returns:
         The groups, and the select list over no rows if a subquery may be asked for it.
     """
+    having = select.args.get("having")
+    aggregation, is_grouped = _grouping(select, source, outputs)
+    subqueries = SubqueryJoins(source.environment, source.scope)
+    binder = subqueries.binder(aggregation.hook)
+    bound = [outputs.given(n) or binder.bind(node) for n, node in enumerate(outputs.nodes)]
+    alone = not is_grouped and bool(source.prefix)
+    nodes = [] if having is None or alone else conjunct_nodes(having.this)
+    conditions = subqueries.conjuncts(nodes, binder, "HAVING")
+    # A subquery may call a grouped column otherwise than GROUP BY does.
+    canonical = {c.position: c for c in aggregation.group if isinstance(c, Column)}
+
+    def rewrite(expression: Expression, node: exp.Expr) -> Expression:
+        known = map_columns(expression, lambda c: canonical.get(c.position, c))
+        return aggregation.rewrite(known, node)
+
+    empty: tuple[Expression, ...] | None = None
+    if alone:
+        last = len(outputs.items) - 1
+        if flagged:
+            flag = converted(bound[last], DataType.BOOLEAN)
+            bound = [filtered(flag, e) for e in bound]
+            bound[last] = Call("COALESCE", (flag, Literal(False, DataType.BOOLEAN)), flag.dtype)
+        shown = bound[: len(outputs.items)]
+        empty = over_no_rows(shown, aggregation.calls, source, subqueries, select)
+    rewritten = [rewrite(e, node) for e, node in zip(bound, outputs.nodes, strict=True)]
+    tests = [rewrite(condition, having or select) for condition in conditions]
+    part = Part.of(aggregation.finish())
+    shift = len(aggregation.group) - len(source.plan.schema)
+    held = [test for test in tests if reads_subquery(_moved(test, -shift))]
+    part = part.filtered([test for test in tests if test not in held])
+    part = subqueries.apply_all(part, rewrite, shift).filtered(held)
+    keys = [Column(n, column.name, column.dtype) for n, column in enumerate(source.prefix)]
+    outputs.expressions = [*keys, *(part.expression(e) for e in rewritten)]
+    return part.plan, empty
+
+
+def _grouping(select: exp.Select, source: Input, outputs: Outputs) -> tuple[Aggregation, bool]:
+    """Return the values of GROUP BY, and whether it lists any."""
     environment = source.environment
     aggregation = Aggregation(environment, source.plan, source.scope)
     aggregation.group.extend(source.fixed)
@@ -69,39 +103,7 @@ def bind_groups(
         clause,
         lambda node: _group_target(node, outputs.items, source.scope, environment),
     )
-    subqueries = SubqueryJoins(environment, source.scope)
-    binder = subqueries.binder(aggregation.hook)
-    bound = [outputs.given(n) or binder.bind(node) for n, node in enumerate(outputs.nodes)]
-    alone = clause is None and bool(source.prefix)
-    nodes = [] if having is None or alone else conjunct_nodes(having.this)
-    conditions = subqueries.conjuncts(nodes, binder, "HAVING")
-    # A subquery may call a grouped column otherwise than GROUP BY does.
-    canonical = {c.position: c for c in aggregation.group if isinstance(c, Column)}
-
-    def rewrite(expression: Expression, node: exp.Expr) -> Expression:
-        known = map_columns(expression, lambda c: canonical.get(c.position, c))
-        return aggregation.rewrite(known, node)
-
-    empty: tuple[Expression, ...] | None = None
-    if alone:
-        last = len(outputs.items) - 1
-        if flagged:
-            flag = converted(bound[last], DataType.BOOLEAN)
-            bound = [filtered(flag, e) for e in bound]
-            bound[last] = Call("COALESCE", (flag, Literal(False, DataType.BOOLEAN)), flag.dtype)
-        shown = bound[: len(outputs.items)]
-        empty = over_no_rows(shown, aggregation.calls, source, subqueries, select)
-    rewritten = [rewrite(e, node) for e, node in zip(bound, outputs.nodes, strict=True)]
-    tests = [rewrite(condition, having or select) for condition in conditions]
-
-    part = Part.of(aggregation.finish())
-    shift = len(aggregation.group) - len(source.plan.schema)
-    held = [test for test in tests if reads_subquery(_moved(test, -shift))]
-    part = part.filtered([test for test in tests if test not in held])
-    part = subqueries.apply_all(part, rewrite, shift).filtered(held)
-    keys = [Column(n, column.name, column.dtype) for n, column in enumerate(source.prefix)]
-    outputs.expressions = [*keys, *(part.expression(e) for e in rewritten)]
-    return part.plan, empty
+    return aggregation, clause is not None
 
 
 def _inside_groups(

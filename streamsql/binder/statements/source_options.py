@@ -64,7 +64,8 @@ def check_table_options(statement: CreateSource) -> None:
         if option.name not in TABLE_OPTIONS[kind]:
             message = f"tables from {kind} have no option {option.name!r:.40}"
             _refuse(option, message, _close(option.name, TABLE_OPTIONS[kind]))
-        _check_value(option, _TABLE_VALUES, "")
+        if option.name in _TABLE_VALUES:
+            _check_value(option, *_TABLE_VALUES[option.name])
     for name in needed_options(kind):
         if name not in options:
             _refuse(
@@ -92,7 +93,7 @@ def _check_no_source(statement: CreateSource) -> None:
 
 def _check_wrapper(option: Option) -> None:
     kinds = tuple(WrapperKind)
-    _check_value(option, {"wrapper": _not_empty}, "wrapper = 'motes'")
+    _check_value(option, _not_empty, "wrapper = 'motes'")
     if option.value.strip() not in kinds:
         _refuse(option, f"there is no wrapper {option.value!r:.40}", _close(option.value, kinds))
 
@@ -185,34 +186,22 @@ def _address(text: str) -> str:
     return text
 
 
-_TABLE_VALUES: Mapping[str, Callable[[str], object]] = {
-    "path": _not_empty,
-    "table": _not_empty,
-    "url": _address,
-    "header": truth_of,
-    "delimiter": delimiter_of,
-    "refresh": refresh_of,
+_TABLE_VALUES: Mapping[str, tuple[Callable[[str], object], str]] = {
+    "path": (_not_empty, "path = 'rooms.csv', relative to the data directory"),
+    "table": (_not_empty, "table = 'staff' or 'schema.staff'"),
+    "url": (_address, "url = 'sqlite:///staff.db' or 'postgresql://…'"),
+    "header": (truth_of, "header = 'false' for a file without a header line"),
+    "delimiter": (delimiter_of, "delimiter = ';'"),
+    "refresh": (refresh_of, "refresh = '10 min'"),
 }
+"""Check and example of the value of an option."""
 
 
-def _check_value(option: Option, checks: Mapping[str, Callable[[str], object]], hint: str) -> None:
-    check = checks.get(option.name)
-    if check is None:
-        return
+def _check_value(option: Option, check: Callable[[str], object], example: str) -> None:
     try:
         check(option.value)
     except ValueError as error:
-        _refuse(option, f"{option.name}: {error}", hint or _EXAMPLES[option.name])
-
-
-_EXAMPLES = {
-    "path": "path = 'rooms.csv', relative to the data directory",
-    "table": "table = 'staff' or 'schema.staff'",
-    "url": "url = 'sqlite:///staff.db' or 'postgresql://…'",
-    "header": "header = 'false' for a file without a header line",
-    "delimiter": "delimiter = ';'",
-    "refresh": "refresh = '10 min'",
-}
+        _refuse(option, f"{option.name}: {error}", example)
 
 
 def _close(name: str, known: tuple[str, ...]) -> str:
