@@ -15,6 +15,8 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 SPARK = ("tests/static_engine/", "tests/conformance/")
+ALONE = ("tests/benchmarks/test_options.py",)
+"""Files whose tests share nothing, and take minutes together: each is given to whoever is free."""
 
 # Two busy cores make any wall-clock limit on one example meaningless.
 settings.register_profile(
@@ -47,6 +49,8 @@ class FilesTogether(LoadScopeScheduling):  # type: ignore[misc]
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.split("::", maxsplit=1)[0]
+        if file in ALONE:
+            return nodeid
         return "spark" if file.startswith(SPARK) else file
 
 
