@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.nodes import come_and_gone
-from stream_engine.operators.rows.operator import RecursiveMessage
-from stream_engine.operators.rows.round_trace import RoundTrace
+from stream_engine.operators.rows.operator import RecursiveMessage, RoundTrace
 from streamsql.algebra.choices import Copies
 from streamsql.algebra.operators import (
     Fixpoint,

@@ -11,8 +11,7 @@ from stream_engine.explanation.budget import Budget, ExplanationLimitError
 from stream_engine.explanation.derivation_trees import DerivationGraph
 from stream_engine.explanation.plan_evaluation import Relation
 from stream_engine.recursion.program.item_tables import Item, ItemTable
-from stream_engine.recursion.program.probing import ProbePlan
-from stream_engine.recursion.program.rule_plans import RulePlans
+from stream_engine.recursion.program.probing import ProbePlan, RulePlans
 from stream_engine.recursion.program.rules import RECURSIVE, LeafUse
 from streamsql.algebra.expressions import conjunction
 from streamsql.algebra.scalar import compile_predicate, key_of

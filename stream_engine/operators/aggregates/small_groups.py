@@ -38,7 +38,6 @@ class CountedGroups:
         return CountedGroups(group, len(aggregates))
 
     def __len__(self) -> int:
-        """Return the number of groups."""
         return len(self._counts)
 
     def forget(self, key: Row) -> None:
@@ -90,7 +89,6 @@ class LoneGroups:
         return None if output_of is None else LoneGroups(group, output_of)
 
     def __len__(self) -> int:
-        """Return the number of groups."""
         return len(self._lone)
 
     def forget(self, key: Row) -> None:

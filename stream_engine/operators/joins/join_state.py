@@ -159,7 +159,6 @@ class HashSide(JoinSide):
         return present
 
     def __len__(self) -> int:
-        """Return the number of distinct rows."""
         return len(self.rows)
 
 
@@ -243,7 +242,6 @@ class BandSide(JoinSide):
         return new
 
     def __len__(self) -> int:
-        """Return the number of distinct rows."""
         return self._rows.length
 
 

@@ -16,6 +16,9 @@ from streamsql.data.types import Row
 
 MOST_INPUTS = 16
 
+_Pipeline = Callable[[Delta, Delta], None]
+"""Takes the change of an input through the others, into the change of the output."""
+
 
 @dataclass(frozen=True, slots=True)
 class MultiJoin:
@@ -93,9 +96,7 @@ class MultiJoinOperator(Operator, HoldsIndexes):
     def state_rows(self) -> int:
         return sum(len(index) for indexes in self._indexes for index in indexes.values())
 
-    def _pipeline(
-        self, layout: "_Layout", port: int, steps: list["_Step"]
-    ) -> Callable[[Delta, Delta], None]:
+    def _pipeline(self, layout: "_Layout", port: int, steps: list["_Step"]) -> _Pipeline:
         """Compile the pipeline of an input over the indexes it reads and writes."""
         names: dict[str, Any] = {"dict": dict}
         for step in steps:
@@ -113,53 +114,42 @@ class MultiJoinOperator(Operator, HoldsIndexes):
         names.update({f"patched{number}": {} for number in patched})
         text = layout.source(port, steps, own, names, patched)
         exec(compile(text, "<join pipeline>", "exec"), names)  # noqa: S102  (no text from outside)
-        pipeline: Callable[[Delta, Delta], None] = names["pipeline"]
+        pipeline: _Pipeline = names["pipeline"]
         if not others and not shared:
             return pipeline
         needed = layout.needed()[port]
         is_plain = all(needed == frozenset((c,) for c in columns) for columns, _ in shared)
         admits = None if is_plain else layout.admits(port)
-        return _SharedPipeline(pipeline, names, admits, others, [rows for _, rows in shared])
+        return _shared_pipeline(pipeline, names, admits, others, [rows for _, rows in shared])
 
 
 def _is_shared(rows: KeyedRows) -> bool:
     return not isinstance(rows, IndexedRelation)
 
 
-class _SharedPipeline:
-    """A pipeline some of whose indexes are shared: what it sees of them may be another every time.
+def _shared_pipeline(
+    pipeline: _Pipeline,
+    names: dict[str, Any],
+    admits: Callable[[Row], bool] | None,
+    looked_up: list[tuple[int, KeyedRows]],
+    own: list[KeyedRows],
+) -> _Pipeline:
+    """Return a pipeline some of whose indexes are shared: it sees them as they are at each change.
 
     Shared indexes are given the whole change. It has to be without the rows that the pipeline
     passes over, unless these are those without which an index does without as well.
     """
 
-    def __init__(
-        self,
-        pipeline: Callable[[Delta, Delta], None],
-        names: dict[str, Any],
-        admits: Callable[[Row], bool] | None,
-        looked_up: list[tuple[int, KeyedRows]],
-        own: list[KeyedRows],
-    ) -> None:
-        self._pipeline = pipeline
-        self._names = names
-        self._admits = admits
-        self._looked_up = looked_up
-        self._own = own
-
-    def __call__(self, delta: Delta, result: Delta) -> None:
-        """Take a change through the others' views as they are now, then remember it."""
-        names = self._names
-        for number, rows in self._looked_up:
+    def run(delta: Delta, result: Delta) -> None:
+        for number, rows in looked_up:
             names[f"find{number}"], names[f"patched{number}"] = rows.lookup()
-        self._pipeline(delta, result)
-        if not self._own:
-            return
-        admits = self._admits
-        if admits is not None and not all(map(admits, delta)):
+        pipeline(delta, result)
+        if own and admits is not None and not all(map(admits, delta)):
             delta = {row: weight for row, weight in delta.items() if admits(row)}
-        for rows in self._own:
+        for rows in own:
             rows.apply(delta)
+
+    return run
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,8 +59,6 @@ class SessionPartition:
         items = sum([len(b) if isinstance(b, dict) else 1 for b in self.items.values()])
         return items + sum([aggregates.rows(s) for s in self._sessions.values()])
 
-    # --- for a batch ----------------------------------------------------------------------------
-
     def session_of(self, time: int) -> Session:
         """Return the session that holds one of the times."""
         start = self._starts.below(time + 1)

@@ -5,8 +5,12 @@ from typing import Any
 from typing_extensions import override
 
 from stream_engine.operators.rows.operator import Operator, SessionRows
-from stream_engine.operators.sessions.few_sessions import Rows, change_few, sessions_of
-from stream_engine.operators.sessions.many_sessions import ManySessions
+from stream_engine.operators.sessions.session_bounds import (
+    ManySessions,
+    Rows,
+    change_few,
+    sessions_of,
+)
 from stream_engine.operators.sessions.session_ends import SessionEnds
 from stream_engine.state.columns import picker
 from streamsql.algebra.operators import SessionWindow

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stream_engine.operators.aggregates.accumulator import Accumulator, Changes
-from stream_engine.operators.aggregates.accumulators import accumulator_for
+from stream_engine.operators.aggregates.aggregate_slots import accumulator_for
 from stream_engine.state.ranked_order import RankedOrder
 from stream_engine.state.row_order import GREATEST, Entry, row_of
 from streamsql.algebra.operators import WindowCall, WindowFunction
@@ -50,7 +50,6 @@ class OrderedPartition:
         return applied
 
     def __bool__(self) -> bool:
-        """Whether anything is kept."""
         return bool(self.order or self._owed)
 
     def peers(self, keys: Entry) -> tuple[int, int]:

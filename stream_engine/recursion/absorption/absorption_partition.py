@@ -22,9 +22,8 @@ from stream_engine.recursion.program.item_tables import ItemTable
 from stream_engine.recursion.program.leaves import LeafStore
 from stream_engine.recursion.program.mail import Ports
 from stream_engine.recursion.program.placement import Router
-from stream_engine.recursion.program.probing import Annotated, ProbePlan, run_all
+from stream_engine.recursion.program.probing import Annotated, ProbePlan, RulePlans, run_all
 from stream_engine.recursion.program.program import Program
-from stream_engine.recursion.program.rule_plans import RulePlans
 from stream_engine.recursion.program.rules import RECURSIVE
 from streamsql.data.types import Row
 

@@ -80,8 +80,6 @@ class AbsorptionTable:
         self.mentions = 0
         self._rebuild_at = _REBUILD_SLACK
 
-    # -- derivations --------------------------------------------------------------------------
-
     def merge(self, derived: Iterable[Annotated]) -> None:
         """Add derivations made here: pairs of row and annotation."""
         entries, implies, buffer = self.entries, self.encoding.implies, self._buffer
@@ -169,8 +167,6 @@ class AbsorptionTable:
         self.mention(entry, new)
         if entry.shown:
             self.released.append((entry, new))
-
-    # -- deaths -------------------------------------------------------------------------------
 
     def kill(self, dead: Collection[int]) -> int:
         """Set tokens to false; return how many entries had sent something that mentions them.
@@ -279,8 +275,6 @@ class AbsorptionTable:
             if entry.buffered is None and not entry.received:
                 del self.waiting[entry]
         self._dead = set()
-
-    # -- the index from tokens to entries -----------------------------------------------------
 
     def mention(self, entry: Entry, annotation: Any) -> None:
         """Note that an entry's sent part mentions the tokens of an annotation."""

@@ -103,8 +103,6 @@ class FixpointOperator(SiteRecursion):
             return "absorption (witness)"
         return f"absorption ({self._annotations}, {self._shipping})"
 
-    # -- input --------------------------------------------------------------------------------
-
     @override
     def _buffer(self, leaf: int, delta: Delta) -> None:
         self._leaf_rows.buffer(leaf, delta)
@@ -140,8 +138,6 @@ class FixpointOperator(SiteRecursion):
     def next_wakeup(self) -> int | None:
         """Return when a settle would send something although nothing comes in, or None."""
         return self._flushing.next_wakeup
-
-    # -- settling -----------------------------------------------------------------------------
 
     @property
     @override
@@ -228,8 +224,6 @@ class FixpointOperator(SiteRecursion):
             else:
                 rows.setdefault(table, []).append((row, annotation))
         return rows
-
-    # -- output -------------------------------------------------------------------------------
 
     @override
     def _messages(self) -> list[RecursiveOutgoing]:

@@ -76,8 +76,6 @@ class ReplicatedFixpoint(SiteRecursion):
         way = "flooded to all sites" if self._floods else f"centred at {self._sites[0]}"
         return f"{self._engine.description}, base rows {way}"
 
-    # -- input --------------------------------------------------------------------------------
-
     @override
     def _buffer(self, leaf: int, delta: Delta) -> None:
         self._inputs[leaf].buffer(delta)
@@ -111,8 +109,6 @@ class ReplicatedFixpoint(SiteRecursion):
     @override
     def kill_site(self, site: str, epoch: int) -> None:
         self._deaths.note_lost_site(self._sites.index(site), epoch)
-
-    # -- settling -----------------------------------------------------------------------------
 
     @property
     @override
@@ -156,8 +152,6 @@ class ReplicatedFixpoint(SiteRecursion):
             if token not in tombstones:
                 self._holders.add(leaf, row, token)
         return self._holders.changes()
-
-    # -- output -------------------------------------------------------------------------------
 
     @override
     def _messages(self) -> list[RecursiveOutgoing]:

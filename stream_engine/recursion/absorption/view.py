@@ -19,7 +19,6 @@ class JoinedTable(AbsorptionTable):
         self.joined = ItemTable()
 
     def __len__(self) -> int:
-        """Return the number of rows that join."""
         return len(self.joined)
 
     def begin(self, row: Row, annotation: Any) -> None:

@@ -11,9 +11,8 @@ from typing_extensions import override
 from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program.item_tables import Item, ItemTable
 from stream_engine.recursion.program.local_engine import LocalEngine
-from stream_engine.recursion.program.probing import run_all
+from stream_engine.recursion.program.probing import RulePlans, run_all
 from stream_engine.recursion.program.program import Program, best_rows
-from stream_engine.recursion.program.rule_plans import RulePlans
 from stream_engine.recursion.program.rules import RECURSIVE
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row

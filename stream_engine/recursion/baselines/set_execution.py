@@ -116,8 +116,6 @@ class SetOperator(SiteRecursion):
         self._received: list[Row] = []
         self._outgoing: dict[tuple[str, int], list[Row]] = {}
 
-    # -- input --------------------------------------------------------------------------------
-
     @override
     def _buffer(self, leaf: int, delta: Delta) -> None:
         self._inputs[leaf].buffer(delta)
@@ -148,8 +146,6 @@ class SetOperator(SiteRecursion):
         if known is not None or site in self._senders:
             what = f"site {site}, on whose rows it may depend, was lost or restarted"
             self._fail(refusal(self._program, what))
-
-    # -- settling -----------------------------------------------------------------------------
 
     @property
     @override
@@ -228,8 +224,6 @@ class SetOperator(SiteRecursion):
     def _check_size(self) -> None:
         candidates = max(len(self._derived), len(self._elsewhere))
         self._program.check_size(len(self._derived.shown), candidates)
-
-    # -- output -------------------------------------------------------------------------------
 
     @override
     def _messages(self) -> list[RecursiveOutgoing]:

@@ -5,7 +5,7 @@ once, every finding counts 1/m; sums are kept in units of 1/lcm(1 … atoms).
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from operator import add
 
 from stream_engine.recursion.kernels.proximity import ProximityJoin, proximity_join
@@ -119,22 +119,13 @@ class Derivations:
             for number, _atom, plan in joins:
                 unit = sign * self._unit[number]
                 self._count_in(number, plan.run(start, self._tables.__getitem__, add), unit, found)
-        if not self._near:
-            return
-        lone = _only_one(changed)
         for number, near in self._near:
-            rows = None
-            if lone is not None and not found[number]:
-                rows = near.rows_of_one(lone, sign)
-            if rows is not None:
-                found[number] = rows
-            else:
-                self._count_in(number, near.pairs(changed), sign * self._unit[number], found)
+            self._count_in(number, near.pairs(changed), sign * self._unit[number], found)
 
     def _count_in(
         self,
         number: int,
-        pairs: list[tuple[Row, int]] | Iterator[tuple[Row, int]],
+        pairs: list[tuple[Row, int]],
         unit: int,
         found: list[Delta],
     ) -> None:
@@ -165,14 +156,7 @@ class _Mapping:
                     del found[derived]
 
 
-def _only_one(changed: dict[int, list[Item]]) -> Item | None:
-    items = [item for some in changed.values() for item in some]
-    return items[0] if len(items) == 1 else None
-
-
-def _count(
-    found: Delta, pairs: list[tuple[Row, int]] | Iterator[tuple[Row, int]], unit: int
-) -> None:
+def _count(found: Delta, pairs: list[tuple[Row, int]], unit: int) -> None:
     get = found.get
     for row, changed_rows in pairs:
         count = get(row, 0) + unit // changed_rows

@@ -164,8 +164,6 @@ class PayloadView:
     def _value(self, level: Any) -> Any:
         return -level if self._negated else level
 
-    # -- what to compute again ----------------------------------------------------------------
-
     def _dirtied(self, change: InputChange, touched: Touched) -> dict[Any, set[int]]:
         """Return per group the nodes whose payloads may change first."""
         level, leads_to, out = self._level, self._transfer.leads_to, self._graph.out
@@ -195,8 +193,6 @@ class PayloadView:
                     if None not in (here, there) and leads_to(here, weight) == there:
                         dirty.setdefault(group, set()).add(b)
         return dirty
-
-    # -- computing ----------------------------------------------------------------------------
 
     def _run(self, group: Any, d: Keys, old: Old, dirty: set[int], delta: Delta) -> None:
         level, out, leads_to = self._level, self._graph.out, self._transfer.leads_to

@@ -22,7 +22,6 @@ from streamsql.algebra.expressions import (
     shifted,
 )
 from streamsql.algebra.scalar import compile_predicate, compile_row, key_of
-from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 
 _SLACK = 1.001
@@ -165,31 +164,6 @@ class ProximityJoin:
             reorder = self._in_order
             return [(reorder(row), count) for row, count in found]
         return found
-
-    def rows_of_one(self, item: Item, sign: int) -> Delta | None:
-        """Return what an item derives when no other has changed, and each row in one way only.
-
-        Returns:
-            None where that is not so simple.
-        """
-        if not self._is_symmetric or self._in_order is not None:
-            return None
-        grid, below, dist = self._grids[0], self._below, math.dist
-        entry = grid.entry_of(item)
-        if entry is None:
-            return {}
-        cell, point, (near, far), _ = entry
-        others = [
-            parts
-            for bucket in grid.around(cell)
-            for _, there, parts, _ in bucket.values()
-            if dist(point, there) < below
-        ]
-        rows = {}
-        for other_near, other_far in others:
-            rows[near + other_far] = rows[other_near + far] = sign
-        # With itself it makes one row, with every other item two.
-        return rows if len(rows) == 2 * len(others) - 1 else None
 
     def _pairs_both_ways(self, items: list[Item], found: list[tuple[Row, int]]) -> None:
         grid, below = self._grids[0], self._below

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from stream_engine.operators.rows.round_trace import RoundTrace
+from stream_engine.operators.rows.operator import RoundTrace
 from stream_engine.recursion.program.placement import OwnerFunction
 from stream_engine.recursion.program.program import never
 from streamsql.algebra.operators import RecursionChoice

@@ -123,7 +123,6 @@ class ItemTable:
         self._matchings: dict[Hashable, Matching] = {}
 
     def __len__(self) -> int:
-        """Return the number of items."""
         return len(self.items)
 
     def add(self, item: Item) -> None:

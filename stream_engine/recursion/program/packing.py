@@ -116,9 +116,6 @@ def unpack(blob: bytes) -> tuple[list[Row], list[Dnf] | tuple[bytes, ...]]:
     return rows, _supports(group)
 
 
-# -- rows by column -----------------------------------------------------------------------------
-
-
 def _by_column(rows: list[Row]) -> tuple[tuple[tuple[Value, ...], ...], bytes]:
     columns: list[tuple[Value, ...]] = []
     places = bytearray()
@@ -153,9 +150,6 @@ def _rows(group: _Group) -> list[Row]:
             raise WireError(f"packed rows: {len(values)} values in a column of {size} rows")
     reader.finish()
     return list(zip(*columns, strict=True)) if columns else [()] * size
-
-
-# -- tokens and supports ------------------------------------------------------------------------
 
 
 def _dense_numbers(tokens: Counter[int], origins: list[int]) -> dict[int, int]:
@@ -250,9 +244,6 @@ def _supports(group: _Group) -> list[Dnf]:
         result.append(tuple(supports))
     reader.finish()
     return result
-
-
-# -- compression --------------------------------------------------------------------------------
 
 
 def _deflated(plain: bytes) -> bytes:

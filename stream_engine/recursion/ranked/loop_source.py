@@ -82,8 +82,6 @@ class LoopSource:
             for column in range(width)
         ]
 
-    # -- writing ------------------------------------------------------------------------------
-
     def line(self, text: str) -> None:
         """Add a line at the present depth."""
         self._lines.append("    " * self._depth + text)
@@ -143,8 +141,6 @@ class LoopSource:
     def text(self) -> str:
         """The source so far."""
         return "\n".join(self._lines)
-
-    # -- loops --------------------------------------------------------------------------------
 
     def _loops(self) -> None:
         for number, loop in enumerate(self._nest.loops):

@@ -61,8 +61,6 @@ class Proofs:
         """Whether some proofs may have lost a part."""
         return bool(self._suspects)
 
-    # -- leaves -------------------------------------------------------------------------------
-
     def add_leaf_rows(self, leaf: int, rows: Iterable[Row]) -> list[Entry]:
         """Add rows that are not there; return their entries."""
         table = self.tables[leaf]
@@ -83,8 +81,6 @@ class Proofs:
             entry.rank = DEAD
             suspects.extend((abs(user.rank), user) for user in entry.take_users())
         heapify(suspects)
-
-    # -- rows of the view ---------------------------------------------------------------------
 
     def place(self, row: Row, entry: Entry | None, proof: Proof) -> Entry:
         """Let a row live that is not there (`entry` is None) or dead; its rank is the highest."""
@@ -191,8 +187,6 @@ class Proofs:
             self._entered.discard(entry)
         else:
             self._left[entry.row] = None
-
-    # -- the change as a whole ----------------------------------------------------------------
 
     def take_delta(self) -> Delta:
         """Drop what is dead or no longer used; return what has changed since the last call."""

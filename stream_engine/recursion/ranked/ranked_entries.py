@@ -93,11 +93,9 @@ class EntryTable:
         self.clear()
 
     def __len__(self) -> int:
-        """Return the number of entries."""
         return sum(map(len, self.parts.values()))
 
     def __iter__(self) -> Iterator[Entry]:
-        """Yield the entries."""
         for part in self.parts.values():
             yield from part.values()
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from stream_engine.operators.rows.round_trace import MAX_ROUNDS, RoundTrace
+from stream_engine.operators.rows.operator import MAX_ROUNDS, RoundTrace
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.strategies import recursive_operator
 from stream_engine.testing.recursion_programs import cheapest_path, reachable

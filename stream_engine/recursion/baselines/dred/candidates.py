@@ -48,11 +48,9 @@ class Candidates:
         self._changed: dict[Row, None] = {}
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self._items)
 
     def __contains__(self, row: Row) -> bool:
-        """Whether a row was added and not discarded."""
         return row in self._items
 
     def is_shown(self, row: Row) -> bool:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program.item_tables import ItemTable
 from stream_engine.recursion.program.placement import Placement
-from stream_engine.recursion.program.probing import Annotated, ProbePlan, run_all
+from stream_engine.recursion.program.probing import Annotated, ProbePlan, RulePlans, run_all
 from stream_engine.recursion.program.program import Program
-from stream_engine.recursion.program.rule_plans import RulePlans
 from streamsql.data.types import Row
 
 

@@ -125,8 +125,6 @@ class DredOperator(SiteRecursion):
         self._has_joined = False
         self._has_news = True
 
-    # -- input --------------------------------------------------------------------------------
-
     @override
     def _buffer(self, leaf: int, delta: Delta) -> None:
         self._base.buffer(leaf, delta)
@@ -178,8 +176,6 @@ class DredOperator(SiteRecursion):
     def kill_site(self, site: str, epoch: int) -> None:
         self._membership.lost(site, epoch)
         self._has_news = True
-
-    # -- settling -----------------------------------------------------------------------------
 
     @property
     @override
@@ -282,8 +278,6 @@ class DredOperator(SiteRecursion):
 
     def _index(self, site: str) -> int:
         return self._sites.index(site)
-
-    # -- output -------------------------------------------------------------------------------
 
     def _change_of_view(self) -> Delta:
         """Return what the view shown has to change by now; nothing during a wave."""

@@ -83,8 +83,6 @@ class Partition:
         """Whether nothing is left to do here."""
         return not (self._released or self.derived.released or any(self._fresh))
 
-    # -- phases -------------------------------------------------------------------------------
-
     def insert(self, entered: Sequence[Iterable[Row]]) -> None:
         """Take in leaf rows that arrived here, per leaf."""
         for leaf, rows in enumerate(entered):
@@ -135,8 +133,6 @@ class Partition:
         """Count the over-deleted rows that came back."""
         self._counters.rederived += sum(1 for row in self._over_deleted if row in self.derived)
         self._over_deleted = {}
-
-    # -- what other members tell --------------------------------------------------------------
 
     def take(self, sender: str, item: Told) -> None:
         """Note an item, which is well-formed; `run` works on most of them."""
@@ -189,8 +185,6 @@ class Partition:
         if row in self.derived and row not in self._doomed:
             self._doomed[row] = None
             self._released.append(row)
-
-    # -- working ------------------------------------------------------------------------------
 
     def run(self, rounds: int | None) -> int:
         """Derive until nothing changes here; return the rounds it took."""
