@@ -36,6 +36,7 @@ from stream_engine.simulation.bundles import everywhere
 from stream_engine.site.site_engine import SiteEngine
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import LINK, reachable
+from stream_engine.testing.recursion_sizes import sizes_of
 from streamsql.algebra.operators import Fixpoint, RecursionChoice
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
@@ -121,7 +122,7 @@ class Alone:
 
     def state(self) -> dict[str, int]:
         """Return the sizes of all that is kept."""
-        return self._operator.state()
+        return sizes_of(self._operator)
 
     def rows(self) -> set[Row]:
         """Return the view."""
@@ -155,7 +156,7 @@ class Sites:
         total: dict[str, int] = {}
         for operator in self._ensemble.operators.values():
             assert isinstance(operator, FixpointOperator)  # noqa: S101
-            for what, size in operator.state().items():
+            for what, size in sizes_of(operator).items():
                 total[what] = total.get(what, 0) + size
         return total
 

@@ -16,8 +16,6 @@ from streamsql.data.types import Row
 
 
 class _Group:
-    """The state of one group."""
-
     __slots__ = ("output", "slots", "weight")
 
     def __init__(self, slots: list[Any]) -> None:
@@ -61,7 +59,7 @@ class AggregateOperator(Operator):
         if not self._scalar:
             return {}
         group = self._groups[()] = self._new_group()
-        group.output = self._row((), group)
+        group.output = tuple([of(group.slots[slot]) for of, slot in self._results])
         return {group.output: 1}
 
     @override
@@ -146,9 +144,6 @@ class AggregateOperator(Operator):
             else:
                 changes.append((arguments_of(row), weight))
         return touched
-
-    def _row(self, key: Row, group: _Group) -> Row:
-        return key + tuple([of(group.slots[slot]) for of, slot in self._results])
 
     def _new_group(self) -> _Group:
         return _Group([accumulator.empty() for accumulator in self._accumulators])

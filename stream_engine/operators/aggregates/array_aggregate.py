@@ -65,7 +65,6 @@ class ArrayAggregate(Accumulator):
         return slot
 
     def _put(self, few: _Few, value: Any, weight: int) -> bool:
-        """Add or remove copies of a value; return whether that could be done."""
         values, texts = few.values, few.texts
         index = bisect_left(values, value)
         if weight == 1:

@@ -170,7 +170,6 @@ def _tightness(low: Bound) -> tuple[float, bool]:
 
 
 def _ranges(part: Expression, left_width: int) -> list[_Range]:
-    """Return what a condition says of differences between a left and a right value."""
     match part:
         case Call(function=operator, arguments=(a, b)) if operator in _MIRRORED:
             if not columns_of(a):

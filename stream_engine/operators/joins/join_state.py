@@ -255,7 +255,6 @@ def _value_of(expression: Expression) -> Callable[[Row], Any]:
 def _matches(
     row: Row, candidates: Any, holds: Callable[[Row], bool] | None, *, is_left: bool
 ) -> list[Match]:
-    """Return candidates with the pairs they make, without those the predicate refuses."""
     if is_left:
         matches = [(partner, partner + row, count) for partner, count in candidates]
     else:

@@ -97,7 +97,6 @@ class MultiJoinOperator(Operator, HoldsIndexes):
         return sum(len(index) for indexes in self._indexes for index in indexes.values())
 
     def _pipeline(self, layout: "_Layout", port: int, steps: list["_Step"]) -> _Pipeline:
-        """Compile the pipeline of an input over the indexes it reads and writes."""
         names: dict[str, Any] = {"dict": dict}
         for step in steps:
             names[f"find{step.input}"] = self._indexes[step.input][step.columns].finder()
@@ -281,7 +280,6 @@ class _Layout:
         return lines
 
     def _checks(self, known: list[int], names: dict[str, Any]) -> list[str]:
-        """Return the lines that ask the predicates which the newest input completes."""
         lines = []
         for number, residual in enumerate(self.join.residuals):
             needed = sorted({self.input_of[c] for c in columns_of(residual)})

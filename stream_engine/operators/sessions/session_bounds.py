@@ -209,7 +209,6 @@ class _Change:
         self.touched: set[int] = set()
 
     def touch(self, bounds: _Bounds) -> None:
-        """Record the times of a session whose bounds are about to change."""
         start, last = bounds
         if start in self.touched:
             return

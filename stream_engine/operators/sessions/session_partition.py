@@ -228,7 +228,6 @@ class SessionBatch:
                 self._vanished(time, session)
 
     def _flush(self) -> None:
-        """Let the partition know the times that came."""
         if self._new:
             self._partition.add_times(self._new)
             self._new = []

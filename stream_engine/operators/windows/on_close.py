@@ -120,7 +120,6 @@ class OnCloseOperator(WindowCloser, Operator):
         return kept + sum(map(len, self._open.values()))
 
     def _groups(self, delta: Delta) -> Delta:
-        """Return what has changed of the groups of open windows."""
         if self._aggregate is not None:
             return self._aggregate.apply(0, self._in_time(delta))
         if self.sessions is None:

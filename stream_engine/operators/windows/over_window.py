@@ -206,7 +206,6 @@ class _Slot:
         self._arguments_of = compile_row(call.arguments)
 
     def changed(self, slots: list[Any], number: int, applied: Changed) -> Value:
-        """Bring a partition's slot up to date; return the aggregate."""
         changes = [(self._arguments_of(row_of(entry)), came) for entry, came in applied]
         slots[number] = self.accumulator.update(slots[number], changes)
         return self.accumulator.result(slots[number])

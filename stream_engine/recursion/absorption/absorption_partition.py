@@ -175,7 +175,6 @@ class Partition:
         self.view.settle_groups()
 
     def _copy(self, released: list[Annotated]) -> None:
-        """Send what was released to where it joins by other columns."""
         for number, copy in enumerate(self.copies):
             port = self._ports.name_of(self._leaf_count + number)
             for row, annotation in released:
@@ -302,22 +301,6 @@ class Partition:
                 if site in router.copy_destinations(number, item.row):
                     parcels.add(site, name_of(self._leaf_count + number), item.row, item.sent)
         return parcels.drain()
-
-    def state(self) -> dict[str, int]:
-        """Return the sizes of everything that may grow."""
-        joined = [self.view.joined, *(copy.joined for copy in self.copies)]
-        entries = [entry for table in self.tables for entry in table.entries.values()]
-        return {
-            "leaf rows": self.leaf_rows.size,
-            "entries": len(entries),
-            "alternatives": sum(
-                len(entry.received) + (entry.buffered is not None) for entry in entries
-            ),
-            "mentions": sum(table.mentions for table in self.tables),
-            "index entries": sum(table.index_size for table in joined) + self.leaf_rows.index_size,
-            "groups": self.view.group_count or 0,
-            "unswept tokens": len(self._unswept),
-        }
 
     def _check_size(self) -> None:
         self._program.check_size(len(self.view), len(self.view.entries))

@@ -242,14 +242,6 @@ class FixpointOperator(SiteRecursion):
     def state_rows(self) -> Iterator[Row]:
         return (item.row for item in self._view.joined.items)
 
-    def state(self) -> dict[str, int]:
-        """Return the sizes of everything that may grow, by what it is."""
-        return {
-            **self._partition.state(),
-            "tombstone intervals": self._deaths.tombstones.interval_count,
-            "inbox": len(self._inbox),
-        }
-
     @override
     def clear(self) -> None:
         self._partition.clear()
@@ -277,7 +269,6 @@ def _token_order(
     leaf_count: int,
     encoding: Any,
 ) -> Any:
-    """Return what orders the variables of decision diagrams; None where there are none to order."""
     has_diagrams = options.annotations == "bdd" and shipping is not Shipping.WITNESS
     if not has_diagrams or options.order == "arrival":
         return None

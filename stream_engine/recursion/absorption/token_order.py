@@ -75,7 +75,6 @@ class TokenOrder:
         self._in_effect = [token for token in self._in_effect if token not in gone]
 
     def _enter(self, token: int) -> None:
-        """Put a new token into the vector in effect, where the labeller has it."""
         self._known.add(token)
         vector = self._labeller.vector
         at = vector.index(token)

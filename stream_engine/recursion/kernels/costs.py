@@ -232,7 +232,6 @@ class Plateaus(Core):
         return old
 
     def _drop(self, d: Keys, sources: Mapping[int, Any], lost: list[int], old: Old) -> bool:
-        """Drop the nodes without support; return False when they are too many to repair."""
         out, inn, get, rests = self._out, self._inn, d.get, self._rests
         most = most_repaired(self._elastic, len(d))
         while lost:

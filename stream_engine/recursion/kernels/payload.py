@@ -221,7 +221,6 @@ class PayloadView:
             del self._of[group]
 
     def _closed(self, here: Any, members: set[int], d: Keys) -> set[int]:
-        """Add the nodes of the same level that the members feed."""
         todo = list(members)
         while todo:
             for b, weight in self._graph.out[todo.pop()].items():

@@ -214,8 +214,6 @@ _REMEMBERED_CELLS = 10_000
 
 
 class _Grid:
-    """Rows by key and cell."""
-
     def __init__(
         self,
         place: tuple[int, ...],
@@ -259,7 +257,6 @@ class _Grid:
                 del self._cells[entry[0]]
 
     def around(self, cell: Cell) -> list[Bucket]:
-        """Return the items in a cell and in those around it."""
         neighbours = self._around.get(cell)
         if neighbours is None:
             if len(self._around) >= _REMEMBERED_CELLS:
@@ -296,7 +293,6 @@ def _columns_of_one_atom(
 
 
 def _equality(rule: Rule, predicate: Expression) -> tuple[int, int] | None:
-    """Return the columns of first and second atom that a predicate equates."""
     if not isinstance(predicate, Call) or predicate.function != "=":
         return None
     ends = [_columns_of_one_atom(rule, (argument,)) for argument in predicate.arguments]

@@ -114,7 +114,6 @@ class Reach(Core):
                         old[b] = None
 
     def _drop(self, d: Keys, sources: Mapping[int, Any], lost: list[int], old: Old) -> bool:
-        """Drop the nodes without proof; return False when they are too many to repair."""
         out, inn, get = self._out, self._inn, d.get
         most = most_repaired(self._elastic, len(d))
         while lost:

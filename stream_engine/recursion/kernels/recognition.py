@@ -103,7 +103,6 @@ class _Step:
         self.head = tuple(self._replaced(e) for e in rule.head)
 
     def own(self, expression: Expression) -> set[int]:
-        """Return the columns of the relation that an expression reads."""
         end = self.start + self.width
         return {c - self.start for c in columns_of(expression) if self.start <= c < end}
 
@@ -144,7 +143,6 @@ class _Step:
         return f"number {column + 1}"
 
     def payload_columns(self, payload: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the other atoms' columns that the payload reads, as wide-row positions."""
         if self._carries(payload):
             return ()
         read: set[int] = set()
@@ -171,7 +169,6 @@ class _Step:
     def edge_rule(
         self, node: tuple[int, ...], weight: Expression | None, extra: tuple[int, ...]
     ) -> Rule:
-        """Return the rule over leaves that derives the edges of this step."""
         types = {c.position: c for e in self.rule.head for c in _columns(e)}
         head = tuple(self.bound[c] for c in node) + tuple(self.head[c] for c in node)
         head += () if weight is None else (weight,)
@@ -234,7 +231,6 @@ def _value_column(selection: AggregateSelection | None) -> int | None:
 def _classified(
     program: Program, steps: list[_Step], value: int | None
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Return the node columns, those carried unchanged, and the others."""
     node: list[int] = []
     carried: list[int] = []
     computed: list[int] = []

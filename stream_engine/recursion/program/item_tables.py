@@ -150,14 +150,6 @@ class ItemTable:
         for matching in self._matchings.values():
             matching.remove(item)
 
-    @property
-    def index_size(self) -> int:
-        """How many items all indexes and remembered answers hold."""
-        indexed = sum(
-            len(bucket) for _, index in self._indexes.values() for bucket in index.values()
-        )
-        return indexed + sum(matching.size for matching in self._matchings.values())
-
     def matching(self, name: Hashable, holds: Callable[[Row], bool], read_of: Key) -> Matching:
         """Return what is remembered of a condition.
 

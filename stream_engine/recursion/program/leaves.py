@@ -36,11 +36,6 @@ class LeafInput:
             if holds is None or holds(row):
                 add(pending, cut(row), weight)
 
-    @property
-    def size(self) -> int:
-        """How many rows have a weight."""
-        return len(self._weights)
-
     def take(self) -> tuple[list[Row], list[Row]]:
         """Apply what was noted; return the rows that entered and those that left."""
         entered: list[Row] = []
@@ -172,19 +167,6 @@ class LeafStore:
         for token in dead:
             for table in tables:
                 table.kill(token)
-
-    @property
-    def size(self) -> int:
-        """How many rows there are, with those that arrived or join here counted apart."""
-        tables = self.arrived if self._alone else self.arrived + self.joined
-        return sum(len(table) for table in tables)
-
-    @property
-    def index_size(self) -> int:
-        """How many rows the indexes hold, with those by token and by weight."""
-        tables = self.arrived if self._alone else self.arrived + self.joined
-        indexed = sum(table.index_size + len(table.by_token) for table in tables)
-        return indexed + sum(map(len, self._token_of)) + sum(i.size for i in self._inputs)
 
     def known_tokens(self) -> set[int]:
         """Return the tokens of all rows."""

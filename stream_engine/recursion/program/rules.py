@@ -251,7 +251,6 @@ def _columns_read(rules: list[Rule], leaf: int) -> tuple[int, ...]:
 
 
 def _cut(rule: Rule, kept: list[tuple[int, ...]]) -> Rule:
-    """Renumber a rule's columns for leaves that only have the kept ones."""
     mapping: dict[int, int] = {}
     widths: list[int] = []
     for atom, offset, width in zip(rule.atoms, rule.offsets, rule.widths, strict=True):

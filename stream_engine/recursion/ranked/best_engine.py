@@ -101,7 +101,6 @@ class RankedBestEngine(RankedSetEngine):
         self._done += len(found)
 
     def _run(self, growth: Growth) -> None:
-        """Enter queued candidates that are best, and queue what they derive."""
         proofs, queue, groups = self._proofs, self._queue, self._groups
         get, group_of = proofs.view.get, self._selector.group_of
         claim, new_group = self._selector.claim, self._selector.new_group

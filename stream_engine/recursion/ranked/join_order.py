@@ -115,7 +115,6 @@ class _Order:
         self.joined.update(range(offset, offset + self.rule.widths[atom]))
 
     def _ready(self) -> tuple[Expression, ...]:
-        """Take out the predicates whose columns are all known."""
         ready = tuple(p for p in self.pending if columns_of(p) <= self.joined)
         self.pending = [p for p in self.pending if not any(p is r for r in ready)]
         return ready

@@ -155,7 +155,6 @@ class Proofs:
         self._program.check_size(self.live, self.superseded)
 
     def _lose(self, entry: Entry) -> None:
-        """Let a row die; rows that rest on it become suspects."""
         if entry.rank < 0:
             self.superseded -= 1
         else:
@@ -168,7 +167,6 @@ class Proofs:
             heappush(suspects, (abs(user.rank), user))
 
     def _detach(self, entry: Entry) -> None:
-        """Let an entry rest on nothing any more."""
         for part in entry.proof:
             users = part.users
             if users is entry:

@@ -105,7 +105,6 @@ class RankedSetEngine(LocalEngine):
         return rescued
 
     def _place(self, found: list[tuple[Row, Proof]], batch: list[Entry]) -> None:
-        """Let derived rows live; append those that did not to the batch."""
         get, place = self._proofs.view.get, self._proofs.place
         for row, proof in found:
             entry = get(row)
@@ -114,7 +113,6 @@ class RankedSetEngine(LocalEngine):
         self._done += len(found)
 
     def _settle(self, batch: list[Entry], growth: Growth) -> None:
-        """Derive all consequences of new rows, semi-naively."""
         program, counters = self._program, self.counters
         while batch:
             counters.rounds += 1

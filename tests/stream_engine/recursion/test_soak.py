@@ -12,6 +12,7 @@ from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperato
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import doubling, reachable
+from stream_engine.testing.recursion_sizes import sizes_of
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
@@ -81,7 +82,7 @@ def test_alone(options: RecursionOptions, updates: int) -> None:
         operator.apply(0, lives.step())
         operator.settle()
         if number % 500 == 499:
-            check(operator.state())
+            check(sizes_of(operator))
     assert set(operator.state_rows()) == reached(lives.alive)
     partition = operator._partition
     partition.sweep()
@@ -106,7 +107,7 @@ def test_over_sites(node: Fixpoint) -> None:
             total: dict[str, int] = {}
             for operator in ensemble.operators.values():
                 assert isinstance(operator, FixpointOperator)
-                for what, size in operator.state().items():
+                for what, size in sizes_of(operator).items():
                     total[what] = total.get(what, 0) + size
             check(total, sites=3)
     assert ensemble.rows() == reached(lives.alive)

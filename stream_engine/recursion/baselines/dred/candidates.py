@@ -166,7 +166,6 @@ class Candidates:
 
 
 def _reaches(value: Any, held: Any, *, minimum: bool) -> bool:
-    """Whether a value is at least as good as the best one so far."""
     if value is None:
         return False
     return held is None or value == held or (value < held) == minimum

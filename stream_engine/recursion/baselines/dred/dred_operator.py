@@ -191,7 +191,6 @@ class DredOperator(SiteRecursion):
         return self._change_of_view()
 
     def _run_on(self, rounds: int | None) -> None:
-        """Work until this site can do no more alone."""
         self._base.take_in()
         if not self._has_joined:
             self._has_joined = True
@@ -258,7 +257,6 @@ class DredOperator(SiteRecursion):
         )
 
     def _open_inbox(self, run: GenerationRun) -> None:
-        """Take in the items whose time has come; keep those that are early."""
         inbox, self._inbox = self._inbox, []
         for sender, stamp, item in inbox:
             if stamp.generation != run.generation:
