@@ -130,7 +130,7 @@ class _Compiler:
                 return (self._instants(plan), plan.inputs)
             case StreamWindow(time=time):
                 from stream_engine.circuit.instants import StreamWindowNode
-                from stream_engine.operators.windows.stream_window import StreamWindowOperator
+                from stream_engine.operators.windows.time_window import StreamWindowOperator
 
                 window = StreamWindowOperator(time, window_operator(plan))
                 return (StreamWindowNode(plan, window), plan.inputs)

@@ -7,7 +7,7 @@ from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.nodes import OperatorNode, StepInput, combined
 from stream_engine.operators.windows.hold import Hold
 from stream_engine.operators.windows.reached_progress import reached_by
-from stream_engine.operators.windows.stream_window import StreamWindowOperator
+from stream_engine.operators.windows.time_window import StreamWindowOperator
 from stream_engine.state.source_relation import SourceRelation, TimedDelta
 from streamsql.algebra.operators import Plan, SourceKind, StreamKind, ToStream
 from streamsql.data.delta import Delta, accumulate, sort_key

@@ -5,8 +5,8 @@ from typing import Any
 from typing_extensions import override
 
 from stream_engine.operators.rows.operator import Operator, Sessions
+from stream_engine.operators.sessions.session_bounds import SessionEnds
 from stream_engine.operators.sessions.session_cells import SessionAggregates, SessionGroups
-from stream_engine.operators.sessions.session_ends import SessionEnds
 from stream_engine.operators.sessions.session_partition import (
     SessionBatch,
     SessionPartition,

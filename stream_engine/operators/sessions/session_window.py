@@ -8,10 +8,10 @@ from stream_engine.operators.rows.operator import Operator, SessionRows
 from stream_engine.operators.sessions.session_bounds import (
     ManySessions,
     Rows,
+    SessionEnds,
     change_few,
     sessions_of,
 )
-from stream_engine.operators.sessions.session_ends import SessionEnds
 from stream_engine.state.columns import picker
 from streamsql.algebra.operators import SessionWindow
 from streamsql.data.delta import Delta

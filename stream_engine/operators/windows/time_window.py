@@ -1,14 +1,15 @@
-"""Windows by event time: RANGE, RANGE with SLIDE, NOW."""
+"""Windows by event time: RANGE, RANGE with SLIDE, NOW; also over streams that queries emit."""
 
 from collections.abc import Callable, Iterable, Iterator
 
 from typing_extensions import override
 
-from stream_engine.operators.rows.operator import TimedOperator
+from stream_engine.operators.rows.operator import Operator, TimedOperator
 from stream_engine.state.expiry_queue import ExpiryQueue
 from stream_engine.state.source_relation import TimedDelta, TimedRow
 from streamsql.data.delta import Delta, add
 from streamsql.data.types import MICROSECONDS, Row
+from streamsql.errors import InternalError
 
 _BEGINNING = -(2**63)
 
@@ -171,3 +172,37 @@ def current_second(ts: int) -> tuple[int, int]:
     """
     start = ts // MICROSECONDS * MICROSECONDS
     return (start, start + MICROSECONDS)
+
+
+class StreamWindowOperator(Operator):
+    """A window as over a source, told the event time of every row by a column.
+
+    State and work: those of the window.
+    """
+
+    def __init__(self, time: int, window: TimedOperator) -> None:
+        self._time = time
+        self._window = window
+
+    def advance(self, now: int) -> Delta:
+        """Move the time; return what enters and leaves."""
+        return self._window.advance(now)
+
+    @override
+    def apply(self, _port: int, delta: Delta) -> Delta:
+        timed: TimedDelta = {(self._time_of(row), row): weight for row, weight in delta.items()}
+        return self._window.apply_timed(timed)
+
+    def next_wakeup(self) -> int | None:
+        """Return when the window next moves."""
+        return self._window.next_wakeup()
+
+    @override
+    def state_rows(self) -> int:
+        return self._window.state_rows()
+
+    def _time_of(self, row: Row) -> int:
+        time = row[self._time]
+        if not isinstance(time, int):
+            raise InternalError("a row of a stream has no time")
+        return time

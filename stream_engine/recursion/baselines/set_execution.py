@@ -14,7 +14,7 @@ from stream_engine.recursion.absorption.site_recursion import SiteRecursion
 from stream_engine.recursion.baselines.dred.candidates import Candidates
 from stream_engine.recursion.baselines.dred.dred_engine import DredEngine
 from stream_engine.recursion.baselines.dred.dred_evaluation import Evaluation
-from stream_engine.recursion.baselines.dred.dred_items import bounded_groups
+from stream_engine.recursion.baselines.dred.dred_streams import bounded_groups
 from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program.item_tables import Item, ItemTable
 from stream_engine.recursion.program.leaves import LeafInput

@@ -13,11 +13,10 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import Any
 
-from stream_engine.recursion.kernels.graph_problem import GraphProblem, Kind
+from stream_engine.recursion.kernels.graph_problem import GraphProblem, Kind, RowShape
 from stream_engine.recursion.kernels.kernel_graph import Change
 from stream_engine.recursion.kernels.kernel_input import GraphInput, InputChange
 from stream_engine.recursion.kernels.kernel_search import SourceChange, most_repaired
-from stream_engine.recursion.kernels.kernel_shapes import RowShape
 from stream_engine.recursion.kernels.payload import Transfer
 from stream_engine.recursion.program.program import Program
 from streamsql.data.delta import Delta

@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from stream_engine.recursion.kernels.compiled_search import NOTHING, Doubles, Integers, maintain
-from stream_engine.recursion.kernels.graph_problem import GraphProblem, Kind
+from stream_engine.recursion.kernels.graph_problem import GraphProblem, Kind, RowShape
 from stream_engine.recursion.kernels.kernel_graph import Numbering
 from stream_engine.recursion.kernels.kernel_input import GraphInput, InputChange, TooLargeError
-from stream_engine.recursion.kernels.kernel_shapes import RowShape
 from streamsql.data.delta import Delta
 from streamsql.data.types import DataType, Row
 

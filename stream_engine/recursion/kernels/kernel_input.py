@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
-from stream_engine.recursion.kernels.graph_problem import GraphProblem, Kind
+from stream_engine.recursion.kernels.graph_problem import GraphProblem, Kind, RowShape
 from stream_engine.recursion.kernels.kernel_derivations import Derivations, Leaves
 from stream_engine.recursion.kernels.kernel_graph import (
     Change,
@@ -14,7 +14,6 @@ from stream_engine.recursion.kernels.kernel_graph import (
     changed_best,
 )
 from stream_engine.recursion.kernels.kernel_search import SourceChange
-from stream_engine.recursion.kernels.kernel_shapes import RowShape
 from stream_engine.recursion.kernels.proximity import GridError
 from stream_engine.recursion.program.item_tables import values_at
 from streamsql.data.delta import Delta

@@ -117,10 +117,6 @@ class GroupedSearch:
         self._sources: dict[Any, dict[int, Any]] = {}
         self._at: At = []
 
-    def sources(self, group: Any) -> Mapping[int, Any]:
-        """Return the best start keys of a group's sources."""
-        return self._sources.get(group, {})
-
     def reaching(self, node: int) -> Mapping[Any, Keys]:
         """Return the groups that reach a node, with their keys."""
         return self._at[node]

@@ -16,10 +16,9 @@ from heapq import heapify, heappop, heappush
 from operator import add
 from typing import Any
 
-from stream_engine.recursion.kernels.graph_problem import GraphProblem, Kind
+from stream_engine.recursion.kernels.graph_problem import GraphProblem, Kind, RowShape
 from stream_engine.recursion.kernels.kernel_input import GraphInput, InputChange
 from stream_engine.recursion.kernels.kernel_search import Keys, Old
-from stream_engine.recursion.kernels.kernel_shapes import RowShape
 from stream_engine.recursion.kernels.rows_view import search_of
 from stream_engine.recursion.program.program import Program
 from streamsql.algebra.scalar import compile_row

@@ -22,8 +22,14 @@ from stream_engine.recursion.program.local_engine import LocalEngine
 from stream_engine.recursion.program.program import Program
 from stream_engine.recursion.ranked.proofs import CHECK_EVERY, is_shown
 from stream_engine.recursion.ranked.ranked_derivations import Compiler, Growth, Proof
-from stream_engine.recursion.ranked.ranked_entries import DEAD, Entry
-from stream_engine.recursion.ranked.ranked_groups import Candidate, Groups, Selector, priority_of
+from stream_engine.recursion.ranked.ranked_entries import (
+    DEAD,
+    Candidate,
+    Entry,
+    Groups,
+    Selector,
+    priority_of,
+)
 from stream_engine.recursion.ranked.set_engine import RankedSetEngine, Starts
 from streamsql.algebra.operators import AggregateSelection
 from streamsql.data.delta import Delta

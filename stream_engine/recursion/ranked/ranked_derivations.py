@@ -7,8 +7,7 @@ from stream_engine.recursion.program.program import Program
 from stream_engine.recursion.program.rules import RECURSIVE
 from stream_engine.recursion.ranked.join_order import Nest, nest_from_atom, nest_from_head
 from stream_engine.recursion.ranked.loop_source import Grouping, LoopSource
-from stream_engine.recursion.ranked.ranked_entries import DEAD, Entry, EntryTable
-from stream_engine.recursion.ranked.ranked_groups import Candidate, Groups
+from stream_engine.recursion.ranked.ranked_entries import DEAD, Candidate, Entry, EntryTable, Groups
 from streamsql.algebra.operators import AggregateSelection
 from streamsql.algebra.scalar import tuple_source
 from streamsql.data.types import Row

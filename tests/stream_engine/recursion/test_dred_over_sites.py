@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.recursion.baselines.dred.dred_items import PORT, Item, Kind, pack
 from stream_engine.recursion.baselines.dred.dred_operator import DredOperator
+from stream_engine.recursion.baselines.dred.dred_streams import PORT, Item, Kind, pack
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.program.program import program_of
 from stream_engine.testing.recursion_ensembles import Ensemble

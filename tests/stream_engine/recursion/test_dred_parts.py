@@ -8,9 +8,16 @@ from hypothesis import strategies as st
 
 from stream_engine.recursion.baselines.dred.candidates import Candidates
 from stream_engine.recursion.baselines.dred.dred_evaluation import DredCounters
-from stream_engine.recursion.baselines.dred.dred_items import Item, Kind, pack, unpack
 from stream_engine.recursion.baselines.dred.dred_operator import Membership
-from stream_engine.recursion.baselines.dred.dred_streams import Generation, Stamp, Streams
+from stream_engine.recursion.baselines.dred.dred_streams import (
+    Generation,
+    Item,
+    Kind,
+    Stamp,
+    Streams,
+    pack,
+    unpack,
+)
 from stream_engine.recursion.baselines.dred.generation_run import BaseRows, ChannelCounts
 from stream_engine.recursion.program.program import best_rows
 from stream_engine.recursion.program.rules import LeafUse

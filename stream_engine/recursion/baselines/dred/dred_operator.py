@@ -22,8 +22,14 @@ from typing_extensions import override
 from stream_engine.recursion.absorption.recursion_outbox import RecursiveOutgoing
 from stream_engine.recursion.absorption.site_recursion import SiteRecursion
 from stream_engine.recursion.baselines.dred.dred_evaluation import DredCounters, Evaluation
-from stream_engine.recursion.baselines.dred.dred_items import PORT, Item, Kind
-from stream_engine.recursion.baselines.dred.dred_streams import Generation, Stamp, Streams
+from stream_engine.recursion.baselines.dred.dred_streams import (
+    PORT,
+    Generation,
+    Item,
+    Kind,
+    Stamp,
+    Streams,
+)
 from stream_engine.recursion.baselines.dred.generation_run import BaseRows, GenerationRun, Phase
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.program.placement import Router, placement_of

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from stream_engine.recursion.baselines.dred.candidates import Candidates
 from stream_engine.recursion.baselines.dred.dred_evaluation import DredCounters, Evaluation
-from stream_engine.recursion.baselines.dred.dred_items import Item as Told
-from stream_engine.recursion.baselines.dred.dred_items import Kind
+from stream_engine.recursion.baselines.dred.dred_streams import Item as Told
+from stream_engine.recursion.baselines.dred.dred_streams import Kind
 from stream_engine.recursion.program.item_tables import Item, ItemTable
 from stream_engine.recursion.program.placement import Router
 from stream_engine.recursion.program.probing import ProbePlan
