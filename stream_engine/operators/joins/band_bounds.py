@@ -91,7 +91,7 @@ class BandedCondition:
     """A join's condition with a band in it.
 
     Attributes:
-        rest: What is to be checked beside it where the values compared are ordinary (`ORDINARY`).
+        rest: What else is to be checked where the values compared are ordinary (`ORDINARY`).
         careful: What is to be checked otherwise; the same if there is no arithmetic in the band.
     """
 

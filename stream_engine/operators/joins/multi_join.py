@@ -27,7 +27,7 @@ class MultiJoin:
     Attributes:
         classes: Columns that must be equal and not NULL; the inputs they connect are all inputs.
         residuals: Predicates, each over columns of any inputs.
-        output: The columns to give, in order.
+        output: The columns to emit, in order.
     """
 
     widths: tuple[int, ...]
@@ -303,7 +303,7 @@ class _Layout:
         )
 
     def _emission(self) -> list[str]:
-        """Return the lines that give a row; rows cut to some columns may have to be added up."""
+        """Return the lines that emit a row; rows cut to some columns may have to be added up."""
         inputs = range(len(self.join.widths))
         weight = " * ".join(f"w{i}" for i in inputs)
         output = self.join.output

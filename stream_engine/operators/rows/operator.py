@@ -174,7 +174,7 @@ class RecursiveOperator(Protocol):
         """Buffer what another site sent."""
 
     def drain(self) -> Sequence[RecursiveMessage]:
-        """Return and forget what has to be sent to other sites."""
+        """Return and discard what has to be sent to other sites."""
 
     def kill_site(self, site: str, epoch: int) -> None:
         """Declare dead what rests on a site's base rows of this epoch and earlier ones."""
@@ -191,7 +191,7 @@ class TimedRecursion(Protocol):
     """
 
     def advance(self, now: int) -> None:
-        """Tell the time in microseconds since 1970 UTC; it never goes back."""
+        """Move the time, in microseconds since 1970 UTC; it never goes back."""
 
     def next_wakeup(self) -> int | None:
         """Return when `settle` would send something although nothing came in, or None."""

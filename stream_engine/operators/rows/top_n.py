@@ -34,7 +34,7 @@ class TopNOperator(Operator):
     the next one moves up. So a change is at most two rows per bound and copy.
 
     State: all rows (any of them may move up), by partition and order. Work: O(log rows) a changed
-    row, beside the rows that come and go in the answer.
+    row, plus the rows that come and go in the answer.
 
         limit   2
         input   {3: 1, 5: 1, 8: 1}   {1: 1}           {3: -1}

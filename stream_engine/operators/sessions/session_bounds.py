@@ -175,7 +175,7 @@ class ManySessions:
                 self.lasts[start] = end - gap
 
     def change(self, changes: Iterable[tuple[Row, int]], position: int, result: Delta) -> None:
-        """Take changed rows in."""
+        """Ingest changed rows."""
         by_time: dict[int, Delta] = {}
         for row, weight in changes:
             time: Any = row[position]
@@ -202,7 +202,7 @@ class ManySessions:
         return self.session_of(time)[1] + self._gap
 
     def drop(self, time: int) -> None:
-        """Forget the session that holds a time."""
+        """Discard the session that holds a time."""
         start, last = self.session_of(time)
         for gone in list(self.times.between(start, last)):
             self.times.discard(gone)

@@ -99,7 +99,7 @@ class SessionAggregates:
         self.merges = len(self._merging) == len(self._accumulators)
 
     def settle(self, session: Session, key: Row, gap: int, result: Delta) -> None:
-        """Take in what is pending; show what has changed of the output."""
+        """Ingest what is pending; show what has changed of the output."""
         items, session.pending = session.pending or [], None
         if not session.size:  # it has ended, or is part of another one
             self._withdraw(session, result)

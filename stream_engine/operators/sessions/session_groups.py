@@ -27,20 +27,17 @@ An eighth of the memory of a `SessionPartition`, 1.2 times as fast (SUM by sessi
 class SessionGroupsOperator(Operator, Sessions):
     """The groups of the sessions of a relation: a session window and the aggregate above it.
 
-    A session window gives each row with the bounds of its session, so a session that grows changes
-    all its rows, and an aggregate above it takes them out of one group and puts them into another,
-    only to show the same group with other bounds. Where the groups are parts of one session each
-    (the partition and the start or the end are among their columns) and nothing but the group
-    columns looks at the bounds, a group can stay where it is:
+    A session window emits each row with the bounds of its session, so a session that grows changes
+    all its rows, only to show the same group with other bounds. Where the groups are parts of one
+    session each (the partition and the start or the end are among their columns) and nothing but
+    the group columns looks at the bounds, a group can stay where it is:
 
         group(g, start, end; f)(session(r)) = { (g, start(s), end(s), f(s, g)) : s a session of r }
 
-    A session keeps the slots of its aggregates. A row that comes updates them and perhaps its
-    bounds. If it joins two sessions the slots of the smaller are merged into those of the larger
-    (where they are sums; else its items are put into the larger). If a row that goes parts a
-    session, the items of the smaller part are taken out of its slots and into new ones: all
-    aggregates are exact under deletion, so both are what they would be had the session never been
-    one.
+    A session keeps the slots of its aggregates. If a row joins two sessions the slots of the
+    smaller are merged into those of the larger (where they are sums; else its items are put into
+    the larger). If a row that goes parts a session, the items of the smaller part are taken out of
+    its slots and into new ones: all aggregates are exact under deletion.
 
     State: by time the item of every row (what the aggregates need of it: nothing for COUNT(*)), and
     slots a session; of a partition of one time the items alone. Work: O(log times) a changed row
@@ -103,7 +100,7 @@ class SessionGroupsOperator(Operator, Sessions):
         self._ends = SessionEnds()
 
     def forget(self, before: int) -> int:
-        """Drop the sessions that have ended by a watermark, without a word.
+        """Discard the sessions that have ended by a watermark silently.
 
         No row that is still to come is old enough to touch them. O(log times) a time dropped.
 
@@ -127,7 +124,7 @@ class SessionGroupsOperator(Operator, Sessions):
     def _change_lone(
         self, key: Row, known: Lone | None, changes: TimedItems, result: Delta
     ) -> bool:
-        """Take changes of a partition in that has one time before and after, if it is one."""
+        """Ingest changes of a partition that has one time before and after, if it is one."""
         time = changes[0][0] if known is None else known[0]
         for other, _pair in changes:
             if other != time:

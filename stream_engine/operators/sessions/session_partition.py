@@ -44,7 +44,7 @@ class SessionPartition:
         return self._starts.first()
 
     def drop(self, time: int) -> Changes:
-        """Forget the session that holds a time, without a word; return its items."""
+        """Discard the session that holds a time, silently; return its items."""
         session = self.session_of(time)
         times = self.times_of(session)
         items = list(self.items_at(times))
@@ -82,7 +82,7 @@ class SessionPartition:
         return inf if start is None else start
 
     def remember(self, session: Session) -> None:
-        """Take a session in."""
+        """Remember a session."""
         self._starts.add(session.start)
         self._sessions[session.start] = session
 
@@ -92,7 +92,7 @@ class SessionPartition:
         del self._sessions[session.start]
 
     def add_times(self, times: list[int]) -> None:
-        """Take in times, in order, that have items now."""
+        """Ingest times, in order, that have items now."""
         self._times.extend(times)
 
     def forget_time(self, time: int) -> None:
@@ -165,7 +165,7 @@ class SessionBatch:
         return moved
 
     def _come(self, changes: TimedItems) -> TimedItems:
-        """Take in the items that come; return those that go.
+        """Ingest the items that come; return those that go.
 
         Args:
             changes: In the order of time.

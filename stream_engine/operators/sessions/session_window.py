@@ -30,7 +30,7 @@ class SessionWindowOperator(SessionRows, Operator):
     A session is a longest run of times of a partition that are less than `gap` apart; it ends `gap`
     after its last time. A time that comes lengthens a session, merges two or begins one; a time
     that goes shortens a session, splits it or ends it. Rows show the bounds, so all rows of a
-    session whose bounds change are retracted and given again; other sessions are not looked at.
+    session whose bounds change are retracted and emitted again; other sessions are not looked at.
 
     State: every row with a time; of partitions that have had more than a few times also these and
     the sessions in order. Work: O(log times) a changed row (at most `FEW_TIMES` steps where there
@@ -92,7 +92,7 @@ class SessionWindowOperator(SessionRows, Operator):
         self._ends = SessionEnds()
 
     def forget(self, before: int) -> None:
-        """Drop the sessions that have ended by a watermark, without a word.
+        """Discard the sessions that have ended by a watermark silently.
 
         No row that is still to come is old enough to touch them. O(log times) a time dropped.
         """

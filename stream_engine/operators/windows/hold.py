@@ -37,7 +37,7 @@ class Hold:
         self._wait, self.until = 0, None
 
     def over_at(self, now: int) -> bool:
-        """Take in the time of a step; return whether the hold ends with it."""
+        """Note the time of a step; return whether the hold ends with it."""
         if not self.is_on:
             return False
         if self._wait is not None:

@@ -1,4 +1,4 @@
-"""Groups that are given once, when the watermark has passed the end of their window."""
+"""Groups that are emitted once, when the watermark has passed the end of their window."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -27,7 +27,7 @@ class OnCloseOperator(WindowCloser, Operator):
     is counted. The watermark is the least of all sites' rows; it never goes back, and while there
     is no row it stays where it is. Rows of idle sites do not count, unless there are no others:
     then nobody is waited for, and the windows that have ended by the greatest of them close. So
-    windows that ended while this site was away are given although nothing comes any more.
+    windows that ended while this site was away are emitted although nothing comes any more.
 
     Where the windows are sessions whose groups are kept by session the left input is what the
     sessions are made of; then these are dropped with their windows.
@@ -55,7 +55,7 @@ class OnCloseOperator(WindowCloser, Operator):
 
         Args:
             plan: With the aggregate.
-            forget: Told the new watermark after windows have closed.
+            forget: Receives the new watermark after windows have closed.
             sessions: Takes the place of the aggregate; not used by anybody else.
 
         Raises:
@@ -105,7 +105,7 @@ class OnCloseOperator(WindowCloser, Operator):
         return self._closed
 
     def begin_after(self, watermark: int) -> None:
-        """Count windows that ended by then as closed, without giving them: they were given.
+        """Count windows that ended by then as closed, without emitting them: they were emitted.
 
         So says a sender that has forgotten their rows to a site that has lost its own state.
         """

@@ -44,7 +44,7 @@ class OverWindowOperator(Operator):
 
     State: all rows by partition and order; the different keys for DENSE_RANK; for aggregates whose
     frame is unbounded a few numbers a partition, or for MIN and MAX each value. Work: O(log rows) a
-    changed row, beside the rows reached and, per frame end, the rows it moves over.
+    changed row, plus the rows reached and, per frame end, the rows it moves over.
 
         LAG(x) BY x    input   {1: 1, 5: 1}               {3: 1}
                        output  {(1, NULL): 1, (5, 1): 1}  {(3, 1): 1, (5, 1): -1, (5, 3): 1}

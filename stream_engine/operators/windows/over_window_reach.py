@@ -37,7 +37,7 @@ Reach = Callable[[Spot], Interval | None]
 
 
 def reach_of(call: WindowCall) -> Reach | None:
-    """Return which rows beside the changed ones a call has other values for.
+    """Return which rows besides the changed ones a call has other values for.
 
     None for an aggregate over whole partitions: all rows, if its value is another; and for NTILE,
     see `around_run_starts`.

@@ -130,7 +130,7 @@ class RowsWindow(TimedOperator):
         }
 
     def fill(self, contents: Mapping[Row, tuple[list[WindowEntry], list[WindowEntry]]]) -> None:
-        """Make it hold, without a word, what another of its kind held; it must be new.
+        """Make it hold silently what another of its kind held; it must be new.
 
         Only for windows whose rows do not leave by their age.
         """

@@ -147,7 +147,7 @@ class Partition:
         return len(self._unswept) > min(max(_SWEEP_AT, len(self.view.entries)), _SWEEP_AT_LATEST)
 
     def sweep(self) -> set[int]:
-        """Forget dead tokens for good; only tombstones know them afterwards. Return them."""
+        """Discard dead tokens permanently; only tombstones know them afterwards. Return them."""
         for table in self.tables:
             table.sweep()
         swept, self._unswept = self._unswept, set()

@@ -132,7 +132,7 @@ class FixpointOperator(SiteRecursion):
         self._deaths.note_lost_site(self._sites.index(site), epoch)
 
     def advance(self, now: int) -> None:
-        """Tell the time; what was buffered longer than the interval is sent by the next settle."""
+        """Move the time; what was buffered longer than the interval is sent by the next settle."""
         self._flushing.advance(now)
 
     def next_wakeup(self) -> int | None:
@@ -202,10 +202,10 @@ class FixpointOperator(SiteRecursion):
         return known.union(*(table.tokens() for table in self._partition.tables))
 
     def _open_inbox(self, dead: set[int]) -> dict[int, list[Annotated]]:
-        """Take leaf rows in; return derived rows by table. What rests on dead tokens is cut away.
+        """Ingest leaf rows; return derived rows by table. What rests on dead tokens is cut away.
 
         Args:
-            dead: Takes up tokens that were found dead, so that they are swept again.
+            dead: Receives tokens that were found dead, so that they are swept again.
         """
         inbox, self._inbox = self._inbox, []
         tokens_of = self.encoding.tokens

@@ -130,7 +130,7 @@ class ReplicatedFixpoint(SiteRecursion):
         return {row: weight for row, weight in delta.items() if owner_of(row) == mine}
 
     def _exchanged(self, own: Change) -> Change:
-        """Send own changes, take in those of others; return what changed at this site."""
+        """Send own changes, ingest those of others; return what changed at this site."""
         self._holders.begin()
         dead: list[int] = []
         for leaf, (entered, left) in enumerate(zip(*own, strict=True)):

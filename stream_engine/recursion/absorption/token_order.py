@@ -67,7 +67,7 @@ class TokenOrder:
         return self._arrange()
 
     def forget(self, tokens: Iterable[int]) -> None:
-        """Forget tokens that occur in no annotation any more."""
+        """Discard tokens that occur in no annotation any more."""
         gone = self._known.intersection(tokens)
         for token in gone:
             self._labeller.delete(token)

@@ -174,7 +174,7 @@ class CarriedCosts:
         return offers
 
     def _all_offers(self, dropped: Before) -> list[tuple[Any, int]]:
-        """Forget all keys, to search anew; return the sources with theirs."""
+        """Discard all keys, to search again; return the sources with theirs."""
         d, payloads = self._keys, self._payloads
         for node, key in enumerate(d):
             if key is not _FAR:

@@ -118,7 +118,7 @@ class KernelEngine(LocalEngine):
     def _replaced(
         self, change: Callable[[Sequence[Sequence[Row]], Sequence[Sequence[Row]]], Delta]
     ) -> Delta:
-        """Begin anew with all leaf rows; the view so far is that before the change."""
+        """Restart with all leaf rows; the view so far is that before the change."""
         before = list(self._view.rows())
         self._start()
         delta = change([list(leaf) for leaf in self._leaves], [[] for _ in self._leaves])

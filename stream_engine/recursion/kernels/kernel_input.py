@@ -113,7 +113,7 @@ class GraphInput:
         return change
 
     def release(self) -> None:
-        """Forget nodes that no edge and no source mentions any more."""
+        """Discard nodes that no edge and no source mentions any more."""
         for node in self._touched:
             if not self._mentions[node] and self.graph.is_isolated(node):
                 self.nodes.release(node)

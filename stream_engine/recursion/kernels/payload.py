@@ -52,7 +52,7 @@ class Transfer:
         self._edges: dict[tuple[int, int], dict[tuple[Any, int, Row], int]] = {}
 
     def count(self, change: InputChange) -> None:
-        """Take in changes of starts and edges."""
+        """Ingest changes of starts and edges."""
         for group, node, key, payload, count in change.source_rows:
             _tally(self._starts, (group, node), (key, payload), count)
         if self._computes:

@@ -137,7 +137,7 @@ class ProximityJoin:
         )
 
     def add(self, changed: Changed) -> None:
-        """Take in the rows that entered.
+        """Ingest the rows that entered.
 
         Raises:
             GridError: One lies too far away.

@@ -49,7 +49,7 @@ _GUESSED_SHARE = 10
 class Matching:
     """Which items of a table satisfy a condition that no hash index can answer, such as distance.
 
-    Answers are remembered by the values that the condition reads beside the item's own. A new item
+    Answers are remembered by the values that the condition reads besides the item's own. A new item
     is asked against every key known, unless that costs more than answers have saved: then
     everything is forgotten.
 
@@ -105,7 +105,7 @@ class Matching:
                 self.size -= 1
 
     def clear(self) -> None:
-        """Forget all answers."""
+        """Discard all answers."""
         self._buckets = {}
         self.size = self._saved = 0
 

@@ -128,8 +128,8 @@ class LeafStore:
         """Give tokens to rows that entered; return the tokens of rows that left.
 
         Args:
-            place: Told of new tokens before there are annotations with them.
-            deliver: Told of every new row, to send it where it joins.
+            place: Receives new tokens before there are annotations with them.
+            deliver: Receives every new row, to send it where it joins.
         """
         dead: set[int] = set()
         for leaf, source in enumerate(self._inputs):

@@ -54,7 +54,7 @@ class Program:
 
     @property
     def _carries_more(self) -> bool:
-        """Whether best rows have columns beside the group and what is best, such as a path."""
+        """Whether best rows have columns besides the group and what is best, such as a path."""
         if self.selection is None:
             return False
         chosen = {*self.selection.group, *(best.value for best in self.selection.bests)}
@@ -67,7 +67,7 @@ class Program:
 
         Args:
             rows: Of the view.
-            candidates: Rows kept beside it, such as those that aggregate selection holds back.
+            candidates: Rows kept besides, such as those that aggregate selection holds back.
 
         Raises:
             RecursionLimitError: There are more than `limit` rows, or twice as many candidates.

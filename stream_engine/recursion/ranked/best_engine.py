@@ -146,7 +146,7 @@ class RankedBestEngine(RankedSetEngine):
         self.counters.derivations += self._done
 
     def _check(self, deepest: int) -> None:
-        """Stop what grows for ever, such as the derivations along a cycle of negative cost."""
+        """Stop what grows without end, such as the derivations along a cycle of negative cost."""
         self._program.check_rounds(deepest, len(self._groups))
         self._program.check_derivations(self._done, self._options.max_derivations)
         self._proofs.check_size()

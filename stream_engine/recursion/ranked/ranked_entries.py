@@ -56,7 +56,7 @@ class Entry:
                 part.users = {users, self}
 
     def take_users(self) -> Iterable["Entry"]:
-        """Return the entries whose proof contains this one, and forget them."""
+        """Return the entries whose proof contains this one, and discard them."""
         users, self.users = self.users, None
         if users is None:
             return ()
@@ -214,7 +214,7 @@ class Selector:
         return [candidate for candidate in candidates if self._is_best(front, candidate[0])]
 
     def refresh(self, group: Group) -> bool:
-        """Forget a group's dead rows; return whether it has live ones."""
+        """Discard a group's dead rows; return whether it has live ones."""
         entries = [entry for entry in group[self.width :] if entry.rank != DEAD]
         if entries:
             group[:] = self._front([entry.row for entry in entries]) + entries

@@ -149,7 +149,7 @@ class DredOperator(SiteRecursion):
                 self._note(sender, item, stamp)
 
     def _note(self, sender: str, item: Item, stamp: Stamp | None) -> None:
-        """Take in what says who is there; keep the rest."""
+        """Ingest what says who is there; keep the rest."""
         if item.kind is Kind.JOIN:
             self._membership.joined(sender, item.numbers[0])
         elif item.kind is Kind.START:

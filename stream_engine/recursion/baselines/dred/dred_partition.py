@@ -36,7 +36,7 @@ class Partition:
     While rows are over-deleted nothing is removed, so that every derivation through what is gone is
     found whatever the order of messages; `rederive` removes it all.
 
-    Of every row owned, the sites that have told a derivation are remembered as bits: they are asked
+    Of every row owned, the sites that reported a derivation are remembered as bits: they are asked
     whether they have another one. With aggregate selection a site derives from the rows in the view
     only, and over-deletes through surpassed ones too, as in `local`.
 
@@ -84,7 +84,7 @@ class Partition:
         return not (self._released or self.derived.released or any(self._fresh))
 
     def insert(self, entered: Sequence[Iterable[Row]]) -> None:
-        """Take in leaf rows that arrived here, per leaf."""
+        """Ingest leaf rows that arrived here, per leaf."""
         for leaf, rows in enumerate(entered):
             rows = list(rows)  # noqa: PLW2901
             for row in rows:

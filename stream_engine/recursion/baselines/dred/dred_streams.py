@@ -32,7 +32,7 @@ class Kind(enum.IntEnum):
 
     JOIN: life of the sender; first on every channel. START: a generation begins; its number, then
     site and life of every member. MARK: generation and step of what follows on this channel.
-    WANT: the sender has deletions. CLOSE: take in no more leaf rows. REPORT: per member how many
+    WANT: the sender has deletions. CLOSE: ingest no more leaf rows. REPORT: per member how many
     working items were sent there and how many from there were worked on. ADVANCE: the step is over.
     LEAF_IN, LEAF_OUT: a leaf row, or a copy of a view row, joins or leaves (number of the leaf, or
     of the copy behind the leaves). INSERT: a row was derived. DELETE: one of its derivations is
@@ -243,7 +243,7 @@ class Streams:
         return self._in[peer].life
 
     def drain(self) -> list[RecursiveOutgoing]:
-        """Return and forget the messages to send."""
+        """Return and discard the messages to send."""
         messages: list[RecursiveOutgoing] = []
         for site, channel in self._out.items():
             items, channel.waiting = channel.waiting, []

@@ -102,7 +102,7 @@ class ChannelCounts:
         self._worked[sender] += 1
 
     def begin_step(self) -> None:
-        """Forget the reports: they are of the last step."""
+        """Discard the reports: they are of the last step."""
         self._reports = {}
         self._told = ()
 
@@ -119,7 +119,7 @@ class ChannelCounts:
         return report
 
     def note(self, member: int, report: tuple[int, ...]) -> None:
-        """Take a member's report in."""
+        """Note a member's report."""
         if member in self._sent and len(report) == 2 * len(self._members):
             self._reports[member] = report
 
@@ -217,7 +217,7 @@ class GenerationRun:
         return phase_of(self.step)
 
     def take(self, sender: str, item: Item) -> None:
-        """Take in an item of the present step."""
+        """Ingest an item of the present step."""
         match item.kind:
             case Kind.WANT:
                 self._close()
@@ -232,7 +232,7 @@ class GenerationRun:
                 self.partition.take(sender, item)
 
     def work(self, rounds: int | None) -> int:
-        """Take in leaf rows if it is their time, and derive; return the rounds it took."""
+        """Ingest leaf rows if it is their time, and derive; return the rounds it took."""
         if not self._closed:
             self.partition.insert(self._base.take_entered())
             if self._base.has_left:
