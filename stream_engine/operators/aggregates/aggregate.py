@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from stream_engine.operators.aggregates.accumulator import Changes
 from stream_engine.operators.aggregates.aggregate_slots import row_of, slots_of
-from stream_engine.operators.aggregates.small_groups import CountedGroups, LoneGroups, Spilled
+from stream_engine.operators.aggregates.small_groups import CountedGroups, SmallGroups, Spilled
 from stream_engine.operators.rows.operator import Operator
 from stream_engine.state.columns import picker
 from streamsql.algebra.operators import AggregateCall
@@ -30,9 +30,9 @@ class AggregateOperator(Operator):
     A group's output row is a function of its slots: a changed group retracts its old row and
     inserts the new one, if they differ. Groups vanish with their last row.
 
-    Groups of which only the number of rows is asked keep this alone. A group of one row is kept as
-    that row where the aggregates can be looked up in it; with more rows it gets slots, which it
-    keeps until it vanishes (`small_groups`).
+    Groups of which only the number of rows is asked keep this alone. A group of a row or two is
+    kept as its rows where the aggregates can be looked up in them; with more it gets slots, which
+    it keeps until it vanishes (`small_groups`).
 
     State: a row or a few numbers a group, and for MIN, MAX, ARG_* and DISTINCT each distinct value.
     Work: O(1) a changed row and slot (O(log values) where values are ordered) plus one output
@@ -52,7 +52,7 @@ class AggregateOperator(Operator):
         self._results = slots.results
         self._groups: dict[Row, _Group] = {}
         self._counted = CountedGroups.of(group, aggregates)
-        self._lone = LoneGroups.of(group, aggregates) if self._counted is None else None
+        self._small = SmallGroups.of(group, aggregates) if self._counted is None else None
 
     @override
     def initial(self) -> Delta:
@@ -68,8 +68,8 @@ class AggregateOperator(Operator):
             return self._counted.change(delta)
         result: Delta = {}
         spilled: dict[Row, Spilled] = {}
-        if self._lone is not None:
-            delta, spilled = self._lone.change(delta, self._groups, result)
+        if self._small is not None:
+            delta, spilled = self._small.change(delta, self._groups, result)
         if delta:
             self._change_groups(delta, spilled, result)
         return result
@@ -79,8 +79,8 @@ class AggregateOperator(Operator):
         for key in keys:
             if self._counted is not None:
                 self._counted.forget(key)
-            if self._lone is not None:
-                self._lone.forget(key)
+            if self._small is not None:
+                self._small.forget(key)
             self._groups.pop(key, None)
 
     def _change_groups(self, delta: Delta, spilled: dict[Row, Spilled], result: Delta) -> None:
@@ -93,7 +93,7 @@ class AggregateOperator(Operator):
                 if key in spilled:
                     # What the group held until now counts as a change of the empty slots.
                     rows, group.output = spilled[key]
-                    changes += [(self._arguments_of(row), 1) for row in rows]
+                    changes += [(self._arguments_of(row), weight) for row, weight in rows.items()]
             weight = group.weight
             for _arguments, change in changes:
                 weight += change
@@ -127,7 +127,7 @@ class AggregateOperator(Operator):
     def state_rows(self) -> int:
         if self._counted is not None:
             return len(self._counted)
-        total = len(self._groups) + (0 if self._lone is None else len(self._lone))
+        total = len(self._groups) + (0 if self._small is None else len(self._small))
         for group in self._groups.values():
             for accumulator, slot in zip(self._accumulators, group.slots, strict=True):
                 total += accumulator.rows(slot)

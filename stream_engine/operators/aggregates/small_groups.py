@@ -1,19 +1,26 @@
-"""Groups that need no accumulators: of which only the number of rows is asked, or of one row."""
+"""Groups that need no accumulators: of which only the rows are counted, or of a row or two."""
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 from stream_engine.state.columns import picker
 from streamsql.algebra.expressions import Column, Expression, Literal
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
-from streamsql.algebra.scalar import compile_row
-from streamsql.data.delta import Delta, accumulate, add
-from streamsql.data.types import DataType, Row
+from streamsql.algebra.scalar import compile_row, in_range
+from streamsql.data.delta import Delta, add
+from streamsql.data.types import DataType, Row, Value
 
 _ONE = Literal(1, DataType.INTEGER)
 
-Spilled = tuple[list[Row], Row | None]
-"""The rows of a group that has become too large, one at most, and its row in the output so far."""
+_MOST_ROWS = 2
+"""Distinct rows above which accumulators are faster (MIN and SUM by key: 15 to 40 %).
+
+Up to there they are slower (nearest machines with ties, benchmarks/recursive.py: 12 %).
+"""
+
+Spilled = tuple[Delta, Row | None]
+"""The rows of a group that has become too large, and its row in the output so far."""
 
 
 class CountedGroups:
@@ -69,44 +76,61 @@ class CountedGroups:
         return result
 
 
-class LoneGroups:
-    """Groups of one row, once, without NULLs: most groups of a view of best rows per key.
+class SmallGroups:
+    """Groups of one row, once, and of a few rows, all without NULLs and with positive weights.
 
-    State: the rows, whose aggregates are looked up in them. Work: O(1) a changed row.
+    State: the rows. Work: one pass over the rows of a changed group.
+
+    Args:
+        group: Group columns.
+        lone: The output of a group of one row, once.
+        few: The aggregates of several rows, or None where they cannot be looked up.
     """
 
-    # 4 times as fast as groups with accumulators (benchmarks/operators.py, MIN by a unique key).
-
-    def __init__(self, group: tuple[int, ...], output_of: Callable[[Row], Row]) -> None:
+    def __init__(
+        self,
+        group: tuple[int, ...],
+        lone: Callable[[Row], Row],
+        few: Callable[[Delta], Row] | None,
+    ) -> None:
         self._key_of = picker(group)
-        self._output_of = output_of
+        self._output_of = lone
+        self._of_few = few
         self._lone: dict[Row, Row] = {}
+        self._few: dict[Row, tuple[Delta, Row]] = {}
 
     @staticmethod
-    def of(group: tuple[int, ...], aggregates: tuple[AggregateCall, ...]) -> "LoneGroups | None":
+    def of(group: tuple[int, ...], aggregates: tuple[AggregateCall, ...]) -> "SmallGroups | None":
         """Return an empty collection, or None where such aggregates need accumulators."""
-        output_of = lone_row_function(group, aggregates) if group else None
-        return None if output_of is None else LoneGroups(group, output_of)
+        lone = lone_row_function(group, aggregates) if group else None
+        return None if lone is None else SmallGroups(group, lone, few_rows_function(aggregates))
 
     def __len__(self) -> int:
-        return len(self._lone)
+        """Return the number of rows kept."""
+        return len(self._lone) + sum(len(rows) for rows, _ in self._few.values())
 
     def forget(self, key: Row) -> None:
         """Discard a group silently."""
         self._lone.pop(key, None)
+        self._few.pop(key, None)
 
     def change(
         self, delta: Delta, large: dict[Row, Any], result: Delta
     ) -> tuple[Delta, dict[Row, Spilled]]:
-        """Ingest the changes after which groups have one row at most; return the others.
+        """Take what small groups can take.
 
         A row that takes another one's place does so at once if it comes after the other has left,
         as it does when a recursion replaces a row; otherwise it waits for the second look.
 
+        Args:
+            delta: Changed rows.
+            large: Groups that are kept elsewhere, by key.
+            result: Gets the changes of the output.
+
         Returns:
             The changes of large groups, and the groups that have become large.
         """
-        lone, key_of, output_of = self._lone, self._key_of, self._output_of
+        lone, few, key_of, output_of = self._lone, self._few, self._key_of, self._output_of
         rest: Delta = {}
         for row, weight in delta.items():
             key = key_of(row)
@@ -116,7 +140,7 @@ class LoneGroups:
                     del lone[key]
                     result[output_of(row)] = -1
                     continue
-            elif weight == 1 and key not in large and None not in row:
+            elif weight == 1 and key not in few and key not in large and None not in row:
                 lone[key] = row
                 output = output_of(row)
                 if output in result:
@@ -125,35 +149,69 @@ class LoneGroups:
                     result[output] = 1
                 continue
             rest[row] = weight
-        return self._change_again(rest, large, result) if rest else (rest, {})
+        return self._change_few(rest, large, result) if rest else (rest, {})
 
-    def _change_again(
+    def _change_few(
         self, delta: Delta, large: dict[Row, Any], result: Delta
     ) -> tuple[Delta, dict[Row, Spilled]]:
         by_key: dict[Row, Delta] = {}
         rest: Delta = {}
+        key_of = self._key_of
         for row, weight in delta.items():
-            key = self._key_of(row)
+            key = key_of(row)
             if key in large:
                 rest[row] = weight
             else:
                 by_key.setdefault(key, {})[row] = weight
         spilled: dict[Row, Spilled] = {}
         for key, changes in by_key.items():
-            only = self._lone.pop(key, None)
-            old = None if only is None else self._output_of(only)
-            rows: Delta = {} if only is None else {only: 1}
-            accumulate(rows, changes)
-            if len(rows) > 1 or any(weight != 1 or None in row for row, weight in rows.items()):
-                spilled[key] = ([] if only is None else [only], old)
+            rows, old = self._taken(key)
+            new_rows = self._summed(rows, changes)
+            if new_rows is None:
+                spilled[key] = (rows, old)
                 rest.update(changes)
                 continue
-            if old is not None:
-                add(result, old, -1)
-            for row in rows:
-                self._lone[key] = row
-                add(result, self._output_of(row), 1)
+            new = self._keep(key, new_rows)
+            if new != old:
+                if old is not None:
+                    add(result, old, -1)
+                if new is not None:
+                    add(result, new, 1)
         return rest, spilled
+
+    def _taken(self, key: Row) -> tuple[Delta, Row | None]:
+        """Take a group out; return its rows and its row in the output."""
+        row = self._lone.pop(key, None)
+        if row is not None:
+            return {row: 1}, self._output_of(row)
+        return self._few.pop(key, None) or ({}, None)
+
+    def _summed(self, rows: Delta, changes: Delta) -> Delta | None:
+        """Return changed rows, or None if they are no small group."""
+        total = dict(rows)
+        for row, weight in changes.items():
+            add(total, row, weight)
+            if None in row:
+                return None
+        if len(total) > (_MOST_ROWS if self._of_few is not None else 1):
+            return None
+        if total and min(total.values()) < 0:
+            return None
+        return None if self._of_few is None and max(total.values(), default=1) > 1 else total
+
+    def _keep(self, key: Row, rows: Delta) -> Row | None:
+        """Keep the rows of a group; return its row in the output."""
+        if not rows:
+            return None
+        if len(rows) == 1:
+            ((row, weight),) = rows.items()
+            if weight == 1:
+                self._lone[key] = row
+                return self._output_of(row)
+        assert self._of_few is not None  # noqa: S101  (`_summed` has seen to it)
+        output = key + self._of_few(rows)
+        self._few[key] = (rows, output)
+        return output
 
 
 def lone_row_function(
@@ -197,3 +255,51 @@ def _of_one(call: AggregateCall) -> Expression | None:
             return first if first.dtype != DataType.DOUBLE else None
         case _:
             return None
+
+
+def few_rows_function(aggregates: tuple[AggregateCall, ...]) -> Callable[[Delta], Row] | None:
+    """Return the aggregates of rows without NULLs and with positive weights, at least one.
+
+    Returns:
+        None where an aggregate is not simply found among the values of columns.
+    """
+    found = [_of_few(call) for call in aggregates]
+    parts = [part for part in found if part is not None]
+    if len(parts) < len(found):
+        return None
+    return lambda rows: tuple([part(rows) for part in parts])
+
+
+def _of_few(call: AggregateCall) -> Callable[[Delta], Value] | None:
+    """Return an aggregate as a function of the rows."""
+    columns = [a.position for a in call.arguments if isinstance(a, Column)]
+    if len(columns) < len(call.arguments):
+        return None
+    first: Callable[[Row], Any] = itemgetter(columns[0] if columns else 0)
+    match call.function:
+        case AggregateFunction.MIN:
+            return lambda rows: min(map(first, rows))
+        case AggregateFunction.MAX:
+            return lambda rows: max(map(first, rows))
+        case AggregateFunction.ARG_MIN:
+            both: Callable[[Row], Any] = itemgetter(columns[1], columns[0])
+            return lambda rows: min(map(both, rows))[1]
+        case AggregateFunction.ARG_MAX:
+            by: Callable[[Row], Any] = itemgetter(columns[1])
+            return lambda rows: _least_where_greatest(rows, by, first)
+        case AggregateFunction.COUNT | AggregateFunction.SUM if call.distinct:
+            return None
+        case AggregateFunction.COUNT_ALL | AggregateFunction.COUNT:
+            return lambda rows: sum(rows.values())
+        case AggregateFunction.SUM if call.arguments[0].dtype != DataType.DOUBLE:
+            return lambda rows: in_range(sum([first(row) * rows[row] for row in rows]))
+        case _:
+            return None
+
+
+def _least_where_greatest(
+    rows: Delta, by: Callable[[Row], Any], value: Callable[[Row], Any]
+) -> Value:
+    greatest = max(map(by, rows))
+    found: Value = min([value(row) for row in rows if by(row) == greatest])
+    return found
