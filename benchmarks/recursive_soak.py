@@ -32,7 +32,7 @@ from rich.progress import track
 
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
-from stream_engine.simulation.bundles import everywhere
+from stream_engine.simulation.fragmentations import everywhere
 from stream_engine.site.site_engine import SiteEngine
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import LINK, reachable

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from stream_engine.circuit.circuit import Circuit
-from stream_engine.circuit.closing import ClosingNode
+from stream_engine.circuit.closing_node import ClosingNode
 from stream_engine.circuit.nodes import FixpointNode, Node, OperatorNode, RemoteNode, SourceNode
 from stream_engine.operators.rows.operator import Operator, RecursiveOperator, TimedOperator
 from stream_engine.operators.rows.scan import ScanOperator
@@ -123,13 +123,13 @@ class _Compiler:
             case OnClose():
                 raise InternalError("windows close over an aggregate")
             case ToStream(query=query) if self._instant_by_instant:
-                from stream_engine.circuit.instants import ChangesNode, ChangesOperator
+                from stream_engine.circuit.stream_instants import ChangesNode, ChangesOperator
 
                 return (ChangesNode(plan, ChangesOperator(plan.kind)), (query,))
             case ToStream():
                 return (self._instants(plan), plan.inputs)
             case StreamWindow(time=time):
-                from stream_engine.circuit.instants import StreamWindowNode
+                from stream_engine.circuit.stream_instants import StreamWindowNode
                 from stream_engine.operators.windows.time_window import StreamWindowOperator
 
                 window = StreamWindowOperator(time, window_operator(plan))
@@ -137,7 +137,7 @@ class _Compiler:
             case Join() | Filter() | Project() if (found := self._multiway(plan)) is not None:
                 return found
             case Aggregate() if (grouped := _session_groups(plan)) is not None:
-                from stream_engine.circuit.session_groups import wiring_of
+                from stream_engine.circuit.session_grouping import wiring_of
                 from stream_engine.operators.sessions.session_groups import SessionGroupsOperator
 
                 spec, sessions = grouped
@@ -151,7 +151,7 @@ class _Compiler:
         """Return one node for a tree of inner joins and the plans it reads, or None."""
         if self._shared is None:
             return None
-        from stream_engine.circuit.multiway import MultiwayWiring, multiway
+        from stream_engine.circuit.join_nodes import MultiwayWiring, multiway
         from stream_engine.operators.joins.multi_join import MultiJoinOperator
 
         found = multiway(plan, self._shared)
@@ -173,7 +173,7 @@ class _Compiler:
 
     def _instants(self, plan: ToStream) -> Node:
         """Return the node of a stream, with a circuit for its query inside."""
-        from stream_engine.circuit.instants import InstantsOperator
+        from stream_engine.circuit.stream_instants import InstantsOperator
 
         inner = _Compiler(
             self._make_fixpoint,
@@ -193,7 +193,7 @@ class _Compiler:
 
         grouped = _session_groups(groups)
         if grouped is not None:
-            from stream_engine.circuit.session_groups import wiring_of
+            from stream_engine.circuit.session_grouping import wiring_of
             from stream_engine.operators.sessions.session_groups import SessionGroupsOperator
 
             spec, window = grouped
@@ -220,7 +220,7 @@ def _shared_plans(plan: Plan) -> frozenset[Plan] | None:
     """Return the subplans that must be computed by themselves; None where nothing is joined."""
     if not any(isinstance(below, Join) for below in walk_plan(plan)):
         return None
-    from stream_engine.circuit.multiway import shared_plans
+    from stream_engine.circuit.join_nodes import shared_plans
 
     return shared_plans(plan)
 
@@ -229,7 +229,7 @@ def _session_groups(plan: Aggregate) -> "tuple[SessionGroups, SessionWindow] | N
     """Return the groups of a session window as one step, or None where there is no such step."""
     if _sessions_below(plan.input) is None:
         return None
-    from stream_engine.circuit.session_groups import session_groups
+    from stream_engine.circuit.session_grouping import session_groups
 
     return session_groups(plan)
 
@@ -280,7 +280,7 @@ def plain_operator(plan: PlainPlan) -> Operator:
 
             return ProjectOperator(expressions, len(child.schema))
         case Join() | AsOfJoin():
-            from stream_engine.circuit.joins import join_operator
+            from stream_engine.circuit.join_nodes import join_operator
 
             return join_operator(plan)
         case Aggregate(group=group, aggregates=aggregates):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from stream_engine.circuit.circuit import Circuit, OperatorStatistics
-from stream_engine.circuit.closing import ClosingNode
+from stream_engine.circuit.closing_node import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.circuit.nodes import OperatorNode
 from stream_engine.exchange.channel_inbox import Arrivals, Inbox, oldest, split_port

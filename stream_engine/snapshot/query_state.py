@@ -15,8 +15,8 @@ from stream_engine.operators.windows.rows_window import RowsWindow
 from stream_engine.scheduling.site_work import SiteWork
 from stream_engine.scheduling.waiting import FUNCTIONS_OF_INPUTS, RECURSION
 from stream_engine.sharing.versions import as_private
-from stream_engine.snapshot.columns import UnsavableError
-from stream_engine.snapshot.places import Place, fill, names, places_of, read
+from stream_engine.snapshot.column_codec import UnsavableError
+from stream_engine.snapshot.state_places import Place, fill, names, places_of, read
 from streamsql.algebra.operators import Plan, Scan, Window, WindowKind, walk_plan
 from streamsql.errors import InternalError
 from streamsql.wire.channel_protocol import Forgotten

@@ -8,7 +8,7 @@ from stream_engine.scheduling.site_work import Stopwatch
 from stream_engine.site.site_engine import SiteEngine
 from stream_engine.site.step_budget import Refusal, StepBudget
 from stream_engine.site.step_result import Forget, StepResult
-from stream_engine.snapshot.columns import UnsavableError, pack, unpack
+from stream_engine.snapshot.column_codec import UnsavableError, pack, unpack
 from stream_engine.snapshot.journal import (
     Installed,
     Lost,

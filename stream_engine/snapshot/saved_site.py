@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from stream_engine.site.site_sources import SiteSources
-from stream_engine.snapshot.places import fill, names, places_of, read
+from stream_engine.snapshot.state_places import fill, names, places_of, read
 from stream_engine.state.event_log import source_relation
 from stream_engine.state.watermark import Watermark
 from streamsql.algebra.operators import Scan

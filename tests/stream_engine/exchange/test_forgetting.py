@@ -1,6 +1,6 @@
 """What a site names as forgettable where a query has several windows that close."""
 
-from stream_engine.circuit.closing import ClosingNode
+from stream_engine.circuit.closing_node import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.exchange.channel_inbox import Inbox
 from stream_engine.exchange.channel_outbox import Outbox

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from stream_engine.circuit.compiler import compile_plan
-from stream_engine.circuit.joins import join_operator
+from stream_engine.circuit.join_nodes import join_operator
 from stream_engine.operators.joins import join_state
 from stream_engine.operators.joins.band_bounds import find_band
 from stream_engine.operators.joins.join import BandJoinOperator

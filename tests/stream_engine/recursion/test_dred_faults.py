@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from stream_engine.exchange import peered_fixpoint
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
-from stream_engine.simulation.bundles import everywhere
+from stream_engine.simulation.fragmentations import everywhere
 from stream_engine.simulation.network import Faults, Network
 from stream_engine.testing.recursion_programs import LINK, cheapest_path, reachable
 from stream_engine.testing.recursion_schedules import LINKS, database

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from stream_engine.recursion.absorption.deaths import Deaths
-from stream_engine.simulation.bundles import everywhere
+from stream_engine.simulation.fragmentations import everywhere
 from stream_engine.simulation.network import Faults, Network
 from stream_engine.testing.recursion_programs import LINK, doubling, odd_and_even, reachable
 from streamsql.algebra.operators import Fixpoint, RecursionChoice

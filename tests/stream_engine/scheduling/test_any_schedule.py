@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from stream_engine.simulation.network import Faults, Network
 from stream_engine.site.site_engine import SiteEngine
-from stream_engine.testing.bundles import bundles, expected_result
 from stream_engine.testing.histories import SECOND, SOURCES, Moment, histories
 from stream_engine.testing.plans import plans
+from stream_engine.testing.random_bundles import bundles, expected_result
 from streamsql.algebra.operators import Plan, SourceKind
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent

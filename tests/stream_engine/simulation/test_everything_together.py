@@ -12,13 +12,13 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stream_engine.simulation.bundles import everywhere
+from stream_engine.simulation.fragmentations import everywhere
 from stream_engine.simulation.network import Faults, _Will
 from stream_engine.simulation.recorded_network import RecordedNetwork
 from stream_engine.site.step_result import StepResult
-from stream_engine.testing.bundles import bundles, expected_result
 from stream_engine.testing.histories import COLUMNS, SECOND, SOURCES
 from stream_engine.testing.plans import plans
+from stream_engine.testing.random_bundles import bundles, expected_result
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
     Aggregate,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stream_engine.simulation.bundles import everywhere
+from stream_engine.simulation.fragmentations import everywhere
 from stream_engine.simulation.network import CONSOLE
 from stream_engine.simulation.recorded_network import RecordedNetwork
 from stream_engine.testing.histories import COLUMNS, SECOND

@@ -7,10 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.simulation.bundles import counted_at_base, joined_by_hash, joined_with_copies
+from stream_engine.simulation.fragmentations import (
+    counted_at_base,
+    joined_by_hash,
+    joined_with_copies,
+)
 from stream_engine.simulation.network import Faults, Network
-from stream_engine.testing.bundles import bundles, expected_result
 from stream_engine.testing.histories import COLUMNS, SECOND
+from stream_engine.testing.random_bundles import bundles, expected_result
 from streamsql.algebra.expressions import Call, Column
 from streamsql.algebra.operators import (
     Distinct,

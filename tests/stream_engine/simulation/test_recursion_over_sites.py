@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.simulation.bundles import everywhere
+from stream_engine.simulation.fragmentations import everywhere
 from stream_engine.simulation.network import Faults, Network
 from streamsql.algebra.expressions import Call, Column
 from streamsql.algebra.operators import (

@@ -3,7 +3,7 @@
 import networkx as nx
 import pytest
 
-from stream_engine.simulation.bundles import counted_at_base, everywhere
+from stream_engine.simulation.fragmentations import counted_at_base, everywhere
 from stream_engine.simulation.run import run_partitioned
 from stream_engine.simulation.topologies import transit_stub
 from streamsql.algebra.expressions import Column

@@ -11,9 +11,9 @@ from stream_engine.simulation.network import Faults, Network
 from stream_engine.site.installed_query import InstalledQuery
 from stream_engine.site.site_engine import SiteEngine
 from stream_engine.state.source_relation import SourceChanges
-from stream_engine.testing.bundles import bundles
 from stream_engine.testing.histories import SECOND, SOURCES, Moment, histories
 from stream_engine.testing.plans import plans
+from stream_engine.testing.random_bundles import bundles
 from streamsql.algebra.operators import Plan, Scan, SourceKind, Window, WindowKind
 from streamsql.data.events import SourceEvent
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.compiler import compile_plan
-from stream_engine.circuit.multiway import multiway, shared_plans
+from stream_engine.circuit.join_nodes import multiway, shared_plans
 from stream_engine.operators.joins.multi_join import MOST_INPUTS
 from stream_engine.testing.histories import delta_sequences
 from stream_engine.testing.plans import predicates

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from stream_engine.circuit.nodes import OperatorNode
-from stream_engine.circuit.session_groups import session_groups
+from stream_engine.circuit.session_grouping import session_groups
 from stream_engine.operators.aggregates.accumulator import Changes
 from stream_engine.operators.aggregates.counting_accumulators import Sum
 from stream_engine.operators.sessions.session_groups import SessionGroupsOperator

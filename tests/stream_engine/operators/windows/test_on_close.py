@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream_engine.circuit.closing import ClosingNode
+from stream_engine.circuit.closing_node import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.operators.windows.on_close import OnCloseOperator
 from stream_engine.site.site_engine import SiteEngine

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stream_engine.recursion.baselines.set_execution import SetOperator
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.program.program import program_of
-from stream_engine.simulation.bundles import everywhere
+from stream_engine.simulation.fragmentations import everywhere
 from stream_engine.simulation.network import Faults, Network
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import LINK, cheapest_path, doubling, reachable

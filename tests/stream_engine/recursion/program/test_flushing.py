@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
 from stream_engine.recursion.program.flushing import Flushing
-from stream_engine.simulation.bundles import everywhere
+from stream_engine.simulation.fragmentations import everywhere
 from stream_engine.simulation.network import Network
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import reachable

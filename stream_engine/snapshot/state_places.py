@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Any
 
-from stream_engine.snapshot.columns import UnsavableError, attributes, is_engine_object
+from stream_engine.snapshot.column_codec import UnsavableError, attributes, is_engine_object
 from streamsql.errors import InternalError
 
 Place = tuple[str | int, ...]

@@ -4,7 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from hypothesis import strategies as st
 
-from stream_engine.simulation.bundles import counted_at_base, joined_by_hash, joined_with_copies
+from stream_engine.simulation.fragmentations import (
+    counted_at_base,
+    joined_by_hash,
+    joined_with_copies,
+)
 from stream_engine.testing.plans import columns_of_type, plans
 from streamsql.algebra.expressions import Expression, Literal
 from streamsql.algebra.operators import Plan, Project, Scan

@@ -109,7 +109,7 @@ class InstantsOperator:
         self.too_late = 0
 
     def initial(self) -> Delta:
-        """Return nothing: an instant must be over first."""
+        """Return nothing: the first instant has to end."""
         return {}
 
     def apply(self, port: int, delta: Delta) -> Delta:

@@ -1,14 +1,45 @@
-"""Trees of inner joins that run as one operator."""
+"""Which operator runs a join, or a whole tree of inner joins."""
 
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from stream_engine.circuit.nodes import Wiring
+from stream_engine.operators.joins.as_of_join import AsOfJoinOperator
 from stream_engine.operators.joins.band_bounds import find_band
+from stream_engine.operators.joins.join import BandJoinOperator, JoinOperator
 from stream_engine.operators.joins.multi_join import MOST_INPUTS, MultiJoin
+from stream_engine.operators.joins.outer_join import (
+    CountedOuterJoinOperator,
+    KeyedOuterJoinOperator,
+)
+from stream_engine.operators.joins.semi_join import CountedSemiJoinOperator, SemiJoinOperator
+from stream_engine.operators.rows.operator import Operator
 from streamsql.algebra.expressions import Column, Expression, conjuncts, map_columns
-from streamsql.algebra.operators import Filter, Join, JoinKind, Plan, Project
+from streamsql.algebra.operators import AsOfJoin, Filter, Join, JoinKind, Plan, Project
+
+
+def join_operator(plan: Join | AsOfJoin) -> Operator:
+    """Return the operator of a join of two inputs."""
+    if isinstance(plan, AsOfJoin):
+        return AsOfJoinOperator(plan)
+    keys, residual = plan.keys, plan.residual
+    left, right = len(plan.left.schema), len(plan.right.schema)
+    match plan.kind:
+        case JoinKind.INNER:
+            if find_band(residual, left) is not None:
+                return BandJoinOperator(keys, residual, left)
+            return JoinOperator(keys, residual)
+        case JoinKind.LEFT | JoinKind.FULL as kind:
+            paddings = ((None,) * right, (None,) * left if kind == JoinKind.FULL else None)
+            if residual is None:
+                return KeyedOuterJoinOperator(keys, paddings)
+            return CountedOuterJoinOperator(keys, residual, left, paddings)
+        case JoinKind.SEMI | JoinKind.ANTI as kind:
+            anti = kind == JoinKind.ANTI
+            if residual is None:
+                return SemiJoinOperator(keys, anti=anti)
+            return CountedSemiJoinOperator(keys, residual, left, anti=anti)
 
 
 @dataclass(slots=True)

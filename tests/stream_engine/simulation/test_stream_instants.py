@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.circuit import instants
+from stream_engine.circuit import stream_instants
 from stream_engine.circuit.circuit import Circuit
-from stream_engine.circuit.closing import ClosingNode
+from stream_engine.circuit.closing_node import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.simulation.network import Faults, Network
 from stream_engine.site.site_engine import SiteEngine
@@ -260,7 +260,7 @@ def test_any_interleaving_of_sites_gives_the_stream_of_the_reference(
 
 
 def test_a_site_that_does_not_go_on_stops_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instants, "MAX_WAITING", 5)
+    monkeypatch.setattr(stream_instants, "MAX_WAITING", 5)
     both = Join(LOG, FADING, JoinKind.INNER, ((0, 0),))
     run = OneSite(stream(StreamKind.ISTREAM, both))
     failures = []
@@ -289,7 +289,7 @@ def event(ts: int, number: int = 1) -> tuple[Value, ...]:
 def test_events_that_were_worked_on_do_not_count_as_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(instants, "MAX_WAITING", 5)
+    monkeypatch.setattr(stream_instants, "MAX_WAITING", 5)
     circuit = fed(StreamKind.ISTREAM, LOG)
     marks: Delta = {}
     for ts in range(20):
@@ -323,7 +323,7 @@ def test_what_comes_for_an_instant_that_is_over_is_counted() -> None:
     given_rows = circuit.step({}, {"f0": {early: 2}, "f1": {("g1", 9): 1}}, 0)
     assert given_rows == {("a", 1, 0.5, 5): 2}
     assert circuit.step({}, {"f0": {late: 1}, "f1": {("g2", 1): 1}}, 0) == {}
-    assert isinstance(operator, instants.InstantsOperator)
+    assert isinstance(operator, stream_instants.InstantsOperator)
     assert (operator.too_late, operator.state_rows()) == (1, 0)
     assert circuit.step({}, {"f0": {late: -1}}, 0) == {}  # its site is gone
     assert (operator.too_late, operator.state_rows()) == (1, 0)

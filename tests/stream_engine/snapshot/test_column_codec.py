@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.snapshot.columns import UnsavableError, pack, unpack
+from stream_engine.snapshot.column_codec import UnsavableError, pack, unpack
 from stream_engine.state.expiry_queue import ExpiryQueue
 from stream_engine.state.indexed_relation import IndexedRelation
 from stream_engine.state.row_order import GREATEST, LEAST, Reversed
