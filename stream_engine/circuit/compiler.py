@@ -123,13 +123,13 @@ class _Compiler:
             case OnClose():
                 raise InternalError("windows close over an aggregate")
             case ToStream(query=query) if self._instant_by_instant:
-                from stream_engine.circuit.stream_instants import ChangesNode, ChangesOperator
+                from stream_engine.circuit.relation_streams import ChangesNode, ChangesOperator
 
                 return (ChangesNode(plan, ChangesOperator(plan.kind)), (query,))
             case ToStream():
                 return (self._instants(plan), plan.inputs)
             case StreamWindow(time=time):
-                from stream_engine.circuit.stream_instants import StreamWindowNode
+                from stream_engine.circuit.relation_streams import StreamWindowNode
                 from stream_engine.operators.windows.time_window import StreamWindowOperator
 
                 window = StreamWindowOperator(time, window_operator(plan))
@@ -173,7 +173,7 @@ class _Compiler:
 
     def _instants(self, plan: ToStream) -> Node:
         """Return the node of a stream, with a circuit for its query inside."""
-        from stream_engine.circuit.stream_instants import InstantsOperator
+        from stream_engine.circuit.relation_streams import InstantsOperator
 
         inner = _Compiler(
             self._make_fixpoint,

@@ -24,6 +24,9 @@ from streamsql.reference.database import Database
 
 Evaluate = Callable[[Plan, Database, int], Delta]
 
+TABLE_TIME = 0
+"""The event time of every row of a stored table."""
+
 
 def stream_rows(
     plan: ToStream,
@@ -94,7 +97,7 @@ def databases(
     tables: list[tuple[str, list[SourceEvent]]] = []
     for scan, rows in zip(plan.scans, feeds, strict=True):
         if scan.kind == SourceKind.TABLE:
-            tables.append((scan.source, [SourceEvent(row, 0) for row in rows]))
+            tables.append((scan.source, [SourceEvent(row, TABLE_TIME) for row in rows]))
         else:
             events.append((scan, sorted(rows, key=sort_key)))
     instants = _instants(plan, events, final)
@@ -117,17 +120,21 @@ def _append(database: Database, scan: Scan, row: Row, until: int) -> None:
 
 
 def _instants(plan: ToStream, events: list[tuple[Scan, list[Row]]], final: int | None) -> list[int]:
-    """Return all instants before `final` at which the relation may change, in order."""
-    found: set[Any] = set()
-    for _scan, rows in events:
-        for row in rows:
-            found.update((row[0], row[3]))
+    """Return the instants before `final` at which the relation may change, in order.
+
+    They begin with the first event: windows over tables, too, move from then on.
+    """
+    times: list[tuple[Any, Any]] = [(row[0], row[3]) for _scan, rows in events for row in rows]
+    if not times or final is None:
+        return []
+    first = min(instant for instant, _ts in times)
+    found = {TABLE_TIME, *(time for pair in times for time in pair)}
     nodes = list(walk_relation(plan.query))
     moves = [move for node in nodes for move in _moves(node)]
     depth = 1 + sum(isinstance(node, StreamWindow) for node in nodes)
     for _ in range(depth):
         found |= {move(instant) for move in moves for instant in found}
-    return sorted(instant for instant in found if final is not None and instant < final)
+    return sorted(instant for instant in found if first <= instant < final)
 
 
 def _moves(node: Plan) -> list[Callable[[int], int]]:

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from stream_engine.circuit import stream_instants
+from stream_engine.circuit import relation_streams
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.closing_node import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
@@ -130,6 +130,22 @@ def is_timed(query: Plan) -> bool:
 
 @settings(max_examples=150)
 @given(KINDS, plans(SCANS, depth=2).filter(is_timed), moments())
+@example(
+    StreamKind.ISTREAM,
+    Join(LOG, Window(STORED, WindowKind.NOW), JoinKind.INNER),
+    [
+        (0, [("stored", SourceEvent(("a", 0, 0.1), 0))]),
+        (0, [("log", SourceEvent(("a", 0, 0.1), -3 * SECOND))]),
+    ],
+)
+@example(
+    StreamKind.DSTREAM,
+    Join(LOG, Window(STORED, WindowKind.RANGE, 2 * SECOND), JoinKind.INNER),
+    [
+        (0, [("stored", SourceEvent(("a", 0, 0.1), 0))]),
+        (SECOND, [("log", SourceEvent(("a", 0, 0.1), SECOND // 2))]),
+    ],
+)
 def test_any_query_gives_the_stream_of_the_reference(
     kind: StreamKind, query: Plan, history: list[tuple[int, list[tuple[str, SourceEvent]]]]
 ) -> None:
@@ -260,7 +276,7 @@ def test_any_interleaving_of_sites_gives_the_stream_of_the_reference(
 
 
 def test_a_site_that_does_not_go_on_stops_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_instants, "MAX_WAITING", 5)
+    monkeypatch.setattr(relation_streams, "MAX_WAITING", 5)
     both = Join(LOG, FADING, JoinKind.INNER, ((0, 0),))
     run = OneSite(stream(StreamKind.ISTREAM, both))
     failures = []
@@ -289,7 +305,7 @@ def event(ts: int, number: int = 1) -> tuple[Value, ...]:
 def test_events_that_were_worked_on_do_not_count_as_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stream_instants, "MAX_WAITING", 5)
+    monkeypatch.setattr(relation_streams, "MAX_WAITING", 5)
     circuit = fed(StreamKind.ISTREAM, LOG)
     marks: Delta = {}
     for ts in range(20):
@@ -323,7 +339,7 @@ def test_what_comes_for_an_instant_that_is_over_is_counted() -> None:
     given_rows = circuit.step({}, {"f0": {early: 2}, "f1": {("g1", 9): 1}}, 0)
     assert given_rows == {("a", 1, 0.5, 5): 2}
     assert circuit.step({}, {"f0": {late: 1}, "f1": {("g2", 1): 1}}, 0) == {}
-    assert isinstance(operator, stream_instants.InstantsOperator)
+    assert isinstance(operator, relation_streams.InstantsOperator)
     assert (operator.too_late, operator.state_rows()) == (1, 0)
     assert circuit.step({}, {"f0": {late: -1}}, 0) == {}  # its site is gone
     assert (operator.too_late, operator.state_rows()) == (1, 0)
