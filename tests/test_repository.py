@@ -171,3 +171,33 @@ def test_all_lists_of_packages_agree() -> None:
     named = re.search(r"(?m)^PACKAGES := (.*)$", makefile)
     assert named
     assert set(named.group(1).split()) == on_disk
+
+
+SUITES = {
+    "benchmarks",
+    "conformance",
+    "docs",
+    "end_to_end",
+    "hostile",
+    "mutation",
+    "random_queries",
+}
+"""Folders of tests that are about the product, not about one of its folders."""
+
+
+def test_every_test_file_is_found_from_the_module_or_the_room_that_it_tests() -> None:
+    """`a/b/c.py` is tested by `tests/a/b/test_c.py`, all of `a/b` by `tests/a/b/laws`."""
+    code = [path for path in tracked_files() if path.suffix in {".py", ".js"}]
+    modules = {path.with_suffix("") for path in code if path.parts[0] != "tests"}
+    rooms = {path.parent for path in code if path.parts[0] != "tests"}
+    lost = []
+    for path in tracked_files():
+        folder, name = Path(*path.parts[1:-1]), path.stem.removeprefix("test_")
+        is_test = path.parts[0] == "tests" and path.match("test_*.py")
+        if not is_test or len(path.parts) == 2 or path.parts[1] in SUITES:
+            continue
+        if path.parent.name == "laws" and folder.parent in rooms:
+            continue
+        if folder / name not in modules | rooms and folder.name != name:
+            lost.append(str(path))
+    assert lost == []

@@ -226,8 +226,8 @@ def _shown(load: Workload, encoding: Encoding) -> float:
 TRUST = 5
 """Factor between a price and measured bytes, once a running query has counted rows and changes:
 0.55 to 4.1 over trees, rings, grids and dense nets of 24 to 36 nodes at four gateways, reachability
-and cheapest paths, all ways (`tests/federated_optimizer/test_prices_against_bytes.py`). Before that
-rows and rates are assumed, and a price says no more than an order."""
+and cheapest paths, all ways (`tests/federated_optimizer/laws/test_prices_against_bytes.py`).
+Before that rows and rates are assumed, and a price says no more than an order."""
 
 
 def rounded(value: float) -> int:

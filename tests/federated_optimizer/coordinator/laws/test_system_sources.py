@@ -262,7 +262,7 @@ def test_a_statement_changes_a_site(harness: Any) -> None:
     harness.run(scenario)
 
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "introspection.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "introspection.md"
 EXAMPLES = [
     statement.text
     for block in re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)

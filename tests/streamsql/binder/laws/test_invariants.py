@@ -18,7 +18,7 @@ from streamsql.syntax import CreateSource, CreateView, Query, parse_script, pars
 from streamsql.syntax.parse import scan
 from streamsql.wire.codec import decode_packed, encode_packed
 
-FOLDER = Path(__file__).parents[2] / "golden" / "plans"
+FOLDER = Path(__file__).parents[3] / "golden" / "plans"
 
 
 def _queries() -> list[tuple[str, str]]:

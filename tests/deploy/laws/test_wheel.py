@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from deploy.cli.entry import OURS
 from deploy.cli.main import app
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 LEFT_OUT = (

@@ -12,7 +12,7 @@ from streamsql.catalog.catalog import Catalog
 from streamsql.library import library_views
 from streamsql.syntax import CreateSource, CreateView, Query, parse_script, parse_statement
 
-FOLDER = Path(__file__).parents[2] / "golden" / "plans"
+FOLDER = Path(__file__).parents[3] / "golden" / "plans"
 FILES = sorted(FOLDER.glob("*.yaml"))
 CASES = 168
 

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 TSC = ROOT / "node_modules/.bin/tsc"
 PAYLOADS = ROOT / "ui/static/js/payloads.d.ts"
 SCRIPT = """

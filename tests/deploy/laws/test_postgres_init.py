@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / "deploy" / "postgres" / "init.sql"
+SCRIPT = Path(__file__).resolve().parents[3] / "deploy" / "postgres" / "init.sql"
 PASSWORDS = {
     "PANDO_CATALOG_PASSWORD": "catalog'secret",
     "PANDO_TABLES_PASSWORD": "tables-secret",

@@ -259,7 +259,7 @@ def test_wrong_settings_end_it_with_a_reason(tmp_path: Path, text: str, said: st
         text=True,
         timeout=120,
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
     )
     assert done.returncode == 2
     assert said in done.stderr

@@ -13,7 +13,7 @@ from streamsql.syntax import CreateSource, Query, parse_script
 from streamsql.wire.codec import encode_json
 from streamsql.wire.fragments import Engine, Fragment
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 OURS = ("streamsql", "stream_engine", "host", "gateway", "broker")
 
 START = "import sys; import gateway.__main__"

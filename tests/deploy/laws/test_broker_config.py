@@ -23,7 +23,7 @@ from broker.broker_testing import PATIENCE
 from broker.embedded.access_rules import Access
 from broker.free_ports import free_port
 
-FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "mosquitto"
+FOLDER = Path(__file__).resolve().parents[3] / "deploy" / "mosquitto"
 PASSWORDS = {
     "coordinator": "c-secret",
     "gateway-a": "a-secret",

@@ -70,7 +70,7 @@ def missing(view: ViewDefinition, catalog: Catalog) -> str | None:
 
 def catalog_of(name: str) -> Catalog:
     catalog = Catalog(VIEWS)
-    text = (Path(__file__).parents[3] / "deploy" / "schema" / name).read_text(encoding="utf-8")
+    text = (Path(__file__).parents[4] / "deploy" / "schema" / name).read_text(encoding="utf-8")
     for statement in parse_script(text):
         assert isinstance(statement, CreateSource | CreateView)
         catalog.define(define(statement, catalog))

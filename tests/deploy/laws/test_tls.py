@@ -19,7 +19,7 @@ from gateway.testing import until
 from host.mqtt import open_client
 from streamsql.wire.codec import decode_json
 from streamsql.wire.site_messages import SiteState
-from tests.deploy.test_broker_config import Client, make_certificate, running_broker
+from tests.deploy.laws.test_broker_config import Client, make_certificate, running_broker
 
 pytestmark = pytest.mark.broker
 
@@ -84,7 +84,7 @@ def test_every_service_speaks_tls_and_shows_its_certificate(
             file.write_text(json.dumps({**common, **own, **settings}))
             environment = {
                 **os.environ,
-                "PYTHONPATH": str(Path(__file__).parents[2]),
+                "PYTHONPATH": str(Path(__file__).parents[3]),
                 "PANDO_BROKER_CA": secured.file("ca.crt"),
                 "PANDO_BROKER_CERT": secured.file(f"{name}.crt"),
                 "PANDO_BROKER_KEY": secured.file(f"{name}.key"),
@@ -185,7 +185,7 @@ def test_log_lines_of_every_service_have_a_time_with_its_zone(tmp_path: Path) ->
         "data_dir": str(tmp_path / "data"),
     }
     file.write_text(json.dumps(settings))
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "TZ": "Asia/Tokyo"}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), "TZ": "Asia/Tokyo"}
     process = subprocess.Popen(
         [sys.executable, "-m", "gateway", "--config", str(file)],
         env=environment,

@@ -19,7 +19,7 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 SHARED = Path(os.environ.get("PANDO_SHARED_DATA", ROOT.parent / "shared" / "data"))
 TRACE = SHARED / "link-traces" / "grenoble-sample.k7.gz"
 LIFE = 1_800 * SECOND
