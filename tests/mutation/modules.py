@@ -13,7 +13,6 @@ _CHANNELS = ("test_boxes", "test_forgetting", "test_lives_of_channels", "test_ne
 KEY_MODULES: Mapping[str, tuple[str, ...]] = {
     "aggregate": ("test_aggregates", *_LAWS),
     "join": ("test_joins", *_LAWS),
-    "few_sessions": _SESSIONS,
     "session_cells": _SESSIONS,
     "session_partition": _SESSIONS,
     "session_window": _SESSIONS,

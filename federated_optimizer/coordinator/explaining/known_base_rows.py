@@ -128,7 +128,7 @@ def leaf_query(leaf: Leaf) -> str:
     """Return a query for the rows of a leaf, columns as in the source.
 
     Examples:
-        >>> from streamsql.algebra.operators import SourceKind
+        >>> from streamsql.algebra.operators import Scan, SourceKind
         >>> from streamsql.data.schema import Schema
         >>> link = Scan("link", SourceKind.LINK, Schema.of())
         >>> leaf_query(Window(link, WindowKind.RANGE, 1_500_000))
