@@ -17,6 +17,8 @@ from xdist.scheduler import LoadScopeScheduling
 SPARK = ("tests/static_engine/", "tests/conformance/")
 ALONE = ("tests/benchmarks/test_options.py",)
 """Files whose tests share nothing, and take minutes together: each is given to whoever is free."""
+OWN_SESSION = "tests/static_engine/lowering/laws/test_user_functions_on_spark.py"
+"""Starts and stops a Spark session, of which a process has one: runs after all that share one."""
 
 # Two busy cores make any wall-clock limit on one example meaningless.
 settings.register_profile(
@@ -66,7 +68,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give properties the time that the nightly number of examples takes."""
+    """Order what must be last; give properties the time that nightly numbers of examples take."""
+    items.sort(key=lambda item: item.nodeid.startswith(OWN_SESSION))
     if PROFILE != "nightly":
         return
     for item in items:
