@@ -22,6 +22,7 @@ class Item:
 
     def __init__(self, obj: Callable[..., None]) -> None:
         self.obj = obj
+        self.nodeid = f"tests/test_profiles.py::{obj.__name__}"
         self.limits: list[Any] = []
 
     def add_marker(self, marker: pytest.MarkDecorator, *, append: bool) -> None:
