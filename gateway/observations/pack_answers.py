@@ -47,6 +47,7 @@ class PackAnswers:
             except QueueFull:
                 log.warning("too many messages wait for the broker; packs are sent again later")
                 return
+            self._resent.pop((asker, stream), None)
             self._resent[asker, stream] = (wanted.next, now)
             if len(self._resent) > MAX_ASKERS:
                 del self._resent[next(iter(self._resent))]
@@ -64,6 +65,5 @@ class PackAnswers:
 
     def _is_under_way(self, asker: str, wanted: PacksWanted, now: float) -> bool:
         """Whether an asker got the same a moment ago; one that has got on asks for later packs."""
-        number, at = self._resent.pop((asker, wanted.stream), (-1, now))
-        self._resent[asker, wanted.stream] = (number, at)
+        number, at = self._resent.get((asker, wanted.stream), (-1, now))
         return wanted.next <= number and now - at < RESEND_SECONDS

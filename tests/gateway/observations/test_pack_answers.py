@@ -91,3 +91,14 @@ def test_askers_are_remembered_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) ->
         world.ask(1, asker=asker)
     assert len(world.answers._resent) == 2
     assert world.ask(1, asker="c") == []
+
+
+def test_askers_whose_packs_find_no_room_are_not_remembered() -> None:
+    world = World()
+    world.queue.room = 0
+    for number in range(pack_answers.MAX_ASKERS + 10):
+        assert world.ask(0, asker=f"base-{number}") == []
+    assert world.answers._resent == {}
+    world.queue.room = 1_000
+    assert world.ask(0, asker="base-3") == [0, 1, 2, 3, PacksPublished("cars", LIFE, 0, 4)]
+    assert len(world.answers._resent) == 1
