@@ -1,4 +1,4 @@
-"""Who may connect, publish and subscribe, also from files in the formats of Mosquitto.
+"""Access rules for connecting, publishing and subscribing; reads the file formats of Mosquitto.
 
 One pair of files serves both brokers.
 

@@ -230,7 +230,7 @@ PROFILES: Final[dict[str, tuple[Software, ...]]] = {
     "office": (OFFICE, WORD),
     "research": (LATEX, PYTHON),
 }
-"""What every machine of a room with this use has."""
+"""Software on every machine of a room, by the use of the room."""
 
 SPECIAL: Final[dict[str, tuple[tuple[int, Software], ...]]] = {
     "drop-in": ((5, LATEX),),

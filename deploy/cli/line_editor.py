@@ -91,7 +91,7 @@ def read_statements(show: Callable[[str], None] = typer.echo) -> Iterator[str]:
 
 
 def is_complete(text: str) -> bool:
-    """Whether a text ends with a semicolon outside of quotes and comments.
+    """Return True if a text ends with a semicolon outside of quotes and comments.
 
     Examples:
         >>> is_complete("SELECT ';'"), is_complete("SELECT 1; -- one"), is_complete("SELECT '1;")
@@ -125,7 +125,7 @@ def _remember_lines() -> None:
 
 
 class TabCompleter:
-    """What the terminal's line editor asks: candidate number n for the word before the cursor."""
+    """Return candidate number n for the word before the cursor, as readline calls it."""
 
     def __init__(self, suggest: Suggest, line: Callable[[], tuple[str, int]]) -> None:
         self._suggest = suggest

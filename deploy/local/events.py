@@ -1,4 +1,4 @@
-"""What `pando up` reports: lines for people, or JSON lines for scripts."""
+"""Reports of `pando up`: lines for people, or JSON lines for scripts."""
 
 import contextlib
 import json

@@ -15,7 +15,7 @@ _SECONDS = 5.0
 
 
 def is_free(port: int) -> bool:
-    """Whether somebody could listen on a loopback port now."""
+    """Return True if the loopback port is free now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

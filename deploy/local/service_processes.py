@@ -150,7 +150,6 @@ class Services:
         self._deaths: asyncio.Queue[Death] = asyncio.Queue()
 
     def __bool__(self) -> bool:
-        """Whether any service was started."""
         return bool(self._by_name)
 
     def __contains__(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a statement of a local session returned, and how it is printed: table, JSON or CSV."""
+"""Results of the statements of a local session, printed as table, JSON or CSV."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What all parts of a coordinator rest on."""
+"""Client, catalog, membership and clock that all parts of a coordinator share."""
 
 import asyncio
 from collections.abc import Callable
