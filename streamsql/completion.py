@@ -11,15 +11,20 @@ from dataclasses import dataclass
 
 from streamsql.algebra.operators import StreamKind
 from streamsql.binder.expressions.scalar_functions import SIGNATURES
+from streamsql.source_completion import TYPES, source_words
 
 _EXPLAIN = "TYPE FEDERATED,TYPE LOGICAL,TYPE VALIDATE,FORMAT TEXT,FORMAT JSON,FORMAT DOT"
 _AFTER: dict[tuple[str, ...], str] = {
-    ("CREATE",): "SOURCE,LINK SOURCE,TABLE,VIEW,RECURSIVE VIEW,MATERIALIZED VIEW,FUNCTION,"
-    "AGGREGATE,DISPLAY,ALARM",
+    (
+        "CREATE",
+    ): "SOURCE,LINK SOURCE,OR REPLACE SOURCE,TABLE,VIEW,RECURSIVE VIEW,MATERIALIZED VIEW,FUNCTION,"
+    "AGGREGATE,DISPLAY,ALARM,SINK",
     ("CREATE", "LINK"): "SOURCE",
+    ("CREATE", "OR"): "REPLACE SOURCE,REPLACE LINK SOURCE",
+    ("OR", "REPLACE"): "SOURCE,LINK SOURCE",
     ("CREATE", "RECURSIVE"): "VIEW",
     ("CREATE", "MATERIALIZED"): "VIEW",
-    ("ALTER",): "SITE",
+    ("ALTER",): "SITE,SOURCE",
     ("INSERT",): "INTO",
     ("DELETE",): "FROM",
     ("IF", "DELETE"): "GATEWAY,NODE",
@@ -48,13 +53,15 @@ _SETTINGS = "scheduler =,slice_ms =,queue_rows =,sharing =,report_seconds ="
 MAX_SHOWN = 400
 _WORD = re.compile(r"'(?:[^']|'')*'?|--[^\n]*|\"[^\"]*\"?|\w+|[^\w\s]")
 _STATEMENTS = (
-    "SELECT,WITH,WITH RECURSIVE,CREATE SOURCE,CREATE LINK SOURCE,CREATE TABLE,CREATE VIEW,"
+    "SELECT,WITH,WITH RECURSIVE,CREATE SOURCE,CREATE LINK SOURCE,CREATE OR REPLACE SOURCE,"
+    "CREATE TABLE,CREATE VIEW,"
     "CREATE RECURSIVE VIEW,CREATE MATERIALIZED VIEW,REFRESH MATERIALIZED VIEW,"
     "CREATE FUNCTION,CREATE AGGREGATE,CREATE DISPLAY,"
-    "CREATE ALARM,DROP,EXPLAIN,EXPLAIN (TYPE FEDERATED),EXPLAIN (FORMAT DOT),"
+    "CREATE ALARM,CREATE SINK,DROP,EXPLAIN,EXPLAIN (TYPE FEDERATED),EXPLAIN (FORMAT DOT),"
     "EXPLAIN (TYPE LOGICAL),EXPLAIN (FORMAT JSON),"
     "EXPLAIN (TYPE VALIDATE),EXPLAIN WHY,EXPLAIN WHAT IF DELETE,EXPLAIN CONFIDENCE,SHOW,DESCRIBE,"
-    "ALTER SITE,SUBSCRIBE TO,ISTREAM(,DSTREAM(,RSTREAM(,INSERT INTO,DELETE FROM,ADVANCE TIME BY"
+    "ALTER SITE,ALTER SOURCE,SUBSCRIBE TO,ISTREAM(,DSTREAM(,RSTREAM(,INSERT INTO,DELETE FROM,"
+    "ADVANCE TIME BY"
 )
 _JOINS = (
     "JOIN,INNER JOIN,NATURAL JOIN,LEFT JOIN,RIGHT JOIN,FULL JOIN,CROSS JOIN,SEMI JOIN,ANTI JOIN,"
@@ -91,16 +98,15 @@ _KEYWORDS: dict[str, str] = {
     "HAVING": f"{_CONDITIONS},{_VALUES},{_ENDS}",
     "QUALIFY": f"ROW_NUMBER() OVER (PARTITION BY,{_OVER},{_CONDITIONS},{_ENDS}",
     "LIMIT": "OFFSET,EMIT ON WINDOW CLOSE",
-    "SHOW": "SOURCES,TABLES,VIEWS,FUNCTIONS,QUERIES,GATEWAYS,ALARMS,DISPLAYS",
+    "SHOW": "SOURCES,TABLES,VIEWS,FUNCTIONS,QUERIES,GATEWAYS,ALARMS,DISPLAYS,SINKS",
     "REFRESH": "MATERIALIZED VIEW,AT (,COST WEIGHTS (,AS",
-    "DROP": "SOURCE,TABLE,VIEW,FUNCTION,AGGREGATE,QUERY,DISPLAY,ALARM",
+    "DROP": "SOURCE,TABLE,VIEW,FUNCTION,AGGREGATE,QUERY,DISPLAY,ALARM,SINK",
     "SUBSCRIBE": "TO,WITH (SNAPSHOT,WITH (PROGRESS,ENVELOPE UPSERT (KEY (",
-    "ALTER": "SITE",
+    "ALTER": "SITE,SOURCE",
     "SITE": f"SET (,{_SETTINGS}",
     "SEVERITY": "'info','warning','critical',FOR",
     "DISPLAY": "floor =,x =,y =,title =,rows =",
-    "CREATE": "AS,TEXT,INTEGER,DOUBLE,BOOLEAN,TIMESTAMP,INTERVAL,KEY (,PRIMARY KEY,"
-    "WATERMARK FOR,WITH (,REFRESH AT (",
+    "CREATE": f"AS,{TYPES},KEY (,PRIMARY KEY,WATERMARK FOR,WITH (,REFRESH AT (",
 }
 _WINDOW = (
     "RANGE 10 MINUTES,RANGE 10 MINUTES SLIDE 1 MINUTE,ROWS 100,PARTITION BY,NOW,UNBOUNDED,SLIDE,"
@@ -120,7 +126,9 @@ _TABLE_FUNCTIONS = (
     "SESSION(relation, time, gap, key)|LATE(source)|ISTREAM(SELECT …)|DSTREAM(SELECT …)|"
     "RSTREAM(SELECT …)"
 )
-_RELATION_FOLLOWS = {"FROM", "JOIN", "INTO", "TO", "DESCRIBE", "TUMBLE", "HOP", "SESSION", "LATE"}
+_RELATION_FOLLOWS = {
+    "FROM", "JOIN", "INTO", "TO", "DESCRIBE", "TUMBLE", "HOP", "SESSION", "LATE", "SOURCE",
+}  # fmt: skip
 _WITHOUT_VALUES = (
     "FROM", "JOIN", "SHOW", "DROP", "REFRESH", "LIMIT", "CREATE", "SUBSCRIBE", "SEVERITY",
     "DISPLAY",
@@ -138,6 +146,9 @@ def _following(before: Sequence[str]) -> str | None:
         before: The words of the statement before the place.
     """
     words = [word.upper() for word in before]
+    in_source = source_words(words)
+    if in_source is not None:
+        return in_source
     for length in (2, 1):
         found = _AFTER.get(tuple(words[-length:]))
         if found is not None:
@@ -153,6 +164,8 @@ def _of_statement(words: list[str]) -> str | None:
             return "WITH ("
         case ["CREATE", "ALARM", _]:
             return "AS"
+        case ["CREATE", "SINK", _]:
+            return "FROM"
         case ["ALTER", "SITE", _, *_] if depth > 0:
             return _SETTINGS if words[-1] in ("(", ",") else None
         case ["ALTER", "SITE", _, *rest] if "SET" not in rest:

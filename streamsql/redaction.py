@@ -15,7 +15,8 @@ _MAX_DEPTH = 64
 _ADDRESS = re.compile(r"(?is)\A([a-z][a-z0-9+.\-]*://[^:/]*:).*@")
 _IN_TEXT = re.compile(r"(?i)\b([a-z][a-z0-9+.\-]*://[^:/\s'\"]*:)(?:[^'\"\s]|''|\"\")*@")
 _PARAMETER = re.compile(
-    r"(?i)([?&;](?:[a-z_]*password|passwd|pwd|secret_key|access_key|token)=)(?:[^'\"&;\s]|'')+"
+    r"(?i)([?&;](?:[a-z_-]*(?:password|token|secret)|passwd|pwd|(?:secret|access|api)[_-]?key)=)"
+    r"(?:[^'\"&;\s]|'')+"
 )
 
 T = TypeVar("T")
@@ -35,6 +36,18 @@ def redacted(text: str) -> str:
     if "://" not in text and "=" not in text:
         return text
     return _PARAMETER.sub(rf"\g<1>{HIDDEN}", _IN_TEXT.sub(rf"\g<1>{HIDDEN}@", text))
+
+
+def holds_secret(text: str) -> bool:
+    """Whether a text has something in it that `redacted` would replace.
+
+    Examples:
+        >>> holds_secret("http://me:pw@meter/now"), holds_secret("/now?api_key=1f")
+        (True, True)
+        >>> holds_secret("http://meter/now?unit=3")
+        False
+    """
+    return redacted(text) != text
 
 
 def redacted_address(url: str) -> str:

@@ -5,9 +5,11 @@ import re
 from streamsql.algebra.operators import SourceKind
 from streamsql.syntax.statements import (
     AlterSite,
+    AlterSource,
     CreateAlarm,
     CreateDisplay,
     CreateFunction,
+    CreateSink,
     CreateSource,
     CreateView,
     Delete,
@@ -34,7 +36,16 @@ def undo_hint(statement: Statement, message: str, query: str | None = None) -> s
         change = f"query {query} runs; DROP QUERY {query} stops it"
     else:
         match statement:
-            case CreateSource() | CreateView() | CreateFunction() | CreateDisplay() | CreateAlarm():
+            case AlterSource() | CreateSource(replace=True):
+                change = message
+            case (
+                CreateSource()
+                | CreateView()
+                | CreateFunction()
+                | CreateDisplay()
+                | CreateAlarm()
+                | CreateSink()
+            ):
                 undo = f"DROP {_kind(statement)} {_written(statement.name)}"
                 change = f"{message}; {undo} removes it"
             case AlterSite(site=site):
@@ -54,7 +65,12 @@ def _written(name: Name) -> str:
 
 
 def _kind(
-    statement: CreateSource | CreateView | CreateFunction | CreateDisplay | CreateAlarm,
+    statement: CreateSource
+    | CreateView
+    | CreateFunction
+    | CreateDisplay
+    | CreateAlarm
+    | CreateSink,
 ) -> str:
     match statement:
         case CreateSource(kind=kind):

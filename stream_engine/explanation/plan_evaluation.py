@@ -14,7 +14,7 @@ from stream_engine.recursion.absorption.replicated import ReplicatedFixpoint
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.program.program import Program, program_of
 from stream_engine.recursion.strategies import LOCAL_ENGINES
-from streamsql.algebra.choices import Copies
+from streamsql.algebra.choices import Copies, Strategy
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import (
     Fixpoint,
@@ -128,7 +128,12 @@ class Evaluation:
     def _recursion(self, program: Program) -> ReplicatedFixpoint:
         options = RecursionOptions(max_derivations=max(self._budget.left, 1))
         return ReplicatedFixpoint(
-            program, LOCAL_ENGINES["auto"], site=_HERE, sites=(_HERE,), epoch=1, options=options
+            program,
+            LOCAL_ENGINES[Strategy.AUTO],
+            site=_HERE,
+            sites=(_HERE,),
+            epoch=1,
+            options=options,
         )
 
     def _push(self, leaves: Mapping[Leaf, Delta], *, start: bool) -> Delta:

@@ -7,7 +7,7 @@ from stream_engine.recursion.kernels.kernel_engine import is_compilable, recogni
 from stream_engine.recursion.kernels.recognition import recognise
 from stream_engine.recursion.program.program import program_of
 from stream_engine.recursion.strategies import recursive_operator
-from streamsql.algebra.choices import Copies
+from streamsql.algebra.choices import Copies, Strategy
 from streamsql.algebra.operators import Fixpoint
 
 _ALGORITHMS = {
@@ -27,8 +27,8 @@ def foreseen(node: Fixpoint, sites: tuple[str, ...]) -> str:
         because a rule reads the relation more than once".
 
     Raises:
-        UnsupportedError: The strategy that the query asks for does not fit; says why, and what to
-            write instead.
+        UnsupportedError: The strategy that the query asks for does not fit, or is not installed;
+            says why, and what to write instead.
     """
     if node.copies != Copies.ONE:
         return "copies counted per chain of derivations"
@@ -45,7 +45,7 @@ def foreseen(node: Fixpoint, sites: tuple[str, ...]) -> str:
             how = "compiled" if is_compilable(problem) else "python: this kind is not compiled"
             text = text.replace("(python)", f"({how})")
         return f"{text}, {_ALGORITHMS[problem.kind]}"
-    if node.choice.strategy == "auto" and text.startswith("ranked"):
+    if node.choice.strategy == Strategy.AUTO and text.startswith("ranked"):
         _, reason = recognised(node)
         return f"{text}; no kernel applies, because {reason}"
     return text

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 from itertools import count
+from typing import TYPE_CHECKING, cast
 
 from stream_engine.scheduling.chain import ChainScheduler
 from stream_engine.scheduling.patience import Patience
@@ -13,10 +14,12 @@ from stream_engine.scheduling.policies import (
     RoundRobinScheduler,
     Scheduler,
 )
-from stream_engine.scheduling.query_work import OperatorTask, QueryWork
 from stream_engine.scheduling.queue_meter import QueueMeter
 from stream_engine.scheduling.tasks import Element, Task
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
+
+if TYPE_CHECKING:  # it comes with the first query, and the channels with it
+    from stream_engine.scheduling.query_work import OperatorTask, QueryWork
 
 Stopwatch = Callable[[], int]
 """Returns nanoseconds since any moment; never goes back."""
@@ -34,7 +37,7 @@ _SCHEDULERS: dict[SchedulerKind, Callable[[], Scheduler]] = {
     SchedulerKind.ROUND_ROBIN: RoundRobinScheduler,
 }
 
-_Entry = tuple[Priority, int, int, OperatorTask]
+_Entry = tuple[Priority, int, int, "OperatorTask"]
 """A pending operator: its priority, its order, its turn when it was asked, and itself."""
 
 
@@ -99,7 +102,7 @@ class SiteWork:
         in_order = settings.scheduler == SchedulerKind.FIFO and settings.slice_ms is None
         self._in_order = in_order and not self._measured
 
-    def add(self, query: QueryWork) -> None:
+    def add(self, query: "QueryWork") -> None:
         """Add the operators of a query."""
         self._queries[query.name] = query
         self._tasks.extend(query.tasks)
@@ -144,11 +147,10 @@ class SiteWork:
         self.meter.put(len(element.delta))
         if not task.waits:
             task.waits = True
-            assert isinstance(task, OperatorTask)  # noqa: S101  (all tasks of queries are)
             self._patience.begins(task, self.batch)
-            heappush(self._ready, self._entry(task))
+            heappush(self._ready, self._entry(cast("OperatorTask", task)))  # all of queries are
 
-    def next(self) -> OperatorTask | None:
+    def next(self) -> "OperatorTask | None":
         """Return the operator to run now; None if nothing is pending or the slice is used up.
 
         A slice is exceeded while more rows are pending than the settings allow, and by the first
@@ -166,8 +168,8 @@ class SiteWork:
                 return None
         if self._scheduler.may_starve:
             overdue = self._patience.overdue(self.batch)
-            if isinstance(overdue, OperatorTask):
-                return overdue
+            if overdue is not None:
+                return cast("OperatorTask", overdue)
         return ready[0][3]
 
     @property
@@ -175,7 +177,7 @@ class SiteWork:
         """Nanoseconds since the step began; units of runs without stopwatch."""
         return self._counted if self.stopwatch is None else self.stopwatch() - self._began
 
-    def run(self, task: OperatorTask) -> None:
+    def run(self, task: "OperatorTask") -> None:
         """Let the operator that `next` has returned take its oldest element.
 
         Whatever it raises, its query is of no more use and has to be dropped.
@@ -208,12 +210,12 @@ class SiteWork:
             self._ready = [entry for entry in self._ready if entry[2] == entry[3].turn]
             heapify(self._ready)
 
-    def _entry(self, task: OperatorTask) -> _Entry:
+    def _entry(self, task: "OperatorTask") -> _Entry:
         return (self._scheduler.priority(task), task.order, task.turn, task)
 
-    def _waiting(self) -> list[OperatorTask]:
+    def _waiting(self) -> list["OperatorTask"]:
         return [task for _priority, _order, turn, task in self._ready if turn == task.turn]
 
-    def _order(self, tasks: Iterable[OperatorTask]) -> None:
+    def _order(self, tasks: Iterable["OperatorTask"]) -> None:
         self._ready = [self._entry(task) for task in tasks]
         heapify(self._ready)

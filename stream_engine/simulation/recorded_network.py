@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from stream_engine.simulation.network import Faults, Network
 from stream_engine.site.step_result import Forget
-from stream_engine.snapshot.recorded_site import RecordedSite, Restored
+from stream_engine.snapshot.recorded_site import RecordedSite
+from stream_engine.snapshot.restored import Restored
 
 
 @dataclass(slots=True)

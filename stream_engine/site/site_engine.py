@@ -4,7 +4,7 @@ Pure and synchronous. Its host owns clock and network: it hands in events and ba
 with the time, and sends the output.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from stream_engine.scheduling.site_work import Stopwatch
@@ -18,6 +18,7 @@ from streamsql.wire.channel_protocol import Reception
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import DeltaBatch
 from streamsql.wire.site_settings import SiteSettings
+from streamsql.wire.source_shapes import differences, shape_of
 
 
 class SiteEngine(SteppingSite):
@@ -50,13 +51,60 @@ class SiteEngine(SteppingSite):
         self._refusal = refusal
         self._interrupted: set[str] = set()
 
-    def declare(self, scan: Scan) -> None:
+    def declare(self, scan: Scan, afresh: Collection[str] = ()) -> list[FragmentBundle]:
         """Keep a source's rows from now on, for queries that are installed later.
 
-        Another definition of the same source replaces the first; it starts empty.
+        Another definition of the same source replaces the first. If it is keyed, and stays so, its
+        rows stay: by the names of columns, NULL in those of another type and in those `afresh`.
+
+        Returns:
+            The queries that are stopped, because they read the source as it was defined before.
         """
-        self._sources.declare(scan, self._now)
+        stopped = self._stop_others(scan)
+        self._sources.declare(scan, self._now, afresh)
         self._drop_unused((scan,))
+        return stopped
+
+    def define(self, scan: Scan) -> list[FragmentBundle]:
+        """Note how a source is defined whose rows others keep; see `declare`."""
+        stopped = self._stop_others(scan)
+        self._sources.defined[scan.source] = scan
+        return stopped
+
+    def restart_readers(self, source: str) -> None:
+        """Let the queries that read a source here begin without its past readings."""
+        reading = [
+            q.bundle for q in self._queries.values() if source in {s.source for s in q.scans}
+        ]
+        for bundle in reading:
+            self.uninstall(bundle.query)
+            self.install(bundle)
+
+    @property
+    def declared(self) -> frozenset[str]:
+        """The sources whose rows are kept here."""
+        return frozenset(self._sources.declared)
+
+    def undeclare(self, source: str) -> None:
+        """Keep a source's rows no more, and ingest none; nothing happens if it is not declared.
+
+        Queries that read it keep those they have until they are stopped.
+        """
+        declared = self._sources.undeclare(source)
+        if declared is not None:
+            self._drop_unused((declared,))
+
+    def _stop_others(self, scan: Scan) -> list[FragmentBundle]:
+        """Stop, and return, the queries that read a source otherwise than it is now defined."""
+        now = shape_of(scan)
+        stopped = [
+            query.bundle
+            for query in self._queries.values()
+            if any(s.source == scan.source and differences(shape_of(s), now) for s in query.scans)
+        ]
+        unread = [self._discard(bundle.query) for bundle in stopped]
+        self._drop_unused(found for scans in unread for found in scans)
+        return stopped
 
     def install(self, bundle: FragmentBundle) -> None:
         """Run the fragments of a query that name this site, in place of an older version.

@@ -1,7 +1,13 @@
 """The sources of a site: their rows, their watermarks, and the events that wait for a step."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
+from stream_engine.site.changed_sources import (
+    carried_over,
+    conversion,
+    present,
+    replaced,
+)
 from stream_engine.state.clock_sources import ClockSources
 from stream_engine.state.event_log import as_events, source_relation
 from stream_engine.state.source_relation import (
@@ -11,7 +17,7 @@ from stream_engine.state.source_relation import (
     without_times,
 )
 from stream_engine.state.wakeups import Wakeups
-from stream_engine.state.watermark import Judged, Run, Watermark, site_of
+from stream_engine.state.watermark import HERE, Judged, Run, Watermark, site_of
 from streamsql.algebra.operators import Scan, ScanPart
 from streamsql.data.delta import expand
 from streamsql.data.events import SourceEvent
@@ -33,6 +39,7 @@ class SiteSources:
 
     Attributes:
         declared: Sources that are kept whether a query reads them or not.
+        defined: Sources as they are defined now: queries that read them otherwise are refused.
         relations: Their rows, by name and scan.
         watermarks: By name and lateness.
         taken: Number of ingested events.
@@ -45,6 +52,7 @@ class SiteSources:
 
     def __init__(self, site: str) -> None:
         self.declared: dict[str, Scan] = {}
+        self.defined: dict[str, Scan] = {}
         self.relations: dict[str, dict[Scan, SourceRelation]] = {}
         self.watermarks: dict[str, dict[int | None, Watermark]] = {}
         self.taken: dict[str, int] = {}
@@ -59,10 +67,40 @@ class SiteSources:
         self._expiries: Wakeups[str] = Wakeups()
         self._site = site
 
-    def declare(self, scan: Scan, now: int) -> None:
-        """Keep a source's rows from now on; the last definition of a source counts."""
-        self.declared[scan.source] = scan
-        self.relation(scan, now)
+    def declare(self, scan: Scan, now: int, afresh: Collection[str] = ()) -> None:
+        """Keep a source's rows from now on; the last definition of a source counts.
+
+        See `changed_sources` for the rows and the pending events of the one before.
+        """
+        before = self.declared.get(scan.source)
+        self.defined[scan.source] = self.declared[scan.source] = scan
+        is_new = scan not in self.relations.get(scan.source, {})
+        relation = self.relation(scan, now)
+        if before is None or (before == scan and not afresh):
+            return
+        if before.columns != scan.columns or afresh:
+            convert = conversion(before, scan, afresh)
+            for _origin, events in self._events.get(scan.source, ()):
+                self.pending -= len(events)
+                events[:] = present(map(convert, events))
+                self.pending += len(events)
+        rows = self.relations[scan.source][before].snapshot()
+        if is_new:
+            relation.apply(carried_over(before, scan, rows, afresh), now)
+            self._know(scan.source)
+        elif before == scan:  # who reads it goes on
+            self.ingest(scan.source, replaced(scan, rows, afresh), HERE)
+
+    def undeclare(self, source: str) -> Scan | None:
+        """Keep a source's rows no more, but for queries that read them; return what was declared.
+
+        They read no new ones: its pending events are dropped.
+        """
+        self.defined.pop(source, None)
+        declared = self.declared.pop(source, None)
+        if declared is not None:
+            self.pending -= sum(len(events) for _origin, events in self._events.pop(source, ()))
+        return declared
 
     def check_columns(self, scan: Scan) -> None:
         """Refuse a source that is declared with other columns than it is read with.
@@ -70,8 +108,8 @@ class SiteSources:
         Raises:
             DeploymentError: It is; says how.
         """
-        declared = self.declared.get(scan.source)
-        difference = "" if declared is None else differences(shape_of(scan), shape_of(declared))
+        defined = self.defined.get(scan.source)
+        difference = "" if defined is None else differences(shape_of(scan), shape_of(defined))
         if difference:
             raise DeploymentError(
                 f"source {scan.source} is defined differently at site {self._site} than in "

@@ -81,6 +81,11 @@ class VisibleSite:
         """
         return self._now if self._work.meter.batches else self.next_change()
 
+    @property
+    def pending_events(self) -> int:
+        """How many events of sources wait for a step."""
+        return self._sources.pending
+
     def next_change(self) -> int | None:
         """Return when time alone changes something: the earliest expiry or window boundary."""
         query, source = self._pending.earliest, self._sources.next_expiry()

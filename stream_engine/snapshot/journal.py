@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from stream_engine.site.site_engine import SiteEngine
+from streamsql.algebra.operators import Scan
 from streamsql.data.events import SourceEvent
 from streamsql.errors import FederationError
 from streamsql.wire.fragments import FragmentBundle
@@ -65,7 +66,37 @@ class Restarted(msgspec.Struct, frozen=True, tag="restarted", array_like=True):
     now: int
 
 
-Record = Taken | Stepped | Installed | Uninstalled | Lost | Removed | Restarted
+class Declared(msgspec.Struct, frozen=True, tag="declared", array_like=True):
+    """A source was declared, or replaced; the values of columns `afresh` mean something else."""
+
+    scan: Scan
+    afresh: tuple[str, ...] = ()
+
+
+class Undeclared(msgspec.Struct, frozen=True, tag="undeclared", array_like=True):
+    """A source is no more declared."""
+
+    source: str
+
+
+class Defined(msgspec.Struct, frozen=True, tag="defined", array_like=True):
+    """A source of others is defined so from now on."""
+
+    scan: Scan
+
+
+Record = (
+    Taken
+    | Stepped
+    | Installed
+    | Uninstalled
+    | Lost
+    | Removed
+    | Restarted
+    | Declared
+    | Undeclared
+    | Defined
+)
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Record).decode
@@ -127,3 +158,9 @@ def _apply(engine: SiteEngine, record: Record, lived: Lived) -> None:
             engine.site_removed(site)
         case Restarted(now=now):
             engine.not_before(now)
+        case Declared(scan=scan, afresh=afresh):
+            engine.declare(scan, afresh)
+        case Undeclared(source=source):
+            engine.undeclare(source)
+        case Defined(scan=scan):
+            engine.define(scan)

@@ -1,8 +1,6 @@
 """A site that can be brought back: it says what happens to it, and gives and takes snapshots."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from stream_engine.scheduling.site_work import Stopwatch
 from stream_engine.site.site_engine import SiteEngine
@@ -10,6 +8,8 @@ from stream_engine.site.step_budget import Refusal, StepBudget
 from stream_engine.site.step_result import Forget, StepResult
 from stream_engine.snapshot.column_codec import UnsavableError, pack, unpack
 from stream_engine.snapshot.journal import (
+    Declared,
+    Defined,
     Installed,
     Lost,
     Note,
@@ -18,6 +18,7 @@ from stream_engine.snapshot.journal import (
     Restarted,
     Stepped,
     Taken,
+    Undeclared,
     Uninstalled,
     encode_record,
     replay,
@@ -28,6 +29,7 @@ from stream_engine.snapshot.query_state import (
     holds_only_later,
     memory_of,
 )
+from stream_engine.snapshot.restored import Restored
 from stream_engine.snapshot.saved_site import (
     FORMAT,
     SavedQuery,
@@ -41,7 +43,7 @@ from stream_engine.snapshot.saved_site import (
     scans_of,
 )
 from stream_engine.state.watermark import HERE
-from streamsql.algebra.operators import Window
+from streamsql.algebra.operators import Scan, Window
 from streamsql.data.events import SourceEvent
 from streamsql.errors import FederationError, InternalError
 from streamsql.wire.fragments import FragmentBundle
@@ -50,27 +52,6 @@ from streamsql.wire.messages import DeltaBatch
 RECORD_TIME = 1_000_000
 """Microseconds after which a step is recorded although it changes nothing: at most so much more
 than the time the site was away is named as lost."""
-
-
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """The outcome of restoring a snapshot and a journal.
-
-    Attributes:
-        now: The time up to which the state is known; 0 for a new site.
-        host: The host's values in the snapshot, or None.
-        notes: Its notes since, in order.
-        unsaved: Queries whose former state is lost: since when they had run, and why.
-        complaints: What went wrong while the journal was replayed.
-        cut: Why the rest of the journal could not be read, or empty.
-    """
-
-    now: int = 0
-    host: Any = None
-    notes: list[Note] = field(default_factory=list)
-    unsaved: dict[str, tuple[int, str]] = field(default_factory=dict)
-    complaints: list[str] = field(default_factory=list)
-    cut: str = ""
 
 
 def nowhere(_record: bytes) -> None:
@@ -129,6 +110,26 @@ class RecordedSite(SiteEngine):
                 except UnsavableError as error:
                     self._unsavable[bundle.query] = error.message
         self._say(Installed(bundle))
+
+    def declare(self, scan: Scan, afresh: Collection[str] = ()) -> list[FragmentBundle]:
+        """Keep a source's rows; see `SiteEngine.declare`."""
+        self._say_time()
+        stopped = super().declare(scan, afresh)
+        self._forget_layouts(stopped)
+        self._say(Declared(scan, tuple(afresh)))
+        return stopped
+
+    def define(self, scan: Scan) -> list[FragmentBundle]:
+        """Note how a source is defined; see `SiteEngine.define`."""
+        stopped = super().define(scan)
+        self._forget_layouts(stopped)
+        self._say(Defined(scan))
+        return stopped
+
+    def undeclare(self, source: str) -> None:
+        """Keep a source's rows no more; see `SiteEngine.undeclare`."""
+        super().undeclare(source)
+        self._say(Undeclared(source))
 
     def uninstall(self, query: str) -> None:
         """Stop a query; see `SiteEngine.uninstall`."""
@@ -234,6 +235,10 @@ class RecordedSite(SiteEngine):
         if not since:
             self._undated.add(query)
 
+    def _forget_layouts(self, stopped: Iterable[FragmentBundle]) -> None:
+        for bundle in stopped:
+            self._forget_layout(bundle.query)
+
     def _forget_layout(self, query: str) -> None:
         self._since.pop(query, None)
         self._undated.discard(query)
@@ -293,6 +298,7 @@ class RecordedSite(SiteEngine):
                 pack(saved_sources(self._sources)),
                 tuple(self._saved_query(name) for name in self._queries),
                 pack(host),
+                tuple(self._sources.declared.values()),
             )
         )
 
@@ -346,6 +352,8 @@ class RecordedSite(SiteEngine):
         except (LookupError, TypeError, ValueError, InternalError) as error:
             raise SnapshotError(f"it does not fit this version: {error!r:.200}") from error
         self._now = self._sources.now = saved.now
+        for scan in saved.declared:
+            self.declare(scan)  # the journal is of these; the present definitions follow
         unsaved: dict[str, tuple[int, str]] = {}
         for query in saved.queries:
             try:

@@ -36,7 +36,12 @@ class SavedQuery(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SavedSite(msgspec.Struct, frozen=True, array_like=True):
-    """A site between two steps."""
+    """A site between two steps.
+
+    Attributes:
+        scans: Those whose rows are saved.
+        declared: How sources were declared; an earlier version's has none.
+    """
 
     format: int
     site: str
@@ -45,6 +50,7 @@ class SavedSite(msgspec.Struct, frozen=True, array_like=True):
     sources: bytes
     queries: tuple[SavedQuery, ...]
     host: bytes
+    declared: tuple[Scan, ...] = ()
 
 
 encode_site = msgspec.msgpack.Encoder().encode

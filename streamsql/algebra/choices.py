@@ -64,6 +64,52 @@ class RoundLimit(msgspec.Struct, frozen=True):
     on_more: OnMoreRounds
 
 
+class Strategy(enum.StrEnum):
+    """How a recursion is maintained; see `stream_engine.recursion.strategies`."""
+
+    AUTO = "auto"
+    KERNEL = "kernel"
+    RANKED = "ranked"
+    ABSORPTION = "absorption"
+    RELATIVE = "relative"
+    DRED = "dred"
+    SET = "set"
+    RECOMPUTE = "recompute"
+
+
+WITH_ANNOTATIONS = (Strategy.ABSORPTION, Strategy.RELATIVE)
+"""Strategies that keep the provenance of derived rows."""
+
+
+class Way(enum.StrEnum):
+    """What travels between sites.
+
+    CENTRE: base rows to one site. FLOOD: base rows to all sites. ANNOTATIONS: derived rows with
+    their provenance. WITNESS: derived rows with one conjunction of it.
+    """
+
+    AUTO = "auto"
+    CENTRE = "centre"
+    FLOOD = "flood"
+    ANNOTATIONS = "annotations"
+    WITNESS = "witness"
+
+
+class Shipping(enum.StrEnum):
+    """When alternative derivations of a row are sent on.
+
+    LAZY: buffered, and one witness sent when the last one has died; with an interval or a capacity
+    all of them from time to time. EAGER: as soon as they are not absorbed by what was sent (the
+    papers: every second). WITNESS: one conjunction when the last one has died, kept or derived
+    again. SHIP_ALL: as EAGER, and between sites even what is absorbed (a baseline).
+    """
+
+    LAZY = "lazy"
+    EAGER = "eager"
+    WITNESS = "witness"
+    SHIP_ALL = "ship-all"
+
+
 class RecursionChoice(msgspec.Struct, frozen=True):
     """The requested maintenance of a recursion; the answer is the same whatever is chosen.
 
@@ -71,11 +117,8 @@ class RecursionChoice(msgspec.Struct, frozen=True):
     optimizer, and after it to the engine.
 
     Attributes:
-        strategy: "auto", "kernel", "ranked", "absorption", "relative", "dred", "set" or
-            "recompute".
-        way: With several sites: "auto", "centre", "flood", "annotations" or "witness".
-        ship: When alternative derivations go to other sites: "auto", "lazy", "eager", "witness",
-            "ship-all", or an interval in microseconds as digits.
+        ship: When alternative derivations go to other sites: "auto", a `Shipping`, or an interval
+            in microseconds as digits.
         order: Variable order of decision diagrams: "auto", "dfs", "arrival" or "rebuild".
         annotations: Encoding of provenance: "auto", "dnf" or "bdd".
         compiled: Whether kernels may be compiled: "auto", "yes" or "no".
@@ -83,8 +126,8 @@ class RecursionChoice(msgspec.Struct, frozen=True):
         capacity: Rows with alternatives held back that cause a lazy site to send them; 0 for none.
     """
 
-    strategy: str = "auto"
-    way: str = "auto"
+    strategy: Strategy = Strategy.AUTO
+    way: Way = Way.AUTO
     ship: str = "auto"
     order: str = "auto"
     annotations: str = "auto"

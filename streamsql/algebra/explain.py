@@ -283,7 +283,8 @@ def choice_text(choice: RecursionChoice) -> str:
     """Return ` with strategy=ranked ship=lazy`: what differs from the default.
 
     Examples:
-        >>> choice_text(RecursionChoice(strategy="ranked", ship="250000"))
+        >>> from streamsql.algebra.choices import Strategy
+        >>> choice_text(RecursionChoice(strategy=Strategy.RANKED, ship="250000"))
         ' with strategy=ranked ship=250 ms'
         >>> choice_text(RecursionChoice())
         ''

@@ -1,5 +1,7 @@
 """Tests for streams: relations to which rows are added, and from which none is ever deleted."""
 
+import enum
+
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
     Distinct,
@@ -19,6 +21,18 @@ from streamsql.algebra.operators import (
     Window,
     WindowKind,
 )
+
+
+class Emit(enum.StrEnum):
+    """Changes of a query's result: signed, or rows that are only added and not remembered."""
+
+    RELATION = "relation"
+    STREAM = "stream"
+
+
+def emit_of(plan: Plan) -> Emit:
+    """Return the changes that a plan gives."""
+    return Emit.STREAM if is_stream(plan) else Emit.RELATION
 
 
 def is_stream(plan: Plan) -> bool:

@@ -5,6 +5,7 @@ What is wrong is refused with a `BindingError`, what is understood but not suppo
 """
 
 from streamsql.binder.names.environment import BoundQuery
+from streamsql.binder.statements.altered_sources import altered_source
 from streamsql.binder.statements.bind import bind_query
 from streamsql.binder.statements.definitions import Creating, define
 from streamsql.binder.statements.displays_and_alarms import key_positions
@@ -14,6 +15,7 @@ from streamsql.binder.statements.insert_and_delete import (
     bind_delete,
     bind_insert,
 )
+from streamsql.binder.statements.kept_columns import with_columns
 from streamsql.binder.statements.refreshed_views import bind_refresh, refreshed_view
 from streamsql.binder.statements.row_questions import (
     BoundConfidence,
@@ -32,6 +34,7 @@ from streamsql.binder.statements.row_questions import (
     gateway_deletion,
     node_deletion,
 )
+from streamsql.binder.statements.source_mappings import mapping_warnings
 from streamsql.recursion.termination import NonTerminatingError
 
 __all__ = [
@@ -48,6 +51,7 @@ __all__ = [
     "NodeDeletion",
     "NonTerminatingError",
     "SourceColumn",
+    "altered_source",
     "bind_confidence",
     "bind_delete",
     "bind_deletions",
@@ -60,6 +64,8 @@ __all__ = [
     "define",
     "gateway_deletion",
     "key_positions",
+    "mapping_warnings",
     "node_deletion",
     "refreshed_view",
+    "with_columns",
 ]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.sinks import SinkDefinition
 from streamsql.catalog.system import SYSTEM_SOURCES, is_system, system_source
 from streamsql.errors import BindingError, Span
 
@@ -108,6 +109,11 @@ class Catalog:
         """Queries whose rows raise alarms."""
         return tuple(d for d in self if isinstance(d, AlarmDefinition))
 
+    @property
+    def sinks(self) -> tuple[SinkDefinition, ...]:
+        """Queries whose answers leave the federation."""
+        return tuple(d for d in self if isinstance(d, SinkDefinition))
+
 
 def check_not_system(name: str, span: Span | None = None, *, code: str = "reserved_name") -> None:
     """Refuse to define or to drop a system source.
@@ -131,6 +137,8 @@ def kind_of(definition: Definition) -> str:
         return "display"
     if isinstance(definition, AlarmDefinition):
         return "alarm"
+    if isinstance(definition, SinkDefinition):
+        return "sink"
     if isinstance(definition, ViewDefinition):
         return "view"
     if isinstance(definition, FunctionDefinition):

@@ -6,7 +6,9 @@ from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.catalog.refresh_times import RefreshSchedule
+from streamsql.catalog.sinks import SinkDefinition
 from streamsql.data.schema import Schema
+from streamsql.mapping.source_mapping import SourceMapping
 
 
 class SourceDefinition(msgspec.Struct, frozen=True):
@@ -21,6 +23,9 @@ class SourceDefinition(msgspec.Struct, frozen=True):
         options: The WITH clause as written, e.g. {"wrapper": "motes"} or {"source": "csv"}.
         text: The CREATE statement.
         refresh: Of a table that is a view's answer as of its last refresh: when that is.
+        mapping: How its rows come from devices; None: a wrapper of the gateway's settings feeds it,
+            or INSERT.
+        version: Counts its definitions under this name; 0: it stands in a gateway's settings.
     """
 
     name: str
@@ -33,6 +38,8 @@ class SourceDefinition(msgspec.Struct, frozen=True):
     options: tuple[tuple[str, str], ...] = ()
     text: str = ""
     refresh: RefreshSchedule | None = None
+    mapping: SourceMapping | None = None
+    version: int = 0
 
     @property
     def is_table(self) -> bool:
@@ -72,5 +79,10 @@ class ViewDefinition(msgspec.Struct, frozen=True):
 
 
 Definition = (
-    SourceDefinition | ViewDefinition | FunctionDefinition | DisplayDefinition | AlarmDefinition
+    SourceDefinition
+    | ViewDefinition
+    | FunctionDefinition
+    | DisplayDefinition
+    | AlarmDefinition
+    | SinkDefinition
 )

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, time, timedelta
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import TYPE_CHECKING
 
 import msgspec
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 MINUTES_A_DAY = 24 * 60
 NEVER = 2**63 - 1
@@ -75,19 +78,22 @@ def first_repeated(times: Sequence[int]) -> int | None:
     return None
 
 
-def zone_of(name: str) -> ZoneInfo:
+def zone_of(name: str) -> "ZoneInfo":
     """Return a time zone by its name in the IANA database, such as `Europe/Berlin`.
 
     Raises:
         ValueError: There is none of that name.
     """
+    # Gateways know schedules, and compute none: the database of zones stays where it is.
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # noqa: PLC0415
+
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ValueError(f"there is no time zone {name!r:.60}") from None
 
 
-def next_refresh(after: int, times: Iterable[int], zone: ZoneInfo) -> int:
+def next_refresh(after: int, times: Iterable[int], zone: "ZoneInfo") -> int:
     """Return the first moment later than `after` at which clocks in the zone show one of the times.
 
     A time that clocks leave out in spring comes as much later as they leave out; of a time that

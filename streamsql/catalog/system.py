@@ -10,125 +10,82 @@ from streamsql.catalog.definitions import Definition, SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 
-TEXT, TIMESTAMP, DOUBLE = DataType.TEXT, DataType.TIMESTAMP, DataType.DOUBLE
-INTEGER, BOOLEAN = DataType.INTEGER, DataType.BOOLEAN
-
 SYS_STREAM_SECONDS = 60
 
+
+def _schema(columns: str) -> Schema:
+    """Return the schema of columns as CREATE writes them."""
+    pairs = [column.split() for column in columns.split(", ")]
+    return Schema.of(*((name, DataType(dtype)) for name, dtype in pairs))
+
+
+def _table(name: str, columns: str, key: str) -> SourceDefinition:
+    """Return a table; `key` names its first columns."""
+    text = f"CREATE TABLE {name} ({columns}, PRIMARY KEY ({key}))"
+    width = tuple(range(len(key.split(", "))))
+    return SourceDefinition(name, SourceKind.TABLE, _schema(columns), key=width, text=text)
+
+
+_MEASUREMENT = (
+    "ts TIMESTAMP, site TEXT, query TEXT, entity TEXT, kind TEXT, property TEXT, value DOUBLE"
+)
 SYS_STREAM = SourceDefinition(
     "sys_stream",
     SourceKind.STREAM,
-    Schema.of(
-        ("ts", TIMESTAMP),
-        ("site", TEXT),
-        ("query", TEXT),
-        ("entity", TEXT),
-        ("kind", TEXT),
-        ("property", TEXT),
-        ("value", DOUBLE),
-    ),
+    _schema(_MEASUREMENT),
     time_column=0,
     ttl=SYS_STREAM_SECONDS * 1_000_000,
-    text="CREATE SOURCE sys_stream (ts TIMESTAMP, site TEXT, query TEXT, entity TEXT, kind TEXT, "
-    "property TEXT, value DOUBLE) WITH (ttl = '60 s')",
+    text=f"CREATE SOURCE sys_stream ({_MEASUREMENT}) WITH (ttl = '60 s')",
 )
 """Measurements of all parts of all engine sites, of the last minute."""
 
+_OPERATOR = "ts TIMESTAMP, site TEXT, query TEXT, entity TEXT, operator TEXT, inputs TEXT"
 SYS_OPERATORS = SourceDefinition(
     "sys_operators",
     SourceKind.STREAM,
-    Schema.of(
-        ("ts", TIMESTAMP),
-        ("site", TEXT),
-        ("query", TEXT),
-        ("entity", TEXT),
-        ("operator", TEXT),
-        ("inputs", TEXT),
-    ),
+    _schema(_OPERATOR),
     key=(1, 2, 3),
     time_column=0,
-    text="CREATE SOURCE sys_operators (ts TIMESTAMP, site TEXT, query TEXT, entity TEXT, "
-    "operator TEXT, inputs TEXT, KEY (site, query, entity))",
+    text=f"CREATE SOURCE sys_operators ({_OPERATOR}, KEY (site, query, entity))",
 )
 """The operators that run, with the entities that feed each."""
 
-SYS_QUERIES = SourceDefinition(
+SYS_QUERIES = _table(
     "sys_queries",
-    SourceKind.TABLE,
-    Schema.of(
-        ("query", TEXT),
-        ("name", TEXT),
-        ("status", TEXT),
-        ("origin", TEXT),
-        ("version", INTEGER),
-        ("created", TIMESTAMP),
-        ("rows", INTEGER),
-        ("text", TEXT),
-    ),
-    key=(0,),
-    text="CREATE TABLE sys_queries (query TEXT, name TEXT, status TEXT, origin TEXT, "
-    "version INTEGER, created TIMESTAMP, rows INTEGER, text TEXT, PRIMARY KEY (query))",
+    "query TEXT, name TEXT, status TEXT, origin TEXT, version INTEGER, created TIMESTAMP, "
+    "rows INTEGER, text TEXT",
+    key="query",
 )
 """The running queries."""
 
-SYS_GATEWAYS = SourceDefinition(
+SYS_GATEWAYS = _table(
     "sys_gateways",
-    SourceKind.TABLE,
-    Schema.of(
-        ("site", TEXT),
-        ("role", TEXT),
-        ("online", BOOLEAN),
-        ("freshness", TEXT),
-        ("epoch", INTEGER),
-        ("since", TIMESTAMP),
-        ("sensors", INTEGER),
-        ("detail", TEXT),
-    ),
-    key=(0,),
-    text="CREATE TABLE sys_gateways (site TEXT, role TEXT, online BOOLEAN, freshness TEXT, "
-    "epoch INTEGER, since TIMESTAMP, sensors INTEGER, detail TEXT, PRIMARY KEY (site))",
+    "site TEXT, role TEXT, online BOOLEAN, freshness TEXT, epoch INTEGER, since TIMESTAMP, "
+    "sensors INTEGER, detail TEXT",
+    key="site",
 )
 """Gateways, base sites and the static engine."""
 
-SYS_SOURCES = SourceDefinition(
-    "sys_sources",
-    SourceKind.TABLE,
-    Schema.of(("source", TEXT), ("site", TEXT), ("kind", TEXT), ("columns", TEXT)),
-    key=(0, 1),
-    text="CREATE TABLE sys_sources (source TEXT, site TEXT, kind TEXT, columns TEXT, "
-    "PRIMARY KEY (source, site))",
+SYS_SOURCES = _table(
+    "sys_sources", "source TEXT, site TEXT, kind TEXT, columns TEXT", key="source, site"
 )
 """Which site has rows of which source; a source that nobody offers has the site ''."""
 
+_LINK = "src TEXT, dst TEXT, cost DOUBLE, source TEXT, gateway TEXT"
 SYS_LINKS = SourceDefinition(
+    # Without key: the rest of a link's own key, such as a channel, is not in these columns.
     "sys_links",
     SourceKind.TABLE,
-    Schema.of(("src", TEXT), ("dst", TEXT), ("cost", DOUBLE)),
-    key=(0, 1),
-    text="CREATE TABLE sys_links (src TEXT, dst TEXT, cost DOUBLE, PRIMARY KEY (src, dst))",
+    _schema(_LINK),
+    text=f"CREATE TABLE sys_links ({_LINK})",
 )
 """The links that gateways have announced."""
 
-SYS_ALARMS = SourceDefinition(
+SYS_ALARMS = _table(
     "sys_alarms",
-    SourceKind.TABLE,
-    Schema.of(
-        ("id", INTEGER),
-        ("alarm", TEXT),
-        ("severity", TEXT),
-        ("state", TEXT),
-        ("since", TIMESTAMP),
-        ("raised", TIMESTAMP),
-        ("unknown", TIMESTAMP),
-        ("acknowledged", TIMESTAMP),
-        ("cleared", TIMESTAMP),
-        ("row", TEXT),
-    ),
-    key=(0,),
-    text="CREATE TABLE sys_alarms (id INTEGER, alarm TEXT, severity TEXT, state TEXT, "
-    "since TIMESTAMP, raised TIMESTAMP, unknown TIMESTAMP, acknowledged TIMESTAMP, "
-    "cleared TIMESTAMP, row TEXT, "
-    "PRIMARY KEY (id))",
+    "id INTEGER, alarm TEXT, severity TEXT, state TEXT, since TIMESTAMP, raised TIMESTAMP, "
+    "unknown TIMESTAMP, acknowledged TIMESTAMP, cleared TIMESTAMP, row TEXT",
+    key="id",
 )
 """The rows of all alarms, the last cleared ones too; `row` is the row as JSON.
 

@@ -61,6 +61,32 @@ def from_rows(rows: Iterable[Row]) -> Delta:
     return result
 
 
+def switched(weights: Delta, delta: Delta) -> Delta:
+    """Add a delta to weights in place; return 1 per row that appears, -1 per row that disappears.
+
+    A row is there while its weight is positive. No weight of the delta is zero.
+
+    Examples:
+        >>> weights = {("a",): 1}
+        >>> switched(weights, {("a",): 1, ("b",): 2}), switched(weights, {("a",): -2})
+        ({('b',): 1}, {('a',): -1})
+    """
+    get = weights.get
+    result: Delta = {}
+    for row, weight in delta.items():
+        old = get(row, 0)
+        new = old + weight
+        if new:
+            weights[row] = new
+        else:
+            del weights[row]
+        if old <= 0 < new:
+            result[row] = 1
+        elif new <= 0 < old:
+            result[row] = -1
+    return result
+
+
 def expand(relation: Delta) -> Iterator[Row]:
     """Yield every row as often as its weight says.
 

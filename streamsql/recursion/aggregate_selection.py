@@ -29,6 +29,7 @@ recursive relations keep all rows too: they share columns, and one may have no v
 has.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
@@ -54,8 +55,11 @@ _MAX = (AggregateFunction.MAX, AggregateFunction.ARG_MAX)
 _ARG = (AggregateFunction.ARG_MIN, AggregateFunction.ARG_MAX)
 
 
-class NotPushableError(Exception):
-    """A condition of the rule does not hold; the text says which."""
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The condition of the rule that does not hold, in words."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,57 +86,63 @@ def _without_distinct(plan: Plan) -> Plan:
 
 def selection_of(
     aggregate: Aggregate, fixpoint: Fixpoint, joined: frozenset[int] = frozenset()
-) -> AggregateSelection:
+) -> AggregateSelection | Refused:
     """Return the selection that an aggregate over a fixpoint allows.
 
     Args:
         aggregate: Above the fixpoint, perhaps with projections, DISTINCT and filters between.
         fixpoint: Without selection.
         joined: Aggregated columns whose best rows are read as a whole, by joining them back.
-
-    Raises:
-        NotPushableError: Some condition does not hold.
     """
     wanted = _wanted(aggregate, fixpoint)
-    names = fixpoint.columns.names
-    if is_mutual(fixpoint):
-        raise NotPushableError("several mutually recursive relations share columns")
-    growing = {growth.column for growth in growths(fixpoint)}
-    for column in sorted(wanted.group & growing):
-        raise NotPushableError(
-            f"the step computes new values of the grouped column {names[column]}"
-        )
-    steps = step_traces(fixpoint)
-    for number, step in enumerate(steps, start=1):
-        _check_groups(number, step, wanted.group, names)
-    for best, picks in wanted.bests.items():
-        carried = growing - {best.value}
-        _check_ties(best, picks or best.value in joined, carried, wanted.group, fixpoint)
-        for number, step in enumerate(steps, start=1):
-            _check_tests(number, step, best, wanted.group, names)
-            _check_value(number, step, best, wanted.group, names)
-            _check_progress(number, step, best, names, carried)
+    if isinstance(wanted, Refused):
+        return wanted
+    for reason in _refusals(wanted, fixpoint, joined):
+        return Refused(reason)
     return AggregateSelection(tuple(sorted(wanted.group)), tuple(wanted.bests))
 
 
-def _wanted(aggregate: Aggregate, fixpoint: Fixpoint) -> _Wanted:
+def _refusals(wanted: _Wanted, fixpoint: Fixpoint, joined: frozenset[int]) -> Iterator[str]:
+    """Yield the conditions that do not hold; the first one is checked first."""
+    names = fixpoint.columns.names
+    if is_mutual(fixpoint):
+        yield "several mutually recursive relations share columns"
+    growing = {growth.column for growth in growths(fixpoint)}
+    for column in sorted(wanted.group & growing):
+        yield f"the step computes new values of the grouped column {names[column]}"
+    steps = step_traces(fixpoint)
+    for number, step in enumerate(steps, start=1):
+        yield from _group_refusals(number, step, wanted.group, names)
+    for best, picks in wanted.bests.items():
+        carried = growing - {best.value}
+        whole = picks or best.value in joined
+        yield from _tie_refusals(best, whole, carried, wanted.group, fixpoint)
+        for number, step in enumerate(steps, start=1):
+            yield from _test_refusals(number, step, best, wanted.group, names)
+            yield from _value_refusals(number, step, best, wanted.group, names)
+            yield from _progress_refusals(number, step, best, names, carried)
+
+
+def _wanted(aggregate: Aggregate, fixpoint: Fixpoint) -> _Wanted | Refused:
     above = trace(_without_distinct(aggregate.input), lambda plan: plan == fixpoint)
     names = fixpoint.columns.names
     group = set()
     for position in aggregate.group:
         grouped = above.columns[position]
         if not isinstance(grouped, Column):
-            raise NotPushableError("it groups by a computed value")
+            return Refused("it groups by a computed value")
         group.add(grouped.position)
     for predicate in above.predicates:
         group |= _fixed(predicate)
     for predicate in above.predicates:
         for column in sorted(reads(predicate) - group):
-            raise NotPushableError(f"a filter reads {names[column]}, which is not in GROUP BY")
+            return Refused(f"a filter reads {names[column]}, which is not in GROUP BY")
     bests = _bests(aggregate, above)
+    if isinstance(bests, Refused):
+        return bests
     for best in bests:
         if best.value in group:
-            raise NotPushableError(f"{names[best.value]} is both grouped and aggregated")
+            return Refused(f"{names[best.value]} is both grouped and aggregated")
     return _Wanted(frozenset(group), bests)
 
 
@@ -146,91 +156,89 @@ def _fixed(predicate: Expression) -> set[int]:
             return set()
 
 
-def _bests(aggregate: Aggregate, above: Trace) -> dict[Best, bool]:
+def _bests(aggregate: Aggregate, above: Trace) -> dict[Best, bool] | Refused:
     """Return the aggregated columns in the order written, and whether their rows are picked."""
     if not aggregate.aggregates:
-        raise NotPushableError("it has no MIN or MAX")
+        return Refused("it has no MIN or MAX")
     found: dict[Best, bool] = {}
     for call in aggregate.aggregates:
         if call.function not in _MIN + _MAX:
             beside = " next to MIN or MAX" if len(aggregate.aggregates) > 1 else ""
-            raise NotPushableError(
+            return Refused(
                 f"{call.function.value}{beside} needs all rows: it would not count a "
                 "pruned row, and UNION keeps equal rows once"
             )
         argument = call.arguments[1] if call.function in _ARG else call.arguments[0]
         traced = above.columns[argument.position] if isinstance(argument, Column) else argument
         if not isinstance(traced, Column) or not isinstance(argument, Column):
-            raise NotPushableError("it aggregates a computed value")
+            return Refused("it aggregates a computed value")
         best = Best(traced.position, minimum=call.function in _MIN)
         found[best] = found.get(best, False) or call.function in _ARG
     return found
 
 
-def _check_groups(number: int, step: Trace, group: frozenset[int], names: tuple[str, ...]) -> None:
+def _group_refusals(
+    number: int, step: Trace, group: frozenset[int], names: tuple[str, ...]
+) -> Iterator[str]:
     for grouped in sorted(group):
         for column in sorted(step.columns_read(step.columns[grouped]) - group):
-            raise NotPushableError(
+            yield (
                 f"step {number} computes {names[grouped]} from {names[column]}, which is not in "
                 "GROUP BY"
             )
 
 
-def _check_tests(
+def _test_refusals(
     number: int, step: Trace, best: Best, group: frozenset[int], names: tuple[str, ...]
-) -> None:
-    """Check that where a row leads on the best row of its group does too."""
+) -> Iterator[str]:
+    """Yield the tests that a row passes where the best row of its group may not."""
     for predicate in step.predicates:
         limited, from_above = limited_by(predicate) or (predicate, False)
         if from_above == best.minimum and is_isotone(limited, best.value, group, step):
             continue
         for column in sorted(step.columns_read(predicate) - group):
-            raise NotPushableError(f"step {number} tests {names[column]}, which is not in GROUP BY")
+            yield f"step {number} tests {names[column]}, which is not in GROUP BY"
 
 
-def _check_ties(
+def _tie_refusals(
     best: Best, picks: bool, carried: set[int], group: frozenset[int], fixpoint: Fixpoint
-) -> None:
-    """Check that best rows rest on best rows only, where more than the value is read of them."""
+) -> Iterator[str]:
+    """Yield whether best rows may rest on worse ones, where more than the value is read."""
     names = fixpoint.columns.names
     if not (picks or carried):
         return
     if all(is_strict(best.value, group, step) for step in step_traces(fixpoint)):
         return
-    raise NotPushableError(
+    yield (
         f"equal values of {names[best.value]} can come from worse rows, so "
         f"{'columns picked with them' if picks else names[min(carried)]} would depend on "
         "pruned rows"
     )
 
 
-def _check_value(
+def _value_refusals(
     number: int, step: Trace, best: Best, group: frozenset[int], names: tuple[str, ...]
-) -> None:
+) -> Iterator[str]:
     if not is_isotone(step.columns[best.value], best.value, group, step):
-        raise NotPushableError(
+        yield (
             f"step {number} computes {names[best.value]} in a way that can make a better "
             "value worse"
         )
 
 
-def _check_progress(
+def _progress_refusals(
     number: int, step: Trace, best: Best, names: tuple[str, ...], carried: set[int]
-) -> None:
-    """Check that repeating a step does not make the value better for ever."""
+) -> Iterator[str]:
+    """Yield the ways in which repeating a step makes the value better for ever."""
     name = names[best.value]
     signs = directions(step.columns[best.value])
     if 0 in signs and carried:
-        raise NotPushableError(
-            f"step {number} leaves {name} unchanged while {names[min(carried)]} grows"
-        )
+        yield (f"step {number} leaves {name} unchanged while {names[min(carried)]} grows")
     if (-1 if best.minimum else 1) in signs:
         word, change = ("MIN", "smaller") if best.minimum else ("MAX", "larger")
-        raise NotPushableError(
-            f"step {number} can make {name} {change} at every step, so {word} would never end"
-        )
+        yield (f"step {number} can make {name} {change} at every step, so {word} would never end")
     if may_better(step.columns[best.value], minimum=best.minimum):
-        raise NotPushableError(
+        yield (
             f"step {number} can replace {name} by a better value, but {name} would depend "
             "on the replaced rows"
         )

@@ -25,7 +25,7 @@ from streamsql.algebra.operators import (
     Project,
     with_inputs,
 )
-from streamsql.recursion.aggregate_selection import NotPushableError, selection_of
+from streamsql.recursion.aggregate_selection import Refused, selection_of
 from streamsql.recursion.column_tracing import trace
 from streamsql.recursion.counted_copies import replaced, with_counted_copies
 
@@ -69,10 +69,9 @@ def _push_below(plan: Aggregate, reasons: dict[str, str]) -> Plan:
         return plan
     if fixpoint.copies != Copies.ONE:
         return with_counted_copies(plan, fixpoint)
-    try:
-        selection = selection_of(plan, fixpoint)
-    except NotPushableError as reason:
-        reasons.setdefault(fixpoint.name, str(reason))
+    selection = selection_of(plan, fixpoint)
+    if isinstance(selection, Refused):
+        reasons.setdefault(fixpoint.name, selection.reason)
         return plan
     return replaced(plan, fixpoint, msgspec.structs.replace(fixpoint, selection=selection))
 
@@ -109,7 +108,8 @@ def _push_joined(join: Join, reasons: dict[str, str]) -> Plan:
         if fixpoint.copies != Copies.ONE or _fixpoint_below(aggregate.input) != fixpoint:
             continue
         pairs = [(pair[whole], pair[best]) for pair in join.keys]
-        selection = _joined_selection(sides[whole], sides[best], pairs, reasons)
+        compared = _compared(sides[whole], fixpoint, sides[best], aggregate, pairs)
+        selection = _joined_selection(aggregate, fixpoint, *compared, reasons)
         if selection is not None:
             best_rows = msgspec.structs.replace(fixpoint, selection=selection)
             return with_inputs(join, tuple(replaced(s, fixpoint, best_rows) for s in sides))
@@ -126,17 +126,18 @@ def _aggregate_below(plan: Plan) -> Aggregate | None:
             return None
 
 
-def _joined_selection(
-    whole: Plan, best: Plan, pairs: list[tuple[int, int]], reasons: dict[str, str]
-) -> AggregateSelection | None:
-    """Return the selection that holds for both sides of a join, or None.
+def _compared(
+    whole: Plan,
+    fixpoint: Fixpoint,
+    best: Plan,
+    aggregate: Aggregate,
+    pairs: list[tuple[int, int]],
+) -> tuple[set[int], set[int]]:
+    """Return the columns that a join compares with their group and with their best value.
 
-    `whole` reads the rows of a fixpoint, `best` an aggregate of it. `pairs` are positions in both
-    that the join compares.
+    `whole` reads the rows of the fixpoint, `best` the aggregate of it. `pairs` are positions in
+    both that the join compares.
     """
-    fixpoint, aggregate = _fixpoint_below(whole), _aggregate_below(best)
-    if fixpoint is None or aggregate is None:
-        return None
     rows = trace(whole, lambda plan: plan == fixpoint).columns
     found = trace(best, lambda plan: plan == aggregate).columns
     below = trace(aggregate.input, lambda plan: plan == fixpoint).columns
@@ -147,22 +148,31 @@ def _joined_selection(
         if not isinstance(row, Column) or not isinstance(other, Column):
             continue
         if other.position < len(aggregate.group):
-            grouped = below[aggregate.group[other.position]]
-            if isinstance(grouped, Column) and grouped.position == row.position:
-                groups.add(row.position)
-            continue
-        call = aggregate.aggregates[other.position - len(aggregate.group)]
-        argument = call.arguments[0] if len(call.arguments) == 1 else None
-        if isinstance(argument, Column):
-            value = below[argument.position]
-            if isinstance(value, Column) and value.position == row.position:
-                values.add(row.position)
+            source, compared = below[aggregate.group[other.position]], groups
+        else:
+            call = aggregate.aggregates[other.position - len(aggregate.group)]
+            argument = call.arguments[0] if len(call.arguments) == 1 else None
+            if not isinstance(argument, Column):
+                continue
+            source, compared = below[argument.position], values
+        if isinstance(source, Column) and source.position == row.position:
+            compared.add(row.position)
+    return groups, values
+
+
+def _joined_selection(
+    aggregate: Aggregate,
+    fixpoint: Fixpoint,
+    groups: set[int],
+    values: set[int],
+    reasons: dict[str, str],
+) -> AggregateSelection | None:
+    """Return the selection that holds for both sides of a join, or None."""
     if not values:
         return None
-    try:
-        selection = selection_of(aggregate, fixpoint, frozenset(values))
-    except NotPushableError as reason:
-        reasons.setdefault(fixpoint.name, str(reason))
+    selection = selection_of(aggregate, fixpoint, frozenset(values))
+    if isinstance(selection, Refused):
+        reasons.setdefault(fixpoint.name, selection.reason)
         return None
     missing = [fixpoint.columns.names[c] for c in selection.group if c not in groups]
     if missing:

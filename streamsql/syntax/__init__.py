@@ -1,12 +1,15 @@
 """StreamSQL text to statements: a sqlglot dialect for queries, our own grammar for the rest."""
 
+from streamsql.syntax.explain_options import ExplainFormat, ExplainType
 from streamsql.syntax.parse import parse_script, parse_statement
 from streamsql.syntax.statements import (
     AdvanceTime,
     AlterSite,
+    AlterSource,
     CreateAlarm,
     CreateDisplay,
     CreateFunction,
+    CreateSink,
     CreateSource,
     CreateView,
     Delete,
@@ -27,9 +30,11 @@ from streamsql.syntax.statements import (
 __all__ = [
     "AdvanceTime",
     "AlterSite",
+    "AlterSource",
     "CreateAlarm",
     "CreateDisplay",
     "CreateFunction",
+    "CreateSink",
     "CreateSource",
     "CreateView",
     "Delete",
@@ -37,6 +42,8 @@ __all__ = [
     "Drop",
     "Explain",
     "ExplainConfidence",
+    "ExplainFormat",
+    "ExplainType",
     "ExplainWhatIf",
     "ExplainWhy",
     "Insert",

@@ -3,21 +3,20 @@
 from typing import Any
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot.tokenizer_core import Token
 
 from streamsql.data.types import DataType, coerce
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.cursor import Cursor
-from streamsql.syntax.query_clauses import parse_options, query_of, without_output
+from streamsql.syntax.explain_options import ExplainFormat, ExplainType
+from streamsql.syntax.query_clauses import query_of, without_output
 from streamsql.syntax.query_parser import parse_expression
 from streamsql.syntax.statements import (
     AdvanceTime,
-    AlterSite,
     Delete,
     Describe,
     Drop,
     Insert,
-    Name,
     Query,
     Show,
 )
@@ -25,11 +24,11 @@ from streamsql.syntax.statements import (
 MAX_INSERTED = 10_000
 _DROPPED = (
     "SOURCE", "LINK", "TABLE", "VIEW", "MATERIALIZED", "QUERY", "FUNCTION", "AGGREGATE", "DISPLAY",
-    "ALARM",
+    "ALARM", "SINK",
 )  # fmt: skip
-_SHOWN = ("SOURCES", "TABLES", "VIEWS", "FUNCTIONS", "QUERIES", "GATEWAYS", "ALARMS", "DISPLAYS")
-_ALTER = "ALTER SITE gw-1 SET (scheduler = 'chain', slice_ms = 5)"
-MAX_NAME = 64
+_SHOWN = (
+    "SOURCES", "TABLES", "VIEWS", "FUNCTIONS", "QUERIES", "GATEWAYS", "ALARMS", "DISPLAYS", "SINKS",
+)  # fmt: skip
 
 
 def parse_drop(cursor: Cursor, common: dict[str, Any]) -> Drop:
@@ -163,53 +162,18 @@ def parse_advance(cursor: Cursor, common: dict[str, Any]) -> AdvanceTime:
     return AdvanceTime(**common, to=to)
 
 
-def parse_explain_options(cursor: Cursor) -> tuple[bool, str, str]:
+def parse_explain_options(cursor: Cursor) -> tuple[bool, ExplainType, ExplainFormat]:
     """Parse `[ANALYZE] [(TYPE …, FORMAT …)]` and return analyze, type and format."""
     analyze = cursor.accept("ANALYZE")
-    kind, fmt = "logical", "text"
+    kind, fmt = ExplainType.LOGICAL, ExplainFormat.TEXT
     if cursor.at("(", "TYPE") or cursor.at("(", "FORMAT"):
         cursor.advance()
         while True:
             if cursor.choice(("TYPE", "FORMAT"), "TYPE or FORMAT") == "TYPE":
-                kind = cursor.choice(("LOGICAL", "FEDERATED", "VALIDATE"), "a type").lower()
+                kind = ExplainType[cursor.choice(tuple(ExplainType.__members__), "a type")]
             else:
-                fmt = cursor.choice(("TEXT", "JSON", "DOT"), "a format").lower()
+                fmt = ExplainFormat[cursor.choice(tuple(ExplainFormat.__members__), "a format")]
             if not cursor.accept(","):
                 break
         cursor.expect(")")
     return analyze, kind, fmt
-
-
-def parse_alter(cursor: Cursor, common: dict[str, Any]) -> AlterSite:
-    """Parse what follows ALTER."""
-    cursor.expect("SITE", hint=_ALTER)
-    site = _site(cursor)
-    cursor.expect("SET", hint=_ALTER)
-    options = parse_options(cursor)
-    cursor.end(hint=_ALTER)
-    return AlterSite(**common, site=site, options=options)
-
-
-def _site(cursor: Cursor) -> Name:
-    """Step over the id of a site, which may hold dashes without quotes, as on the command line.
-
-    Raises:
-        QuerySyntaxError: There is none.
-    """
-    token = cursor.token
-    if token is not None and token.token_type == TokenType.IDENTIFIER:
-        return cursor.name("a site")
-    run = cursor.until(("SET",))
-    if not run:
-        cursor.fail("expected a site", hint=_ALTER)
-    first, last = run[0], run[-1]
-    span = cursor.script.span(first.start, last.end)
-    text = cursor.script.text[first.start : last.end + 1]
-    if len(text) > MAX_NAME or not all(c.isalnum() or c in "-_" for c in text):
-        raise QuerySyntaxError(
-            f"{text!r:.60} is not the id of a site",
-            span=span,
-            hint=_ALTER,
-            code="unexpected_token",
-        )
-    return Name(text, span)

@@ -1,20 +1,28 @@
 """CREATE: sources, link sources, tables, views and functions."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from streamsql.algebra.operators import SourceKind
 from streamsql.data.durations import parse_duration
 from streamsql.data.types import DataType
-from streamsql.errors import QuerySyntaxError
-from streamsql.syntax.cursor import Cursor, nearest, shown
-from streamsql.syntax.deliveries import parse_alarm, parse_display, refresh_times
+from streamsql.errors import InternalError, QuerySyntaxError
+from streamsql.syntax.column_clauses import at_clause, parse_clause
+from streamsql.syntax.cursor import Cursor, did_you_mean, shown
+from streamsql.syntax.deliveries import (
+    parse_alarm,
+    parse_display,
+    parse_sink,
+    refresh_times,
+)
 from streamsql.syntax.query_clauses import parse_options, query_statement, without_output
 from streamsql.syntax.statements import (
+    ColumnClause,
     ColumnDefinition,
     CreateAlarm,
     CreateDisplay,
     CreateFunction,
+    CreateSink,
     CreateSource,
     CreateView,
     Name,
@@ -32,8 +40,9 @@ _TYPES = {
 }
 _CREATABLE = (
     "SOURCE", "LINK", "STREAM", "TABLE", "RECURSIVE", "MATERIALIZED", "VIEW", "FUNCTION",
-    "AGGREGATE", "DISPLAY", "ALARM",
+    "AGGREGATE", "DISPLAY", "ALARM", "SINK",
 )  # fmt: skip
+_REPLACED = ("SOURCE", "LINK", "STREAM")
 _PLANNED = {"INDEX": "Pando creates the indexes that it needs"}
 MAX_COLUMNS = 256
 MAX_PARAMETERS = 32
@@ -51,7 +60,7 @@ def type_named(word: str) -> DataType | None:
 
 def parse_create(
     cursor: Cursor, common: dict[str, Any]
-) -> CreateSource | CreateView | CreateFunction | CreateDisplay | CreateAlarm:
+) -> CreateSource | CreateView | CreateFunction | CreateDisplay | CreateAlarm | CreateSink:
     """Parse what follows CREATE.
 
     Args:
@@ -62,12 +71,9 @@ def parse_create(
         QuerySyntaxError: It is malformed.
         UnsupportedError: Another kind of thing is to be created.
     """
-    if cursor.accept("OR", "REPLACE"):
-        cursor.refuse(
-            "OR REPLACE is not supported",
-            hint="DROP the old definition first",
-            code="unsupported_statement",
-        )
+    replace = _or_replace(cursor)
+    if replace:
+        common = {**common, "text": _text_without_or_replace(cursor, common["text"])}
     if cursor.word() in _PLANNED:
         cursor.refuse(
             f"CREATE {cursor.word()} is refused: {_PLANNED[cursor.word()]}",
@@ -83,11 +89,39 @@ def parse_create(
         return parse_display(cursor, common)
     if word == "ALARM":
         return parse_alarm(cursor, common)
+    if word == "SINK":
+        return parse_sink(cursor, common)
     if word == "LINK":
         cursor.expect("SOURCE", hint="CREATE LINK SOURCE name (…)")
     _without_if(cursor)
     kind = {"LINK": SourceKind.LINK, "TABLE": SourceKind.TABLE}.get(word, SourceKind.STREAM)
-    return _source(cursor, common, kind)
+    return _source(cursor, common, kind, replace=replace)
+
+
+def _or_replace(cursor: Cursor) -> bool:
+    if not cursor.accept("OR", "REPLACE"):
+        return False
+    if cursor.word() not in _REPLACED:
+        cursor.refuse(
+            "OR REPLACE is supported only for sources",
+            hint="DROP the old definition first",
+            code="unsupported_statement",
+        )
+    return True
+
+
+def _text_without_or_replace(cursor: Cursor, text: str) -> str:
+    """Return the text of a definition, which is the same whether it replaced another or not.
+
+    Args:
+        cursor: Behind CREATE OR REPLACE.
+        text: Of the whole statement.
+    """
+    create, replace = cursor.ahead(-3), cursor.ahead(-1)
+    if create is None or replace is None:
+        raise InternalError("CREATE OR REPLACE is not three words")
+    start = create.start
+    return text[: create.end + 1 - start] + text[replace.end + 1 - start :]
 
 
 def _without_if(cursor: Cursor) -> None:
@@ -98,9 +132,11 @@ def _without_if(cursor: Cursor) -> None:
         )
 
 
-def _source(cursor: Cursor, common: dict[str, Any], kind: SourceKind) -> CreateSource:
+def _source(
+    cursor: Cursor, common: dict[str, Any], kind: SourceKind, *, replace: bool
+) -> CreateSource:
     name = cursor.name("a name")
-    parts = _Parts()
+    parts = _Parts(kind)
     cursor.expect("(", hint=f"CREATE … {name.text} (column TYPE, …)")
     cursor.listed(lambda: _element(cursor, parts))
     cursor.expect(")", hint="separate columns with commas")
@@ -114,13 +150,15 @@ def _source(cursor: Cursor, common: dict[str, Any], kind: SourceKind) -> CreateS
         key=parts.key,
         watermark=parts.watermark,
         options=options,
+        replace=replace,
     )
 
 
 @dataclass(slots=True)
 class _Parts:
-    """Columns, key and watermark read so far."""
+    """Columns, key and watermark read so far of a source or table."""
 
+    kind: SourceKind
     columns: list[ColumnDefinition] = field(default_factory=list)
     key: tuple[Name, ...] = ()
     watermark: Watermark | None = None
@@ -141,7 +179,7 @@ def _element(cursor: Cursor, parts: _Parts) -> None:
             cursor.advance()
         parts.key = cursor.names("a column of the key")
     else:
-        column = _column(cursor)
+        column = parse_column(cursor, parts.kind)
         if column.primary_key:
             if parts.key:
                 cursor.fail(
@@ -153,36 +191,59 @@ def _element(cursor: Cursor, parts: _Parts) -> None:
         parts.columns.append(column)
 
 
-def _column(cursor: Cursor) -> ColumnDefinition:
+def parse_column(cursor: Cursor, kind: SourceKind) -> ColumnDefinition:
+    """Parse a column of a source or table: name, type and what stands behind it.
+
+    Raises:
+        QuerySyntaxError: It is malformed.
+        UnsupportedError: It has a constraint, or a table's column a clause of devices.
+    """
     name = cursor.name("a column name")
     dtype = _type(cursor)
     primary = False
+    clauses: list[ColumnClause] = []
     while True:
         if cursor.accept("PRIMARY KEY") or cursor.accept("PRIMARY", "KEY"):
             primary = True
-        elif cursor.at("NOT", "NULL"):
-            cursor.refuse(
-                "NOT NULL is not supported: Pando does not check sensor data",
-                hint="remove it and filter with WHERE column IS NOT NULL",
-                code="unsupported_constraint",
-            )
-        elif cursor.word() in ("DEFAULT", "REFERENCES", "UNIQUE", "CHECK"):
-            cursor.refuse(
-                f"{cursor.word()} is not supported in a column",
-                hint="leave it out",
-                code="unsupported_constraint",
-            )
+        elif at_clause(cursor):
+            if kind == SourceKind.TABLE:
+                _refuse_clause(cursor)
+            clauses.append(parse_clause(cursor, clauses))
         else:
-            return ColumnDefinition(name, dtype, primary)
+            _refuse_constraint(cursor)
+            return ColumnDefinition(name, dtype, primary, tuple(clauses))
+
+
+def _refuse_clause(cursor: Cursor) -> NoReturn:
+    cursor.refuse(
+        f"{cursor.word()} says how a device's value is read, but this is a table",
+        hint="leave it out, or use CREATE SOURCE",
+        code="unsupported_constraint",
+    )
+
+
+def _refuse_constraint(cursor: Cursor) -> None:
+    """Refuse constraints of other SQL dialects, if one is next."""
+    if cursor.at("NOT", "NULL"):
+        cursor.refuse(
+            "NOT NULL is not supported: Pando does not check sensor data",
+            hint="remove it and filter with WHERE column IS NOT NULL",
+            code="unsupported_constraint",
+        )
+    if cursor.word() in ("DEFAULT", "REFERENCES", "UNIQUE", "CHECK"):
+        cursor.refuse(
+            f"{cursor.word()} is not supported in a column",
+            hint="leave it out",
+            code="unsupported_constraint",
+        )
 
 
 def _type(cursor: Cursor) -> DataType:
     token = cursor.token
     dtype = type_named(cursor.word())
     if dtype is None or token is None:
-        close = nearest(cursor.word(), _TYPES) if cursor.word() else ""
-        known = "TEXT, INTEGER, DOUBLE, BOOLEAN, TIMESTAMP or INTERVAL"
-        hint = f"did you mean {close}?" if close else f"types are {known}"
+        known = "types are TEXT, INTEGER, DOUBLE, BOOLEAN, TIMESTAMP or INTERVAL"
+        hint = did_you_mean(cursor.word(), _TYPES, known)
         cursor.fail("expected a type", hint=hint, code="unknown_type")
     cursor.advance()
     cursor.accept("PRECISION")

@@ -23,6 +23,11 @@ _RESERVED = """
 _NOT_NAMES = frozenset(_RESERVED.split())
 
 
+def is_reserved(word: str) -> bool:
+    """Whether a word is a name only in double quotes."""
+    return word.lower() in _NOT_NAMES
+
+
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Return the most similar known word, or an empty string.
 
@@ -107,8 +112,7 @@ class Cursor:
         known = tuple(words)
         word = self.word()
         if word not in known:
-            close = nearest(word, known) if word else ""
-            hint = f"did you mean {close}?" if close else f"one of {', '.join(known)}"
+            hint = did_you_mean(word, known, f"one of {', '.join(known)}")
             self.fail(f"expected {what}", hint=hint)
         self._position += 1
         return word

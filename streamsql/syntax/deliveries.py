@@ -1,4 +1,4 @@
-"""Delivery of answers: SUBSCRIBE, CREATE DISPLAY, CREATE ALARM and REFRESH."""
+"""Delivery of answers: SUBSCRIBE, CREATE DISPLAY, CREATE ALARM, CREATE SINK and REFRESH."""
 
 import math
 from typing import Any
@@ -20,6 +20,7 @@ from streamsql.syntax.query_clauses import (
 from streamsql.syntax.statements import (
     CreateAlarm,
     CreateDisplay,
+    CreateSink,
     Name,
     Option,
     Query,
@@ -33,6 +34,7 @@ _TRUTH = {"true": True, "on": True, "false": False, "off": False}
 _ENVELOPE = "ENVELOPE UPSERT (KEY (column, …))"
 _DISPLAY = "CREATE DISPLAY lobby WITH (floor = 1, x = 3.5, y = 8.0)"
 _ALARM = "CREATE ALARM hot AS SELECT … SEVERITY 'critical' FOR '30 s'"
+_SINK = "CREATE SINK free FROM view WITH (connector = 'mqtt', topic = 'free/{desk}')"
 _TIMES = "REFRESH AT ('14:00', '19:00', '24:00')"
 _WEIGHTS = "COST WEIGHTS (0.25, 0.3, 1): one number greater than 0 per time"
 _REFRESH = "REFRESH MATERIALIZED VIEW name"
@@ -171,6 +173,29 @@ def parse_alarm(cursor: Cursor, common: dict[str, Any]) -> CreateAlarm:
         hold = _hold(cursor)
     cursor.end(hint=_ALARM)
     return CreateAlarm(**common, name=name, query=query, severity=severity, place=place, hold=hold)
+
+
+def parse_sink(cursor: Cursor, common: dict[str, Any]) -> CreateSink:
+    """Parse what follows CREATE SINK.
+
+    Options of the query itself stand with it in parentheses.
+
+    Raises:
+        QuerySyntaxError: It is malformed.
+    """
+    name = cursor.name("a name for the sink")
+    cursor.expect("FROM", hint=_SINK)
+    if cursor.word() in ("SELECT", "WITH", *StreamKind):
+        tokens = cursor.until(("WITH", "("))
+        if not tokens:
+            cursor.fail("expected a query", hint=_SINK)
+        query = without_output(query_of(cursor.script, tokens), "a sink")
+    else:
+        query = subject(cursor)
+    cursor.expect("WITH", hint=_SINK)
+    options = parse_options(cursor)
+    cursor.end(hint=_SINK)
+    return CreateSink(**common, name=name, query=query, options=options)
 
 
 def _is_text(cursor: Cursor, distance: int) -> bool:

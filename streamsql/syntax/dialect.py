@@ -77,6 +77,8 @@ class StreamSqlParser(PrecedenceParser):
 
     # Statements other than queries are ours; sqlglot would read some of them as opaque commands.
     STATEMENT_PARSERS: ClassVar[dict[TokenType, Any]] = {}
+    # `a > ALL (VALUES …)` would become the call of a function ALL.
+    SUBQUERY_TOKENS: ClassVar[set[TokenType]] = {*parser.Parser.SUBQUERY_TOKENS, TokenType.VALUES}
     # `IF a < 5` without parentheses would become an opaque command as well.
     NO_PAREN_IF_COMMANDS = False
     # Columns hold single values: `a.b` and `a::type` remain of the operators that reach into one.

@@ -18,7 +18,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.commands import subject
-from streamsql.syntax.cursor import Cursor, nearest
+from streamsql.syntax.cursor import Cursor, did_you_mean
+from streamsql.syntax.explain_options import ExplainFormat
 from streamsql.syntax.query_clauses import parse_options
 from streamsql.syntax.query_parser import parse_expression
 from streamsql.syntax.statements import (
@@ -58,7 +59,7 @@ def question_parser(cursor: Cursor) -> Callable[..., Statement] | None:
     return None
 
 
-def _why(cursor: Cursor, common: dict[str, Any], fmt: str) -> ExplainWhy:
+def _why(cursor: Cursor, common: dict[str, Any], fmt: ExplainFormat) -> ExplainWhy:
     query = _relation(cursor, _WHY)
     cursor.expect("ROW", hint=_WHY)
     row = _row(cursor)
@@ -71,11 +72,11 @@ def _why(cursor: Cursor, common: dict[str, Any], fmt: str) -> ExplainWhy:
         elif option.name == "confidence":
             confidence = _column_option(option)
         else:
-            close = nearest(option.name, ("limit", "confidence"))
+            known = "options are limit and confidence"
             raise QuerySyntaxError(
                 f"EXPLAIN WHY has no option {option.name!r:.40}",
                 span=option.span,
-                hint=f"did you mean {close}?" if close else "options are limit and confidence",
+                hint=did_you_mean(option.name, ("limit", "confidence"), known),
                 code="unknown_option",
             )
     return ExplainWhy(
@@ -145,7 +146,7 @@ def _column_option(option: Option) -> ColumnName:
     return ColumnName(source, column)
 
 
-def _what_if(cursor: Cursor, common: dict[str, Any], fmt: str) -> ExplainWhatIf:
+def _what_if(cursor: Cursor, common: dict[str, Any], fmt: ExplainFormat) -> ExplainWhatIf:
     cursor.expect("DELETE", hint=_WHAT_IF)
     deletions = [_loss(cursor)]
     while cursor.accept(","):
@@ -198,7 +199,7 @@ def _pattern(cursor: Cursor) -> RowPattern:
     return RowPattern(source, tuple(None if isinstance(v, exp.Null) else v for v in values))
 
 
-def _confidence(cursor: Cursor, common: dict[str, Any], fmt: str) -> ExplainConfidence:
+def _confidence(cursor: Cursor, common: dict[str, Any], fmt: ExplainFormat) -> ExplainConfidence:
     query = _relation(cursor, _CONFIDENCE)
     cursor.expect("USING", hint=_CONFIDENCE)
     source = cursor.name("a source and its column of probabilities")

@@ -10,11 +10,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 from streamsql.algebra.operators import StreamKind
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax import commands
-from streamsql.syntax.commands import parse_alter
+from streamsql.syntax.alter_statements import parse_alter
 from streamsql.syntax.create_statements import parse_create
 from streamsql.syntax.cursor import Cursor
 from streamsql.syntax.deliveries import parse_refresh, parse_subscribe
 from streamsql.syntax.dialect import StreamSql
+from streamsql.syntax.explain_options import ExplainFormat
 from streamsql.syntax.explain_questions import question_parser
 from streamsql.syntax.query_clauses import query_statement
 from streamsql.syntax.script_places import Script
@@ -176,7 +177,7 @@ def _statement(script: Script, tokens: Sequence[Token]) -> Statement:
     if cursor.at("("):
         return query_statement(cursor)
     word = cursor.word()
-    if word in _ELSEWHERE and not cursor.at("ALTER", "SITE"):
+    if word in _ELSEWHERE and not (word == "ALTER" and cursor.word(1) in ("SITE", "SOURCE")):
         cursor.refuse(
             f"{word} is not a StreamSQL statement",
             hint=_ELSEWHERE[word],
@@ -198,7 +199,7 @@ def _explain(cursor: Cursor, common: dict[str, Any]) -> Statement:
     analyze, kind, fmt = commands.parse_explain_options(cursor)
     question = question_parser(cursor)
     if question is not None:
-        if fmt == "dot":
+        if fmt == ExplainFormat.DOT:
             raise QuerySyntaxError(
                 "an explanation of rows has no graph",
                 span=common["span"],

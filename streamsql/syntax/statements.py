@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from streamsql.algebra.operators import SourceKind, StreamKind
-from streamsql.data.types import DataType
+from streamsql.data.types import DataType, Value
 from streamsql.errors import Span
+from streamsql.syntax.explain_options import ExplainFormat, ExplainType
 from streamsql.syntax.script_places import Script
 
 
@@ -34,12 +35,40 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
+class ValueMeaning:
+    """One `'ON' = TRUE` of VALUES: what a device sends as text, and the column's value for it."""
+
+    raw: str
+    value: Value
+    span: Span
+    value_span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnClause:
+    """One clause behind a column's type, such as `FROM 'ENERGY.Total'` or `SCALE 0.1`.
+
+    Attributes:
+        word: In upper case; `streamsql.syntax.column_clauses` lists them.
+        value: A text, a number, or the pairs of VALUES.
+        span: Where the word was written.
+        value_span: Where the value was written.
+    """
+
+    word: str
+    value: str | float | tuple[ValueMeaning, ...]
+    span: Span
+    value_span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnDefinition:
     """One column of CREATE SOURCE or CREATE TABLE."""
 
     name: Name
     dtype: DataType
     primary_key: bool = False
+    clauses: tuple[ColumnClause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +100,7 @@ class CreateSource(Statement):
 
     Attributes:
         key: Columns of KEY (...) or PRIMARY KEY (...).
+        replace: OR REPLACE: a source of that name gives way to it. `text` is without it.
     """
 
     name: Name
@@ -79,6 +109,7 @@ class CreateSource(Statement):
     key: tuple[Name, ...] = ()
     watermark: Watermark | None = None
     options: tuple[Option, ...] = ()
+    replace: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +194,15 @@ class CreateAlarm(Statement):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CreateSink(Statement):
+    """CREATE SINK name FROM (view | query) WITH (connector = 'mqtt', …): the answer leaves."""
+
+    name: Name
+    query: Query
+    options: tuple[Option, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateFunction(Statement):
     """CREATE FUNCTION | AGGREGATE f(x TYPE, …) RETURNS type AS 'package.module:name'.
 
@@ -224,15 +264,10 @@ class Subscribe(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explain(Statement):
-    """EXPLAIN [ANALYZE] [(TYPE …, FORMAT …)] statement.
+    """EXPLAIN [ANALYZE] [(TYPE …, FORMAT …)] statement."""
 
-    Attributes:
-        type: "logical", "federated" or "validate".
-        format: "text", "json" or "dot".
-    """
-
-    type: str
-    format: str
+    type: ExplainType
+    format: ExplainFormat
     analyze: bool
     inner: Statement
 
@@ -280,14 +315,14 @@ class ExplainWhy(Statement):
         row: The values as parsed; `streamsql.binder.bind_why` gives them types.
         limit: Max minimal sets of base rows to show.
         confidence: Column with the probability that a base row holds, or None.
-        format: "text" or "json".
+        format: TEXT or JSON.
     """
 
     inner: Query
     row: tuple[exp.Expr, ...] = field(compare=False)
     limit: int
     confidence: ColumnName | None
-    format: str
+    format: ExplainFormat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,12 +332,12 @@ class ExplainWhatIf(Statement):
     Attributes:
         inner: The query; None means all running queries that read one of the sources.
         named: The name behind FOR, of a view or a running query; None where a query is written out.
-        format: "text" or "json".
+        format: TEXT or JSON.
     """
 
     inner: Query | None
     deletions: tuple[Loss, ...]
-    format: str
+    format: ExplainFormat
     named: Name | None = None
 
 
@@ -313,18 +348,18 @@ class ExplainConfidence(Statement):
     Attributes:
         using: Column with the probability that a base row holds.
         limit: Max rows to show, or None for all.
-        format: "text" or "json".
+        format: TEXT or JSON.
     """
 
     inner: Query
     using: ColumnName
     limit: int | None
-    format: str
+    format: ExplainFormat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Show(Statement):
-    """SHOW SOURCES | TABLES | VIEWS | … | ALARMS | DISPLAYS; kind in lower case."""
+    """SHOW SOURCES | TABLES | VIEWS | … | ALARMS | SINKS; kind in lower case."""
 
     kind: str
 
@@ -342,6 +377,15 @@ class AlterSite(Statement):
 
     site: Name
     options: tuple[Option, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSource(Statement):
+    """ALTER SOURCE name ADD [COLUMN] column TYPE … | DROP [COLUMN] column; one of both is given."""
+
+    name: Name
+    added: ColumnDefinition | None = None
+    dropped: Name | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

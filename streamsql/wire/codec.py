@@ -35,10 +35,7 @@ def encode_json(message: object) -> bytes:
     Raises:
         WireError: It holds a value JSON cannot carry.
     """
-    try:
-        return _json_encoder.encode(message)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise WireError(f"cannot encode {type(message).__name__}: {error}") from error
+    return _encoded(_json_encoder, message)
 
 
 def encode_packed(message: object) -> bytes:
@@ -47,8 +44,12 @@ def encode_packed(message: object) -> bytes:
     Raises:
         WireError: It holds a value MessagePack cannot carry.
     """
+    return _encoded(_pack_encoder, message)
+
+
+def _encoded(encoder: msgspec.json.Encoder | msgspec.msgpack.Encoder, message: object) -> bytes:
     try:
-        return _pack_encoder.encode(message)
+        return encoder.encode(message)
     except (TypeError, ValueError, OverflowError) as error:
         raise WireError(f"cannot encode {type(message).__name__}: {error}") from error
 

@@ -4,8 +4,9 @@ import enum
 
 import msgspec
 
+from streamsql.algebra.choices import Way
 from streamsql.algebra.operators import Plan
-from streamsql.algebra.streams import is_final, is_stream
+from streamsql.algebra.streams import Emit, is_final, is_stream
 from streamsql.data.schema import Schema
 
 
@@ -49,13 +50,12 @@ class WayPrice(msgspec.Struct, frozen=True):
     """The expected cost of one way of computing a recursion.
 
     Attributes:
-        way: "centre", "flood", "witness" or "annotations".
         bytes_per_second: Between sites, with what goes to the base site.
         milliseconds: From a change of a base row to the last row it changes at the base site.
         where: The site or the number of sites that would compute it.
     """
 
-    way: str
+    way: Way
     bytes_per_second: float
     milliseconds: float
     where: str = ""
@@ -80,7 +80,7 @@ class RecursionPlan(msgspec.Struct, frozen=True):
 
     name: str
     key: str
-    way: str
+    way: Way
     sites: tuple[str, ...]
     forced: bool = False
     why: str = ""
@@ -97,7 +97,6 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     Attributes:
         version: Grows with every redeployment; a site drops batches of older versions.
         schema: Columns of the query's result.
-        emit: "relation" for signed changes, "stream" for rows that are only added.
         recursions: How each recursion is computed; sites do not read it.
     """
 
@@ -106,7 +105,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     fragments: tuple[Fragment, ...]
     schema: Schema
     text: str = ""
-    emit: str = "relation"
+    emit: Emit = Emit.RELATION
     recursions: tuple[RecursionPlan, ...] = ()
 
     @property
@@ -125,7 +124,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     def is_final(self) -> bool:
         """Whether the result is a relation to which rows are only added."""
         results = [f for f in self.fragments if not f.consumer]
-        return self.emit == "relation" and all(is_final(f.plan) for f in results)
+        return self.emit == Emit.RELATION and all(is_final(f.plan) for f in results)
 
     def fragment(self, fragment_id: str) -> Fragment:
         """Return a fragment by id.

@@ -47,13 +47,17 @@ class SenmlRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ObservationPack(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Readings of one stream as a SenML pack.
+    """Readings of one stream.
+
+    No SenML pack: `e` holds SenML records, and the fields around it are ours.
 
     Attributes:
         epoch: Of the gateway when the pack was made.
         seq: Counts the packs of all streams in that epoch; a repeated number is a repeated pack.
         n: Counts the packs of this stream in one incarnation of the gateway; None: not counted.
         life: The epoch of that incarnation; None: `epoch`.
+        version: Of the definition that the rows were made by; 0: it stands in a gateway's settings.
+        layout: Of that definition (`streamsql.wire.source_shapes.layout_of`).
     """
 
     epoch: Epoch
@@ -61,6 +65,8 @@ class ObservationPack(msgspec.Struct, frozen=True, omit_defaults=True):
     e: Annotated[tuple[SenmlRecord, ...], MANY]
     n: Count | None = None
     life: Epoch | None = None
+    version: Count = 0
+    layout: Count = 0
 
 
 class LinkMessage(msgspec.Struct, frozen=True):

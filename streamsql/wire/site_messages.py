@@ -1,5 +1,6 @@
 """Reports of a site about itself: states and births. Times are microseconds since 1970 UTC."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import msgspec
@@ -88,12 +89,52 @@ class RefreshState(msgspec.Struct, frozen=True):
     failed: Time | None = None
 
 
+class SiteRole(StrEnum):
+    """What a site is for. GATEWAY has devices; BASE hosts top fragments; STATIC reads tables."""
+
+    GATEWAY = "gateway"
+    BASE = "base"
+    STATIC = "static"
+    COORDINATOR = "coordinator"
+
+
+ENGINE_ROLES = (SiteRole.GATEWAY, SiteRole.BASE)
+"""Roles of sites that run the stream engine."""
+
+
+class DeclaredState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a gateway is doing with a source that the catalog declares.
+
+    Attributes:
+        version: Of the definition that it holds.
+        problem: Why its rows are missing; empty: it is served.
+        endpoint: That it is read from.
+        rows: Made so far, in this life of the gateway.
+        bad: Payloads, rows and values refused so far.
+        last_bad: Why the last one was.
+    """
+
+    name: Name
+    version: Count
+    problem: Text = ""
+    endpoint: Name = ""
+    rows: Count = 0
+    bad: Count = 0
+    last_bad: Text = ""
+
+
+class EndpointState(msgspec.Struct, frozen=True):
+    """What a gateway may connect to: a name, and the kind of connector that does it."""
+
+    name: Name
+    connector: Name
+
+
 class SiteState(msgspec.Struct, frozen=True):
     """Online or offline. The will is the same message with `online` false and the same epoch.
 
     Attributes:
         reason: "stopped" after a clean stop, "lost" in a will.
-        role: gateway, base, static or coordinator.
         detail: What the console shows, e.g. "Spark is warming up".
         ready: Whether it answers already.
         instance: Random per process start; distinguishes a stolen id from one's own.
@@ -103,12 +144,14 @@ class SiteState(msgspec.Struct, frozen=True):
         clock: How far its clock is from the coordinator's.
         views: Of the static engine: the views that it refreshes.
         sources: Of a gateway: the sources that it has, in its will too; empty where nobody says.
+        declared: Of a gateway: the declared sources that concern it.
+        endpoints: Of a gateway: what declared sources may name.
     """
 
     online: bool
     epoch: Epoch
     ts: Time
-    role: Name = "gateway"
+    role: SiteRole = SiteRole.GATEWAY
     reason: Name = ""
     detail: Text = ""
     ready: bool = True
@@ -121,6 +164,8 @@ class SiteState(msgspec.Struct, frozen=True):
     clock: ClockState = ClockState()
     views: Annotated[tuple[RefreshState, ...], MANY] = ()
     sources: Names = ()
+    declared: Annotated[tuple[DeclaredState, ...], MANY] = ()
+    endpoints: Annotated[tuple[EndpointState, ...], MANY] = ()
 
 
 class SensorDescription(msgspec.Struct, frozen=True):
@@ -154,7 +199,7 @@ class Birth(msgspec.Struct, frozen=True):
     epoch: Epoch
     seq: Count
     ts: Time
-    role: Name = "gateway"
+    role: SiteRole = SiteRole.GATEWAY
     sensors: Annotated[tuple[SensorDescription, ...], MANY] = ()
     wrappers: Annotated[tuple[WrapperState, ...], MANY] = ()
     sources: Names = ()

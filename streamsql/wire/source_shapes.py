@@ -1,10 +1,12 @@
 """Shape of a source at a gateway and in the catalog, and their differences."""
 
+import zlib
 from typing import Annotated
 
 import msgspec
 
 from streamsql.algebra.operators import Scan, ScanPart, SourceKind
+from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.wire.bounds import Name, Names
 
@@ -45,6 +47,18 @@ def shape_of(scan: Scan) -> SourceShape:
         key=_names(columns, scan.key) if scan.part in (ScanPart.ROWS, ScanPart.LATE) else None,
         time="" if time is None else columns.names[time],
     )
+
+
+def layout_of(definition: SourceDefinition) -> int:
+    """Return a number that is another when rows of a source mean something else.
+
+    That is so with other columns, types, keys, event times or units; where the values come from
+    does not matter.
+    """
+    mapping = definition.mapping
+    units = () if mapping is None else tuple(column.unit for column in mapping.columns)
+    shape = shape_of(definition.scan())
+    return zlib.crc32(msgspec.json.encode((shape, units))) + 1
 
 
 def differences(catalog: SourceShape, there: SourceShape) -> str:

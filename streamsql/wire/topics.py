@@ -141,6 +141,14 @@ class Topics:
         """
         return f"{self.root}/host/{host}/reports"
 
+    def source(self, name: str = "+") -> str:
+        """The definition of a declared source (`SourceOrder`); retained; empty when it is dropped.
+
+        Args:
+            name: Of the source, as `level_of` writes it.
+        """
+        return f"{self.root}/source/{name}"
+
     def fragment(self, query: str = "+", site: str = "+") -> str:
         """The fragments of a query for one site; retained; empty uninstalls."""
         return f"{self.root}/q/{query}/frag/{site}"

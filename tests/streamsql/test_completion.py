@@ -77,7 +77,7 @@ def test_what_does_not_fit_is_not_offered() -> None:
         ("CREATE al|", {"ALARM"}),
         ("CREATE DISPLAY lobby |", {"WITH ("}),
         ("CREATE ALARM hot |", {"AS"}),
-        ("ALTER |", {"SITE"}),
+        ("ALTER |", {"SITE", "SOURCE"}),
         ("ALTER SITE gw-1 |", {"SET ("}),
         ("ALTER SITE gw-1 SET (s|", {"scheduler =", "slice_ms =", "sharing ="}),
         ("SUBSCRIBE TO hot |", {"WITH (SNAPSHOT = false)", "WITH (PROGRESS)", _UPSERT}),
@@ -133,6 +133,10 @@ CREATE ALARM a AS SELECT mid FROM seat SEVERITY |
 CREATE MATERIALIZED VIEW v REFRESH |
 CREATE DISPLAY d WITH (|
 CREATE SOURCE s (|
+CREATE SOURCE s (a |
+CREATE SOURCE s (a TEXT |
+CREATE SOURCE s (a TEXT) WITH (|
+ALTER SOURCE s |
 """.strip().splitlines()
 
 

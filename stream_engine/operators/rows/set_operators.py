@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from stream_engine.operators.rows.operator import Operator
 from streamsql.algebra.operators import SetKind, SetOperation
-from streamsql.data.delta import Delta
+from streamsql.data.delta import Delta, switched
 
 
 class DistinctOperator(Operator):
@@ -24,21 +24,7 @@ class DistinctOperator(Operator):
 
     @override
     def apply(self, _port: int, delta: Delta) -> Delta:
-        weights = self._weights
-        get = weights.get
-        result: Delta = {}
-        for row, weight in delta.items():
-            old = get(row, 0)
-            new = old + weight
-            if new:
-                weights[row] = new
-            else:
-                del weights[row]
-            if old <= 0 < new:
-                result[row] = 1
-            elif new <= 0 < old:
-                result[row] = -1
-        return result
+        return switched(self._weights, delta)
 
     @override
     def state_rows(self) -> int:

@@ -13,11 +13,7 @@ from stream_engine.recursion.absorption.recursion_outbox import (
 )
 from stream_engine.recursion.absorption.view import CopyTable, SelectiveView, View
 from stream_engine.recursion.absorption.witnesses import cheapest, derive_new, searcher
-from stream_engine.recursion.program.fixpoint_options import (
-    FixpointCounters,
-    RecursionOptions,
-    Shipping,
-)
+from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program.item_tables import ItemTable
 from stream_engine.recursion.program.leaves import LeafStore
 from stream_engine.recursion.program.mail import Ports
@@ -25,6 +21,7 @@ from stream_engine.recursion.program.placement import Router
 from stream_engine.recursion.program.probing import Annotated, ProbePlan, RulePlans, run_all
 from stream_engine.recursion.program.program import Program
 from stream_engine.recursion.program.rules import RECURSIVE
+from streamsql.algebra.choices import Shipping
 from streamsql.data.types import Row
 
 _CHUNK = 1_000

@@ -18,9 +18,9 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from stream_engine.provenance.annotation import AnnotationEncoding, AnnotationTooWideError
-from stream_engine.recursion.program.fixpoint_options import Shipping
 from stream_engine.recursion.program.item_tables import Item
 from stream_engine.recursion.program.probing import Annotated
+from streamsql.algebra.choices import Shipping
 from streamsql.data.types import Row
 
 _REBUILD_SLACK = 20_000

@@ -16,11 +16,7 @@ from stream_engine.recursion.absorption.absorption_partition import Partition
 from stream_engine.recursion.absorption.deaths import DEAD_PORT, Deaths
 from stream_engine.recursion.absorption.recursion_outbox import RecursiveOutgoing
 from stream_engine.recursion.absorption.site_recursion import SiteRecursion
-from stream_engine.recursion.program.fixpoint_options import (
-    FixpointCounters,
-    RecursionOptions,
-    Shipping,
-)
+from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program.flushing import Flushing
 from stream_engine.recursion.program.leaves import LeafStore
 from stream_engine.recursion.program.mail import Ports, decoded
@@ -28,6 +24,7 @@ from stream_engine.recursion.program.placement import Placement, Router, placeme
 from stream_engine.recursion.program.probing import Annotated
 from stream_engine.recursion.program.program import program_of
 from stream_engine.recursion.program.rules import Rule
+from streamsql.algebra.choices import Shipping
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row

@@ -20,6 +20,7 @@ from stream_engine.recursion.program.leaves import LeafInput
 from stream_engine.recursion.program.local_engine import LocalEngine
 from stream_engine.recursion.program.placement import Placement, Router
 from stream_engine.recursion.program.program import Program
+from streamsql.algebra.choices import Way
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 from streamsql.errors import WireError
@@ -54,7 +55,7 @@ class ReplicatedFixpoint(SiteRecursion):
     ) -> None:
         super().__init__(program, site, sites)
         self._alone = len(sites) == 1
-        self._floods = options.way == "flood"
+        self._floods = options.way == Way.FLOOD
         self._computes = self._floods or site == sites[0]
         self._receivers = _receivers(site, sites, floods=self._floods)
         self._inputs = tuple(LeafInput(use) for use in program.uses)

@@ -4,8 +4,8 @@ from typing import Any
 
 from stream_engine.provenance.annotation import AnnotationEncoding
 from stream_engine.recursion.absorption.absorption_table import AbsorptionTable, Entry
-from stream_engine.recursion.program.fixpoint_options import Shipping
 from stream_engine.recursion.program.item_tables import ItemTable
+from streamsql.algebra.choices import Shipping
 from streamsql.algebra.operators import AggregateSelection
 from streamsql.data.delta import Delta, add
 from streamsql.data.types import Row, Value

@@ -1,6 +1,5 @@
 """How a fixpoint is maintained, and what it counts."""
 
-import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -8,41 +7,9 @@ from typing import Any
 from stream_engine.operators.rows.operator import RoundTrace
 from stream_engine.recursion.program.placement import OwnerFunction
 from stream_engine.recursion.program.program import never
-from streamsql.algebra.operators import RecursionChoice
+from streamsql.algebra.choices import RecursionChoice, Shipping, Strategy, Way
 from streamsql.errors import UnsupportedError
 from streamsql.wire.partitioning import site_of
-
-
-class Shipping(enum.StrEnum):
-    """When alternative derivations of a row are sent on.
-
-    WITNESS: one conjunction when the last one has died, kept or derived again. LAZY: buffered, and
-    one witness sent when the last one has died; with an interval or a capacity all of them from
-    time to time. EAGER: as soon as they are not absorbed by what was sent (the papers: every
-    second).
-    SHIP_ALL: as EAGER, and between sites even what is absorbed (a baseline).
-    """
-
-    WITNESS = "witness"
-    LAZY = "lazy"
-    EAGER = "eager"
-    SHIP_ALL = "ship-all"
-
-
-STRATEGIES = (
-    "auto",
-    "kernel",
-    "ranked",
-    "absorption",
-    "relative",
-    "dred",
-    "set",
-    "recompute",
-)
-"""How a recursion is maintained; see `stream_engine.recursion.strategies`."""
-
-WAYS = ("auto", "centre", "flood", "annotations", "witness")
-"""What travels between sites: base rows to one site, base rows to all sites, or derived rows."""
 
 ORDERS = ("dfs", "arrival", "rebuild")
 
@@ -52,8 +19,6 @@ class RecursionOptions:
     """How a fixpoint is maintained. The view is the same whatever the options.
 
     Attributes:
-        strategy: One of `STRATEGIES`; "auto" takes what is fastest.
-        way: One of `WAYS`: what travels between several sites.
         shipping: When alternative derivations are sent on.
         interval: Microseconds between two sendings of buffered alternatives; None for never.
         capacity: Buffered alternatives that cause a sending; None for no bound but `width`.
@@ -70,11 +35,11 @@ class RecursionOptions:
         interrupted: Whether the query is to stop at once; asked in the middle of a change.
 
     Raises:
-        UnsupportedError: Something has no such name.
+        UnsupportedError: There is no such order.
     """
 
-    strategy: str = "auto"
-    way: str = "auto"
+    strategy: Strategy = Strategy.AUTO
+    way: Way = Way.AUTO
     shipping: Shipping = Shipping.LAZY
     interval: int | None = None
     capacity: int | None = None
@@ -89,29 +54,19 @@ class RecursionOptions:
     interrupted: Callable[[], bool] = never
 
     def __post_init__(self) -> None:
-        """Refuse what there is not."""
-        if self.strategy == "counting":
+        """Refuse an order that there is not."""
+        if self.order not in ORDERS:
             raise UnsupportedError(
-                "counting cannot maintain a recursion: rows of a cycle keep each other's "
-                "counts above zero after their outside support is deleted",
-                hint=f"choose one of {', '.join(STRATEGIES)}",
+                f"no variable order {self.order!r:.40}",
+                hint=f"choose one of {', '.join(ORDERS)}",
             )
-        for what, value, known in (
-            ("recursion strategy", self.strategy, STRATEGIES),
-            ("way of a recursion over several sites", self.way, WAYS),
-            ("variable order", self.order, ORDERS),
-        ):
-            if value not in known:
-                raise UnsupportedError(
-                    f"no {what} {value!r:.40}", hint=f"choose one of {', '.join(known)}"
-                )
 
 
 def options_of(choice: RecursionChoice, given: RecursionOptions | None = None) -> RecursionOptions:
     """Return the options of a recursion: what its text chooses, over what is given.
 
     Raises:
-        UnsupportedError: Something has no such name.
+        UnsupportedError: There is no such way of shipping.
     """
     options = given or RecursionOptions()
     changes: dict[str, Any] = {}

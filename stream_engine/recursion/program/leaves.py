@@ -9,7 +9,7 @@ from stream_engine.recursion.program.item_tables import Item, ItemTable, values_
 from stream_engine.recursion.program.rules import LeafUse
 from streamsql.algebra.expressions import conjunction
 from streamsql.algebra.scalar import compile_predicate
-from streamsql.data.delta import Delta, add
+from streamsql.data.delta import Delta, add, switched
 from streamsql.data.types import Row
 
 
@@ -38,24 +38,10 @@ class LeafInput:
 
     def take(self) -> tuple[list[Row], list[Row]]:
         """Apply what was noted; return the rows that entered and those that left."""
-        entered: list[Row] = []
-        left: list[Row] = []
-        if not self._pending:
-            return entered, left
         pending, self._pending = self._pending, {}
-        weights = self._weights
-        for row, change in pending.items():
-            old = weights.get(row, 0)
-            new = old + change
-            if new:
-                weights[row] = new
-            else:
-                del weights[row]
-            if old <= 0 < new:
-                entered.append(row)
-            elif new <= 0 < old:
-                left.append(row)
-        return entered, left
+        changed = switched(self._weights, pending)
+        entered = [row for row, sign in changed.items() if sign > 0]
+        return entered, [row for row, sign in changed.items() if sign < 0]
 
 
 class LeafTable(ItemTable):

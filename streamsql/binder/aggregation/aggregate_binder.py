@@ -30,6 +30,7 @@ from streamsql.binder.expressions.expression_binder import ExpressionBinder
 from streamsql.binder.expressions.function_calls import checked_arguments, implementation_of
 from streamsql.binder.names.environment import Environment, Scope, identifier_text
 from streamsql.binder.names.outer_names import owner_of
+from streamsql.catalog.functions import FunctionDefinition
 from streamsql.data.types import DataType
 
 _TWO_VALUES = (AggregateFunction.ARG_MIN, AggregateFunction.ARG_MAX)
@@ -141,23 +142,7 @@ class Aggregation:
         self._check_number(call)
         bound = tuple(binder.bind(argument) for argument in call.arguments)
         if call.definition is not None:
-            bound = checked_arguments(call.definition, bound, node, self.environment)
-            if condition is not None and call.definition.on_null:
-                raise self.environment.unsupported(
-                    node,
-                    f"{call.definition.name} accepts NULLs, so FILTER cannot skip rows",
-                    hint="filter in WHERE, or in a query in FROM",
-                    code="unsupported_aggregate",
-                )
-            bound = (filtered(condition, bound[0]), *bound[1:])
-            return AggregateCall(
-                function,
-                bound,
-                call.definition.name,
-                call.distinct,
-                implementation=implementation_of(call.definition),
-                result=call.definition.result,
-            )
+            return self._user_call(call, call.definition, bound, condition)
         check_types(function, bound, node, self.environment)
         if function == AggregateFunction.COUNT and len(bound) > 1:
             bound = (combined(bound),)
@@ -177,6 +162,30 @@ class Aggregation:
             parameter,
             descending=call.descending and function == AggregateFunction.PERCENTILE_DISC,
             separator=separator(call, binder) if function == AggregateFunction.STRING_AGG else "",
+        )
+
+    def _user_call(
+        self,
+        call: Written,
+        definition: FunctionDefinition,
+        arguments: tuple[Expression, ...],
+        condition: Expression | None,
+    ) -> AggregateCall:
+        bound = checked_arguments(definition, arguments, call.node, self.environment)
+        if condition is not None and definition.on_null:
+            raise self.environment.unsupported(
+                call.node,
+                f"{definition.name} accepts NULLs, so FILTER cannot skip rows",
+                hint="filter in WHERE, or in a query in FROM",
+                code="unsupported_aggregate",
+            )
+        return AggregateCall(
+            call.function,
+            (filtered(condition, bound[0]), *bound[1:]),
+            definition.name,
+            call.distinct,
+            implementation=implementation_of(definition),
+            result=definition.result,
         )
 
     def _count_rows(self, call: Written, condition: Expression | None, name: str) -> AggregateCall:

@@ -8,7 +8,7 @@ from streamsql.algebra.operators import Plan, SortKey, TopN
 from streamsql.binder.names.environment import Environment, identifier_text, whole_number
 from streamsql.binder.names.refused_clauses import only
 from streamsql.data.schema import Schema
-from streamsql.syntax.cursor import nearest
+from streamsql.syntax.cursor import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +111,11 @@ def output_order(
         if position is None and shown:
             break
         if position is None:
-            close = nearest(node.this.name, schema.names) if node.this.name else ""
+            select_it = "select it, or add LIMIT; without LIMIT the order affects only the display"
             raise environment.error(
                 node.this,
                 f"ORDER BY {node.this.sql()}: the query does not have this column",
-                hint=f"did you mean {close}?"
-                if close
-                else "select it, or add LIMIT; without LIMIT the order affects only the display",
+                hint=did_you_mean(node.this.name, schema.names, select_it),
                 code="unsupported_order",
             )
         keys.append(sort_key(node, position))

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Plan, SortKey, TopN
+from streamsql.algebra.streams import Emit
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import ViewDefinition
 from streamsql.data.schema import Schema
@@ -214,14 +215,13 @@ class BoundQuery:
     """A query ready to be optimized and run.
 
     Attributes:
-        emit: "relation", or "stream": rows are only added, and nobody keeps them.
         warnings: What its author should know before it runs.
         order: How its result is shown, by output columns; the relation itself has no order.
     """
 
     plan: Plan
     schema: Schema
-    emit: str
+    emit: Emit
     warnings: tuple[str, ...]
     order: tuple[SortKey, ...] = ()
 

@@ -1,6 +1,7 @@
 """Items of FROM: sources, windows, views, common tables and queries in parentheses."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -14,6 +15,7 @@ from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.sinks import SinkDefinition
 from streamsql.errors import BindingError, QueryError
 from streamsql.syntax.cursor import nearest
 from streamsql.syntax.dialect import StreamWindow, TimeWindow
@@ -102,20 +104,40 @@ def renamed(plan: Plan, alias: exp.Expr | None, environment: Environment) -> Pla
     return with_names(plan, names, alias, environment)
 
 
-def with_names(
-    plan: Plan, names: list[str], node: exp.Expr | None, environment: Environment
-) -> Plan:
-    """Return the plan with other column names."""
+def check_names(
+    names: Sequence[str],
+    plan: Plan,
+    node: exp.Expr | None,
+    environment: Environment,
+    giver: str = "query gives",
+) -> None:
+    """Check that there is one name, and another one, for every column; `giver` is for the hint.
+
+    Raises:
+        BindingError: There are more or fewer, or one is there twice.
+    """
     if len(names) != len(plan.schema):
         raise environment.error(
             node,
             f"{len(names)} column names for {len(plan.schema)} columns",
-            hint=f"the query gives {', '.join(plan.schema.names)}",
+            hint=f"the {giver} {', '.join(plan.schema.names)}",
             code="column_count",
         )
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise environment.error(node, f"column name {twice!r} appears twice", code="duplicate_name")
+        raise environment.error(
+            node,
+            f"column name {twice!r} appears twice",
+            hint="name the columns: r(a, b)",
+            code="duplicate_name",
+        )
+
+
+def with_names(
+    plan: Plan, names: list[str], node: exp.Expr | None, environment: Environment
+) -> Plan:
+    """Return the plan with other column names."""
+    check_names(names, plan, node, environment)
     if tuple(names) == plan.schema.names:
         return plan
     if isinstance(plan, Project):
@@ -191,6 +213,13 @@ def _named(name: str, node: exp.Table, environment: Environment) -> Plan:
                 hint="show the result of a query on it with OUTPUT TO DISPLAY"
                 if is_display
                 else "read sys_alarms, which has the rows of all alarms",
+                code="not_a_relation",
+            )
+        case SinkDefinition():
+            raise environment.error(
+                node,
+                f"{definition.name!r} is a sink, not a relation",
+                hint="read what it reads; SHOW SINKS shows its query",
                 code="not_a_relation",
             )
         case None:

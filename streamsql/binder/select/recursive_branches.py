@@ -33,6 +33,7 @@ from streamsql.algebra.operators import (
 )
 from streamsql.binder.names.dependences import references
 from streamsql.binder.names.environment import Environment, identifier_text
+from streamsql.binder.relations.named_relations import check_names
 from streamsql.errors import BindingError
 
 
@@ -279,21 +280,7 @@ def column_names(
 ) -> tuple[str, ...]:
     """Return the declared column names, or those of the first branch."""
     names = tuple(columns) or first.schema.names
-    if len(names) != len(first.schema):
-        raise environment.error(
-            place,
-            f"{len(names)} column names for {len(first.schema)} columns",
-            hint=f"the first branch has {', '.join(first.schema.names)}",
-            code="column_count",
-        )
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise environment.error(
-            place,
-            f"column name {twice!r} appears twice",
-            hint="name the columns: r(a, b)",
-            code="duplicate_name",
-        )
+    check_names(names, first, place, environment, "first branch has")
     return names
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from streamsql.algebra.operators import Materialize, Plan, SortKey, is_open
-from streamsql.algebra.streams import is_stream
+from streamsql.algebra.streams import Emit, emit_of
 from streamsql.binder.aggregation.order_and_limit import output_order
 from streamsql.binder.names.dependences import names_read, readings, refers_to_name
 from streamsql.binder.names.environment import (
@@ -68,10 +68,10 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
     if query.emit is not None:
         plan = to_stream(plan, query.emit, query.span, binding)
     bound = finished(plan, binding)
-    if order and bound.emit != "relation":
+    if order and bound.emit == Emit.STREAM:
         binding.warn("ORDER BY is ignored: a stream keeps the order of its changes")
     warnings = tuple(binding.warnings)
-    return replace(bound, order=order if bound.emit == "relation" else (), warnings=warnings)
+    return replace(bound, order=order if bound.emit == Emit.RELATION else (), warnings=warnings)
 
 
 def statement_environment(catalog: Catalog, script: Script) -> Environment:
@@ -88,8 +88,7 @@ def finished(plan: Plan, binding: Binding) -> BoundQuery:
         plan = ended(plan, binding.places)
     for finding in findings(plan):
         binding.warn(finding.text)
-    emit = "stream" if is_stream(plan) else "relation"
-    return BoundQuery(plan, plan.schema, emit, tuple(binding.warnings))
+    return BoundQuery(plan, plan.schema, emit_of(plan), tuple(binding.warnings))
 
 
 def _check_size(plan: Plan) -> None:

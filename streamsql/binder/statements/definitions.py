@@ -10,6 +10,8 @@ from streamsql.binder.names.dependences import refers_to_name
 from streamsql.binder.statements.bind import bind_query, bind_view, statement_environment
 from streamsql.binder.statements.displays_and_alarms import define_alarm, define_display
 from streamsql.binder.statements.refreshed_views import define_refreshed
+from streamsql.binder.statements.sinks import define_sink
+from streamsql.binder.statements.source_mappings import check_compiles, source_mapping
 from streamsql.binder.statements.source_options import check_table_options, stream_ttl
 from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
@@ -23,19 +25,20 @@ from streamsql.syntax.statements import (
     CreateAlarm,
     CreateDisplay,
     CreateFunction,
+    CreateSink,
     CreateSource,
     CreateView,
     Name,
 )
 
-Creating = CreateSource | CreateView | CreateFunction | CreateDisplay | CreateAlarm
+Creating = CreateSource | CreateView | CreateFunction | CreateDisplay | CreateAlarm | CreateSink
 """Statements that put something into the catalog."""
 
 
 def define(statement: Creating, catalog: Catalog) -> Definition:
     """Check a CREATE statement and return what to put into the catalog.
 
-    A definition may take the name of a library view.
+    A definition may take the name of a library view, and OR REPLACE that of a source.
 
     A view whose recursion ends only under a MIN or MAX above it is accepted; the query that reads
     it is checked.
@@ -46,12 +49,12 @@ def define(statement: Creating, catalog: Catalog) -> Definition:
     """
     check_not_system(statement.name.text, statement.name.span)
     existing = catalog.find(statement.name.text)
-    if existing is not None and not is_library(existing):
+    if existing is not None and not _gives_way(existing, statement):
         kind = kind_of(existing)
         raise BindingError(
             f"{kind} {existing.name!r} already exists",
             span=statement.name.span,
-            hint=f"DROP {kind.upper()} {existing.name} first",
+            hint=_way_out(existing, statement),
             code="already_exists",
         )
     if isinstance(statement, CreateFunction):
@@ -60,12 +63,32 @@ def define(statement: Creating, catalog: Catalog) -> Definition:
         return define_display(statement)
     if isinstance(statement, CreateAlarm):
         return define_alarm(statement, bind_query(statement.query, catalog))
+    if isinstance(statement, CreateSink):
+        return define_sink(statement, bind_query(statement.query, catalog), catalog)
     if isinstance(statement, CreateView):
         return _view(statement, catalog)
-    return _source(statement)
+    return _source(statement, existing.version if isinstance(existing, SourceDefinition) else 0)
 
 
-def _source(statement: CreateSource) -> SourceDefinition:
+def _gives_way(existing: Definition, statement: Creating) -> bool:
+    if is_library(existing):
+        return True
+    return isinstance(statement, CreateSource) and statement.replace and _is_source(existing)
+
+
+def _is_source(definition: Definition) -> bool:
+    return isinstance(definition, SourceDefinition) and not definition.is_table
+
+
+def _way_out(existing: Definition, statement: Creating) -> str:
+    drop = f"DROP {kind_of(existing).upper()} {existing.name} first"
+    if isinstance(statement, CreateSource) and _is_source(existing):
+        return f"{drop}, or CREATE OR REPLACE SOURCE, which keeps what reads it"
+    return drop
+
+
+def _source(statement: CreateSource, version: int) -> SourceDefinition:
+    """Return the definition of a source or table; `version` is that of the one it replaces."""
     schema = _schema(statement)
     kind = statement.kind
     ttl = None
@@ -74,7 +97,8 @@ def _source(statement: CreateSource) -> SourceDefinition:
     else:
         ttl = stream_ttl(statement, schema)
     time_column = _time_column(statement, schema)
-    return SourceDefinition(
+    mapping = None if kind == SourceKind.TABLE else source_mapping(statement)
+    definition = SourceDefinition(
         name=statement.name.text,
         kind=kind,
         schema=schema,
@@ -84,7 +108,11 @@ def _source(statement: CreateSource) -> SourceDefinition:
         lateness=statement.watermark.lateness if statement.watermark else None,
         options=tuple((option.name, option.value) for option in statement.options),
         text=statement.text,
+        mapping=mapping,
+        version=0 if mapping is None else version + 1,
     )
+    check_compiles(statement, definition)
+    return definition
 
 
 def _schema(statement: CreateSource) -> Schema:

@@ -3,13 +3,15 @@
 import math
 
 from streamsql.algebra.operators import Scan, walk_plan
+from streamsql.algebra.streams import Emit
 from streamsql.binder.names.environment import BoundQuery
+from streamsql.binder.statements.source_options import listed_or_close
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition, Severity
 from streamsql.catalog.system import SYS_ALARMS
 from streamsql.data.schema import Schema
 from streamsql.errors import BindingError
-from streamsql.syntax.cursor import did_you_mean, nearest
+from streamsql.syntax.cursor import did_you_mean
 from streamsql.syntax.statements import CreateAlarm, CreateDisplay, Name, Option
 
 DISPLAY_OPTIONS = ("floor", "x", "y", "title", "rows")
@@ -24,12 +26,10 @@ def define_display(statement: CreateDisplay) -> DisplayDefinition:
     given = {option.name: option for option in statement.options}
     for option in statement.options:
         if option.name not in DISPLAY_OPTIONS:
-            close = nearest(option.name, DISPLAY_OPTIONS)
-            known = f"known: {', '.join(DISPLAY_OPTIONS)}"
             raise BindingError(
                 f"a display has no option {option.name!r:.40}",
                 span=option.span,
-                hint=f"did you mean {close}? {known}" if close else known,
+                hint=listed_or_close(option.name, tuple(DISPLAY_OPTIONS)),
                 code="unknown_option",
             )
     for needed in ("x", "y"):
@@ -53,7 +53,7 @@ def define_display(statement: CreateDisplay) -> DisplayDefinition:
 
 def define_alarm(statement: CreateAlarm, bound: BoundQuery) -> AlarmDefinition:
     """Check CREATE ALARM, whose query is bound already."""
-    if bound.emit != "relation":
+    if bound.emit == Emit.STREAM:
         raise BindingError(
             "an alarm lasts while its query has rows, but this query produces a stream",
             span=statement.query.span,
@@ -67,15 +67,13 @@ def define_alarm(statement: CreateAlarm, bound: BoundQuery) -> AlarmDefinition:
             hint="show sys_alarms on a display with OUTPUT TO DISPLAY",
             code="not_a_relation",
         )
-    known = [str(severity) for severity in Severity]
+    known = tuple(str(severity) for severity in Severity)
     severity = statement.severity.strip().lower()
     if severity not in known:
-        close = nearest(severity, known)
-        listed = f"severities: {', '.join(known)}"
         raise BindingError(
             f"there is no severity {statement.severity!r:.40}",
             span=statement.place,
-            hint=f"did you mean {close}? {listed}" if close else listed,
+            hint=listed_or_close(severity, known),
             code="bad_severity",
         )
     return AlarmDefinition(
@@ -103,13 +101,15 @@ def check_display(name: Name, catalog: Catalog) -> None:
     )
 
 
-def key_positions(key: tuple[Name, ...], schema: Schema, emit: str = "relation") -> tuple[int, ...]:
+def key_positions(
+    key: tuple[Name, ...], schema: Schema, emit: Emit = Emit.RELATION
+) -> tuple[int, ...]:
     """Return the positions of the columns of ENVELOPE UPSERT (KEY (…)).
 
     Raises:
         BindingError: The answer has no such column, or more than one, or it is a stream.
     """
-    if key and emit != "relation":
+    if key and emit == Emit.STREAM:
         raise BindingError(
             "rows of a stream are never replaced, so a stream has no upserts",
             span=key[0].span,

@@ -8,7 +8,7 @@ from streamsql.algebra.expressions import Expression
 from streamsql.algebra.scalar import compile_expression
 from streamsql.binder.expressions.coercion import time_value
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
-from streamsql.binder.names.environment import Scope
+from streamsql.binder.names.environment import Environment, Scope
 from streamsql.binder.statements.bind import statement_environment
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
@@ -154,24 +154,7 @@ def column_position(name: Name, definition: SourceDefinition) -> int:
 def bind_value(node: exp.Expr, field: Field, binder: ExpressionBinder) -> Value:
     """Return a constant as a value of a column."""
     environment = binder.environment
-    if isinstance(node, exp.Column | exp.Identifier):
-        default = node.name.upper() == "DEFAULT"
-        raise environment.error(
-            node,
-            f"{node.name!r:.60} is not a value",
-            hint="omit the column: INSERT INTO t (others) VALUES (…)"
-            if default
-            else "put text in single quotes",
-            code="not_constant",
-        )
-    inner = node.find(exp.Query)
-    if inner is not None:
-        raise environment.error(
-            inner,
-            "a query is not a value",
-            hint="run SELECT first, then INSERT its rows",
-            code="not_constant",
-        )
+    _check_constant(node, environment)
     bound = binder.bind(node)
     try:
         value: Value = compile_expression(bound)(())
@@ -199,3 +182,25 @@ def bind_value(node: exp.Expr, field: Field, binder: ExpressionBinder) -> Value:
             hint=f"it takes {field.dtype}",
             code="bad_literal",
         ) from None
+
+
+def _check_constant(node: exp.Expr, environment: Environment) -> None:
+    """Refuse a name and a query."""
+    if isinstance(node, exp.Column | exp.Identifier):
+        default = node.name.upper() == "DEFAULT"
+        raise environment.error(
+            node,
+            f"{node.name!r:.60} is not a value",
+            hint="omit the column: INSERT INTO t (others) VALUES (…)"
+            if default
+            else "put text in single quotes",
+            code="not_constant",
+        )
+    inner = node.find(exp.Query)
+    if inner is not None:
+        raise environment.error(
+            inner,
+            "a query is not a value",
+            hint="run SELECT first, then INSERT its rows",
+            code="not_constant",
+        )

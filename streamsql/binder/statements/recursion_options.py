@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from streamsql.algebra.choices import WITH_ANNOTATIONS, Shipping, Strategy, Way
 from streamsql.algebra.operators import Fixpoint, Plan, RecursionChoice, transform_up, walk_plan
 from streamsql.binder.names.environment import Binding
 from streamsql.data.durations import parse_duration
@@ -18,9 +19,9 @@ from streamsql.syntax.cursor import did_you_mean, nearest
 from streamsql.syntax.statements import Option, Query
 
 VALUES: Mapping[str, tuple[str, ...]] = {
-    "strategy": ("auto", "kernel", "ranked", "absorption", "relative", "dred", "set", "recompute"),
-    "way": ("auto", "centre", "flood", "annotations", "witness"),
-    "ship": ("auto", "lazy", "eager", "witness", "ship-all"),
+    "strategy": tuple(Strategy),
+    "way": tuple(Way),
+    "ship": ("auto", *Shipping),
     "order": ("auto", "dfs", "arrival", "rebuild"),
     "annotations": ("auto", "dnf", "bdd"),
     "compiled": ("auto", "yes", "no"),
@@ -92,16 +93,17 @@ def _field(option: Option) -> str | int:
             hint=f"strategies are {', '.join(VALUES['strategy'])}",
             code="bad_option",
         )
-    if value in VALUES[option.name]:
-        return value
+    known = VALUES[option.name]
+    if value in known:
+        return known[known.index(value)]
     if option.name == "ship":
         return _interval(option)
-    close = nearest(value, VALUES[option.name])
-    known = f"{option.name} is one of {', '.join(VALUES[option.name])}"
+    close = nearest(value, known)
+    hint = f"{option.name} is one of {', '.join(known)}"
     raise BindingError(
         f"there is no {option.name} {option.value!r:.40}",
         span=option.value_span,
-        hint=f"did you mean {close!r}? {known}" if close else known,
+        hint=f"did you mean '{close}'? {hint}" if close else hint,
         code="bad_option",
     )
 
@@ -138,7 +140,13 @@ def _interval(option: Option) -> str:
     return str(micros)
 
 
-_WITHOUT_ANNOTATIONS = ("kernel", "ranked", "recompute", "dred", "set")
+_WITHOUT_ANNOTATIONS = (
+    Strategy.KERNEL,
+    Strategy.RANKED,
+    Strategy.RECOMPUTE,
+    Strategy.DRED,
+    Strategy.SET,
+)
 _OF_ANNOTATIONS = ("ship", "annotations", "order", "width", "capacity")
 
 
@@ -146,7 +154,7 @@ def idle_options(choice: RecursionChoice) -> Iterator[str]:
     """Yield a warning for every option that changes nothing.
 
     Examples:
-        >>> list(idle_options(RecursionChoice(strategy="ranked", order="dfs")))
+        >>> list(idle_options(RecursionChoice(strategy=Strategy.RANKED, order="dfs")))
         ["order has no effect: strategy = 'ranked' keeps no annotations"]
         >>> list(idle_options(RecursionChoice(annotations="bdd", order="dfs")))
         []
@@ -155,7 +163,7 @@ def idle_options(choice: RecursionChoice) -> Iterator[str]:
     strategy = choice.strategy
     if strategy in _WITHOUT_ANNOTATIONS:
         yield from _without_effect(given, f"strategy = '{strategy}' keeps no annotations")
-    elif strategy == "relative":
+    elif strategy == Strategy.RELATIVE:
         named = [name for name in given if name in ("annotations", "order")]
         yield from _without_effect(named, "strategy = 'relative' has annotations of its own")
         yield from _idle_with_prompt_shipping(choice)
@@ -166,31 +174,33 @@ def idle_options(choice: RecursionChoice) -> Iterator[str]:
     else:
         yield from _idle_with_absorption(choice, given)
         yield from _idle_with_prompt_shipping(choice)
-    runs_kernels = strategy == "kernel" or (
-        strategy == "auto" and not {*given} - {"width", "capacity"}
+    runs_kernels = strategy == Strategy.KERNEL or (
+        strategy == Strategy.AUTO and not {*given} - {"width", "capacity"}
     )
     if choice.compiled == "yes" and not runs_kernels:
         yield from _without_effect(["compiled"], "no kernel is used with the other options")
 
 
 def _idle_with_absorption(choice: RecursionChoice, given: list[str]) -> Iterator[str]:
-    if choice.way == "witness" and choice.ship not in ("auto", "witness"):
+    if choice.way == Way.WITNESS and choice.ship not in ("auto", Shipping.WITNESS):
         yield from _without_effect(["ship"], "way = 'witness' sends one combination of tokens")
-    if "witness" in (choice.way, choice.ship):
+    if choice.way == Way.WITNESS or choice.ship == Shipping.WITNESS:
         idle = ["order"] if "order" in given else []
         if choice.annotations == "bdd":
             idle = ["annotations", *idle]
         yield from _without_effect(idle, "a witness is one combination of tokens, always listed")
     elif "order" in given and choice.annotations != "bdd":
-        reason = "it applies to decision diagrams only; add annotations = 'bdd'"
+        reason = "it applies to decision diagrams only (annotations = 'bdd')"
         yield from _without_effect(["order"], reason)
 
 
 def _idle_with_prompt_shipping(choice: RecursionChoice) -> Iterator[str]:
     """A capacity bounds what is held back, and only lazy shipping holds anything back."""
-    keeps = choice.way == "annotations" or choice.strategy in ("absorption", "relative")
-    lazy = choice.ship == "lazy" or choice.ship.isdecimal() or (choice.ship == "auto" and keeps)
-    if choice.capacity and (not lazy or choice.way == "witness"):
+    keeps = choice.way == Way.ANNOTATIONS or choice.strategy in WITH_ANNOTATIONS
+    lazy = (
+        choice.ship == Shipping.LAZY or choice.ship.isdecimal() or (choice.ship == "auto" and keeps)
+    )
+    if choice.capacity and (not lazy or choice.way == Way.WITNESS):
         reason = "only lazy shipping holds rows back: write way = 'annotations' or ship = 'lazy'"
         yield from _without_effect(["capacity"], reason)
 

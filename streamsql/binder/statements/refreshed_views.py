@@ -10,6 +10,7 @@ from streamsql.algebra.operators import (
     Window,
     walk_plan,
 )
+from streamsql.algebra.streams import Emit
 from streamsql.binder.names.environment import BoundQuery
 from streamsql.binder.statements.bind import bind_query
 from streamsql.catalog.catalog import Catalog, kind_of
@@ -96,7 +97,7 @@ def refreshed_view(statement: Refresh, catalog: Catalog) -> SourceDefinition:
 
 def _check(bound: BoundQuery, span: Span) -> None:
     """Check that stored tables are all that a query needs."""
-    if bound.emit != "relation":
+    if bound.emit == Emit.STREAM:
         raise UnsupportedError(
             "a view with REFRESH AT stores rows, but this query produces a stream",
             span=span,

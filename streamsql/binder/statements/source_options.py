@@ -26,7 +26,13 @@ from streamsql.syntax.cursor import did_you_mean, nearest
 from streamsql.syntax.statements import CreateSource, Option
 
 STREAM_OPTIONS = ("wrapper", "topic", "sample", "ttl", "idle", "colocate")
-"""Options of sources and link sources."""
+"""Options of sources and link sources that no connector feeds."""
+KEEPING_OPTIONS = ("sample", "ttl", "idle", "colocate")
+"""Options that say which rows of a source are kept, and where, however they come."""
+MAPPING_OPTIONS = (
+    "connector", "endpoint", "gateways", "format", "rows", "only", "delimiter", "header",
+)  # fmt: skip
+"""Options that say which connector feeds a source and how a payload becomes rows."""
 
 _TOPIC = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MISSED = {
@@ -48,27 +54,27 @@ def check_table_options(statement: CreateSource) -> None:
     options = {option.name: option for option in statement.options}
     for name, (message, hint) in _MISSED.items():
         if name in options:
-            _refuse(options[name], message, hint)
+            refuse_option(options[name], message, hint)
     source = options.get("source")
     if source is None:
         _check_no_source(statement)
         return
     kind = source.value.strip().lower()
     if kind not in TABLE_OPTIONS:
-        _refuse(
+        refuse_option(
             source,
             f"there is no table source {source.value!r:.40}",
-            _close(kind, tuple(TABLE_OPTIONS)),
+            listed_or_close(kind, tuple(TABLE_OPTIONS)),
         )
     for option in statement.options:
         if option.name not in TABLE_OPTIONS[kind]:
             message = f"tables from {kind} have no option {option.name!r:.40}"
-            _refuse(option, message, _close(option.name, TABLE_OPTIONS[kind]))
+            refuse_option(option, message, listed_or_close(option.name, TABLE_OPTIONS[kind]))
         if option.name in _TABLE_VALUES:
-            _check_value(option, *_TABLE_VALUES[option.name])
+            check_value(option, *_TABLE_VALUES[option.name])
     for name in needed_options(kind):
         if name not in options:
-            _refuse(
+            refuse_option(
                 source,
                 f"a table from {kind} needs the option {name}",
                 f"WITH (source = '{kind}', {name} = '…')",
@@ -79,12 +85,12 @@ def _check_no_source(statement: CreateSource) -> None:
     known = sorted({name for names in TABLE_OPTIONS.values() for name in names})
     for option in statement.options:
         if option.name not in known:
-            _refuse(
+            refuse_option(
                 option,
                 f"a table has no option {option.name!r:.40}",
-                _close(option.name, tuple(known)),
+                listed_or_close(option.name, tuple(known)),
             )
-        _refuse(
+        refuse_option(
             option,
             f"{option.name} needs the option source, which says how to read the rows",
             f"add source = '…', one of {', '.join(TABLE_OPTIONS)}",
@@ -93,60 +99,92 @@ def _check_no_source(statement: CreateSource) -> None:
 
 def _check_wrapper(option: Option) -> None:
     kinds = tuple(WrapperKind)
-    _check_value(option, _not_empty, "wrapper = 'motes'")
+    check_value(option, _not_empty, "wrapper = 'motes'")
     if option.value.strip() not in kinds:
-        _refuse(option, f"there is no wrapper {option.value!r:.40}", _close(option.value, kinds))
+        refuse_option(
+            option,
+            f"there is no wrapper {option.value!r:.40}",
+            listed_or_close(option.value, kinds),
+        )
 
 
 def stream_ttl(statement: CreateSource, schema: Schema) -> int | None:
-    """Check the options of a source or link source; return its time to live in microseconds."""
+    """Check the options of a source or link source; return its time to live in microseconds.
+
+    Those that say how a connector reads devices are checked in `source_mappings`.
+    """
     ttl = None
+    has_connector = any(option.name == "connector" for option in statement.options)
     for option in statement.options:
         match option.name:
             case "ttl":
                 ttl = _duration(option)
             case "idle":
-                _duration(option)
-                if statement.watermark is None:
-                    _refuse(
-                        option,
-                        "idle needs a watermark, but this source has none",
-                        "add WATERMARK FOR ts AS ts - INTERVAL '5 s', or remove idle",
-                    )
+                _check_idle(option, statement)
             case "colocate":
                 _check_columns(option, schema)
             case "sample":
                 _duration(option)
                 _check_devices(option, statement, schema)
-            case "topic":
-                if _TOPIC.fullmatch(option.value.strip()) is None:
-                    _refuse(
-                        option,
-                        f"topic {option.value!r:.40} is not the name of a stream",
-                        "topic = 'seat': the name under which a wrapper publishes its readings",
-                    )
-            case "wrapper":
-                _check_wrapper(option)
-            case name if any(name in names for names in TABLE_OPTIONS.values()):
-                _refuse(
-                    option,
-                    f"{name} says where the rows of a table are, but this is a source",
-                    "CREATE TABLE for stored data; sources have wrapper, topic, sample and ttl",
-                )
-            case name:
-                _refuse(
-                    option, f"a source has no option {name!r:.40}", _close(name, STREAM_OPTIONS)
-                )
+            case _:
+                _check_intake(option, has_connector=has_connector)
     return ttl
+
+
+def _check_intake(option: Option, *, has_connector: bool) -> None:
+    """Check an option that says where rows come from; those of connectors are checked elsewhere."""
+    match option.name:
+        case "wrapper" if has_connector:
+            refuse_option(option, "a source has either a connector or a wrapper", "remove wrapper")
+        case _ if has_connector:
+            pass
+        case "topic":
+            if _TOPIC.fullmatch(option.value.strip()) is None:
+                refuse_option(
+                    option,
+                    f"topic {option.value!r:.40} is not the name of a stream",
+                    "topic = 'seat': the name under which a wrapper publishes its readings; a "
+                    "pattern of topics needs connector = 'mqtt'",
+                )
+        case "wrapper":
+            _check_wrapper(option)
+        case "endpoint" | "gateways" | "format" | "rows" | "only":
+            refuse_option(
+                option,
+                f"{option.name} needs the option connector, which says what reads the devices",
+                "add connector = 'mqtt', or another",
+            )
+        case name if any(name in names for names in TABLE_OPTIONS.values()):
+            refuse_option(
+                option,
+                f"{name} says where the rows of a table are, but this is a source",
+                "CREATE TABLE for stored data; sources have connector, wrapper, topic, sample "
+                "and ttl",
+            )
+        case name:
+            known = ("connector", *STREAM_OPTIONS)
+            refuse_option(
+                option, f"a source has no option {name!r:.40}", listed_or_close(name, known)
+            )
+
+
+def _check_idle(option: Option, statement: CreateSource) -> None:
+    _duration(option)
+    if statement.watermark is None:
+        refuse_option(
+            option,
+            "idle needs a watermark, but this source has none",
+            "add WATERMARK FOR ts AS ts - INTERVAL '5 s', or remove idle",
+        )
 
 
 def _duration(option: Option) -> int:
     try:
         micros = parse_duration(option.value)
     except ValueError as error:
-        _refuse(option, str(error), f"{option.name} = '90 s', '30 min', '1 h' or '2 days'")
+        refuse_option(option, str(error), f"{option.name} = '90 s', '30 min', '1 h' or '2 days'")
     if micros <= 0:
-        _refuse(option, f"{option.name} must be longer than 0", f"{option.name} = '90 s'")
+        refuse_option(option, f"{option.name} must be longer than 0", f"{option.name} = '90 s'")
     return micros
 
 
@@ -155,7 +193,7 @@ def _check_devices(option: Option, statement: CreateSource, schema: Schema) -> N
     has_key = bool(statement.key) or statement.kind == SourceKind.LINK
     has_key = has_key or any(column.primary_key for column in statement.columns)
     if not has_key and DataType.TEXT not in schema.dtypes:
-        _refuse(
+        refuse_option(
             option,
             "sample keeps one reading per device, but no column names a device",
             "add KEY (column), or a TEXT column",
@@ -166,7 +204,7 @@ def _check_columns(option: Option, schema: Schema) -> None:
     for text in option.value.split(","):
         name = text.strip().lower()
         if name not in schema.names:
-            _refuse(
+            refuse_option(
                 option,
                 f"colocate names {text.strip()!r:.40}, which is not a column of this source",
                 did_you_mean(name, schema.names, f"columns: {', '.join(schema.names)}"),
@@ -197,19 +235,26 @@ _TABLE_VALUES: Mapping[str, tuple[Callable[[str], object], str]] = {
 """Check and example of the value of an option."""
 
 
-def _check_value(option: Option, check: Callable[[str], object], example: str) -> None:
+def check_value(option: Option, check: Callable[[str], object], example: str) -> None:
+    """Check an option's value with a function that raises ValueError."""
     try:
         check(option.value)
     except ValueError as error:
-        _refuse(option, f"{option.name}: {error}", example)
+        refuse_option(option, f"{option.name}: {error}", example)
 
 
-def _close(name: str, known: tuple[str, ...]) -> str:
+def listed_or_close(name: str, known: tuple[str, ...]) -> str:
+    """Return a hint with the known names, the nearest first."""
     close = nearest(name, known)
     listed = f"known: {', '.join(known)}"
     return f"did you mean {close}? {listed}" if close else listed
 
 
-def _refuse(option: Option, message: str, hint: str) -> Never:
+def refuse_option(option: Option, message: str, hint: str) -> Never:
+    """Refuse an option where its name was written.
+
+    Raises:
+        BindingError: Always.
+    """
     code = "unknown_option" if "no option" in message else "bad_option"
     raise BindingError(message, span=option.span, hint=hint, code=code)

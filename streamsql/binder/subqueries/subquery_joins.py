@@ -50,8 +50,8 @@ Rewrite = Callable[[Expression, exp.Expr], Expression]
 
 
 def holds_query(node: exp.Expr) -> bool:
-    """Whether a condition holds a query."""
-    return node.find(exp.Query, exp.Exists, exp.All, exp.Any) is not None
+    """Whether a condition holds a query or VALUES."""
+    return node.find(exp.Query, exp.Values, exp.Exists, exp.All, exp.Any) is not None
 
 
 def _is_subquery(node: exp.Expr) -> bool:
@@ -142,7 +142,7 @@ class SubqueryJoins:
         result: list[Expression] = []
         for node in nodes:
             found = None
-            if holds_query(node) or node.find(exp.Values) is not None:
+            if holds_query(node):
                 found = quantifiers.bind_filter(self, binder, node)
             if found is None:
                 found = conjuncts(binder.predicate(node, word))

@@ -6,20 +6,17 @@ import pytest
 
 from stream_engine.site.site_engine import SiteEngine
 from streamsql.algebra.operators import Scan, SourceKind
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.syntax import parse_script
-from streamsql.syntax.statements import CreateSource, Query
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from tests.streamsql.from_text import bound_query, catalog_of
 
 ENDS = Schema.of(("src", DataType.TEXT), ("dst", DataType.TEXT))
 START = Scan("start", SourceKind.LINK, ENDS, key=(0, 1))
 
-RUNAWAY = """CREATE LINK SOURCE start (src TEXT, dst TEXT);
-WITH RECURSIVE (LIMIT 900000000) numbers (name, n) AS (
+SOURCE = "CREATE LINK SOURCE start (src TEXT, dst TEXT)"
+RUNAWAY = """WITH RECURSIVE (LIMIT 900000000) numbers (name, n) AS (
   SELECT src, 1 FROM start
   UNION
   SELECT name, n + 1 FROM numbers WHERE n < 800000000)
@@ -27,12 +24,7 @@ SELECT name, n FROM numbers WITH (strategy = '{strategy}')"""
 
 
 def runaway(strategy: str) -> FragmentBundle:
-    catalog = Catalog()
-    create, query = parse_script(RUNAWAY.format(strategy=strategy))
-    assert isinstance(create, CreateSource)
-    assert isinstance(query, Query)
-    catalog.define(define(create, catalog))
-    plan = bind_query(query, catalog).plan
+    plan = bound_query(RUNAWAY.format(strategy=strategy), catalog_of(SOURCE)).plan
     return FragmentBundle("runaway", 1, (Fragment("f1", Engine.BASE, plan, ("s",)),), plan.schema)
 
 

@@ -1,13 +1,11 @@
 """What a site tells of its parts is what its parts have done."""
 
 from stream_engine.site.site_engine import SiteEngine
-from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.events import SourceEvent
-from streamsql.syntax import parse_script
-from streamsql.syntax.statements import CreateSource, Query
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.site_settings import SiteSettings
+from tests.streamsql.from_text import bound_query, catalog_of
 
 SECOND = 1_000_000
 SCRIPT = "CREATE SOURCE heat (room TEXT, celsius INTEGER, ts TIMESTAMP);"
@@ -15,18 +13,12 @@ SCRIPT = "CREATE SOURCE heat (room TEXT, celsius INTEGER, ts TIMESTAMP);"
 
 def catalog() -> Catalog:
     """The sources of the tests."""
-    made = Catalog()
-    for statement in parse_script(SCRIPT):
-        assert isinstance(statement, CreateSource)
-        made.define(define(statement, made))
-    return made
+    return catalog_of(SCRIPT)
 
 
 def bundle(text: str, name: str = "q1", version: int = 1) -> FragmentBundle:
     """Return a query that runs at one site."""
-    (statement,) = parse_script(text)
-    assert isinstance(statement, Query)
-    plan = bind_query(statement, catalog()).plan
+    plan = bound_query(text, catalog()).plan
     return FragmentBundle(name, version, (Fragment("f0", Engine.BASE, plan, ("a",)),), plan.schema)
 
 

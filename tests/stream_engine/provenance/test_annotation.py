@@ -20,6 +20,7 @@ from stream_engine.provenance.dnf import DnfEncoding
 from stream_engine.provenance.encodings import encoding_named
 from stream_engine.provenance.tokens import TokenSource
 from streamsql.errors import DeploymentError, FederationError, QueryError, WireError
+from tests.stream_engine.provenance.formulas import annotation_of
 
 SOURCES = [TokenSource(0, 1), TokenSource(1, 900)]
 TOKENS = [SOURCES[i % 2].fresh() for i in range(6)]
@@ -39,16 +40,6 @@ def encoding(request: pytest.FixtureRequest) -> Encoding:
     return made
 
 
-def build(encoding: Encoding, formula: Formula) -> Any:
-    result = encoding.false
-    for support in formula:
-        product = encoding.true
-        for token in support:
-            product = encoding.conjoin(product, encoding.of_token(token))
-        result = encoding.disjoin(result, product)
-    return result
-
-
 def table(formula: Formula) -> list[bool]:
     """Return the truth table over all subsets of tokens."""
     return [any(support <= alive for support in formula) for alive in SUBSETS]
@@ -60,7 +51,7 @@ def table_of(encoding: Encoding, annotation: Any) -> list[bool]:
 
 @given(FORMULAS, FORMULAS)
 def test_and_or_are_those_of_boolean_functions(encoding: Encoding, f: Formula, g: Formula) -> None:
-    a, b = build(encoding, f), build(encoding, g)
+    a, b = annotation_of(encoding, f), annotation_of(encoding, g)
     both = [x and y for x, y in zip(table(f), table(g), strict=True)]
     either = [x or y for x, y in zip(table(f), table(g), strict=True)]
     assert table_of(encoding, encoding.conjoin(a, b)) == both
@@ -69,7 +60,7 @@ def test_and_or_are_those_of_boolean_functions(encoding: Encoding, f: Formula, g
 
 @given(FORMULAS, FORMULAS)
 def test_absorption(encoding: Encoding, f: Formula, g: Formula) -> None:
-    a, b = build(encoding, f), build(encoding, g)
+    a, b = annotation_of(encoding, f), annotation_of(encoding, g)
     absorbed = encoding.conjoin(a, encoding.disjoin(a, b))
     assert encoding.implies(absorbed, a)
     assert encoding.implies(a, absorbed)
@@ -85,7 +76,7 @@ def test_absorption(encoding: Encoding, f: Formula, g: Formula) -> None:
 def test_restrict_sets_tokens_to_false(
     encoding: Encoding, f: Formula, dead: frozenset[int]
 ) -> None:
-    restricted = encoding.restrict(build(encoding, f), dead)
+    restricted = encoding.restrict(annotation_of(encoding, f), dead)
     assert table_of(encoding, restricted) == table([s for s in f if s.isdisjoint(dead)])
     assert dead.isdisjoint(encoding.tokens(restricted))
     assert encoding.restrict(restricted, dead) is restricted
@@ -93,7 +84,7 @@ def test_restrict_sets_tokens_to_false(
 
 @given(FORMULAS)
 def test_supports_are_the_prime_implicants(encoding: Encoding, f: Formula) -> None:
-    annotation = build(encoding, f)
+    annotation = annotation_of(encoding, f)
     supports = encoding.supports(annotation, 1_000)
     assert set(supports) == set(least_supports(f))
     assert [len(s) for s in supports] == sorted(len(s) for s in supports)
@@ -110,7 +101,7 @@ def test_supports_are_the_prime_implicants(encoding: Encoding, f: Formula) -> No
 
 @given(FORMULAS)
 def test_wire_form_comes_back(encoding: Encoding, f: Formula) -> None:
-    annotation = build(encoding, f)
+    annotation = annotation_of(encoding, f)
     back = encoding.decode(encoding.encode(annotation))
     assert table_of(encoding, back) == table(f)
 
@@ -126,7 +117,7 @@ def test_any_bytes_are_refused_or_decoded(encoding: Encoding, payload: bytes) ->
 
 @given(FORMULAS, st.data())
 def test_damaged_bytes_do_no_harm(encoding: Encoding, f: Formula, data: st.DataObject) -> None:
-    payload = bytearray(encoding.encode(build(encoding, f)))
+    payload = bytearray(encoding.encode(annotation_of(encoding, f)))
     at = data.draw(st.integers(0, len(payload) - 1))
     payload[at] = data.draw(st.integers(0, 255))
     try:
@@ -141,7 +132,7 @@ def test_too_wide_results_carry_a_sound_substitute(
     narrow: Encoding, f: Formula, g: Formula
 ) -> None:
     try:
-        left, right = build(narrow, f), build(narrow, g)
+        left, right = annotation_of(narrow, f), annotation_of(narrow, g)
     except AnnotationTooWideError:
         return
     exact = [x or y for x, y in zip(table(f), table(g), strict=True)]
@@ -193,4 +184,4 @@ def test_size_depends_on_the_order_of_variables(order: tuple[int, ...], nodes: i
     encoding = BddEncoding()
     for token in order:
         encoding.of_token(token)
-    assert encoding.size(build(encoding, [frozenset(term) for term in FIGURE])) == nodes
+    assert encoding.size(annotation_of(encoding, [frozenset(term) for term in FIGURE])) == nodes

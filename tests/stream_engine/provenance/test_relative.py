@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from stream_engine.provenance.annotation import AnnotationTooWideError, Support, least_supports
 from stream_engine.provenance.relative import Derivations, RelativeEncoding, row_node
 from stream_engine.provenance.tokens import TokenSource
-from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import cheapest_path, reachable, region, two_ways
 from stream_engine.testing.recursion_schedules import (
@@ -22,6 +22,7 @@ from stream_engine.testing.recursion_schedules import (
     run_schedule,
     same_generation,
 )
+from streamsql.algebra.choices import Shipping, Strategy
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.types import Row
 from streamsql.errors import InternalError, WireError
@@ -229,7 +230,9 @@ def test_any_interleaving(
     shipping: Shipping, seed: int, view: tuple[Fixpoint, Sequence[BaseRow]], sites: int
 ) -> None:
     node, pool = view
-    options = RecursionOptions(strategy="relative", shipping=shipping, width=(1, 64)[seed % 2])
+    options = RecursionOptions(
+        strategy=Strategy.RELATIVE, shipping=shipping, width=(1, 64)[seed % 2]
+    )
     schedule = Schedule(pool, changes=12)
     ensemble, expected = run_schedule(node, SITES[:sites], options, schedule, seed)
     assert ensemble.rows() == expected
@@ -238,7 +241,9 @@ def test_any_interleaving(
 
 
 def test_the_strategy_says_what_it_is() -> None:
-    operator = Ensemble(reachable(), SITES, RecursionOptions(strategy="relative")).operators["s0"]
+    operator = Ensemble(reachable(), SITES, RecursionOptions(strategy=Strategy.RELATIVE)).operators[
+        "s0"
+    ]
     assert operator.description == "relative (lazy)"
 
 

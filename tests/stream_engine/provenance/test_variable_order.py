@@ -15,19 +15,10 @@ from stream_engine.provenance.variable_order import (
     depth_first,
     order_named,
 )
+from tests.stream_engine.provenance.formulas import annotation_of
 
 # The example of figures 9 and 10: f = p0 (p1 + p2 p3) + (p4 + p6 p7) p5.
 EXAMPLE = ((0, 1), (0, 2, 3), (4, 5), (6, 7, 5))
-
-
-def function(encoding: BddEncoding, supports: tuple[tuple[int, ...], ...]) -> object:
-    result = encoding.false
-    for support in supports:
-        product = encoding.true
-        for token in support:
-            product = encoding.conjoin(product, encoding.of_token(token))
-        result = encoding.disjoin(result, product)
-    return result
 
 
 def is_depth_first(vector: list[int], edges: dict[int, Edge]) -> bool:
@@ -123,17 +114,17 @@ def test_rebuilding_gives_the_order_from_scratch() -> None:
 def test_the_example_of_the_paper(vector: tuple[int, ...], nodes: int) -> None:
     encoding = BddEncoding()
     encoding.arrange(vector)
-    assert encoding.size(function(encoding, EXAMPLE)) == nodes
+    assert encoding.size(annotation_of(encoding, EXAMPLE)) == nodes
 
 
 def test_annotations_follow_a_new_order() -> None:
     encoding = BddEncoding()
     encoding.arrange((0, 4, 6, 1, 2, 5, 7, 3))
-    annotation = function(encoding, EXAMPLE)
+    annotation = annotation_of(encoding, EXAMPLE)
     assert encoding.arrange((0, 1, 2, 3, 4, 5, 6, 7))
     moved = encoding.rewritten(annotation)
     assert encoding.size(moved) == 9
-    assert moved == function(encoding, EXAMPLE)
+    assert moved == annotation_of(encoding, EXAMPLE)
     assert encoding.supports(moved, 10) == sorted(
         map(frozenset, EXAMPLE), key=lambda s: (len(s), sorted(s))
     )
@@ -142,10 +133,10 @@ def test_annotations_follow_a_new_order() -> None:
 def test_new_tokens_go_between_old_ones_without_moving_them() -> None:
     encoding = BddEncoding()
     encoding.arrange((1, 9))
-    annotation = function(encoding, ((1, 9),))
+    annotation = annotation_of(encoding, ((1, 9),))
     assert not encoding.arrange((1, 5, 9, 11))
     assert encoding.supports(annotation, 2) == [frozenset({1, 9})]
-    order = [t for t, _, _ in encoding.nodes(function(encoding, ((1, 5, 9, 11),)))]
+    order = [t for t, _, _ in encoding.nodes(annotation_of(encoding, ((1, 5, 9, 11),)))]
     assert order == [11, 9, 5, 1]
 
 
@@ -156,11 +147,11 @@ def test_meaning_survives_any_reordering(orders: list[list[int]], seed: int) -> 
     supports = tuple(
         tuple(chooser.sample(range(6), chooser.randint(1, 3))) for _ in range(chooser.randint(1, 5))
     )
-    annotation = function(encoding, supports)
+    annotation = annotation_of(encoding, supports)
     before = encoding.supports(annotation, 50)
     for vector in orders:
         chosen = vector[: chooser.randint(1, 6)]
         if encoding.arrange(chosen):
             annotation = encoding.rewritten(annotation)
         assert encoding.supports(annotation, 50) == before
-        assert annotation == function(encoding, supports)
+        assert annotation == annotation_of(encoding, supports)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from stream_engine.provenance.annotation import Support, least_supports
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
-from stream_engine.recursion.program.fixpoint_options import Shipping
+from streamsql.algebra.choices import Shipping
 from streamsql.data.types import Row
 
 

@@ -6,11 +6,8 @@ import pytest
 from stream_engine.recursion.foreseen import foreseen
 from stream_engine.recursion.strategies import recursive_operator
 from streamsql.algebra.operators import Fixpoint, RecursionChoice, walk_plan
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
 from streamsql.errors import UnsupportedError
-from streamsql.library import library_views
-from streamsql.syntax import CreateSource, CreateView, Query, parse_script, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of
 
 SOURCES = """
 CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, bandwidth DOUBLE);
@@ -24,13 +21,8 @@ SELECT src, dst, MIN(cost) AS cost FROM near GROUP BY src, dst"""
 
 
 def fixpoint(text: str, **choice: str) -> Fixpoint:
-    catalog = Catalog(library_views())
-    for statement in parse_script(SOURCES):
-        assert isinstance(statement, CreateSource | CreateView)
-        catalog.define(define(statement, catalog))
-    statement = parse_statement(text)
-    assert isinstance(statement, Query)
-    plan = bind_query(statement, catalog).plan
+    catalog = catalog_of(SOURCES, library=True)
+    plan = bound_query(text, catalog).plan
     (node,) = {n for n in walk_plan(plan) if isinstance(n, Fixpoint)}
     return msgspec.structs.replace(node, choice=msgspec.convert(choice, RecursionChoice))
 

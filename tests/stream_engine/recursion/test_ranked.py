@@ -26,6 +26,7 @@ from stream_engine.testing.recursion_programs import (
     region,
     two_ways,
 )
+from streamsql.algebra.choices import Strategy
 from streamsql.algebra.operators import Fixpoint, Plan
 from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.events import SourceEvent
@@ -355,6 +356,6 @@ def test_it_is_chosen_by_name_and_where_no_kernel_fits(strategy: str) -> None:
         site="one",
         sites=("one",),
         epoch=1,
-        options=RecursionOptions(strategy=strategy),
+        options=RecursionOptions(strategy=Strategy(strategy)),
     )
     assert operator.description == "ranked"

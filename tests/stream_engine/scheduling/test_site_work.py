@@ -24,18 +24,15 @@ from streamsql.algebra.operators import (
     SourceKind,
     walk_plan,
 )
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.syntax import parse_script
-from streamsql.syntax.statements import CreateSource, Query
 from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
+from tests.streamsql.from_text import bound_query, catalog_of
 
 KEYED = Scan("keyed", SourceKind.STREAM, COLUMNS, key=(0,))
 COUNT = AggregateCall(AggregateFunction.COUNT_ALL, (), "c")
@@ -279,8 +276,8 @@ def test_round_robin_lets_each_query_have_its_turn(site: SiteEngine) -> None:
     assert site.queues.batches == 1
 
 
-PATHS = """CREATE LINK SOURCE hop (src INTEGER, dst INTEGER);
-WITH RECURSIVE paths (src, dst) AS (
+HOP = "CREATE LINK SOURCE hop (src INTEGER, dst INTEGER)"
+PATHS = """WITH RECURSIVE paths (src, dst) AS (
   SELECT src, dst FROM hop
   UNION
   SELECT p.src, h.dst FROM paths p JOIN hop h ON h.src = p.dst)
@@ -289,12 +286,7 @@ SELECT src, dst FROM paths"""
 
 @pytest.mark.parametrize("scheduler", SchedulerKind)
 def test_a_recursion_runs_through_while_other_queries_wait(scheduler: SchedulerKind) -> None:
-    catalog = Catalog()
-    create, query = parse_script(PATHS)
-    assert isinstance(create, CreateSource)
-    assert isinstance(query, Query)
-    catalog.define(define(create, catalog))
-    plan = bind_query(query, catalog).plan
+    plan = bound_query(PATHS, catalog_of(HOP)).plan
     hop = next(node for node in walk_plan(plan) if isinstance(node, Scan))
     site = SiteEngine("here", 1)
     site.declare(KEYED)

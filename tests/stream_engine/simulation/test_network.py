@@ -1,7 +1,8 @@
 """Settled answers equal the reference over the data that survives, whatever the network does."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -65,7 +66,12 @@ class World:
             for scan in (LOG, FADING, KEYED):
                 self.network.declare(site, scan)
 
-    def something_happens(self) -> None:
+    def run(self, actions: int) -> None:
+        """Let readings come among deliveries, steps and time that passes."""
+        for _ in range(actions):
+            self._something_happens()
+
+    def _something_happens(self) -> None:
         network, choice = self.network, self.random
         site = choice.choice(list(network.sites))
         match choice.randrange(12):
@@ -108,47 +114,55 @@ class World:
         assert self.network.result("q") == expected
 
 
-@EXAMPLES
-@pytest.mark.parametrize("bundle", BUNDLES)
-@given(seed=st.integers(0, 2**32))
-def test_any_order_of_delivery(bundle: FragmentBundle, seed: int) -> None:
-    world = World(bundle, seed, Faults())
-    world.network.install(bundle)
-    for _ in range(3):
-        for _ in range(20):
-            world.something_happens()
+def nothing(_world: World) -> None:
+    """All sites stay."""
+
+
+def death_and_return(world: World) -> None:
+    """A gateway dies, and begins anew without what it had."""
+    dead = world.die()
+    world.run(world.random.randrange(15))
+    if world.random.random() < 0.5:
         world.check()
+    world.come_back(dead)
+    world.run(15)
+
+
+def disconnection(world: World) -> None:
+    """A gateway is held for dead, and returns without doubling what it has."""
+    world.network.disconnect(world.random.choice(GATEWAYS))
+    world.run(10)
+
+
+class Trial(NamedTuple):
+    """So many rounds of some actions, a happening, and a check, under some faults."""
+
+    rounds: int
+    actions: int
+    faults: Faults
+    happening: Callable[[World], None]
+
+
+TRIALS = {
+    "any order of delivery": Trial(3, 20, Faults(), nothing),
+    "loss and repetition": Trial(2, 25, Faults(loss=0.2, repetition=0.2), nothing),
+    "deaths": Trial(2, 20, Faults(loss=0.05, repetition=0.05), death_and_return),
+    "a site held for dead": Trial(2, 20, Faults(), disconnection),
+}
 
 
 @EXAMPLES
 @pytest.mark.parametrize("bundle", BUNDLES)
+@pytest.mark.parametrize("trial", TRIALS.values(), ids=TRIALS)
 @given(seed=st.integers(0, 2**32))
-def test_loss_and_repetition(bundle: FragmentBundle, seed: int) -> None:
-    world = World(bundle, seed, Faults(loss=0.2, repetition=0.2))
+def test_whatever_happens_it_settles_to_the_reference(
+    bundle: FragmentBundle, trial: Trial, seed: int
+) -> None:
+    world = World(bundle, seed, trial.faults)
     world.network.install(bundle)
-    for _ in range(2):
-        for _ in range(25):
-            world.something_happens()
-        world.check()
-
-
-@EXAMPLES
-@pytest.mark.parametrize("bundle", BUNDLES)
-@given(seed=st.integers(0, 2**32))
-def test_sites_die_and_come_back(bundle: FragmentBundle, seed: int) -> None:
-    world = World(bundle, seed, Faults(loss=0.05, repetition=0.05))
-    world.network.install(bundle)
-    for _ in range(2):
-        for _ in range(20):
-            world.something_happens()
-        dead = world.die()
-        for _ in range(world.random.randrange(15)):
-            world.something_happens()
-        if world.random.random() < 0.5:
-            world.check()
-        world.come_back(dead)
-        for _ in range(15):
-            world.something_happens()
+    for _ in range(trial.rounds):
+        world.run(trial.actions)
+        trial.happening(world)
         world.check()
 
 
@@ -161,23 +175,7 @@ def test_random_bundles(bundle: FragmentBundle, seed: int, loss: float) -> None:
     world = World(bundle, seed, Faults(loss=loss, repetition=loss))
     world.network.install(bundle)
     for _ in range(2):
-        for _ in range(25):
-            world.something_happens()
-        world.check()
-
-
-@EXAMPLES
-@pytest.mark.parametrize("bundle", BUNDLES)
-@given(seed=st.integers(0, 2**32))
-def test_a_site_held_for_dead_returns_without_doubling(bundle: FragmentBundle, seed: int) -> None:
-    world = World(bundle, seed, Faults())
-    world.network.install(bundle)
-    for _ in range(2):
-        for _ in range(20):
-            world.something_happens()
-        world.network.disconnect(world.random.choice(GATEWAYS))
-        for _ in range(10):
-            world.something_happens()
+        world.run(25)
         world.check()
 
 
@@ -191,11 +189,9 @@ def test_sites_install_in_any_order_while_data_flows(bundle: FragmentBundle, see
     world.random.shuffle(order)
     world.network.install(bundle, at=[])
     for site in order:
-        for _ in range(world.random.randrange(6)):
-            world.something_happens()
+        world.run(world.random.randrange(6))
         world.network.install(bundle, at=[site])
-    for _ in range(10):
-        world.something_happens()
+    world.run(10)
     world.check()
 
 
@@ -218,8 +214,7 @@ def test_a_run_repeats_exactly() -> None:
     def run() -> tuple[int, int]:
         world = World(BUNDLES[2], 7, Faults(loss=0.1, repetition=0.1))
         world.network.install(BUNDLES[2])
-        for _ in range(50):
-            world.something_happens()
+        world.run(50)
         world.check()
         traffic = world.network.traffic
         return (traffic.total_messages, traffic.total_bytes)

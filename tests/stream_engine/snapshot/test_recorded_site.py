@@ -86,10 +86,11 @@ class Life:
 
     def fresh(self) -> RecordedSite:
         self.epoch += 1
-        site = RecordedSite("here", self.epoch, self.disk.records.append)
+        site = RecordedSite("here", self.epoch)
         for scan in self.sources:
             if scan.kind != SourceKind.TABLE:
                 site.declare(scan)
+        site.record = self.disk.records.append
         return site
 
     def step(self, now: int) -> None:
@@ -430,3 +431,45 @@ def test_exact_sums_and_double_columns_survive() -> None:
     assert weight == 1
     assert row[1] == 2.5e-300
     assert row[4] == 1e16
+
+
+WIDER = Scan(
+    "keyed",
+    SourceKind.STREAM,
+    Schema.of(("n", DataType.INTEGER), ("k", DataType.TEXT), ("v", DataType.INTEGER)),
+    (1,),
+)
+
+
+@pytest.mark.parametrize("saved_at", [None, "before", "after"])
+def test_a_definition_that_changed_before_a_crash_stays_changed(
+    saved_at: str | None,
+) -> None:
+    life = Life()
+    for scan in life.sources:
+        if scan.kind != SourceKind.TABLE:
+            life.site.declare(scan)  # as a host does when it begins
+    life.site.ingest("keyed", [SourceEvent(("a", 1, 0.5), 1)])
+    life.step(SECOND)
+    if saved_at == "before":
+        life.save()
+    life.site.declare(WIDER)
+    life.site.ingest("keyed", [SourceEvent((7, "b", 2), 2)])
+    life.step(2 * SECOND)
+    if saved_at == "after":
+        life.save()
+    restored = life.crash()
+    assert restored.complaints == []
+    assert set(life.site.source_rows("keyed")) == {(1, "a", None), (7, "b", 2)}
+    assert life.site.declare(WIDER) == []
+    assert set(life.site.source_rows("keyed")) == {(1, "a", None), (7, "b", 2)}
+
+
+def test_a_source_that_was_dropped_before_a_crash_is_not_there_after_it() -> None:
+    life = Life()
+    life.site.ingest("keyed", [SourceEvent(("a", 1, 0.5), 1)])
+    life.step(SECOND)
+    life.save()
+    life.site.undeclare("keyed")
+    life.crash()
+    assert "keyed" not in life.site.declared

@@ -21,7 +21,8 @@ from streamsql.binder import NonTerminatingError, bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.events import SourceEvent
 from streamsql.reference import Database, evaluate
-from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
+from streamsql.syntax import CreateSource, parse_script
+from tests.streamsql.from_text import query_of
 
 PATHS = """WITH RECURSIVE p(src, dst, n, path) AS (
   SELECT src, dst, {start}, src || '.' || dst FROM link UNION
@@ -170,8 +171,7 @@ KEPT = {
 def plan_of(text: str) -> Plan:
     (source,) = parse_script("CREATE LINK SOURCE link (src TEXT, dst TEXT, cost INTEGER)")
     assert isinstance(source, CreateSource)
-    statement = parse_statement(text)
-    assert isinstance(statement, Query)
+    statement = query_of(text)
     return bind_query(statement, Catalog((define(source, Catalog()),))).plan
 
 

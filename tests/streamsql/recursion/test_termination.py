@@ -14,7 +14,8 @@ from streamsql.binder import NonTerminatingError, bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.events import SourceEvent
 from streamsql.reference import Database, evaluate
-from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
+from streamsql.syntax import CreateSource, parse_script
+from tests.streamsql.from_text import query_of
 
 JOINED = "FROM r JOIN link l ON l.src = r.a"
 ALL = "SELECT * FROM r"
@@ -127,8 +128,7 @@ def cyclic_graph() -> Database:
 
 
 def outcome(text: str) -> str:
-    statement = parse_statement(text)
-    assert isinstance(statement, Query)
+    statement = query_of(text)
     try:
         plan = bind_query(statement, catalog()).plan
     except NonTerminatingError:

@@ -2,19 +2,20 @@
 
 import pytest
 
-from streamsql.errors import QuerySyntaxError
+from streamsql.errors import QueryError, QuerySyntaxError
 from streamsql.syntax import (
     CreateAlarm,
     CreateDisplay,
+    CreateSink,
     CreateView,
     Drop,
     Explain,
-    Query,
     Refresh,
     Show,
     Subscribe,
     parse_statement,
 )
+from tests.streamsql.from_text import query_of
 
 
 def test_display() -> None:
@@ -56,16 +57,14 @@ def test_alarm(text: str, hold: int, query: str) -> None:
     ],
 )
 def test_output_to_display(text: str) -> None:
-    statement = parse_statement(text)
-    assert isinstance(statement, Query)
+    statement = query_of(text)
     assert statement.display is not None
     assert statement.display.text == "lobby"
     assert statement.text == text
 
 
 def test_a_column_may_be_called_output() -> None:
-    statement = parse_statement("SELECT output FROM s WHERE output > 1")
-    assert isinstance(statement, Query)
+    statement = query_of("SELECT output FROM s WHERE output > 1")
     assert statement.display is None
 
 
@@ -201,3 +200,52 @@ def test_only_materialized_views_are_refreshed() -> None:
 def test_what_is_to_be_refreshed_is_said(text: str) -> None:
     with pytest.raises(QuerySyntaxError):
         parse_statement(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("warm", 'SELECT * FROM "warm"'),
+        ("SELECT a FROM t WHERE a > 2", "SELECT a FROM t WHERE a > 2"),
+        ("WITH q AS (SELECT a FROM t) SELECT * FROM q", None),
+        (
+            "(SELECT a FROM t WITH (strategy = 'ranked'))",
+            "SELECT a FROM t WITH (strategy = 'ranked')",
+        ),
+        ("ISTREAM(SELECT a FROM t)", "ISTREAM(SELECT a FROM t)"),
+    ],
+)
+def test_sink(text: str, query: str | None) -> None:
+    statement = parse_statement(
+        f"CREATE SINK Free FROM {text} WITH (connector = 'mqtt', batch = 3)"
+    )
+    assert isinstance(statement, CreateSink)
+    assert statement.name.text == "free"
+    assert statement.query.text == (query or text)
+    assert {o.name: o.value for o in statement.options} == {"connector": "mqtt", "batch": "3"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE SINK s",
+        "CREATE SINK s FROM",
+        "CREATE SINK s FROM t",
+        "CREATE SINK s AS SELECT a FROM t WITH (connector = 'mqtt')",
+        "CREATE SINK s FROM WITH (connector = 'mqtt')",
+        "CREATE SINK s FROM t WITH (connector = 'mqtt') x",
+        "CREATE SINK s FROM SELECT a FROM t OUTPUT TO DISPLAY d WITH (connector = 'mqtt')",
+        "CREATE OR REPLACE SINK s FROM t WITH (connector = 'mqtt')",
+    ],
+)
+def test_malformed_sinks(text: str) -> None:
+    with pytest.raises(QueryError):
+        parse_statement(text)
+
+
+def test_sinks_are_shown_and_dropped() -> None:
+    shown, dropped = parse_statement("SHOW SINKS"), parse_statement("DROP SINK IF EXISTS s")
+    assert isinstance(shown, Show)
+    assert shown.kind == "sinks"
+    assert isinstance(dropped, Drop)
+    assert (dropped.kind, dropped.if_exists) == ("sink", True)

@@ -13,15 +13,14 @@ from random import Random
 import psycopg
 import pytest
 
-from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.errors import FederationError, QuerySyntaxError
 from streamsql.reference import Database, evaluate
-from streamsql.syntax import CreateSource, Query, parse_statement
 from tests.conformance.duckdb_peer import rounded
 from tests.conformance.postgres_peer import PostgresPeer, postgres_peer
+from tests.streamsql.from_text import bound_query, catalog_of
 
 pytestmark = pytest.mark.postgres
 
@@ -69,19 +68,14 @@ def peer() -> Iterator[PostgresPeer]:
 
 @pytest.fixture(scope="module")
 def tables() -> tuple[Catalog, Database]:
-    catalog, database = Catalog(), Database()
-    statement = parse_statement(TABLE)
-    assert isinstance(statement, CreateSource)
-    catalog.define(define(statement, catalog))
+    catalog, database = catalog_of(TABLE), Database()
     database.append("t", [SourceEvent(row, ts=0) for row in ROWS])
     return catalog, database
 
 
 def ours(text: str, tables: tuple[Catalog, Database]) -> Counter[Row]:
     catalog, database = tables
-    query = parse_statement(text)
-    assert isinstance(query, Query)
-    found = evaluate(bind_query(query, catalog).plan, database, now=0)
+    found = evaluate(bound_query(text, catalog).plan, database, now=0)
     return Counter({rounded(row): weight for row, weight in found.items()})
 
 

@@ -20,6 +20,17 @@ from streamsql.syntax import (
     parse_script,
     parse_statement,
 )
+from tests.streamsql.from_text import query_of
+
+
+def test_or_replace_is_no_part_of_the_definition() -> None:
+    text = "create  or /* again */ replace  LINK SOURCE s (a INT, b INT)"
+    statement = parse_statement(text)
+    assert isinstance(statement, CreateSource)
+    assert (statement.replace, statement.text) == (True, "create  LINK SOURCE s (a INT, b INT)")
+    same = parse_script(f"SHOW VIEWS;\n{text}")[1]
+    assert isinstance(same, CreateSource)
+    assert same.text == statement.text
 
 
 def test_create_source() -> None:
@@ -98,8 +109,7 @@ def test_create_view(text: str, columns: list[str], *, recursive: bool, material
     ],
 )
 def test_query(text: str, emit: StreamKind | None) -> None:
-    statement = parse_statement(text)
-    assert isinstance(statement, Query)
+    statement = query_of(text)
     assert (statement.emit, statement.text) == (emit, text)
 
 

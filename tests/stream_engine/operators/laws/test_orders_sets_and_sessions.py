@@ -158,6 +158,20 @@ def test_copies_that_come_in_front_push_out_what_was_there() -> None:
     assert top.apply(0, {(3,): 2}) == {(5,): -1, (3,): 1}
 
 
+def check_over_copies(
+    operator: TopNOperator | SessionWindowOperator, plan: Plan, changes: list[dict[int, int]]
+) -> None:
+    """Compare an operator with the reference after each change of how many copies values have."""
+    relation: Delta = {}
+    view: Delta = {}
+    for change in changes:
+        weights = {(n,): max(w, -relation.get((n,), 0)) for n, w in change.items()}
+        delta: Delta = {row: weight for row, weight in weights.items() if weight}
+        accumulate(relation, delta)
+        accumulate(view, operator.apply(0, delta))
+        assert view == evaluated_over(plan, {"left": relation})
+
+
 @given(
     st.integers(0, 4),
     st.integers(0, 3),
@@ -169,15 +183,7 @@ def test_the_first_copies_of_few_values(
     """Weights beyond the limit, on both sides of every bound."""
     source = RemoteSource("left", Schema.of(("n", DataType.INTEGER)))
     plan = TopN(source, (SortKey(0, descending=True),), limit or None, offset)
-    operator = TopNOperator(plan)
-    relation: Delta = {}
-    view: Delta = {}
-    for change in changes:
-        weights = {(n,): max(w, -relation.get((n,), 0)) for n, w in change.items()}
-        delta: Delta = {row: weight for row, weight in weights.items() if weight}
-        accumulate(relation, delta)
-        accumulate(view, operator.apply(0, delta))
-        assert view == evaluated_over(plan, {"left": relation})
+    check_over_copies(TopNOperator(plan), plan, changes)
 
 
 def test_a_row_between_two_sessions_merges_them() -> None:
@@ -203,16 +209,8 @@ def test_sessions_of_dense_times(few: int, gap: int, changes: list[dict[int, int
     """
     source = RemoteSource("left", Schema.of(("ts", DataType.TIMESTAMP)))
     plan = SessionWindow(source, 0, gap)
-    operator = SessionWindowOperator(plan)
-    relation: Delta = {}
-    view: Delta = {}
-    for change in changes:
-        weights = {(n,): max(w, -relation.get((n,), 0)) for n, w in change.items()}
-        delta: Delta = {row: weight for row, weight in weights.items() if weight}
-        accumulate(relation, delta)
-        with patch.object(session_window, "FEW_TIMES", few):
-            accumulate(view, operator.apply(0, delta))
-        assert view == evaluated_over(plan, {"left": relation})
+    with patch.object(session_window, "FEW_TIMES", few):
+        check_over_copies(SessionWindowOperator(plan), plan, changes)
 
 
 def test_a_session_splits_where_neighbours_are_a_gap_apart() -> None:

@@ -11,7 +11,7 @@ from stream_engine.provenance.bdd import BddEncoding
 from stream_engine.provenance.dnf import DnfEncoding
 from stream_engine.provenance.tokens import TokenSource
 from stream_engine.recursion.absorption.recursion_outbox import Outbox
-from stream_engine.recursion.program.fixpoint_options import Shipping
+from streamsql.algebra.choices import Shipping
 from streamsql.data.types import Row
 
 SOURCE = TokenSource(0, 1)

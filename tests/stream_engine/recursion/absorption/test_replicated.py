@@ -7,6 +7,7 @@ import pytest
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import cheapest_path, reachable
+from streamsql.algebra.choices import Strategy, Way
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
@@ -15,7 +16,7 @@ from streamsql.errors import RecursionLimitError
 from streamsql.reference import Database, evaluate
 
 SITES = ("s1", "s2", "s3")
-WAYS = [RecursionOptions(strategy="recompute", way=way) for way in ("centre", "flood")]
+WAYS = [RecursionOptions(strategy=Strategy.RECOMPUTE, way=Way(way)) for way in ("centre", "flood")]
 NODES = "abcdef"
 
 
@@ -100,7 +101,9 @@ def test_a_late_row_of_a_dead_token_changes_nothing() -> None:
 
 
 def test_a_view_beyond_its_limit_stops_and_says_so() -> None:
-    ensemble = Ensemble(reachable(limit=5), ("only",), RecursionOptions(strategy="recompute"))
+    ensemble = Ensemble(
+        reachable(limit=5), ("only",), RecursionOptions(strategy=Strategy.RECOMPUTE)
+    )
     ensemble.apply("only", 0, {(a, b, 1): 1 for a, b in zip("abcd", "bcda", strict=True)})
     with pytest.raises(RecursionLimitError, match="reachable has more than 5 rows"):
         ensemble.step("only")

@@ -21,6 +21,7 @@ from stream_engine.testing.recursion_schedules import (
     Schedule,
     run_schedule,
 )
+from streamsql.algebra.choices import Strategy, Way
 from streamsql.algebra.operators import Fixpoint, RecursionChoice
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
@@ -29,7 +30,7 @@ from streamsql.reference import Database, evaluate
 from streamsql.wire.messages import AnnotatedRow
 
 SITES = ("s0", "s1", "s2", "s3")
-SET = RecursionOptions(strategy="set")
+SET = RecursionOptions(strategy=Strategy.SET)
 
 
 def check(
@@ -49,7 +50,7 @@ def test_any_interleaving(seed: int, view: tuple[Fixpoint, Sequence[BaseRow]], s
 
 @pytest.mark.parametrize("way", ["centre", "flood"])
 def test_base_rows_may_travel_instead(way: str) -> None:
-    options = RecursionOptions(strategy="set", way=way)
+    options = RecursionOptions(strategy=Strategy.SET, way=Way(way))
     check(doubling(), LINKS, options, 3, 3)
     check(cheapest_path(), LINKS, options, 4, 3)
 
@@ -60,7 +61,7 @@ def owner(key: Row, _sites: tuple[str, ...]) -> str:
 
 def test_messages_of_the_worked_example() -> None:
     """Four links to where they join, then 5 + 6 + 1 derived rows: 16 messages in all."""
-    options = RecursionOptions(strategy="set", owner=owner)
+    options = RecursionOptions(strategy=Strategy.SET, owner=owner)
     ensemble = Ensemble(reachable(), ("A", "B", "C"), options)
     for source, target in ("AB", "BC", "CA", "CB"):
         ensemble.apply(source, 0, {(source, target, 1): 1})
@@ -182,7 +183,7 @@ def test_bounds() -> None:
 
 @given(seed=st.integers(0, 2**32))
 def test_lost_and_repeated_messages(seed: int) -> None:
-    plan = msgspec.structs.replace(reachable(), choice=RecursionChoice(strategy="set"))
+    plan = msgspec.structs.replace(reachable(), choice=RecursionChoice(strategy=Strategy.SET))
     network = Network(SITES[:3], seed=seed, faults=Faults(loss=0.15, repetition=0.15))
     for site in SITES[:3]:
         network.declare(site, LINK)

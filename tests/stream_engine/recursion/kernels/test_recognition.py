@@ -8,12 +8,10 @@ from stream_engine.recursion.kernels.recognition import NotAGraphProblemError, r
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.program.program import program_of
 from stream_engine.recursion.strategies import recursive_operator
+from streamsql.algebra.choices import Strategy
 from streamsql.algebra.operators import Fixpoint, Plan
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
 from streamsql.errors import UnsupportedError
-from streamsql.library import library_views
-from streamsql.syntax import CreateSource, CreateView, Query, parse_script, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of
 
 SOURCES = """
 CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, bandwidth DOUBLE);
@@ -54,13 +52,8 @@ WALK = "WITH RECURSIVE w ({columns}) AS ({base} UNION {step}) {query}"
 
 
 def fixpoint(text: str) -> Fixpoint:
-    catalog = Catalog(library_views())
-    for statement in parse_script(SOURCES):
-        assert isinstance(statement, CreateSource | CreateView)
-        catalog.define(define(statement, catalog))
-    query = parse_statement(text)
-    assert isinstance(query, Query)
-    found = first_fixpoint(bind_query(query, catalog).plan)
+    catalog = catalog_of(SOURCES, library=True)
+    found = first_fixpoint(bound_query(text, catalog).plan)
     assert found is not None
     return found
 
@@ -191,7 +184,7 @@ def test_reasons(step: str, reason: str) -> None:
 
 def test_a_kernel_that_is_asked_for_and_does_not_fit_is_refused_with_the_reason() -> None:
     node = fixpoint("SELECT * FROM same_generation")
-    options = RecursionOptions(strategy="kernel")
+    options = RecursionOptions(strategy=Strategy.KERNEL)
     with pytest.raises(
         UnsupportedError, match=r"not a graph problem.*only the recursive relation joins"
     ) as caught:
@@ -210,6 +203,6 @@ def test_a_kernel_that_is_asked_for_and_does_not_fit_is_refused_with_the_reason(
 )
 def test_the_operator_says_what_it_is(view: str, strategy: str, description: str) -> None:
     node = fixpoint(f"SELECT * FROM {view}")
-    options = RecursionOptions(strategy=strategy)
+    options = RecursionOptions(strategy=Strategy(strategy))
     operator = recursive_operator(node, site="s", sites=("s",), epoch=1, options=options)
     assert operator.description.startswith(description)

@@ -5,18 +5,18 @@ import random
 import pytest
 
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
-from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.strategies import recursive_operator
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import cheapest_path, reachable
+from streamsql.algebra.choices import RecursionChoice, Shipping, Strategy
 from streamsql.algebra.operators import Fixpoint, walk_plan
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row, Value
-from streamsql.errors import RecursionLimitError, UnsupportedError
-from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
+from streamsql.errors import RecursionLimitError, WireError
+from streamsql.wire.codec import decode_packed, encode_packed
 from tests.stream_engine.recursion.row_explanations import explain_row
+from tests.streamsql.from_text import bound_query, catalog_of
 
 RING: Delta = {(f"n{i}", f"n{(i + 1) % 20}", 1): 1 for i in range(20)}
 
@@ -139,11 +139,11 @@ def test_long_churn_leaves_nothing_behind() -> None:
     assert view.tokens() == set(operator._leaf_rows.arrived[0].by_token)
 
 
-def test_unknown_strategy() -> None:
-    with pytest.raises(UnsupportedError, match="strategy 'guessing'"):
-        RecursionOptions(strategy="guessing")
-    with pytest.raises(UnsupportedError, match="counting cannot maintain a recursion"):
-        RecursionOptions(strategy="counting")
+@pytest.mark.parametrize("field", ["strategy", "way"])
+def test_a_plan_with_an_unknown_choice_is_refused_where_it_arrives(field: str) -> None:
+    sent = encode_packed({"strategy": "ranked", "way": "flood", field: "guessing"})
+    with pytest.raises(WireError, match="guessing"):
+        decode_packed(sent, RecursionChoice)
 
 
 FREE_CYCLE: Delta = {("a", "b", 0): 1, ("b", "a", 0): 1, ("b", "c", 1): 1}
@@ -156,13 +156,10 @@ def test_a_cycle_that_costs_nothing_while_a_path_grows_is_named_as_the_cause(str
       UNION SELECT l.src, p.dst, l.cost + p.cost, l.src || p.nodes
       FROM link l JOIN p ON l.dst = p.src)
     SELECT src, dst, MIN(cost) AS cost, ARG_MIN(nodes, cost) AS nodes FROM p GROUP BY src, dst"""
-    statement = parse_statement(text)
-    (source,) = parse_script("CREATE LINK SOURCE link (src TEXT, dst TEXT, cost INTEGER)")
-    assert isinstance(statement, Query)
-    assert isinstance(source, CreateSource)
-    plan = bind_query(statement, Catalog((define(source, Catalog()),))).plan
+    catalog = catalog_of("CREATE LINK SOURCE link (src TEXT, dst TEXT, cost INTEGER)")
+    plan = bound_query(text, catalog).plan
     (node,) = (n for n in walk_plan(plan) if isinstance(n, Fixpoint))
-    options = RecursionOptions(strategy=strategy)
+    options = RecursionOptions(strategy=Strategy(strategy))
     operator = recursive_operator(node, site="s", sites=("s",), epoch=1, options=options)
     operator.apply(0, FREE_CYCLE)
     with pytest.raises(RecursionLimitError, match="recursion p") as stopped:
@@ -173,7 +170,7 @@ def test_a_cycle_that_costs_nothing_while_a_path_grows_is_named_as_the_cause(str
 
 @pytest.mark.parametrize("strategy", ["ranked", "absorption", "recompute"])
 def test_it_is_not_where_no_other_column_can_grow(strategy: str) -> None:
-    options = RecursionOptions(strategy=strategy)
+    options = RecursionOptions(strategy=Strategy(strategy))
     operator = recursive_operator(
         reachable(limit=10), site="s", sites=("s",), epoch=1, options=options
     )

@@ -8,8 +8,9 @@ import random
 import pytest
 
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
-from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_programs import region
+from streamsql.algebra.choices import Shipping
 from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.data.types import Row
 

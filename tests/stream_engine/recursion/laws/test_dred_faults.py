@@ -1,6 +1,5 @@
 """Delete and rederive in the simulator: loss, repetition, death and return of sites."""
 
-import random
 from typing import Any
 
 import msgspec
@@ -10,117 +9,59 @@ from hypothesis import strategies as st
 
 from stream_engine.exchange import peered_fixpoint
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
-from stream_engine.simulation.fragmentations import everywhere
-from stream_engine.simulation.network import Faults, Network
-from stream_engine.testing.recursion_programs import LINK, cheapest_path, reachable
-from stream_engine.testing.recursion_schedules import LINKS, database
+from stream_engine.simulation.network import Faults
+from stream_engine.testing.recursion_programs import cheapest_path, reachable
+from stream_engine.testing.recursion_schedules import LINKS
+from streamsql.algebra.choices import Strategy
 from streamsql.algebra.operators import Fixpoint, RecursionChoice
-from streamsql.data.delta import Delta
-from streamsql.data.events import SourceEvent
-from streamsql.data.types import Row
-from streamsql.reference import evaluate
+from tests.stream_engine.link_networks import (
+    SITES,
+    Happening,
+    LinkNetwork,
+    ToggledLinks,
+    disconnection,
+    nothing,
+    reinstallation,
+)
 
-SITES = ("gw-1", "gw-2", "base")
+ROWS = [row for _, row in LINKS]
 PLANS = [
-    msgspec.structs.replace(node, choice=RecursionChoice(strategy="dred"))
+    msgspec.structs.replace(node, choice=RecursionChoice(strategy=Strategy.DRED))
     for node in (reachable(), cheapest_path(via=True))
 ]
 EXAMPLES = settings(max_examples=max(settings().max_examples // 5, 1))
 by_name = pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.name)
 
 
-class Links:
-    """A network of sites; every link has one that tells of it."""
-
-    def __init__(self, plan: Fixpoint, seed: int, faults: Faults) -> None:
-        self.random = random.Random(seed)
-        self.plan = plan
-        self.network = Network(SITES, seed=seed, faults=faults)
-        self.live: dict[str, set[Row]] = {site: set() for site in SITES}
-        for site in SITES:
-            self.network.declare(site, LINK)
-        self.network.install(everywhere(plan, SITES))
-
-    def change(self) -> None:
-        _, row = self.random.choice(LINKS)
-        site = SITES["abcde".index(str(row[0])) % len(SITES)]
-        if site in self.network.sites:
-            event = SourceEvent(row, 0, delete=row in self.live[site])
-            self.network.ingest(site, "link", [event])
-            self.live[site] ^= {row}
-
-    def run(self, actions: int) -> None:
-        for _ in range(actions):
-            if self.random.random() < 0.3:
-                self.change()
-            else:
-                self.network.act()
-
-    def come_back(self, site: str) -> None:
-        self.network.restart(site)
-        events = [SourceEvent(row, 0) for row in sorted(self.live[site], key=repr)]
-        self.network.ingest(site, "link", events)
-
-    def expected(self, without: str = "") -> Delta:
-        links = [rows for site, rows in self.live.items() if site != without]
-        return evaluate(self.plan, database({"link": set().union(*links)}), 0)
-
-    def check(self, without: str = "") -> None:
-        self.network.settle()
-        assert self.network.failures == []
-        assert self.network.result("q") == self.expected(without)
-
-
-@by_name
-@EXAMPLES
-@given(seed=st.integers(0, 2**32))
-def test_loss_and_repetition(plan: Fixpoint, seed: int) -> None:
-    links = Links(plan, seed, Faults(loss=0.15, repetition=0.15))
-    for _ in range(2):
-        links.run(40)
-        links.check()
-
-
-@by_name
-@EXAMPLES
-@given(seed=st.integers(0, 2**32))
-def test_sites_die_and_come_back(plan: Fixpoint, seed: int) -> None:
-    """While one is away the others compute the view of what they have, whoever led."""
-    links = Links(plan, seed, Faults(loss=0.05, repetition=0.05))
-    links.run(40)
-    site = links.random.choice(SITES)
-    links.network.kill(site, in_flight_survives=links.random.random() < 0.5)
+def seen_death_and_return(links: LinkNetwork) -> None:
+    """While a site is away the others compute the view of what they have, whoever led."""
+    site = links.kill_one()
     links.run(links.random.randrange(30))
     links.check(without=site)
     links.come_back(site)
     links.run(20)
-    links.check()
 
 
 @by_name
 @EXAMPLES
+@pytest.mark.parametrize(
+    ("faults", "happening", "rounds"),
+    [
+        pytest.param(Faults(loss=0.15, repetition=0.15), nothing, 2, id="loss and repetition"),
+        pytest.param(Faults(loss=0.05, repetition=0.05), seen_death_and_return, 1, id="a death"),
+        pytest.param(Faults(loss=0.05), disconnection, 2, id="a site held for dead"),
+        pytest.param(Faults(loss=0.05, repetition=0.05), reinstallation, 1, id="a query lost"),
+    ],
+)
 @given(seed=st.integers(0, 2**32))
-def test_a_site_held_for_dead_returns(plan: Fixpoint, seed: int) -> None:
-    links = Links(plan, seed, Faults(loss=0.05))
-    for _ in range(2):
+def test_whatever_happens_it_settles_to_the_reference(
+    plan: Fixpoint, faults: Faults, happening: Happening, rounds: int, seed: int
+) -> None:
+    links = ToggledLinks(plan, seed, faults, ROWS)
+    for _ in range(rounds):
         links.run(40)
-        links.network.disconnect(links.random.choice(SITES))
-        links.run(20)
+        happening(links)
         links.check()
-
-
-@by_name
-@EXAMPLES
-@given(seed=st.integers(0, 2**32))
-def test_a_site_loses_a_query_and_gets_it_again(plan: Fixpoint, seed: int) -> None:
-    links = Links(plan, seed, Faults(loss=0.05, repetition=0.05))
-    links.run(40)
-    site = links.random.choice(SITES)
-    links.network.sites[site].uninstall("q")
-    links.run(links.random.randrange(30))
-    links.network.install(everywhere(plan, SITES), at=[site])
-    links.run(20)
-    links.check()
 
 
 @by_name
@@ -138,7 +79,7 @@ def test_what_is_remembered_for_replays_is_bounded_and_begins_anew(
         made.append(self)
 
     monkeypatch.setattr(PeeredFixpoint, "__init__", noted)
-    links = Links(plan, seed, Faults(loss=0.05, repetition=0.05))
+    links = ToggledLinks(plan, seed, Faults(loss=0.05, repetition=0.05), ROWS)
     most = 0
     for _ in range(15):
         links.change()

@@ -16,6 +16,7 @@ from stream_engine.testing.recursion_schedules import (
     BaseRow,
     database,
 )
+from streamsql.algebra.choices import Strategy
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.types import Row
@@ -40,7 +41,7 @@ def test_any_changes(node: Fixpoint, pool: Sequence[BaseRow], data: st.DataObjec
         site="one",
         sites=("one",),
         epoch=1,
-        options=RecursionOptions(strategy="dred"),
+        options=RecursionOptions(strategy=Strategy.DRED),
     )
     live: dict[str, set[Row]] = {name: set() for name, _ in pool}
     total: Delta = {}

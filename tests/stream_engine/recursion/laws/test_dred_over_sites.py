@@ -19,6 +19,7 @@ from stream_engine.testing.recursion_schedules import (
     Schedule,
     run_schedule,
 )
+from streamsql.algebra.choices import Strategy, Way
 from streamsql.algebra.operators import AggregateSelection, Best, Fixpoint
 from streamsql.data.types import Row
 from streamsql.errors import InternalError, RecursionLimitError, WireError
@@ -26,7 +27,7 @@ from streamsql.wire.messages import AnnotatedRow
 
 HALF = settings(max_examples=max(settings().max_examples // 2, 1))
 SITES = ("s0", "s1", "s2", "s3")
-DRED = RecursionOptions(strategy="dred")
+DRED = RecursionOptions(strategy=Strategy.DRED)
 CHEAPEST_INTO = Fixpoint(
     "path",
     cheapest_path().columns,
@@ -68,7 +69,7 @@ def test_any_interleaving(seed: int, view: tuple[Fixpoint, Sequence[BaseRow]], s
 
 @pytest.mark.parametrize("way", ["centre", "flood"])
 def test_base_rows_may_travel_instead(way: str) -> None:
-    options = RecursionOptions(strategy="dred", way=way)
+    options = RecursionOptions(strategy=Strategy.DRED, way=Way(way))
     for node, pool in ((cheapest_path(), LINKS), (doubling(), LINKS)):
         check(node, pool, options, 5, 3)
 
@@ -76,7 +77,7 @@ def test_base_rows_may_travel_instead(way: str) -> None:
 @pytest.mark.parametrize("strategy", ["absorption", "relative", "dred"])
 def test_rows_that_compete_share_a_site(strategy: str) -> None:
     for seed in range(4):
-        check(CHEAPEST_INTO, LINKS, RecursionOptions(strategy=strategy), seed, 3)
+        check(CHEAPEST_INTO, LINKS, RecursionOptions(strategy=Strategy(strategy)), seed, 3)
 
 
 def owner(key: Row, _sites: tuple[str, ...]) -> str:
@@ -85,7 +86,7 @@ def owner(key: Row, _sites: tuple[str, ...]) -> str:
 
 def loaded() -> Ensemble:
     """Return the worked example of the literature, one node a site, with its links."""
-    options = RecursionOptions(strategy="dred", owner=owner)
+    options = RecursionOptions(strategy=Strategy.DRED, owner=owner)
     ensemble = Ensemble(reachable(), ("A", "B", "C"), options)
     ensemble.rounds()
     for source, target in ("AB", "BC", "CA", "CB"):

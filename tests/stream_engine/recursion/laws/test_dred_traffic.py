@@ -11,6 +11,7 @@ from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.simulation.topologies import transit_stub
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import reachable
+from streamsql.algebra.choices import Strategy
 from streamsql.data.types import Row
 
 SITES = ("g0", "g1", "g2", "g3")
@@ -32,7 +33,9 @@ class Run:
     """
 
     def __init__(self, strategy: str, deletions: Sequence[tuple[str, str]]) -> None:
-        self.ensemble = Ensemble(reachable(), SITES, RecursionOptions(strategy=strategy), seed=1)
+        self.ensemble = Ensemble(
+            reachable(), SITES, RecursionOptions(strategy=Strategy(strategy)), seed=1
+        )
         self.ensemble.run()
         for link in LINKS:
             self._change(link, 1)

@@ -1,6 +1,6 @@
 """Derived rows, copies and witnesses through loss, repetition, death and return of sites."""
 
-import random
+from itertools import permutations
 
 import pytest
 from hypothesis import given, settings
@@ -8,70 +8,26 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from stream_engine.recursion.absorption.deaths import Deaths
-from stream_engine.simulation.fragmentations import everywhere
-from stream_engine.simulation.network import Faults, Network
-from stream_engine.testing.recursion_programs import LINK, doubling, odd_and_even, reachable
+from stream_engine.simulation.network import Faults
+from stream_engine.testing.recursion_programs import doubling, odd_and_even, reachable
+from streamsql.algebra.choices import Strategy, Way
 from streamsql.algebra.operators import Fixpoint, RecursionChoice
-from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.errors import WireError
-from streamsql.reference import Database, evaluate
+from tests.stream_engine.link_networks import SITES, ToggledLinks
 
-SITES = ("gw-1", "gw-2", "base")
-NODES = "abcd"
+LINKS: list[Row] = [(src, dst, cost) for src, dst in permutations("abcd", 2) for cost in (1, 3)]
 CHOICES = [
-    RecursionChoice(strategy="absorption", way="witness"),
-    RecursionChoice(strategy="absorption", way="annotations", ship="lazy"),
-    RecursionChoice(strategy="absorption", way="annotations", ship="eager", annotations="bdd"),
-    RecursionChoice(way="flood"),
-    RecursionChoice(way="centre"),
+    RecursionChoice(strategy=Strategy.ABSORPTION, way=Way.WITNESS),
+    RecursionChoice(strategy=Strategy.ABSORPTION, way=Way.ANNOTATIONS, ship="lazy"),
+    RecursionChoice(
+        strategy=Strategy.ABSORPTION, way=Way.ANNOTATIONS, ship="eager", annotations="bdd"
+    ),
+    RecursionChoice(way=Way.FLOOD),
+    RecursionChoice(way=Way.CENTRE),
 ]
 PROGRAMS = [reachable(), doubling(), odd_and_even()]
 FEW = settings(max_examples=max(settings().max_examples // 8, 2))
-
-
-class Links:
-    """A network of sites that own the links leaving some nodes each."""
-
-    def __init__(self, node: Fixpoint, seed: int, faults: Faults) -> None:
-        self.random = random.Random(seed)
-        self.node = node
-        self.network = Network(SITES, seed=seed, faults=faults)
-        self.live: dict[str, dict[Row, None]] = {site: {} for site in SITES}
-        for site in SITES:
-            self.network.declare(site, LINK)
-        self.network.install(everywhere(node, SITES))
-
-    def change(self) -> None:
-        source, target = self.random.sample(NODES, 2)
-        row: Row = (source, target, self.random.choice((1, 3)))
-        site = SITES[NODES.index(source) % len(SITES)]
-        if site in self.network.sites:
-            known = row in self.live[site]
-            self.network.ingest(site, "link", [SourceEvent(row, 0, delete=known)])
-            if known:
-                del self.live[site][row]
-            else:
-                self.live[site][row] = None
-
-    def run(self, actions: int) -> None:
-        for _ in range(actions):
-            if self.random.random() < 0.3:
-                self.change()
-            else:
-                self.network.act()
-
-    def come_back(self, site: str) -> None:
-        self.network.restart(site)
-        self.network.ingest(site, "link", [SourceEvent(row, 0) for row in self.live[site]])
-
-    def check(self) -> None:
-        self.network.settle()
-        assert self.network.failures == []
-        database = Database()
-        rows = [row for live in self.live.values() for row in live]
-        database.append("link", [SourceEvent(row, 0) for row in rows])
-        assert self.network.result("q") == evaluate(self.node, database, 0)
 
 
 def chosen(node: Fixpoint, choice: RecursionChoice) -> Fixpoint:
@@ -85,11 +41,10 @@ def chosen(node: Fixpoint, choice: RecursionChoice) -> Fixpoint:
 def test_whatever_happens_it_settles_to_the_reference(
     node: Fixpoint, choice: RecursionChoice, seed: int
 ) -> None:
-    links = Links(chosen(node, choice), seed, Faults(loss=0.1, repetition=0.1))
+    links = ToggledLinks(chosen(node, choice), seed, Faults(loss=0.1, repetition=0.1), LINKS)
     links.run(30)
     links.check()
-    site = links.random.choice(SITES)
-    links.network.kill(site, in_flight_survives=links.random.random() < 0.5)
+    site = links.kill_one()
     links.run(links.random.randrange(20))
     links.come_back(site)
     links.run(15)
@@ -102,7 +57,7 @@ def test_whatever_happens_it_settles_to_the_reference(
 @pytest.mark.parametrize("choice", [CHOICES[0], *CHOICES[3:]], ids=lambda c: c.way)
 def test_a_site_is_told_from_state_and_lives_on(choice: RecursionChoice) -> None:
     """However much was sent, resynchronisation needs no log and no new life."""
-    links = Links(chosen(reachable(), choice), 1, Faults())
+    links = ToggledLinks(chosen(reachable(), choice), 1, Faults(), LINKS)
     for _ in range(60):
         links.change()
         links.network.settle()

@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_engine.recursion.strategies import recursive_operator
+from streamsql.algebra.choices import Strategy
 from streamsql.algebra.operators import Fixpoint, RecursionChoice, walk_plan
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
 from streamsql.data.delta import Delta, accumulate
-from streamsql.syntax import CreateSource, Query, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of
 
 Link = tuple[str, str, int | None]
 CHEAPEST = """WITH RECURSIVE p (src, dst, cost) AS (SELECT src, dst, cost FROM link
@@ -24,14 +23,11 @@ SELECT src, dst, MIN(cost) AS cost FROM p GROUP BY src, dst"""
 
 
 def fixpoint(strategy: str) -> Fixpoint:
-    source = parse_statement("CREATE LINK SOURCE link (src TEXT, dst TEXT, cost INTEGER)")
-    query = parse_statement(CHEAPEST)
-    assert isinstance(source, CreateSource)
-    assert isinstance(query, Query)
-    plan = bind_query(query, Catalog((define(source, Catalog()),))).plan
+    catalog = catalog_of("CREATE LINK SOURCE link (src TEXT, dst TEXT, cost INTEGER)")
+    plan = bound_query(CHEAPEST, catalog).plan
     (node,) = (n for n in walk_plan(plan) if isinstance(n, Fixpoint))
     assert node.selection is not None
-    return msgspec.structs.replace(node, choice=RecursionChoice(strategy=strategy))
+    return msgspec.structs.replace(node, choice=RecursionChoice(strategy=Strategy(strategy)))
 
 
 def least(links: Iterable[Link]) -> Delta:

@@ -9,6 +9,7 @@ from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.strategies import recursive_operator
 from stream_engine.testing.recursion_programs import cheapest_path, reachable
 from stream_engine.testing.running import LocalRun
+from streamsql.algebra.choices import Strategy
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
@@ -18,7 +19,7 @@ CHAIN: list[Row] = [("a", "b", 1), ("b", "c", 1), ("c", "d", 1)]
 
 def traced(node: Fixpoint, strategy: str, changes: list[tuple[Row, int]]) -> list[RoundTrace]:
     """Apply changes one by one; check each against its trace, and return the trace."""
-    options = RecursionOptions(strategy=strategy)
+    options = RecursionOptions(strategy=Strategy(strategy))
     operator = recursive_operator(node, site="A", sites=("A",), epoch=1, options=options)
     trace = operator.counters.trace
     for row, weight in changes:

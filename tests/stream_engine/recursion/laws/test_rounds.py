@@ -13,12 +13,11 @@ from msgspec.structs import replace
 from deploy.session import LocalSession
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_schedules import Schedule, run_schedule
+from streamsql.algebra.choices import Strategy, Way
 from streamsql.algebra.operators import Fixpoint, RecursionChoice, walk_plan
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
 from streamsql.data.types import Row
 from streamsql.errors import QueryError, RecursionRoundsError
-from streamsql.syntax import CreateSource, Query, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of
 
 Links = set[tuple[str, str]]
 Rule = Callable[[set[Row], Links], set[Row]]
@@ -76,14 +75,9 @@ def after(rounds: int, base: set[Row], rule: Rule, links: Links) -> set[Row]:
     return rows
 
 
-def bound_query(text: str) -> Fixpoint:
-    catalog = Catalog()
-    source = parse_statement(SOURCE)
-    assert isinstance(source, CreateSource)
-    catalog.define(define(source, catalog))
-    query = parse_statement(text)
-    assert isinstance(query, Query)
-    (fixpoint,) = [n for n in walk_plan(bind_query(query, catalog).plan) if isinstance(n, Fixpoint)]
+def fixpoint_of(text: str) -> Fixpoint:
+    plan = bound_query(text, catalog_of(SOURCE)).plan
+    (fixpoint,) = [node for node in walk_plan(plan) if isinstance(node, Fixpoint)]
     return fixpoint
 
 
@@ -125,9 +119,9 @@ def test_every_strategy_keeps_the_same_rows(
     strategy: str, shape: str, sites: tuple[str, ...]
 ) -> None:
     text, _, _ = QUERIES[shape]
-    node = bound_query(f"WITH RECURSIVE (LIMIT 3 RETURN) {text}")
+    node = fixpoint_of(f"WITH RECURSIVE (LIMIT 3 RETURN) {text}")
     way = "flood" if strategy in ("ranked", "recompute") and len(sites) > 1 else "auto"
-    node = replace(node, choice=RecursionChoice(strategy=strategy, way=way))
+    node = replace(node, choice=RecursionChoice(strategy=Strategy(strategy), way=Way(way)))
     for seed in range(6):
         schedule = Schedule(POOL, changes=25)
         ensemble, wanted = run_schedule(node, sites, RecursionOptions(), schedule, seed)
@@ -202,12 +196,12 @@ def test_mutual_relations_share_their_rounds() -> None:
 def test_bounds_that_are_none(limits: str, message: str) -> None:
     text, _, _ = QUERIES["linear"]
     with pytest.raises(QueryError, match=message):
-        bound_query(f"WITH RECURSIVE ({limits}) {text}")
+        fixpoint_of(f"WITH RECURSIVE ({limits}) {text}")
 
 
 def test_rows_and_rounds_are_bounded_together() -> None:
     text, _, _ = QUERIES["linear"]
-    node = bound_query(f"WITH RECURSIVE (LIMIT 500, LIMIT 4 ROUNDS RETURN) {text}")
+    node = fixpoint_of(f"WITH RECURSIVE (LIMIT 500, LIMIT 4 ROUNDS RETURN) {text}")
     assert node.limit == 500
     assert node.rounds is not None
     assert node.rounds.rounds == 4

@@ -7,14 +7,12 @@ without recursion).
 
 from collections import Counter, deque
 
-import pytest
-
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import reachable
 from stream_engine.testing.recursion_schedules import database
+from streamsql.algebra.choices import Strategy
 from streamsql.data.types import Row
-from streamsql.errors import UnsupportedError
 from streamsql.reference import evaluate
 
 Pair = tuple[str, str]
@@ -74,15 +72,10 @@ def test_rows_of_a_cycle_keep_each_other_alive() -> None:
 
 def test_other_strategies_leave_no_ghosts() -> None:
     for strategy in ("dred", "relative", "absorption"):
-        ensemble = Ensemble(reachable(), ("one",), RecursionOptions(strategy=strategy))
+        ensemble = Ensemble(reachable(), ("one",), RecursionOptions(strategy=Strategy(strategy)))
         for link in (("b", "c"), ("c", "b"), ("c", "d")):
             ensemble.apply("one", 0, {(*link, 1): 1})
             ensemble.step("one")
         ensemble.apply("one", 0, {("c", "d", 1): -1})
         ensemble.step("one")
         assert ensemble.rows() == connected({("b", "c"), ("c", "b")})
-
-
-def test_counting_is_refused_with_the_reason() -> None:
-    with pytest.raises(UnsupportedError, match="keep each other's counts above zero"):
-        RecursionOptions(strategy="counting")

@@ -12,75 +12,57 @@ from hypothesis import strategies as st
 from stream_engine.provenance.tokens import TokenSource
 from stream_engine.provenance.tombstones import Tombstones
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
-from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_ensembles import Ensemble
-from stream_engine.testing.recursion_programs import cheapest_path, reachable, region, two_ways
+from stream_engine.testing.recursion_programs import (
+    bridged,
+    cheapest_path,
+    doubling,
+    doubling_cheapest,
+    odd_and_even,
+    reachable,
+    region,
+    two_ways,
+)
+from stream_engine.testing.recursion_schedules import database
+from streamsql.algebra.choices import Shipping, Strategy
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import difference
-from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.errors import InternalError, WireError
-from streamsql.reference import Database, evaluate
+from streamsql.reference import evaluate
 from streamsql.wire.messages import AnnotatedRow
+from tests.stream_engine.recursion.several_sites import OPTIONS, SITES, describe, run_schedule
 
-SITES = ("s0", "s1", "s2", "s3")
-NODES = "abcde"
-LINKS = [(a, b, cost) for a in NODES for b in NODES if a != b for cost in (1, 3)]
-OPTIONS = [
-    RecursionOptions(strategy="absorption", shipping=shipping, annotations=annotations, width=width)
-    for annotations in ("dnf", "bdd")
-    for shipping in Shipping
-    for width in (1, 64)
-    if shipping is not Shipping.WITNESS or (annotations, width) == ("dnf", 64)
-]
-
-
-def describe(value: RecursionOptions | Fixpoint) -> str:
-    if isinstance(value, Fixpoint):
-        return value.name
-    return f"{value.shipping}-{value.annotations}-{value.width}"
-
-
-def database(rows: dict[str, set[Row]]) -> Database:
-    result = Database()
-    for name, relation in rows.items():
-        result.append(name, [SourceEvent(row, ts=0) for row in sorted(relation)])
-    return result
-
-
-def run_schedule(
-    node: Fixpoint, options: RecursionOptions, seed: int, changes: int = 30
-) -> tuple[Ensemble, set[Row]]:
-    """Toggle random links at random sites among random deliveries; return the oracle's rows too."""
-    choice = random.Random(seed)
-    ensemble = Ensemble(node, SITES, options, seed=seed)
-    live: set[Row] = set()
-    home: dict[Row, str] = {}
-    for _ in range(changes):
-        row = choice.choice(LINKS)
-        site = home.setdefault(row, choice.choice(SITES))
-        ensemble.apply(site, 0, {row: -1 if row in live else 1})
-        live ^= {row}
-        ensemble.step(site)
-        for _ in range(choice.randrange(6)):
-            ensemble.act()
-    ensemble.run()
-    return ensemble, set(evaluate(node, database({"link": live}), 0))
+LINEAR = [reachable(), cheapest_path(via=True), two_ways()]
+BEYOND_LINEAR = [doubling(), doubling_cheapest(), bridged(), odd_and_even()]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=describe)
-@pytest.mark.parametrize("node", [reachable(), cheapest_path(via=True), two_ways()], ids=describe)
-def test_links_change_during_delivery(node: Fixpoint, options: RecursionOptions) -> None:
-    for seed in range(3):
-        ensemble, expected = run_schedule(node, options, seed)
+@pytest.mark.parametrize(
+    ("node", "seeds", "changes"),
+    [*((node, 3, 30) for node in LINEAR), *((node, 2, 12) for node in BEYOND_LINEAR)],
+    ids=describe,
+)
+def test_links_change_during_delivery(
+    node: Fixpoint, seeds: int, changes: int, options: RecursionOptions
+) -> None:
+    for seed in range(seeds):
+        ensemble, expected = run_schedule(node, options, seed, changes)
         assert ensemble.rows() == expected
         for site, operator in ensemble.operators.items():
             assert ensemble.views[site] == dict.fromkeys(operator.state_rows(), 1)
 
 
-@given(seed=st.integers(0, 10**6), options=st.sampled_from(OPTIONS))
-def test_any_interleaving(seed: int, options: RecursionOptions) -> None:
-    ensemble, expected = run_schedule(reachable(), options, seed, changes=15)
+@pytest.mark.parametrize(
+    ("nodes", "changes"), [(LINEAR[:1], 15), (BEYOND_LINEAR, 10)], ids=["linear", "beyond linear"]
+)
+@given(data=st.data(), seed=st.integers(0, 10**6), options=st.sampled_from(OPTIONS))
+def test_any_interleaving(
+    nodes: list[Fixpoint], changes: int, data: st.DataObject, seed: int, options: RecursionOptions
+) -> None:
+    node = data.draw(st.sampled_from(nodes))
+    ensemble, expected = run_schedule(node, options, seed, changes)
     assert ensemble.rows() == expected
 
 
@@ -94,7 +76,7 @@ class Forgetful(Tombstones):
 @pytest.mark.parametrize("shipping", [Shipping.WITNESS, Shipping.LAZY, Shipping.EAGER])
 def test_tombstones_are_needed(monkeypatch: pytest.MonkeyPatch, shipping: Shipping) -> None:
     """Without tombstones a derivation under way revives what was killed, in many schedules."""
-    options = RecursionOptions(strategy="absorption", shipping=shipping)
+    options = RecursionOptions(strategy=Strategy.ABSORPTION, shipping=shipping)
     runs = 20
 
     def wrong() -> int:
@@ -140,7 +122,7 @@ def test_theta_join_with_replicated_leaves(options: RecursionOptions) -> None:
 
 @pytest.mark.parametrize("strategy", ["auto", "dred"])
 def test_the_same_row_from_two_sites_stays_until_both_withdraw(strategy: str) -> None:
-    ensemble = Ensemble(reachable(), SITES, RecursionOptions(strategy=strategy))
+    ensemble = Ensemble(reachable(), SITES, RecursionOptions(strategy=Strategy(strategy)))
     row = ("a", "b", 1)
     for site in ("s0", "s3"):
         ensemble.apply(site, 0, {row: 1})
@@ -154,10 +136,11 @@ def test_the_same_row_from_two_sites_stays_until_both_withdraw(strategy: str) ->
 
 
 @pytest.mark.parametrize("shipping", list(Shipping))
-def test_death_of_a_site_takes_exactly_its_rows(shipping: Shipping) -> None:
-    ensemble = Ensemble(
-        reachable(), SITES, RecursionOptions(strategy="absorption", shipping=shipping), seed=3
-    )
+@pytest.mark.parametrize("node", [reachable(), doubling()], ids=describe)
+def test_death_of_a_site_takes_exactly_its_rows(node: Fixpoint, shipping: Shipping) -> None:
+    """Copies lose them, too, and what comes late from it brings nothing back."""
+    options = RecursionOptions(strategy=Strategy.ABSORPTION, shipping=shipping)
+    ensemble = Ensemble(node, SITES, options, seed=3)
     ensemble.apply("s0", 0, {("a", "b", 1): 1, ("b", "c", 1): 1})
     ensemble.apply("s1", 0, {("c", "d", 1): 1, ("a", "b", 2): 1})
     for site in SITES:
@@ -169,6 +152,10 @@ def test_death_of_a_site_takes_exactly_its_rows(shipping: Shipping) -> None:
         ensemble.step(site)
     ensemble.run()
     assert ensemble.rows() == {("c", "d"), ("a", "b")}
+    for operator in ensemble.operators.values():
+        assert isinstance(operator, FixpointOperator)
+        for copy in operator._partition.copies:
+            assert set(copy.entries) <= {("c", "d"), ("a", "b")}
     late = ensemble.operators["s2"]
     assert isinstance(late, FixpointOperator)
     late_token = TokenSource(site_index=0, epoch=1, used=99).fresh()

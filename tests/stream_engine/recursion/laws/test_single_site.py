@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
-from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_programs import cheapest_path, reachable, region, two_ways
+from streamsql.algebra.choices import Shipping
 from streamsql.algebra.operators import Fixpoint, Plan, Scan
 from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.events import SourceEvent

@@ -9,10 +9,11 @@ from collections import deque
 import pytest
 
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
-from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import doubling, reachable
 from stream_engine.testing.recursion_sizes import sizes_of
+from streamsql.algebra.choices import Shipping, Strategy
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
@@ -95,7 +96,7 @@ def test_alone(options: RecursionOptions, updates: int) -> None:
 @pytest.mark.parametrize("node", [reachable(), doubling()], ids=lambda node: node.name)
 def test_over_sites(node: Fixpoint) -> None:
     sites = ("s0", "s1", "s2")
-    ensemble = Ensemble(node, sites, RecursionOptions(strategy="absorption"), seed=2)
+    ensemble = Ensemble(node, sites, RecursionOptions(strategy=Strategy.ABSORPTION), seed=2)
     lives = Lives(2)
     for number in range(1_500):
         for row, weight in lives.step().items():

@@ -7,9 +7,10 @@ synchronous rounds.
 import pytest
 
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
-from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import reachable
+from streamsql.algebra.choices import Shipping, Strategy
 from streamsql.data.types import Row
 from tests.stream_engine.recursion.row_explanations import explain_row, leaf_rows
 
@@ -36,7 +37,7 @@ def owner(key: Row, _sites: tuple[str, ...]) -> str:
 
 def loaded(shipping: Shipping, annotations: str) -> tuple[Ensemble, list[int]]:
     options = RecursionOptions(
-        strategy="absorption", shipping=shipping, annotations=annotations, owner=owner
+        strategy=Strategy.ABSORPTION, shipping=shipping, annotations=annotations, owner=owner
     )
     ensemble = Ensemble(reachable(), SITES, options)
     for source, target in LINKS.values():
@@ -122,7 +123,7 @@ def test_plain_and_packed_rows_say_the_same(annotations: str) -> None:
             reachable(),
             SITES,
             RecursionOptions(
-                strategy="absorption",
+                strategy=Strategy.ABSORPTION,
                 shipping=Shipping.EAGER,
                 annotations=annotations,
                 owner=owner,

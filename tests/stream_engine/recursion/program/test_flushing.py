@@ -4,12 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
-from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.program.flushing import Flushing
 from stream_engine.simulation.fragmentations import everywhere
 from stream_engine.simulation.network import Network
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import reachable
+from streamsql.algebra.choices import Shipping, Strategy, Way
 from streamsql.algebra.operators import RecursionChoice, Scan, walk_plan
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
@@ -27,7 +28,7 @@ def owner(key: Row, _sites: tuple[str, ...]) -> str:
 
 def loaded(interval: int | None = None, capacity: int | None = None) -> Ensemble:
     chosen = RecursionOptions(
-        strategy="absorption",
+        strategy=Strategy.ABSORPTION,
         shipping=Shipping.LAZY,
         owner=owner,
         interval=interval,
@@ -105,7 +106,7 @@ def test_capacity_sends_at_once() -> None:
 
 
 def test_a_query_chooses_the_capacity() -> None:
-    lazy = RecursionChoice(way="annotations", capacity=1)
+    lazy = RecursionChoice(way=Way.ANNOTATIONS, capacity=1)
     node = replace(reachable(), choice=lazy)
     ensemble = Ensemble(node, SITES, RecursionOptions(owner=owner))
     for row in LINKS:
@@ -132,7 +133,8 @@ def test_what_does_not_fit_causes_no_further_sending() -> None:
 def test_sites_wake_up_to_send(ship: str) -> None:
     """In the engine as shipped: the interval of the query is a timer of its circuits."""
     node = replace(
-        reachable(), choice=RecursionChoice(strategy="absorption", way="annotations", ship=ship)
+        reachable(),
+        choice=RecursionChoice(strategy=Strategy.ABSORPTION, way=Way.ANNOTATIONS, ship=ship),
     )
     link = next(plan for plan in walk_plan(node) if isinstance(plan, Scan))
     sites = ("gw-1", "gw-2", "base")

@@ -1,10 +1,9 @@
 """Recursions over several sites settle to the reference, through loss, death and return."""
 
-import random
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typing_extensions import override
 
 from stream_engine.simulation.fragmentations import everywhere
 from stream_engine.simulation.network import Faults, Network
@@ -25,11 +24,17 @@ from streamsql.algebra.operators import (
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
-from streamsql.reference.database import Database
-from streamsql.reference.evaluate import evaluate
+from tests.stream_engine.link_networks import (
+    SITES,
+    Happening,
+    LinkNetwork,
+    death_and_return,
+    disconnection,
+    nothing,
+    reinstallation,
+)
 
 EXAMPLES = settings(max_examples=settings().max_examples * 2 // 3)
-SITES = ("gw-1", "gw-2", "base")
 NODES = "abcd"
 LINK = Scan(
     "link",
@@ -66,18 +71,14 @@ def cheapest() -> Plan:
     )
 
 
-class Links:
-    """A network of sites that own the links leaving some nodes each."""
+class Links(LinkNetwork):
+    """Sites that own the links leaving some nodes each; a link's newest cost counts."""
 
     def __init__(self, plan: Plan, seed: int, faults: Faults) -> None:
-        self.random = random.Random(seed)
-        self.plan = plan
-        self.network = Network(SITES, seed=seed, faults=faults)
+        super().__init__(plan, seed, faults, LINK)
         self.events: dict[str, list[SourceEvent]] = {site: [] for site in SITES}
-        for site in SITES:
-            self.network.declare(site, LINK)
-        self.network.install(everywhere(plan, SITES))
 
+    @override
     def change(self) -> None:
         source, target = self.random.choice(NODES), self.random.choice(NODES)
         site = SITES[NODES.index(source) % len(SITES)]
@@ -87,90 +88,31 @@ class Links:
             self.network.ingest(site, "link", [event])
             self.events[site].append(event)
 
-    def run(self, actions: int) -> None:
-        for _ in range(actions):
-            if self.random.random() < 0.3:
-                self.change()
-            else:
-                self.network.act()
-
-    def come_back(self, site: str) -> None:
-        """Restart a site; its wrappers tell it again what they know."""
-        self.network.restart(site)
-        self.network.ingest(site, "link", self.events[site])
-
-    def check(self) -> None:
-        self.network.settle()
-        assert self.network.failures == []
-        database = Database()
-        for events in self.events.values():
-            database.append("link", events)
-        assert self.network.result("q") == evaluate(self.plan, database, self.network.now)
-
-
-PLANS = [reachable(), cheapest()]
+    @override
+    def events_of(self, site: str) -> list[SourceEvent]:
+        return self.events[site]
 
 
 @EXAMPLES
-@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("plan", [reachable(), cheapest()], ids=["reachable", "cheapest"])
+@pytest.mark.parametrize(
+    ("faults", "happening", "rounds"),
+    [
+        pytest.param(Faults(), nothing, 3, id="any order of delivery"),
+        pytest.param(Faults(loss=0.15, repetition=0.15), nothing, 3, id="loss and repetition"),
+        pytest.param(Faults(loss=0.05, repetition=0.05), death_and_return, 2, id="deaths"),
+        pytest.param(Faults(loss=0.05), disconnection, 2, id="a site held for dead"),
+        pytest.param(Faults(loss=0.05, repetition=0.05), reinstallation, 2, id="a query lost"),
+    ],
+)
 @given(seed=st.integers(0, 2**32))
-def test_any_order_of_delivery(plan: Plan, seed: int) -> None:
-    links = Links(plan, seed, Faults())
-    for _ in range(3):
+def test_whatever_happens_it_settles_to_the_reference(
+    plan: Plan, faults: Faults, happening: Happening, rounds: int, seed: int
+) -> None:
+    links = Links(plan, seed, faults)
+    for _ in range(rounds):
         links.run(40)
-        links.check()
-
-
-@EXAMPLES
-@pytest.mark.parametrize("plan", PLANS)
-@given(seed=st.integers(0, 2**32))
-def test_loss_and_repetition(plan: Plan, seed: int) -> None:
-    links = Links(plan, seed, Faults(loss=0.15, repetition=0.15))
-    for _ in range(3):
-        links.run(40)
-        links.check()
-
-
-@EXAMPLES
-@pytest.mark.parametrize("plan", PLANS)
-@given(seed=st.integers(0, 2**32))
-def test_sites_die_and_come_back(plan: Plan, seed: int) -> None:
-    links = Links(plan, seed, Faults(loss=0.05, repetition=0.05))
-    for _ in range(2):
-        links.run(40)
-        site = links.random.choice(SITES)
-        links.network.kill(site, in_flight_survives=links.random.random() < 0.5)
-        links.run(links.random.randrange(30))
-        links.come_back(site)
-        links.run(20)
-        links.check()
-
-
-@EXAMPLES
-@pytest.mark.parametrize("plan", PLANS)
-@given(seed=st.integers(0, 2**32))
-def test_a_site_held_for_dead_returns(plan: Plan, seed: int) -> None:
-    links = Links(plan, seed, Faults(loss=0.05))
-    for _ in range(2):
-        links.run(40)
-        links.network.disconnect(links.random.choice(SITES))
-        links.run(20)
-        links.check()
-
-
-@EXAMPLES
-@pytest.mark.parametrize("plan", PLANS)
-@given(seed=st.integers(0, 2**32))
-def test_a_site_loses_a_query_and_gets_it_again(plan: Plan, seed: int) -> None:
-    """Its peers know tokens of the same epoch, which must not mean other rows now."""
-    links = Links(plan, seed, Faults(loss=0.05, repetition=0.05))
-    for _ in range(2):
-        links.run(40)
-        site = links.random.choice(SITES)
-        links.network.sites[site].uninstall("q")
-        links.run(links.random.randrange(30))
-        links.network.install(everywhere(plan, SITES), at=[site])
-        links.run(20)
+        happening(links)
         links.check()
 
 

@@ -20,6 +20,7 @@ from streamsql.algebra.operators import (
     Window,
     WindowKind,
 )
+from streamsql.algebra.streams import Emit
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.reference import Database, evaluate
@@ -58,7 +59,7 @@ class Life:
         self.seen: list[Delta] = []
         self.site = self.fresh()
         fragment = Fragment("f0", Engine.BASE, plan, ("here",))
-        self.site.install(FragmentBundle("q", 1, (fragment,), plan.schema, emit="stream"))
+        self.site.install(FragmentBundle("q", 1, (fragment,), plan.schema, emit=Emit.STREAM))
         self.step(0)
 
     def fresh(self) -> RecordedSite:

@@ -14,12 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.reference import Database, evaluate
-from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of
 
 TABLES = {
     "t": ("a INTEGER", "b DOUBLE", "c TEXT"),
@@ -40,6 +38,8 @@ rows = {
     )
     for name, columns in TABLES.items()
 }
+CREATED = {name: f"CREATE TABLE {name} ({', '.join(columns)})" for name, columns in TABLES.items()}
+CATALOG = catalog_of(*CREATED.values())
 
 
 @st.composite
@@ -157,16 +157,10 @@ def queries(draw: st.DrawFn) -> str:
 
 
 def ours(query: str, tables: Tables) -> Counter[Row]:
-    catalog = Catalog()
     database = Database()
-    for name, columns in TABLES.items():
-        (statement,) = parse_script(f"CREATE TABLE {name} ({', '.join(columns)})")
-        assert isinstance(statement, CreateSource)
-        catalog.define(define(statement, catalog))
+    for name in TABLES:
         database.append(name, [SourceEvent(row, ts=0) for row in tables[name]])
-    parsed = parse_statement(query)
-    assert isinstance(parsed, Query)
-    relation = evaluate(bind_query(parsed, catalog).plan, database, now=0)
+    relation = evaluate(bound_query(query, CATALOG).plan, database, now=0)
     result: Counter[Row] = Counter()
     for row, weight in relation.items():
         result[rounded(row)] += weight
@@ -176,8 +170,8 @@ def ours(query: str, tables: Tables) -> Counter[Row]:
 def theirs(query: str, tables: Tables) -> Counter[Row]:
     connection = duckdb.connect(":memory:", config={"threads": 1})
     try:
-        for name, columns in TABLES.items():
-            connection.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
+        for name, created in CREATED.items():
+            connection.execute(created)
             for row in tables[name]:
                 connection.execute(f"INSERT INTO {name} VALUES (?, ?, ?)", row)
         return Counter(rounded(row) for row in connection.execute(query).fetchall())

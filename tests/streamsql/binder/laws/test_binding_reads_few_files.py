@@ -5,9 +5,9 @@ from pathlib import Path
 from types import FrameType
 
 import streamsql
-from streamsql.binder import bind_query, define
+from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog
-from streamsql.syntax import CreateSource, Query, parse_statement
+from tests.streamsql.from_text import catalog_of, query_of
 
 MOST = 25
 ROOT = Path(streamsql.__file__).parent.parent
@@ -16,8 +16,7 @@ TEXT = "SELECT a.k, a.v, b.w FROM a JOIN b ON a.k = b.k WHERE a.v > 3"
 
 def files_of_binding(text: str, catalog: Catalog) -> set[str]:
     """Return the files of our packages whose functions run while a parsed query is bound."""
-    query = parse_statement(text)
-    assert isinstance(query, Query)
+    query = query_of(text)
     found: set[str] = set()
 
     def note(frame: FrameType, event: str, _argument: object) -> None:
@@ -35,11 +34,7 @@ def files_of_binding(text: str, catalog: Catalog) -> set[str]:
 
 
 def test_binding_a_join_of_two_tables_reads_few_files() -> None:
-    catalog = Catalog()
-    for create in ("CREATE SOURCE a (k TEXT, v DOUBLE)", "CREATE SOURCE b (k TEXT, w DOUBLE)"):
-        statement = parse_statement(create)
-        assert isinstance(statement, CreateSource)
-        catalog.define(define(statement, catalog))
+    catalog = catalog_of("CREATE SOURCE a (k TEXT, v DOUBLE); CREATE SOURCE b (k TEXT, w DOUBLE)")
     found = files_of_binding(TEXT, catalog)
     sys.stdout.write(f"binding a join of two tables runs functions of {len(found)} files\n")
     assert "streamsql/binder/select/from_clause.py" in found

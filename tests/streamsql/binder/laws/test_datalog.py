@@ -12,12 +12,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from streamsql.algebra.operators import Fixpoint, Plan, RecursiveReference, walk_plan
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.reference import Database, evaluate
-from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of
 
 ARITY = {"link": 2, "a": 2, "b": 1, "c": 2}
 COLUMNS = {"link": ("src", "dst"), "a": ("p", "q"), "b": ("r",), "c": ("s", "t")}
@@ -105,11 +103,7 @@ def text_of(program: tuple[Rule, ...], asked: str) -> str:
 
 
 def bound(text: str) -> Plan:
-    (source,) = parse_script("CREATE LINK SOURCE link (src TEXT, dst TEXT)")
-    assert isinstance(source, CreateSource)
-    statement = parse_statement(text)
-    assert isinstance(statement, Query)
-    return bind_query(statement, Catalog((define(source, Catalog()),))).plan
+    return bound_query(text, catalog_of("CREATE LINK SOURCE link (src TEXT, dst TEXT)")).plan
 
 
 def has_base(program: tuple[Rule, ...]) -> bool:

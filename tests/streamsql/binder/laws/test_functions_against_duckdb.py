@@ -15,12 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import DataType, Row
 from streamsql.reference import Database, evaluate
-from streamsql.syntax import CreateSource, Query, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of
 
 COLUMNS = "i INTEGER, j INTEGER, d DOUBLE, e DOUBLE, s TEXT, p TEXT, b BOOLEAN, ts TIMESTAMP"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -106,15 +104,10 @@ rows = st.lists(
 
 
 def ours(query: str, table: list[Row]) -> list[tuple[Any, ...]]:
-    catalog = Catalog()
-    definition = parse_statement(f"CREATE TABLE t (n INTEGER, {COLUMNS})")
-    assert isinstance(definition, CreateSource)
-    catalog.define(define(definition, catalog))
+    catalog = catalog_of(f"CREATE TABLE t (n INTEGER, {COLUMNS})")
     database = Database()
     database.append("t", [SourceEvent((n, *row), ts=0) for n, row in enumerate(table)])
-    statement = parse_statement(query)
-    assert isinstance(statement, Query)
-    bound = bind_query(statement, catalog)
+    bound = bound_query(query, catalog)
     found = evaluate(bound.plan, database, 0)
     types = bound.schema.dtypes
     return sorted(

@@ -7,10 +7,8 @@ import pytest
 import yaml
 
 from streamsql.algebra.explain import explain_plan
-from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
-from streamsql.library import library_views
-from streamsql.syntax import CreateSource, CreateView, Query, parse_script, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of
 
 FOLDER = Path(__file__).parents[3] / "golden" / "plans"
 FILES = sorted(FOLDER.glob("*.yaml"))
@@ -23,18 +21,8 @@ def load(path: Path) -> dict[str, Any]:
     return content
 
 
-def catalog_of(text: str) -> Catalog:
-    catalog = Catalog(library_views())
-    for statement in parse_script(text):
-        assert isinstance(statement, CreateSource | CreateView)
-        catalog.define(define(statement, catalog))
-    return catalog
-
-
 def bound(sql: str, catalog: Catalog) -> dict[str, Any]:
-    statement = parse_statement(sql)
-    assert isinstance(statement, Query)
-    query = bind_query(statement, catalog)
+    query = bound_query(sql, catalog)
     result: dict[str, Any] = {"schema": str(query.schema)}
     if query.emit != "relation":
         result["emit"] = query.emit
@@ -57,7 +45,7 @@ _Dumper.add_representer(str, _text)
 
 
 def rewrite(path: Path, content: dict[str, Any]) -> None:
-    catalog = catalog_of(content["catalog"])
+    catalog = catalog_of(content["catalog"], library=True)
     content["cases"] = [
         {"name": case["name"], "sql": case["sql"], **bound(case["sql"], catalog)}
         for case in content["cases"]
@@ -78,7 +66,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def test_bound_plan(catalog_text: str, case: dict[str, Any]) -> None:
     expected = {key: value for key, value in case.items() if key not in ("name", "sql")}
-    assert bound(case["sql"], catalog_of(catalog_text)) == expected
+    assert bound(case["sql"], catalog_of(catalog_text, library=True)) == expected
 
 
 def test_number_of_cases() -> None:

@@ -1,6 +1,7 @@
 """What holds for every plan the binder makes, shown on all golden queries."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,13 @@ from hypothesis import strategies as st
 from sqlglot.tokenizer_core import TokenType
 
 from streamsql.algebra.operators import Fixpoint, Plan, refers_to, transform_up, walk_plan
-from streamsql.binder import BoundQuery, bind_query, define
+from streamsql.binder import BoundQuery, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.types import common_type
-from streamsql.library import library_views
-from streamsql.syntax import CreateSource, CreateView, Query, parse_script, parse_statement
+from streamsql.syntax import CreateView, parse_script
 from streamsql.syntax.parse import scan
 from streamsql.wire.codec import decode_packed, encode_packed
+from tests.streamsql.from_text import bound_query, catalog_of
 
 FOLDER = Path(__file__).parents[3] / "golden" / "plans"
 
@@ -30,23 +31,15 @@ def _queries() -> list[tuple[str, str]]:
 
 
 QUERIES = _queries()
-CATALOGS: dict[str, Catalog] = {}
 
 
-def catalog_of(text: str) -> Catalog:
-    if text not in CATALOGS:
-        catalog = Catalog(library_views())
-        for statement in parse_script(text):
-            assert isinstance(statement, CreateSource | CreateView)
-            catalog.define(define(statement, catalog))
-        CATALOGS[text] = catalog
-    return CATALOGS[text]
+@cache
+def catalog_with_library(text: str) -> Catalog:
+    return catalog_of(text, library=True)
 
 
 def bound(sql: str, catalog: str) -> BoundQuery:
-    statement = parse_statement(sql)
-    assert isinstance(statement, Query)
-    return bind_query(statement, catalog_of(catalog))
+    return bound_query(sql, catalog_with_library(catalog))
 
 
 @pytest.mark.parametrize(("catalog", "sql"), QUERIES, ids=[sql[:60] for _, sql in QUERIES])
@@ -93,13 +86,11 @@ def test_a_query_in_parentheses_or_a_view_means_the_same(query: tuple[str, str])
         return
     plan = bound(sql, catalog_text).plan
     assert bound(f"({sql})", catalog_text).plan == plan
-    catalog = Catalog(tuple(catalog_of(catalog_text)))
+    catalog = Catalog(tuple(catalog_with_library(catalog_text)))
     (statement,) = parse_script(f"CREATE VIEW the_view AS {sql}")
     assert isinstance(statement, CreateView)
     catalog.define(define(statement, catalog))
-    read = parse_statement("SELECT * FROM the_view")
-    assert isinstance(read, Query)
-    assert bind_query(read, catalog).plan == plan
+    assert bound_query("SELECT * FROM the_view", catalog).plan == plan
 
 
 ITEMS = {

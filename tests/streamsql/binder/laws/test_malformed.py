@@ -11,12 +11,11 @@ from collections.abc import Sequence
 import pytest
 
 from streamsql.binder import Creating, bind_query, define, key_positions, refreshed_view
-from streamsql.catalog.catalog import Catalog
 from streamsql.errors import QueryError
-from streamsql.library import library_views
-from streamsql.syntax import CreateSource, CreateView, Explain, Query, Subscribe, parse_script
+from streamsql.syntax import Explain, Query, Subscribe, parse_script
 from streamsql.syntax.statements import Refresh
 from tests.docs.error_page import ERROR_CODES, SCHEMA, STATEMENT_CODES
+from tests.streamsql.from_text import catalog_of
 
 COUNT = 500
 NEW_GRAMMAR = [
@@ -178,10 +177,7 @@ ODD = [
 ]
 NAMES = ["nowhere", "desk", "FROM", "seat", "NULL", "COUNT", "5", "'x'", "ts", "INTERVAL", "OVER"]
 
-CATALOG = Catalog(library_views())
-for _statement in parse_script(SCHEMA):
-    assert isinstance(_statement, CreateSource | CreateView)
-    CATALOG.define(define(_statement, CATALOG))
+CATALOG = catalog_of(SCHEMA, library=True)
 
 
 def _broken(chance: random.Random, good: Sequence[str] = GOOD) -> str:

@@ -2,10 +2,8 @@
 
 import pytest
 
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
 from streamsql.errors import QueryError
-from streamsql.syntax import CreateSource, Query, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of
 
 LINK = "CREATE LINK SOURCE link (src TEXT, dst TEXT, cost INTEGER)"
 ROUND = (
@@ -15,12 +13,7 @@ ROUND = (
 
 
 def bind(text: str) -> None:
-    catalog = Catalog()
-    made, query = parse_statement(LINK), parse_statement(text)
-    assert isinstance(made, CreateSource)
-    assert isinstance(query, Query)
-    catalog.define(define(made, catalog))
-    bind_query(query, catalog)
+    bound_query(text, catalog_of(LINK))
 
 
 def test_what_recurs_is_not_materialized_inside_of_its_recursion() -> None:

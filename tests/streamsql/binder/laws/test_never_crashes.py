@@ -15,9 +15,7 @@ from streamsql.binder import (
     bind_why,
     define,
 )
-from streamsql.catalog.catalog import Catalog
 from streamsql.errors import QueryError
-from streamsql.library import library_views
 from streamsql.syntax import (
     CreateSource,
     CreateView,
@@ -32,6 +30,7 @@ from streamsql.syntax import (
     Subscribe,
     parse_script,
 )
+from tests.streamsql.from_text import catalog_of
 
 SOURCES = """
 CREATE SOURCE seat (desk TEXT, room TEXT, weight DOUBLE, ts TIMESTAMP) WITH (ttl = '90 s');
@@ -88,10 +87,7 @@ MATCH_RECOGNIZE
 USUAL = {word for text in VALID for word in re.findall(r"\w+|'[^']*'|[^\w\s]", text)}
 WORDS = sorted(USUAL | set(STRANGE_TEXT.split()))
 
-CATALOG = Catalog(library_views())
-for _statement in parse_script(SOURCES):
-    assert isinstance(_statement, CreateSource)
-    CATALOG.define(define(_statement, CATALOG))
+CATALOG = catalog_of(SOURCES, library=True)
 
 
 def run(text: str) -> None:

@@ -12,12 +12,13 @@ import pytest
 from sqlglot import exp
 
 from streamsql.algebra.operators import Plan
-from streamsql.binder import bind_query, define
+from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import FederationError, QueryError
-from streamsql.syntax import Query, parse_script
+from streamsql.syntax import Query
 from streamsql.syntax.parse import scan
 from tests.docs.error_page import SCHEMA
+from tests.streamsql.from_text import catalog_of, query_of
 
 QUERIES = (
     "SELECT desk AS d, weight + 1, 'x' || room FROM seat AS s WHERE weight > 5 AND NOT room = 'r'",
@@ -64,16 +65,7 @@ QUERIES = (
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    known = Catalog()
-    for statement in parse_script(SCHEMA):
-        known.define(define(statement, known))  # type: ignore[arg-type]
-    return known
-
-
-def parsed(text: str) -> Query:
-    (statement,) = parse_script(text)
-    assert isinstance(statement, Query)
-    return statement
+    return catalog_of(SCHEMA)
 
 
 WORDS = {
@@ -155,7 +147,7 @@ def bound(query: Query, catalog: Catalog) -> Plan | None:
 
 @pytest.mark.parametrize("text", QUERIES, ids=[text[:45] for text in QUERIES])
 def test_every_argument_is_read_or_refused(text: str, catalog: Catalog) -> None:
-    query = parsed(text)
+    query = query_of(text)
     plan = bind_query(query, catalog).plan
     dropped = set()
     for node in list(query.tree.walk()):
@@ -189,13 +181,13 @@ SAID_ALREADY = {"ALL", "ASC", "ROWS", "INNER", "OUTER", "AS", "DISTINCT", "PRECI
 @pytest.mark.parametrize("text", QUERIES, ids=[text[:45] for text in QUERIES])
 def test_no_word_or_sign_is_passed_over(text: str) -> None:
     _, tokens = scan(text)
-    before = parsed(text)
+    before = query_of(text)
     random = Random(text)
     for _ in range(120):
         at, word = random.choice(tokens).start, random.choice(INSERTED)
         changed = f"{text[:at]} {word} {text[at:]}"
         try:
-            after = parsed(changed)
+            after = query_of(changed)
         except FederationError:
             continue
         same = after.tree == before.tree and after.options == before.options
@@ -274,13 +266,13 @@ ACCIDENTS = (
     ],
 )
 def test_a_word_of_another_dialect_is_a_name_and_a_value(text: str, catalog: Catalog) -> None:
-    assert bind_query(parsed(text), catalog).schema.names
+    assert bind_query(query_of(text), catalog).schema.names
 
 
 @pytest.mark.parametrize(("text", "code"), ACCIDENTS)
 def test_a_word_of_another_dialect_is_refused(text: str, code: str, catalog: Catalog) -> None:
     with pytest.raises(QueryError) as caught:
-        bind_query(parsed(text), catalog)
+        bind_query(query_of(text), catalog)
     assert caught.value.code == code
     assert caught.value.hint
     assert caught.value.span is not None

@@ -8,14 +8,19 @@ import duckdb
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
+from streamsql.binder import bind_query
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.reference import Database, evaluate
-from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
+from streamsql.syntax import Query
+from tests.streamsql.from_text import catalog_of, query_of
 
 COLUMNS = {"t": ("a", "b"), "u": ("a", "d"), "v": ("k", "f")}
+TABLES = {
+    name: f"CREATE TABLE {name} ({', '.join(f'{column} INTEGER' for column in columns)})"
+    for name, columns in COLUMNS.items()
+}
+CATALOG = catalog_of(*TABLES.values())
 numbers = st.sampled_from([None, 0, 1, 1, 2])
 contents = st.fixed_dictionaries(
     {name: st.lists(st.tuples(numbers, numbers), max_size=5) for name in COLUMNS}
@@ -142,22 +147,17 @@ class Author:
 
 
 def ours(query: Query, tables: dict[str, list[Row]]) -> Counter[Row]:
-    catalog, database = Catalog(), Database()
-    for name, columns in COLUMNS.items():
-        listed = ", ".join(f"{column} INTEGER" for column in columns)
-        (statement,) = parse_script(f"CREATE TABLE {name} ({listed})")
-        assert isinstance(statement, CreateSource)
-        catalog.define(define(statement, catalog))
+    database = Database()
+    for name in COLUMNS:
         database.append(name, [SourceEvent(row, ts=0) for row in tables[name]])
-    return Counter(evaluate(bind_query(query, catalog).plan, database, now=0))
+    return Counter(evaluate(bind_query(query, CATALOG).plan, database, now=0))
 
 
 def theirs(query: Query, tables: dict[str, list[Row]]) -> Counter[Row]:
     connection = duckdb.connect(":memory:", config={"threads": 1})
     try:
-        for name, columns in COLUMNS.items():
-            listed = ", ".join(f"{column} INTEGER" for column in columns)
-            connection.execute(f"CREATE TABLE {name} ({listed})")
+        for name, created in TABLES.items():
+            connection.execute(created)
             if tables[name]:
                 connection.executemany(f"INSERT INTO {name} VALUES (?, ?)", tables[name])
         text = query.tree.sql(dialect="duckdb", identify=True)
@@ -169,6 +169,5 @@ def theirs(query: Query, tables: dict[str, list[Row]]) -> Counter[Row]:
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(random=st.randoms(use_true_random=False), tables=contents)
 def test_random_subqueries(random: Random, tables: dict[str, list[Row]]) -> None:
-    query = parse_statement(Author(random).query())
-    assert isinstance(query, Query)
+    query = query_of(Author(random).query())
     assert ours(query, tables) == theirs(query, tables)

@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamsql.algebra.operators import Plan
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
+from streamsql.binder import bind_query
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.reference import Database, evaluate
-from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
+from streamsql.syntax import Query
+from tests.streamsql.from_text import catalog_of, query_of
 
 TABLES = {
     "t": ("a INTEGER", "b INTEGER", "c TEXT"),
@@ -197,15 +197,7 @@ Tables = dict[str, list[Row]]
 tables = st.fixed_dictionaries({"t": rows, "u": rows, "v": keyed})
 
 
-def _catalog() -> Catalog:
-    catalog = Catalog()
-    for statement in parse_script(SCHEMA):
-        assert isinstance(statement, CreateSource)
-        catalog.define(define(statement, catalog))
-    return catalog
-
-
-CATALOG = _catalog()
+CATALOG = catalog_of(SCHEMA)
 QUERIES: dict[str, Query] = {}
 PLANS: dict[str, Plan] = {}
 TRANSLATED: dict[str, str] = {}
@@ -213,8 +205,7 @@ TRANSLATED: dict[str, str] = {}
 
 def parsed(text: str) -> Query:
     if text not in QUERIES:
-        query = parse_statement(text)
-        assert isinstance(query, Query)
+        query = query_of(text)
         QUERIES[text] = query
     return QUERIES[text]
 

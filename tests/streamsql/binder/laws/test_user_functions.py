@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from streamsql.algebra.user_functions import INSTALLED, UserFunctions, modules_of
-from streamsql.binder import bind_query, define
+from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import DataType, Row
 from streamsql.errors import BindingError, DeploymentError, QueryError, QuerySyntaxError
 from streamsql.reference import Database, evaluate
-from streamsql.syntax import CreateFunction, CreateSource, Query, parse_statement
+from streamsql.syntax import CreateFunction, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of
 
 MODULE = "readings_of_this_test"
 CODE = """
@@ -72,10 +73,7 @@ def _module() -> Iterator[None]:
 
 @pytest.fixture
 def catalog() -> Catalog:
-    known = Catalog()
-    source = parse_statement("CREATE TABLE t (k TEXT, n INTEGER)")
-    assert isinstance(source, CreateSource)
-    known.define(define(source, known))
+    known = catalog_of("CREATE TABLE t (k TEXT, n INTEGER)")
     for name in ("half", "or_zero", "picky"):
         tail = " CALLED ON NULL INPUT" if name == "or_zero" else ""
         create(f"FUNCTION {name}(x INTEGER) RETURNS DOUBLE AS '{MODULE}:{name}'{tail}", known)
@@ -97,11 +95,9 @@ def create(text: str, catalog: Catalog) -> FunctionDefinition:
 
 
 def answer(text: str, catalog: Catalog) -> list[Row]:
-    statement = parse_statement(f"SELECT {text}")
-    assert isinstance(statement, Query)
     database = Database()
     database.append("t", [SourceEvent(row, ts=0) for row in ROWS])
-    found = evaluate(bind_query(statement, catalog).plan, database, 0)
+    found = evaluate(bound_query(f"SELECT {text}", catalog).plan, database, 0)
     return sorted((row for row, count in found.items() for _ in range(count)), key=repr)
 
 

@@ -13,12 +13,11 @@ from streamsql.algebra.operators import (
     WindowKind,
     walk_relation,
 )
-from streamsql.binder import BoundQuery, bind_query, define
 from streamsql.binder.statements.validate import validation_report
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.types import MICROSECONDS
 from streamsql.errors import QueryError
-from streamsql.syntax import CreateSource, CreateView, Query, parse_script, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of
 
 CATALOG = """
 CREATE SOURCE log (k TEXT, v DOUBLE);
@@ -34,17 +33,7 @@ CREATE VIEW counts AS SELECT k, COUNT(*) AS n FROM log GROUP BY k;
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    known = Catalog()
-    for statement in parse_script(CATALOG):
-        assert isinstance(statement, CreateSource | CreateView)
-        known.define(define(statement, known))
-    return known
-
-
-def bound(text: str, catalog: Catalog) -> BoundQuery:
-    statement = parse_statement(text)
-    assert isinstance(statement, Query)
-    return bind_query(statement, catalog)
+    return catalog_of(CATALOG)
 
 
 def only(plan: Plan, kind: type) -> Plan:
@@ -58,7 +47,7 @@ def only(plan: Plan, kind: type) -> Plan:
     ["{}(SELECT k, v FROM log)", "SELECT {}(k, v) FROM log", "SELECT {}(*) FROM log"],
 )
 def test_both_ways_of_writing_mean_the_same(text: str, word: StreamKind, catalog: Catalog) -> None:
-    query = bound(text.format(word.lower()), catalog)
+    query = bound_query(text.format(word.lower()), catalog)
     assert isinstance(query.plan, ToStream)
     assert query.plan.kind == word
     assert query.schema.names == ("k", "v", "ts")
@@ -80,11 +69,11 @@ def test_both_ways_of_writing_mean_the_same(text: str, word: StreamKind, catalog
     ],
 )
 def test_columns(text: str, names: tuple[str, ...], catalog: Catalog) -> None:
-    assert bound(text, catalog).schema.names == names
+    assert bound_query(text, catalog).schema.names == names
 
 
 def test_a_window_goes_by_the_instant(catalog: Catalog) -> None:
-    query = bound("SELECT at FROM moved [RANGE 5 SECONDS]", catalog)
+    query = bound_query("SELECT at FROM moved [RANGE 5 SECONDS]", catalog)
     window = only(query.plan, StreamWindow)
     assert isinstance(window, StreamWindow)
     assert (window.time, window.kind, window.size) == (1, WindowKind.RANGE, 5 * MICROSECONDS)
@@ -92,7 +81,7 @@ def test_a_window_goes_by_the_instant(catalog: Catalog) -> None:
 
 
 def test_what_is_only_added_to_is_its_own_stream(catalog: Catalog) -> None:
-    query = bound("SELECT k FROM big [ROWS 2]", catalog)
+    query = bound_query("SELECT k FROM big [ROWS 2]", catalog)
     stream = only(query.plan, ToStream)
     assert isinstance(stream, ToStream)
     assert stream.kind == StreamKind.ISTREAM
@@ -100,7 +89,7 @@ def test_what_is_only_added_to_is_its_own_stream(catalog: Catalog) -> None:
 
 
 def test_events_follow_the_watermark_that_was_declared(catalog: Catalog) -> None:
-    plan = bound("ISTREAM(SELECT l.k FROM latest l, marked m, log, stored)", catalog).plan
+    plan = bound_query("ISTREAM(SELECT l.k FROM latest l, marked m, log, stored)", catalog).plan
     assert isinstance(plan, ToStream)
     feeds = {f.source: f for f in plan.feeds if isinstance(f, Scan)}
     second = MICROSECONDS
@@ -147,7 +136,7 @@ def test_events_follow_the_watermark_that_was_declared(catalog: Catalog) -> None
 )
 def test_refused(text: str, place: str, message: str, catalog: Catalog) -> None:
     with pytest.raises(QueryError) as caught:
-        bound(text, catalog)
+        bound_query(text, catalog)
     assert message in caught.value.message
     assert caught.value.span is not None
     assert caught.value.span.text == place
@@ -169,10 +158,10 @@ def test_refused(text: str, place: str, message: str, catalog: Catalog) -> None:
     ],
 )
 def test_what_grows_is_told(text: str, warning: str, catalog: Catalog) -> None:
-    warnings = " ".join(bound(text, catalog).warnings)
+    warnings = " ".join(bound_query(text, catalog).warnings)
     assert warning in warnings if warning else not warnings
 
 
 def test_validation_says_what_waits(catalog: Catalog) -> None:
-    report = validation_report(bound("ISTREAM(SELECT k FROM marked)", catalog))
+    report = validation_report(bound_query("ISTREAM(SELECT k FROM marked)", catalog))
     assert "Istream AS ts: events until every site has passed their instant" in report.text

@@ -10,10 +10,9 @@ from streamsql.algebra.operators import (
     WindowKind,
     walk_plan,
 )
-from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import BindingError, QueryError
-from streamsql.syntax import CreateSource, CreateView, Query, parse_script, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of
 
 SECOND = 1_000_000
 CATALOG = """
@@ -25,17 +24,11 @@ CREATE VIEW calm AS SELECT k, ts FROM s [RANGE 10 MINUTES] WHERE v < 1;
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    known = Catalog()
-    for statement in parse_script(CATALOG):
-        assert isinstance(statement, CreateSource | CreateView)
-        known.define(define(statement, known))
-    return known
+    return catalog_of(CATALOG)
 
 
 def plan_of(text: str, catalog: Catalog) -> Plan:
-    statement = parse_statement(text)
-    assert isinstance(statement, Query)
-    return bind_query(statement, catalog).plan
+    return bound_query(text, catalog).plan
 
 
 def window_of(text: str, catalog: Catalog) -> HopWindow | SessionWindow | Window:

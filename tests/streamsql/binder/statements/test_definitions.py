@@ -7,22 +7,14 @@ from streamsql.binder import NonTerminatingError, bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.errors import BindingError
-from streamsql.library import library_views
-from streamsql.syntax import CreateSource, CreateView, Query, parse_script, parse_statement
+from streamsql.syntax import CreateSource, CreateView, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of, query_of
 
 
 def defined(text: str, catalog: Catalog | None = None) -> Definition:
     statement = parse_statement(text)
     assert isinstance(statement, CreateSource | CreateView)
     return define(statement, Catalog() if catalog is None else catalog)
-
-
-def catalog_of(text: str) -> Catalog:
-    catalog = Catalog(library_views())
-    for statement in parse_script(text):
-        assert isinstance(statement, CreateSource | CreateView)
-        catalog.define(define(statement, catalog))
-    return catalog
 
 
 def test_stream() -> None:
@@ -62,7 +54,7 @@ def test_key_and_time(
 
 
 def test_view_keeps_its_text() -> None:
-    catalog = catalog_of("CREATE SOURCE s (a TEXT, n INTEGER)")
+    catalog = catalog_of("CREATE SOURCE s (a TEXT, n INTEGER)", library=True)
     view = defined("CREATE VIEW v (b) AS\n  SELECT a -- the name\n  FROM s", catalog)
     assert view == ViewDefinition(
         name="v",
@@ -73,7 +65,9 @@ def test_view_keeps_its_text() -> None:
 
 
 def test_a_view_may_take_the_name_of_a_library_view() -> None:
-    catalog = catalog_of("CREATE SOURCE s (a TEXT); CREATE VIEW reachable AS SELECT a FROM s")
+    catalog = catalog_of(
+        "CREATE SOURCE s (a TEXT); CREATE VIEW reachable AS SELECT a FROM s", library=True
+    )
     found = catalog.find("reachable")
     assert isinstance(found, ViewDefinition)
     assert not found.library
@@ -90,12 +84,10 @@ CREATE RECURSIVE VIEW walk (src, dst, cost) AS
 
 
 def test_a_view_that_needs_a_MIN_can_be_made_but_not_read_without() -> None:  # noqa: N802
-    catalog = catalog_of(WALK)
-    good = parse_statement("SELECT src, dst, MIN(cost) FROM walk GROUP BY src, dst")
-    bad = parse_statement("SELECT *\nFROM walk WHERE cost < 10")
-    assert isinstance(good, Query)
-    assert isinstance(bad, Query)
-    assert bind_query(good, catalog).plan is not None
+    catalog = catalog_of(WALK, library=True)
+    good = bound_query("SELECT src, dst, MIN(cost) FROM walk GROUP BY src, dst", catalog)
+    assert good.plan is not None
+    bad = query_of("SELECT *\nFROM walk WHERE cost < 10")
     with pytest.raises(NonTerminatingError) as caught:
         bind_query(bad, catalog)
     assert caught.value.span is not None
@@ -103,21 +95,19 @@ def test_a_view_that_needs_a_MIN_can_be_made_but_not_read_without() -> None:  # 
 
 
 def test_views_that_read_each_other_are_found_out() -> None:
-    catalog = catalog_of("CREATE SOURCE s (a TEXT); CREATE VIEW v AS SELECT * FROM s")
+    catalog = catalog_of("CREATE SOURCE s (a TEXT); CREATE VIEW v AS SELECT * FROM s", library=True)
     catalog.define(defined("CREATE VIEW w AS SELECT * FROM v", catalog))
     catalog.drop("v")
     catalog.define(ViewDefinition(name="v", query="SELECT * FROM w"))
-    statement = parse_statement("SELECT * FROM w")
-    assert isinstance(statement, Query)
+    statement = query_of("SELECT * FROM w")
     with pytest.raises(BindingError, match="w -> v -> w"):
         bind_query(statement, catalog)
 
 
 def test_a_view_whose_source_is_gone_says_so_where_it_is_read() -> None:
-    catalog = catalog_of("CREATE SOURCE s (a TEXT); CREATE VIEW v AS SELECT * FROM s")
+    catalog = catalog_of("CREATE SOURCE s (a TEXT); CREATE VIEW v AS SELECT * FROM s", library=True)
     catalog.drop("s")
-    statement = parse_statement("SELECT 1\nFROM v")
-    assert isinstance(statement, Query)
+    statement = query_of("SELECT 1\nFROM v")
     with pytest.raises(BindingError, match="in view 'v'") as caught:
         bind_query(statement, catalog)
     assert caught.value.span is not None

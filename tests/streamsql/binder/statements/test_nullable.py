@@ -3,21 +3,16 @@
 import pytest
 
 from streamsql.algebra.operators import Fixpoint, Plan, walk_plan
-from streamsql.binder import bind_query, define
 from streamsql.binder.statements.nullable import left_out, value_may_be_null
-from streamsql.catalog.catalog import Catalog
-from streamsql.syntax import CreateSource, Query, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of
 
 SELECT = " SELECT src, dst, MIN(v) AS v FROM p GROUP BY src, dst"
 
 
 def plan_of(base: str, step: str, select: str = SELECT) -> Plan:
-    source = parse_statement("CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, n INT)")
-    assert isinstance(source, CreateSource)
+    catalog = catalog_of("CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, n INT)")
     text = f"WITH RECURSIVE p (src, dst, v) AS ({base} UNION {step}){select}"
-    query = parse_statement(text)
-    assert isinstance(query, Query)
-    return bind_query(query, Catalog((define(source, Catalog()),))).plan
+    return bound_query(text, catalog).plan
 
 
 @pytest.mark.parametrize(

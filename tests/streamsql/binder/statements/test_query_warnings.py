@@ -2,10 +2,10 @@
 
 import pytest
 
-from streamsql.binder import BoundQuery, bind_query, define
+from streamsql.binder import BoundQuery
 from streamsql.binder.statements.validate import validation_report
 from streamsql.catalog.catalog import Catalog
-from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of
 
 CATALOG = """
 CREATE SOURCE s (k TEXT, v DOUBLE, ts TIMESTAMP);
@@ -19,17 +19,11 @@ TUMBLED = "window_end, COUNT(*) AS n FROM TUMBLE({}, ts, INTERVAL '1 minute') GR
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    known = Catalog()
-    for statement in parse_script(CATALOG):
-        assert isinstance(statement, CreateSource)
-        known.define(define(statement, known))
-    return known
+    return catalog_of(CATALOG)
 
 
 def bound(text: str, catalog: Catalog) -> BoundQuery:
-    statement = parse_statement(f"SELECT {text}")
-    assert isinstance(statement, Query)
-    return bind_query(statement, catalog)
+    return bound_query(f"SELECT {text}", catalog)
 
 
 FOUND = [

@@ -7,23 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamsql.algebra.choices import Way
 from streamsql.algebra.explain import choice_text
 from streamsql.algebra.operators import Fixpoint, RecursionChoice, walk_relation
-from streamsql.binder import BoundQuery, bind_query, define
+from streamsql.binder import BoundQuery, bind_query
 from streamsql.binder.statements.recursion_options import MAX_NUMBER, VALUES
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import BindingError, QueryError, QuerySyntaxError, UnsupportedError
-from streamsql.library import library_views
 from streamsql.syntax import (
-    CreateSource,
     CreateView,
     Explain,
     Query,
     Statement,
     Subscribe,
-    parse_script,
     parse_statement,
 )
+from tests.streamsql.from_text import catalog_of
 
 RECURSIVE = """WITH RECURSIVE r(a, b) AS (
   SELECT src, dst FROM link UNION SELECT l.src, r.b FROM link l JOIN r ON l.dst = r.a)
@@ -31,12 +30,8 @@ SELECT a, b FROM r"""
 
 
 def catalog_with(*views: str) -> Catalog:
-    catalog = Catalog(library_views())
-    for text in ("CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE)", *views):
-        (statement,) = parse_script(text)
-        assert isinstance(statement, CreateSource | CreateView)
-        catalog.define(define(statement, catalog))
-    return catalog
+    link = "CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE)"
+    return catalog_of(link, *views, library=True)
 
 
 def query_in(statement: Statement) -> Query:
@@ -134,7 +129,7 @@ def test_subscriptions_take_both_kinds(text: str) -> None:
     assert isinstance(statement, Subscribe)
     assert statement.snapshot
     assert statement.progress
-    assert choices(bound(text)) == [RecursionChoice(way="flood")]
+    assert choices(bound(text)) == [RecursionChoice(way=Way.FLOOD)]
 
 
 def test_without_recursion_they_have_no_effect() -> None:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamsql.algebra.explain import explain_plan
 from streamsql.binder import (
     BoundConfidence,
     BoundWhatIf,
@@ -13,20 +14,17 @@ from streamsql.binder import (
     bind_deletions,
     bind_what_if,
     bind_why,
-    define,
 )
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.types import Row, coerce
 from streamsql.errors import QueryError
-from streamsql.library import library_views
 from streamsql.syntax import (
-    CreateSource,
     ExplainConfidence,
     ExplainWhatIf,
     ExplainWhy,
-    parse_script,
     parse_statement,
 )
+from tests.streamsql.from_text import catalog_of
 
 SOURCES = """
 CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, pdr DOUBLE, ts TIMESTAMP, KEY (src, dst));
@@ -35,11 +33,7 @@ CREATE TABLE machines (mid TEXT PRIMARY KEY, level INTEGER);
 
 
 def catalog() -> Catalog:
-    known = Catalog(library_views())
-    for statement in parse_script(SOURCES):
-        assert isinstance(statement, CreateSource)
-        known.define(define(statement, known))
-    return known
+    return catalog_of(SOURCES, library=True)
 
 
 def bound(text: str) -> BoundWhy | BoundWhatIf | BoundConfidence:
@@ -88,7 +82,7 @@ def test_the_query_may_have_options_of_its_own() -> None:
         "WITH (limit = 2)"
     )
     assert found.limit == 2
-    assert "strategy='ranked'" in repr(found.query.plan)
+    assert "with strategy=ranked" in explain_plan(found.query.plan)
 
 
 def test_values_take_the_columns_types() -> None:

@@ -15,12 +15,11 @@ from streamsql.algebra.operators import (
     walk_plan,
 )
 from streamsql.algebra.operators.orders import in_order
-from streamsql.binder import BoundQuery, bind_query, define
-from streamsql.catalog.catalog import Catalog
+from streamsql.binder import BoundQuery
 from streamsql.data.events import SourceEvent
 from streamsql.reference import Database, evaluate
-from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
 from streamsql.wire.codec import decode_packed, encode_packed
+from tests.streamsql.from_text import bound_query, catalog_of
 
 SCHEMA = """
 CREATE TABLE t (a INTEGER, b INTEGER, c TEXT);
@@ -41,13 +40,8 @@ SHAPES = [
 
 
 def bound(text: str) -> BoundQuery:
-    catalog = Catalog()
-    for statement in parse_script(SCHEMA):
-        assert isinstance(statement, CreateSource)
-        catalog.define(define(statement, catalog))
-    query = parse_statement(text)
-    assert isinstance(query, Query)
-    return bind_query(query, catalog)
+    catalog = catalog_of(SCHEMA)
+    return bound_query(text, catalog)
 
 
 def joins(text: str, kind: JoinKind) -> list[Join]:

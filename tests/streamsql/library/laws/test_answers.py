@@ -8,31 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsql.algebra.operators import Plan
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
-from streamsql.library import library_views
 from streamsql.reference import Database, evaluate
-from streamsql.syntax import CreateSource, CreateView, Query, parse_script, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of
+from tests.streamsql.library_relations import TABLES
 
-SOURCES = """
+SOURCES = f"""{TABLES}
 CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, bandwidth DOUBLE);
 CREATE VIEW channel AS SELECT src, dst, bandwidth FROM link;
-CREATE TABLE reading (sensor TEXT, celsius DOUBLE);
 CREATE TABLE node_reading (node TEXT, celsius DOUBLE);
-CREATE TABLE visitorposition (tag TEXT, point TEXT);
-CREATE TABLE routingpoint (src TEXT, dst TEXT, distance DOUBLE);
-CREATE TABLE freemachines (mid TEXT, point TEXT);
-CREATE TABLE machines (mid TEXT);
-CREATE TABLE machinesoftware (mid TEXT, software TEXT);
-CREATE TABLE seatsensor (mid TEXT, rid TEXT, weightlevel DOUBLE);
-CREATE TABLE roomsensor (rid TEXT, status TEXT, light DOUBLE);
-CREATE TABLE machineload (mid TEXT, celsius DOUBLE);
 CREATE TABLE triggered (sensor TEXT, x DOUBLE, y DOUBLE, level INTEGER);
-CREATE TABLE sensors (sensor TEXT, x DOUBLE, y DOUBLE, level INTEGER);
-CREATE TABLE region_seed (region TEXT, sensor TEXT);
-CREATE TABLE parent (child TEXT, ancestor TEXT);
 """
 NODES = "abcd"
 Link = tuple[str, str, float, float]
@@ -61,13 +47,8 @@ sensors = st.lists(
 
 @cache
 def plan_of(view: str) -> Plan:
-    catalog = Catalog(library_views())
-    for statement in parse_script(SOURCES):
-        assert isinstance(statement, CreateSource | CreateView)
-        catalog.define(define(statement, catalog))
-    query = parse_statement(f"SELECT * FROM {view}")
-    assert isinstance(query, Query)
-    return bind_query(query, catalog).plan
+    catalog = catalog_of(SOURCES, library=True)
+    return bound_query(f"SELECT * FROM {view}", catalog).plan
 
 
 def answer(view: str, **tables: list[Row]) -> set[Row]:

@@ -11,7 +11,8 @@ from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import ViewDefinition
 from streamsql.errors import BindingError
 from streamsql.library import library_views
-from streamsql.syntax import CreateSource, CreateView, Query, parse_script, parse_statement
+from streamsql.syntax import CreateSource, CreateView, parse_script, parse_statement
+from tests.streamsql.from_text import query_of
 
 VIEWS = library_views()
 
@@ -36,8 +37,7 @@ def test_text(view: ViewDefinition) -> None:
 
 
 def test_without_its_relations_a_view_says_what_is_missing() -> None:
-    statement = parse_statement("SELECT * FROM cycles")
-    assert isinstance(statement, Query)
+    statement = query_of("SELECT * FROM cycles")
     with pytest.raises(
         BindingError, match=r"in view 'cycles'.*in view 'reachable'.*'link'"
     ) as found:
@@ -45,9 +45,14 @@ def test_without_its_relations_a_view_says_what_is_missing() -> None:
     assert "library view reachable reads link(src, dst); create" in found.value.hint
 
 
+POSITIONS = {"radio_map_position", "strongest_room", "weighted_centroid"}
+"""Views of what receivers hear of badges; the sample building has detectors instead."""
+
+
 def test_all_views_bind_over_the_sample_building() -> None:
     catalog = catalog_of("building.sql")
-    assert [missing(view, catalog) for view in VIEWS] == [None] * len(VIEWS)
+    unbound = {view.name for view in VIEWS if missing(view, catalog) is not None}
+    assert unbound == POSITIONS
 
 
 def test_views_over_links_bind_over_a_trace() -> None:
@@ -59,8 +64,7 @@ def test_views_over_links_bind_over_a_trace() -> None:
 
 def missing(view: ViewDefinition, catalog: Catalog) -> str | None:
     """Return the hint of a view that does not bind, else None."""
-    statement = parse_statement(f"SELECT * FROM {view.name}")
-    assert isinstance(statement, Query)
+    statement = query_of(f"SELECT * FROM {view.name}")
     try:
         bind_query(statement, catalog)
     except BindingError as error:

@@ -5,9 +5,10 @@ import time
 import pytest
 
 from streamsql.errors import QueryError
-from streamsql.syntax import Query, parse_script, parse_statement
+from streamsql.syntax import parse_script, parse_statement
 from streamsql.syntax.create_statements import MAX_COLUMNS
 from streamsql.syntax.parse import MAX_TEXT
+from tests.streamsql.from_text import query_of
 
 
 @pytest.mark.parametrize(
@@ -38,8 +39,7 @@ def test_refused_within_seconds(text: str, message: str) -> None:
 
 def test_long_but_flat_texts_are_read() -> None:
     values = ", ".join(str(n) for n in range(5_000))
-    statement = parse_statement(f"SELECT a FROM s WHERE a IN ({values})")
-    assert isinstance(statement, Query)
+    query_of(f"SELECT a FROM s WHERE a IN ({values})")
     assert len(parse_script("SELECT 1;" * 2_000)) == 2_000
 
 

@@ -15,14 +15,12 @@ from stream_engine.recursion.program.leaves import LeafInput
 from stream_engine.recursion.program.local_engine import LocalEngine
 from stream_engine.recursion.program.program import Program, program_of
 from streamsql.algebra.operators import Fixpoint, Plan, Scan
-from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
-from streamsql.library import library_views
 from streamsql.reference import Database, evaluate
-from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of
 
 SOURCES = """
 CREATE TABLE link (src TEXT, dst TEXT, cost DOUBLE, width DOUBLE, n INTEGER);
@@ -148,18 +146,12 @@ Toggle = tuple[str, Row]
 
 @lru_cache(maxsize=1)
 def catalog() -> Catalog:
-    known = Catalog(library_views())
-    for statement in parse_script(SOURCES):
-        assert isinstance(statement, CreateSource)
-        known.define(define(statement, known))
-    return known
+    return catalog_of(SOURCES, library=True)
 
 
 @lru_cache(maxsize=len(VIEWS))
 def fixpoint(view: str) -> Fixpoint:
-    query = parse_statement(VIEWS[view])
-    assert isinstance(query, Query)
-    return first_fixpoint(bind_query(query, catalog()).plan)
+    return first_fixpoint(bound_query(VIEWS[view], catalog()).plan)
 
 
 def first_fixpoint(plan: Plan) -> Fixpoint:

@@ -1,0 +1,321 @@
+"""CREATE SOURCE … WITH (connector = …): how its rows come from devices."""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from streamsql.binder.statements.column_mappings import column_mapping
+from streamsql.binder.statements.source_options import (
+    KEEPING_OPTIONS,
+    MAPPING_OPTIONS,
+    check_value,
+    listed_or_close,
+    refuse_option,
+)
+from streamsql.catalog.connectors import (
+    MESSAGE_CONNECTORS,
+    ConnectorKind,
+    hands_over_records,
+    is_connector_name,
+    is_endpoint_name,
+    is_site_name,
+    misspelled,
+)
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.table_options import delimiter_of, truth_of
+from streamsql.errors import BindingError
+from streamsql.mapping.mapper import Mapper
+from streamsql.mapping.payloads.payload_reader import PayloadReader
+from streamsql.mapping.payloads.payload_readers import reader_of
+from streamsql.mapping.row_columns import conditions_of, topic_names
+from streamsql.mapping.source_mapping import PayloadFormat, SourceMapping
+from streamsql.mapping.topic_pattern import FACTS, TopicPattern
+from streamsql.redaction import holds_secret
+from streamsql.syntax.cursor import nearest
+from streamsql.syntax.statements import ColumnDefinition, CreateSource, Option
+
+MAX_GATEWAYS = 256
+MAX_OPTION = 4_000
+"""Characters of an option of a connector."""
+MAX_ONLY = 32
+"""Conditions of the option only."""
+_ONLY_EXAMPLE = "only = 'type=sensor, ENERGY'"
+_SECRET_NAME = re.compile(
+    r"pass(word|wd|phrase)|secret|token|credential|community|headers|authorization|api_?key"
+)
+# Commas and equal signs in double quotes belong to a name: a["b,c"]=d, e
+_PARTS = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
+_CONDITION = re.compile(
+    r'\s*(?P<path>(?:[^="\s]|"(?:[^"\\]|\\.)*")+)\s*(?:=(?P<text>.*))?', re.DOTALL
+)
+
+
+def source_mapping(statement: CreateSource) -> SourceMapping | None:
+    """Return how rows of a source come from devices; None where no connector is named.
+
+    Raises:
+        BindingError: An option or a column's clause is wrong.
+    """
+    options = {option.name: option for option in statement.options}
+    connector = options.get("connector")
+    if connector is None:
+        _refuse_clauses(statement)
+        return None
+    kind = _connector(connector)
+    payloads = _format(options.get("format"), kind)
+    mapping = SourceMapping(
+        connector=kind,
+        endpoint=_endpoint(options.get("endpoint")),
+        gateways=_gateways(options.get("gateways")),
+        format=payloads,
+        rows=_stripped(options.get("rows")),
+        only=_only(options.get("only")),
+        delimiter=_delimiter(options.get("delimiter")),
+        header=_header(options.get("header")),
+        options=_own_options(statement),
+    )
+    if kind == ConnectorKind.MQTT:
+        _check_topic(connector, options.get("topic"), payloads)
+    reader = _reader(mapping, options)
+    for column in statement.columns:
+        _check_place(column, mapping)
+    columns = tuple(column_mapping(column, reader) for column in statement.columns)
+    return msgspec.structs.replace(mapping, columns=columns)
+
+
+def check_compiles(statement: CreateSource, definition: SourceDefinition) -> None:
+    """Check that gateways will be able to read a declared source's devices.
+
+    Raises:
+        BindingError: They will not.
+    """
+    if definition.mapping is None:
+        return
+    try:
+        Mapper(definition)
+    except ValueError as error:
+        raise BindingError(str(error), span=statement.name.span, code="bad_clause") from None
+
+
+def mapping_warnings(definition: SourceDefinition) -> tuple[str, ...]:
+    """Return what is likely a mistake in how a declared source's rows come from devices."""
+    mapping = definition.mapping
+    if mapping is None:
+        return ()
+    paths = [*(column.path for column in mapping.columns), *(path for path, _ in mapping.only)]
+    facts = {path.removeprefix("@") for path in paths if path.startswith("@")}
+    given = topic_names(mapping)
+    unread = [
+        f"{{{name}}} feeds no column of {definition.name}; add the column {name} TEXT, or "
+        f"FROM '@{name}' to another"
+        for name in sorted(given - facts - set(definition.schema.names))
+    ]
+    doubtful = [
+        f"not every connector knows @{fact} of a message; did you mean @{close}?"
+        for fact in sorted(facts - given - FACTS)
+        if (close := nearest(fact, sorted(FACTS), 0.75))
+    ]
+    return (*unread, *doubtful)
+
+
+def _refuse_clauses(statement: CreateSource) -> None:
+    """Refuse clauses of columns where no connector reads anything."""
+    for column in statement.columns:
+        for clause in column.clauses:
+            raise BindingError(
+                f"{clause.word} says how a connector reads {column.name.text!r:.40}, but the "
+                "source has no connector",
+                span=clause.span,
+                hint="add WITH (connector = 'mqtt', topic = '…'), or remove it",
+                code="bad_clause",
+            )
+
+
+def _own_options(statement: CreateSource) -> tuple[tuple[str, str], ...]:
+    """Return the options that the connector itself reads; gateways check them."""
+    own = [
+        option
+        for option in statement.options
+        if option.name not in MAPPING_OPTIONS and option.name not in KEEPING_OPTIONS
+    ]
+    for option in own:
+        if len(option.value) > MAX_OPTION:
+            refuse_option(
+                option,
+                f"{option.name} has {len(option.value)} characters; the max is {MAX_OPTION}",
+                "shorten it",
+            )
+        if _SECRET_NAME.search(option.name) or holds_secret(option.value):
+            refuse_option(
+                option,
+                f"{option.name} would tell a secret to everybody who may read definitions",
+                "store it in the endpoint: pando endpoint add GATEWAY NAME KIND --ask password",
+            )
+    return tuple((option.name, option.value) for option in own)
+
+
+def _connector(option: Option) -> str:
+    name = option.value.strip()
+    kinds = tuple(ConnectorKind)
+    if name in kinds:
+        return name
+    meant = misspelled(name) or _typo(name)
+    if meant:
+        refuse_option(
+            option, f"there is no connector {option.value!r:.40}", listed_or_close(meant, kinds)
+        )
+    if not is_connector_name(name):
+        refuse_option(
+            option,
+            f"{option.value!r:.40} is not the name of a connector",
+            f"connector = 'mqtt'; ours: {', '.join(kinds)}; plug-ins have names such as 'my_meter'",
+        )
+    return name
+
+
+def _typo(name: str) -> str:
+    """Return the connector of ours that a name nearly is; a plug-in may only lengthen one."""
+    close = nearest(name.lower(), tuple(ConnectorKind), 0.75)
+    return "" if name.startswith(close) else close
+
+
+def _format(option: Option | None, kind: str) -> PayloadFormat:
+    records = hands_over_records(kind)
+    if option is None:
+        return PayloadFormat.FIELDS if records else PayloadFormat.JSON
+    formats = tuple(PayloadFormat)
+    name = option.value.strip().lower()
+    if name not in formats:
+        refuse_option(
+            option, f"there is no format {option.value!r:.40}", listed_or_close(name, formats)
+        )
+    if records and name != PayloadFormat.FIELDS:
+        refuse_option(
+            option,
+            f"connector {kind} reads values by their addresses and has no payload format",
+            "remove format",
+        )
+    return PayloadFormat(name)
+
+
+def _check_topic(connector: Option, topic: Option | None, payloads: PayloadFormat) -> None:
+    example = "topic = 'tele/{device}/SENSOR'"
+    if topic is None:
+        if payloads != PayloadFormat.SPARKPLUG:  # whose topics are fixed
+            refuse_option(connector, "connector mqtt needs the option topic", f"add {example}")
+        return
+    check_value(topic, TopicPattern, f"{example}; + stands for one level, # for all further ones")
+
+
+def _reader(mapping: SourceMapping, options: Mapping[str, Option]) -> PayloadReader:
+    """Return what reads the payloads; refuse the option that keeps it from that."""
+    for name in ("delimiter", "header"):
+        if name in options and mapping.format != PayloadFormat.CSV:
+            refuse_option(
+                options[name],
+                f"{name} says nothing of payloads in the format {mapping.format}",
+                f"remove {name}, or format = 'csv'",
+            )
+    bare = msgspec.structs.replace(mapping, rows="", only=())
+    try:
+        reader = reader_of(bare)
+    except ValueError as error:
+        hint = f"formats: {', '.join(PayloadFormat)}"
+        refuse_option(options.get("format", options["connector"]), str(error), hint)
+    try:
+        reader = reader_of(msgspec.structs.replace(bare, rows=mapping.rows))
+    except ValueError as error:
+        refuse_option(options["rows"], str(error), "rows = 'sensors[*]', or remove rows")
+    if mapping.only:
+        only = msgspec.structs.replace(mapping, rows="")
+        check_value(
+            options["only"], lambda _: (reader_of(only), conditions_of(only, reader)), _ONLY_EXAMPLE
+        )
+    return reader
+
+
+def _check_place(column: ColumnDefinition, mapping: SourceMapping) -> None:
+    """Refuse the place of a row in a payload that is one row."""
+    is_one_row = not mapping.rows and mapping.format in (PayloadFormat.JSON, PayloadFormat.CBOR)
+    if not is_one_row or mapping.connector not in MESSAGE_CONNECTORS:
+        return
+    for clause in column.clauses:
+        if clause.word == "FROM" and clause.value in ("@key", "@index"):
+            raise BindingError(
+                f"column {column.name.text}: {clause.value} tells the rows of a payload apart, "
+                "but here a payload is one row",
+                span=clause.value_span,
+                hint="add the option rows = 'sensors[*]', the path of the array or object",
+                code="bad_clause",
+            )
+
+
+def _stripped(option: Option | None) -> str:
+    return option.value.strip() if option is not None else ""
+
+
+def _endpoint(option: Option | None) -> str:
+    name = _stripped(option)
+    if option is not None and not is_endpoint_name(name):
+        refuse_option(
+            option,
+            f"{option.value!r:.40} is not the name of an endpoint",
+            "endpoint = 'home': a name in the gateways' settings, where address and secret stand",
+        )
+    return name
+
+
+def _gateways(option: Option | None) -> tuple[str, ...]:
+    if option is None:
+        return ()
+    names = tuple(part.strip() for part in option.value.split(","))
+    example = "gateways = 'west, east'"
+    if len(names) > MAX_GATEWAYS:
+        refuse_option(option, f"gateways names more than {MAX_GATEWAYS} gateways", example)
+    for name in names:
+        if not is_site_name(name):
+            refuse_option(option, f"gateways: {name!r:.40} is not the name of a gateway", example)
+    return tuple(dict.fromkeys(names))
+
+
+def _only(option: Option | None) -> tuple[tuple[str, str | None], ...]:
+    if option is None:
+        return ()
+    parts = _PARTS.findall(option.value)
+    if len(parts) > MAX_ONLY:
+        refuse_option(option, f"only has more than {MAX_ONLY} conditions", _ONLY_EXAMPLE)
+    found: dict[str, str | None] = {}
+    for part in parts:
+        condition = _CONDITION.fullmatch(part)
+        if condition is None:
+            refuse_option(
+                option, f"only: {part.strip()!r:.40} is no condition on a field", _ONLY_EXAMPLE
+            )
+        path, text = condition["path"].strip(), condition["text"]
+        if path in found:
+            refuse_option(option, f"only names {path!r:.40} twice", _ONLY_EXAMPLE)
+        found[path] = None if text is None else _unquoted(text.strip())
+    if not found:
+        refuse_option(option, "only: a condition is missing", _ONLY_EXAMPLE)
+    return tuple(found.items())
+
+
+def _unquoted(text: str) -> str:
+    """Return a text that stands in double quotes where it holds a comma."""
+    is_quoted = len(text) > 1 and text[0] == text[-1] == '"'
+    return text[1:-1] if is_quoted else text
+
+
+def _delimiter(option: Option | None) -> str:
+    if option is None:
+        return ","
+    check_value(option, delimiter_of, "delimiter = ';'")
+    return delimiter_of(option.value)
+
+
+def _header(option: Option | None) -> bool:
+    if option is None:
+        return True
+    check_value(option, truth_of, "header = 'false' for payloads without a header line")
+    return truth_of(option.value)
