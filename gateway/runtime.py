@@ -8,18 +8,19 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from gateway.buffer.disk_buffer import DiskBuffer
 from gateway.buffer.published_packs import PublishedPacks
+from gateway.declared.declared_sources import Definitions
+from gateway.declared.served_devices import declared_sources
+from gateway.declared.trial_commands import TrialCommands
 from gateway.intake.devices import MEMORY, Devices
 from gateway.intake.last_values import LastValues
-from gateway.intake.links import LinkPublisher, clear_unknown
+from gateway.intake.links import LinkPublishers
 from gateway.intake.observations import ObservationLane
-from gateway.observations.missing_packs import Missing
+from gateway.observations.unrecoverable_packs import Missing
 from gateway.session.announcer import Announcer
 from gateway.session.clock_exchange import ClockExchange
-from gateway.session.description import birth_of, ended_state, sources_of
+from gateway.session.description import birth_of, ended_state
 from gateway.session.identity import (
     OutdatedEpochError,
     Session,
@@ -32,6 +33,8 @@ from gateway.site.host import SiteHost
 from gateway.site.process_numbers import measured_process, measured_wrappers
 from gateway.site.stopped_queries import StoppedQueries
 from gateway.site_clock import clock_from, site_time
+from gateway.site_state import present_state
+from gateway.state.kept_readings import KeptReadings
 from gateway.state.state_keeper import StateKeeper
 from gateway.state.state_losses import Loss
 from host.clocks import wall_clock
@@ -41,14 +44,13 @@ from host.mqtt.publishing import publish_or_warn
 from stream_engine.site.measured_values import Measured
 from stream_engine.site.step_budget import StepBudget
 from stream_engine.snapshot.recorded_site import RecordedSite
-from streamsql.algebra.operators import SourceKind
-from streamsql.algebra.user_functions import INSTALLED
 from streamsql.catalog.system import SYS_STREAM
 from streamsql.data.types import Value
 from streamsql.errors import DeploymentError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import Command
-from streamsql.wire.site_messages import Birth, SiteState
+from streamsql.wire.site_messages import Birth, SiteRole, SiteState
+from streamsql.wire.source_shapes import layout_of
 from streamsql.wire.topics import Topics, check_id
 
 log = logging.getLogger(__name__)
@@ -58,7 +60,6 @@ LINK_SECONDS = 0.5
 LOOK_BACK_SECONDS = 3.0
 """How long after each connect the links retained under our id are read."""
 STOPPED = "stopped_queries.json"
-MAX_DETAIL = 500
 
 MakeClient = Callable[[Will], MessageClient]
 
@@ -93,15 +94,15 @@ class Gateway:
         self.session = Session(epoch, wall_clock(), secrets.token_hex(8))
         self.topics = Topics(settings.site)
         me = settings.gateway
-        will = Will(self.topics.state(me), encode_json(ended_state(settings, self.session, "lost")))
+        self.definitions: Definitions = {d.name: d for d in settings.sources}
+        # Sources that are declared later are not in it: whoever reads them remembers them.
+        will = Will(self.topics.state(me), encode_json(self._ended("lost")))
         self.client = (make_client or self._open_client)(will)
         self.clock = ClockExchange(me, self.client, self.topics, settings.clock)
         clock = clock_from(settings.clock, self.clock.corrected)
         self.engine = RecordedSite(
             me, epoch, stopwatch=time.perf_counter_ns, budget=budget, refusal=stopped.refusal
         )
-        for definition in settings.sources:
-            self.engine.declare(definition.scan())
         published = PublishedPacks(epoch)
         self.host = SiteHost(
             self.engine,
@@ -111,7 +112,7 @@ class Gateway:
             grace_seconds=settings.grace_seconds,
             tick_seconds=settings.tick_ms / 1000,
             speed=settings.clock.speed,
-            reads_observations=settings.role == "base",
+            reads_observations=settings.role == SiteRole.BASE,
             on_command=self._command,
             on_own_state=self._own_state,
             on_own_link=self._own_link,
@@ -127,22 +128,35 @@ class Gateway:
         self.buffer = DiskBuffer(directory.path / "buffer.sqlite", settings.buffer)
         self.lane = ObservationLane(me, epoch, self.client, self.topics, self.buffer, published)
         self.last = LastValues(me, epoch, self.client, self.topics)
-        self.links = [
-            LinkPublisher(me, definition, self.engine, self.client, self.topics)
-            for definition in settings.sources
-            if definition.kind == SourceKind.LINK
-        ]
+        self.links = LinkPublishers(me, self.engine, self.client, self.topics)
         self.devices = Devices(
             me,
             settings.wrappers,
             clock=clock,
-            definitions={definition.name: definition for definition in settings.sources},
+            definitions=self.definitions,
             engine=self.engine,
             lane=self.lane,
             last=self.last,
             on_readings=self.host.wake,
             correction=lambda: self.clock.correction,
         )
+        self._kept = KeptReadings(
+            self.lane.flush,
+            lambda: self.lane.is_kept and self.keeper.holds_all,
+            lambda: self.engine.pending_events,
+        )
+        self.declared = declared_sources(
+            settings,
+            directory.path,
+            engine=self.engine,
+            devices=self.devices,
+            kept=self._kept.wait,
+            on_redefined=self.host.inbox.redefined,
+            on_definitions=self._defined,
+        )
+        self._trials = TrialCommands(settings, clock, self.client, self.topics)
+        self.declared.declare_all()
+        self.host.inbox.orders.go_by(self.declared)
         self.keeper = StateKeeper(
             self.engine,
             directory.path / "state",
@@ -150,13 +164,13 @@ class Gateway:
             clock,
             host_state=self._to_remember,
             say=self.host.say,
-            hears=self._hearing if settings.role == "base" else None,
+            hears=self._hearing if settings.role == SiteRole.BASE else None,
             is_whole=self.host.inbox.logs.are_whole,
             told=self.host.flow_reports.forget,
         )
         self.host.is_untold = self.keeper.is_untold
         self.announcer = Announcer(
-            me, self.client, self.topics, self._birth, self._state, self._announced
+            me, self.client, self.topics, self._birth, lambda: present_state(self), self._announced
         )
         self._connections = 0
         self._connected = asyncio.Event()
@@ -177,6 +191,7 @@ class Gateway:
         self.client.on_connection(self._on_connection)
         try:
             await self.client.connect(timeout=None)
+            self.declared.begin()  # says which queries it stops: the client takes it from here on
             await self.host.start()
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.host.run())
@@ -186,7 +201,8 @@ class Gateway:
                 group.create_task(self._until_ended(self._end))
                 group.create_task(self.clock.run())
                 group.create_task(self._look_back())
-                for device in self.devices.all:
+                group.create_task(self.declared.run())
+                for device in self.devices.wrapped:
                     group.create_task(self.devices.supervise(device))
         except* (StolenIdError, OutdatedEpochError) as errors:
             raise errors.exceptions[0] from None
@@ -197,7 +213,8 @@ class Gateway:
         self._stopping = True
         if not self._others_run:
             self.lane.flush()
-            self.announcer.publish_state(ended_state(self.settings, self.session, "stopped"))
+            self.announcer.publish_state(self._ended("stopped"))
+        await self._trials.close()
         await self.client.close()
         await self.keeper.stop()
         self.lane.settle()
@@ -250,8 +267,7 @@ class Gateway:
     async def _retained(self) -> None:
         while True:
             await asyncio.sleep(LINK_SECONDS)
-            for publisher in self.links:
-                publisher.publish_changes()
+            self.links.publish_changes()
             self.last.publish_due(time.monotonic())
 
     async def _look_back(self) -> None:
@@ -274,49 +290,34 @@ class Gateway:
     async def _until_ended(self, end: asyncio.Future[DeploymentError]) -> None:
         raise await end
 
+    # What we have ----------------------------------------------------------------------------
+
+    def _defined(self, definitions: Definitions) -> None:
+        """Go by other sources: intake, links, births."""
+        self.lane.flush()
+        self.definitions = dict(definitions)
+        self.lane.stamps = {
+            name: (definition.version, layout_of(definition))
+            for name, definition in definitions.items()
+            if definition.mapping is not None
+        }
+        self.devices.define(self.definitions)
+        self.links.define(self.definitions.values())
+        self.announcer.announce()
+
+    def _ended(self, reason: str) -> SiteState:
+        definitions = tuple(self.definitions.values())
+        return ended_state(self.settings, self.session, reason, definitions)
+
     # What we say ------------------------------------------------------------------------------
 
     def _birth(self) -> Birth:
         return birth_of(
             self.settings,
             self.session,
+            definitions=tuple(self.definitions.values()),
             wrappers=[device.state() for device in self.devices.all],
             rows=self.engine.source_rows,
-        )
-
-    def _state(self) -> SiteState:
-        host, devices = self.host, self.devices
-        problems = [
-            host.problem,
-            self.buffer.problem,
-            self.keeper.problem,
-            *devices.problems(),
-            *devices.notes(),
-            self.clock.problem(),
-        ]
-        return SiteState(
-            online=True,
-            epoch=self.session.epoch,
-            ts=wall_clock(),
-            role=self.settings.role,
-            detail="; ".join(filter(None, problems))[:MAX_DETAIL],
-            instance=self.session.instance,
-            started=self.session.started,
-            sources=sources_of(self.settings),
-            buffer=msgspec.structs.replace(self.buffer.state(), waiting=self.lane.waiting),
-            wrappers=tuple(device.state() for device in devices.all),
-            counters={
-                "batches_sent": host.batches_sent,
-                "batches_received": host.inbox.batches,
-                "bad_payloads": host.dead_letters.count,
-                "step_defects": host.defects.count,
-                "pending": self.client.pending(),
-                "readings": sum(device.readings for device in devices.all),
-                "errors": sum(device.errors for device in devices.all),
-                "function_failures": INSTALLED.failed,
-            },
-            settings=self.engine.settings,
-            clock=self.clock.state(),
         )
 
     def _measured(self) -> Iterator[Measured]:
@@ -326,8 +327,7 @@ class Gateway:
         yield from measured_wrappers([device.state() for device in devices.all])
 
     def _announced(self) -> None:
-        for publisher in self.links:
-            publisher.forget()
+        self.links.forget()
         self.last.forget()
 
     # What we hear -----------------------------------------------------------------------------
@@ -344,8 +344,7 @@ class Gateway:
             self.keeper.cut_off(whole_at)
 
     def _own_link(self, levels: tuple[str, ...]) -> None:
-        if not any(publisher.found(levels) for publisher in self.links):
-            clear_unknown(levels, self.settings.gateway, self.client, self.topics)
+        self.links.found(levels)
 
     def _own_state(self, state: SiteState, retained: bool) -> None:
         """Somebody published state under our id: ourselves, our will, a predecessor, a thief."""
@@ -377,6 +376,8 @@ class Gateway:
         elif verb == "flush":
             self.lane.flush()
             self._answer(command, {"done": True, "message": f"{len(self.buffer)} packs wait"})
+        elif verb == "sample":
+            self._trials.heard(command)
         elif verb == "simulate":
             self._answer(command, self.devices.simulate(command.arguments))
         else:

@@ -16,26 +16,44 @@ from streamsql.wire.messages import SenmlRecord
 UNNAMED = "value"
 """Column of a record whose name is that of the device alone."""
 
+Observed = tuple[str, int, Row]
+"""Device, event time in microseconds, and row."""
+
+_TIMES = (DataType.TIMESTAMP, DataType.INTERVAL)
 _EXACT = 2**53
 _LATEST = 2**63
 
 
-def records_of(name: str, ts: int, row: Row, schema: Schema) -> Iterator[SenmlRecord]:
-    """Yield the records of a row.
+def records_of(name: str, ts: int, row: Row, schema: Schema) -> list[SenmlRecord]:
+    """Return the records of one row; see `records_of_rows`."""
+    return records_of_rows([(name, ts, row)], schema)
+
+
+def records_of_rows(rows: Iterable[Observed], schema: Schema) -> list[SenmlRecord]:
+    """Return the records of rows.
 
     Args:
-        name: Base name, e.g. the sensor's id; a colon is put between it and the column.
-        ts: Event time in microseconds.
-        row: A row of the schema.
-        schema: Its columns.
+        rows: Each with its base name, e.g. the sensor's id (a colon is put between it and the
+            column), and its event time in microseconds.
+        schema: Their columns.
     """
-    base: str = f"{name}:"
-    time: float | None = ts / MICROSECONDS
-    for field, value in zip(schema.fields, row, strict=True):
-        if value is None:
-            continue
-        yield _record(base, time, field.name, value, field.dtype)
-        base, time = "", None
+    columns = [(field.name, field.dtype in _TIMES) for field in schema.fields]
+    records: list[SenmlRecord] = []
+    for name, ts, row in rows:
+        base: str = f"{name}:"
+        time: float | None = ts / MICROSECONDS
+        for (column, is_time), value in zip(columns, row, strict=True):
+            # Most values by their type, with arguments in the order of the fields: half the time.
+            if type(value) is float:
+                records.append(SenmlRecord(column, base, time, None, "", value or 0.0))
+            elif type(value) is str:
+                records.append(SenmlRecord(column, base, time, None, "", None, value))
+            elif value is not None:
+                records.append(_record(base, time, column, value, is_time))
+            else:
+                continue
+            base, time = "", None
+    return records
 
 
 def rows_of(records: Iterable[SenmlRecord]) -> Iterator[tuple[str, float, dict[str, Value]]]:
@@ -76,7 +94,7 @@ def row_from(values: dict[str, Value], schema: Schema) -> Row:
     kinds = {field.name: field.dtype for field in schema.fields}
     exact: dict[str, object] = {
         name: microseconds(value)
-        if isinstance(value, float) and kinds.get(name) in (DataType.TIMESTAMP, DataType.INTERVAL)
+        if isinstance(value, float) and kinds.get(name) in _TIMES
         else value
         for name, value in values.items()
     }
@@ -109,17 +127,18 @@ def _names(base: str, name: str) -> tuple[str, str]:
     return name, UNNAMED
 
 
-def _record(base: str, time: float | None, name: str, value: Value, dtype: DataType) -> SenmlRecord:
+def _record(
+    base: str, time: float | None, name: str, value: float | str, is_time: bool
+) -> SenmlRecord:
     if isinstance(value, bool):
-        return SenmlRecord(n=name, bn=base, bt=time, vb=value)
+        return SenmlRecord(name, base, time, vb=value)
     if isinstance(value, str):
-        return SenmlRecord(n=name, bn=base, bt=time, vs=value)
-    number = value or 0
-    if dtype in (DataType.TIMESTAMP, DataType.INTERVAL):
-        return SenmlRecord(n=name, bn=base, bt=time, v=number / MICROSECONDS)
-    if abs(number) > _EXACT and isinstance(number, int):
-        return SenmlRecord(n=name, bn=base, bt=time, vs=str(number))
-    return SenmlRecord(n=name, bn=base, bt=time, v=float(number))
+        return SenmlRecord(name, base, time, vs=value)
+    if is_time:
+        return SenmlRecord(name, base, time, v=value / MICROSECONDS)
+    if isinstance(value, int) and abs(value) > _EXACT:
+        return SenmlRecord(name, base, time, vs=str(value))
+    return SenmlRecord(name, base, time, v=float(value or 0))
 
 
 def _value(record: SenmlRecord) -> Value:

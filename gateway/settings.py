@@ -15,9 +15,13 @@ from host.files.settings_file import read_settings, require
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import WireError
-from streamsql.wire.site_messages import SensorDescription
+from streamsql.wire.site_messages import ENGINE_ROLES, SensorDescription, SiteRole
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import check_id
+
+MAX_ENDPOINTS = 200
+CONNECTOR = "connector"
+"""The field of an endpoint that names the kind of its connector; all others are that one's."""
 
 
 class ClockSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,7 +117,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         site: The federation, first level of every topic.
         gateway: This site's id, also its MQTT client id.
-        role: "gateway" (has devices) or "base" (hosts top fragments, no devices).
+        role: GATEWAY (has devices) or BASE (hosts top fragments, no devices).
         broker: mqtt://[user:password@]host:port
         data_dir: For epoch, lock, buffer and snapshots.
         sources: The streams whose rows are produced here.
@@ -125,6 +129,9 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         functions: Python modules with functions of the user that may run here, with commas.
         engine: How the engine works, until an operator sets it otherwise.
         step: What one query may take in one step.
+        connectors: Kinds of connectors that may run here; None: all that are installed.
+        endpoints: What connectors connect to, by name: `{"connector": kind, …}` with the address
+            and secrets that the connector takes. Definitions name it; they hold no secrets.
         broker_ca: Authority of the broker's certificate, with `mqtts`; empty for the system's.
         broker_cert: Our certificate, with `mqtts`.
         broker_key: Its private key, with `mqtts`.
@@ -134,7 +141,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gateway: str
     broker: str
     data_dir: str
-    role: str = "gateway"
+    role: SiteRole = SiteRole.GATEWAY
     sources: tuple[SourceDefinition, ...] = ()
     wrappers: tuple[WrapperSettings, ...] = ()
     sensors: tuple[SensorDescription, ...] = ()
@@ -148,6 +155,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     functions: str = ""
     engine: SiteSettings = SiteSettings()
     step: StepSettings = StepSettings()
+    connectors: tuple[str, ...] | None = None
+    endpoints: dict[str, dict[str, Any]] = {}
     broker_ca: str = ""
     broker_cert: str = ""
     broker_key: str = ""
@@ -159,8 +168,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             except WireError as error:
                 raise ValueError(str(error)) from None
         require(
-            self.role in ("gateway", "base"),
-            f"role {self.role!r:.40} is neither 'gateway' nor 'base'",
+            self.role in ENGINE_ROLES,
+            f"role '{self.role}' is neither 'gateway' nor 'base'",
         )
         require(0 <= self.grace_seconds <= 86_400, "grace_seconds must be between 0 and 86400")
         require(1 <= self.tick_ms <= 10_000, "tick_ms must be between 1 and 10000")
@@ -171,6 +180,25 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             require(not source.is_table, f"sources: {source.name} is a table, not a stream")
             ends = len(source.key) >= 2 or source.kind != SourceKind.LINK
             require(ends, f"sources: link source {source.name} needs a key of source and target")
+
+        _check_endpoints(self.endpoints)
+
+
+def _check_endpoints(endpoints: Mapping[str, Mapping[str, Any]]) -> None:
+    """Check what is the same for endpoints of all connectors; no value is shown.
+
+    Raises:
+        ValueError: A name is no id, or an endpoint names no connector.
+    """
+    require(len(endpoints) <= MAX_ENDPOINTS, f"endpoints: more than {MAX_ENDPOINTS}")
+    for name, options in endpoints.items():
+        try:
+            check_id(name, "endpoint")
+        except WireError as error:
+            raise ValueError(str(error)) from None
+        kind = options.get(CONNECTOR)
+        named = isinstance(kind, str) and kind != ""
+        require(named, f'endpoints: {name} names no connector: {{"connector": "mqtt", …}}')
 
 
 def load_settings(path: Path, environ: Mapping[str, str] = os.environ) -> GatewaySettings:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from gateway.connectors.reading import Reading
 from gateway.settings import GatewaySettings
-from gateway.wrappers.wrapper import Reading, WrapperContext
+from gateway.wrappers.wrapper import WrapperContext
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema

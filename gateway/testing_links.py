@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 from gateway.__main__ import main as serve
+from gateway.connectors.reading import Memory, Reading
 from gateway.wrappers import registry
-from gateway.wrappers.wrapper import Memory, Reading, WrapperContext
+from gateway.wrappers.wrapper import WrapperContext
 from streamsql.data.types import Value
 
 SOURCE = "link"

@@ -6,6 +6,9 @@ from datetime import UTC, datetime
 
 from streamsql.redaction import redacted
 
+CHATTY = ("httpx", "httpcore", "asyncua", "coap")
+"""Libraries that log each request, with its whole address, at INFO: only their warnings count."""
+
 
 class _Formatter(logging.Formatter):
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802
@@ -26,3 +29,6 @@ def log_to_stderr(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    if level.upper() != "DEBUG":
+        for name in CHATTY:
+            logging.getLogger(name).setLevel(logging.WARNING)

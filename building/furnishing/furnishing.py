@@ -32,7 +32,7 @@ ROOM_SENSORS: Final = ((SensorKind.LIGHT, "lx"), (SensorKind.TEMPERATURE, "Cel")
 MACHINE_SENSORS: Final = (
     (SensorKind.SEAT, "kg"),
     (SensorKind.ENERGY, "W"),
-    (SensorKind.LOAD, "%"),
+    (SensorKind.LOAD, "/"),
 )
 UNEQUIPPED: Final = VERTICAL | {SpaceKind.OUTSIDE}
 SENSOR_PREFIX: Final = {SensorKind.TEMPERATURE: "temp"}

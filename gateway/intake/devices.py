@@ -6,17 +6,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from gateway.connectors.reading import Memory, Reading
 from gateway.intake.feeds import Feeds
 from gateway.intake.last_values import LastValues
 from gateway.intake.observations import ObservationLane
-from gateway.intake.validation import event_of
+from gateway.senml import Observed
 from gateway.settings import WrapperSettings
 from gateway.wrappers.registry import make_wrapper
-from gateway.wrappers.wrapper import Memory, Reading, Simulation, Wrapper, WrapperContext
+from gateway.wrappers.wrapper import Simulation, Wrapper, WrapperContext
 from host.clocks import Clock
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
+from streamsql.data.schema import Schema
 from streamsql.data.types import Value
 from streamsql.errors import DeploymentError
 from streamsql.wire.site_messages import WrapperState
@@ -37,8 +39,19 @@ LOG_SECONDS = 5.0
 """A wrapper's log lines: so many at once, then one per so many seconds."""
 
 
+class ConnectorFeed:
+    """Stands for an endpoint's connector among the wrappers; others run it."""
+
+    def __init__(self, kind: str, streams: tuple[str, ...]) -> None:
+        self.kind = kind
+        self.streams = streams
+
+    async def run(self, context: WrapperContext) -> None:
+        """Do nothing: `gateway.connectors.running` runs the connector."""
+
+
 class Device:
-    """A wrapper and how it is doing."""
+    """A wrapper, or the connector of an endpoint, and how it is doing."""
 
     def __init__(
         self,
@@ -98,6 +111,22 @@ class Device:
         )
 
 
+class _Taken:
+    """The events of one source in a batch of readings.
+
+    Attributes:
+        events: All of them.
+        observed: Device, time and row of those that are no withdrawals.
+    """
+
+    __slots__ = ("events", "observed", "schema")
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.events: list[SourceEvent] = []
+        self.observed: list[Observed] = []
+
+
 class Devices:
     """All wrappers of a gateway.
 
@@ -148,6 +177,30 @@ class Devices:
             for name, wrapper in zip(_names(settings), settings, strict=True)
         ]
 
+    @property
+    def wrapped(self) -> list[Device]:
+        """The wrappers that `supervise` runs."""
+        return [each for each in self.all if not isinstance(each.wrapper, ConnectorFeed)]
+
+    def define(self, definitions: Mapping[str, SourceDefinition]) -> None:
+        """Take readings of these sources from now on."""
+        self.definitions = definitions
+        self._feeds.define(definitions)
+
+    def attach(self, endpoint: str, kind: str, streams: tuple[str, ...]) -> "EndpointPort":
+        """Return where an endpoint's connector puts its readings; counts go on if it had one."""
+        name = f"{kind}/{endpoint}"
+        device = next((each for each in self.all if each.name == name), None)
+        if device is None:
+            device = Device(name, ConnectorFeed(kind, streams), {})
+            self.all.append(device)
+        device.wrapper = ConnectorFeed(kind, streams)
+        return EndpointPort(self, device)
+
+    def detach(self, endpoint: str, kind: str) -> None:
+        """Forget an endpoint that feeds nothing any more."""
+        self.all = [device for device in self.all if device.name != f"{kind}/{endpoint}"]
+
     async def supervise(self, device: Device) -> None:
         """Run a wrapper; after a fault start it again, with pauses that double."""
         pause = RESTART_SECONDS
@@ -177,41 +230,50 @@ class Devices:
             pause = min(pause * 2, RESTART_MOST_SECONDS)
 
     def emit(self, device: Device, readings: Sequence[Reading]) -> None:
-        """Take readings of a wrapper in; bad ones are counted against it, the others pass."""
+        """Ingest readings of a wrapper; bad ones are counted against it, the others pass.
+
+        All of them are in the journal when this returns.
+        """
         now = self.clock()
         correction = self.correction() if device.correct_times else 0
-        batches: dict[str, list[SourceEvent]] = {}
+        taken: dict[str, _Taken] = {}
+        newest: dict[str, tuple[SourceEvent, SourceDefinition]] = {}
         for reading in readings:
             try:
-                events = [
-                    (definition, event_of(taken, definition, now, correction))
-                    for definition, taken in self._feeds.of(reading)
-                ]
+                fed = self._feeds.fed_by(reading)
+                events = [feed.event(reading, now, correction) for feed in fed]
             except ValueError as error:
                 device.failed(f"reading of {reading.sensor or reading.source!s:.60}: {error}")
                 continue
             device.readings += 1
-            for definition, event in events:
-                if self._feeds.keeps(definition, event):
-                    batches.setdefault(definition.name, []).append(event)
-                    self._tell(definition, event, reading.sensor)
-        if not batches:
-            return
+            sensor = reading.sensor
+            for feed, event in zip(fed, events, strict=True):
+                if not feed.keeps(event):
+                    continue
+                definition = feed.definition
+                batch = taken.get(definition.name)
+                if batch is None:
+                    batch = taken[definition.name] = _Taken(definition.schema)
+                batch.events.append(event)
+                if not event.delete:
+                    batch.observed.append((sensor or self.gateway, event.ts, event.row))
+                    if sensor:
+                        newest[sensor] = (event, definition)
+        if taken:
+            for sensor, (event, definition) in newest.items():
+                self.last.note(sensor, event, definition)
+            self._ingest(device, taken)
+
+    def _ingest(self, device: Device, taken: Mapping[str, _Taken]) -> None:
+        for name, batch in taken.items():
+            self.lane.add(name, batch.observed, batch.schema)
         note = None
         if device.memory is not None:
             self.memories[device.name] = device.memory
             note = (MEMORY, (device.name, device.memory))
             device.memory = None
-        self.engine.take_in(batches, note)
+        self.engine.take_in({name: batch.events for name, batch in taken.items()}, note)
         self.on_readings()
-
-    def _tell(self, definition: SourceDefinition, event: SourceEvent, sensor: str) -> None:
-        if event.delete:
-            return
-        name = sensor or self.gateway
-        self.lane.add(definition.name, name, event.ts, event.row, definition.schema)
-        if sensor:
-            self.last.note(sensor, event, definition)
 
     def simulate(self, arguments: Mapping[str, Value]) -> dict[str, Value]:
         """Pass a command to the simulated devices; answer whether one could follow it."""
@@ -233,6 +295,26 @@ class Devices:
     def notes(self) -> list[str]:
         """Return what wrappers have come to."""
         return [f"{device.name}: {device.note}" for device in self.all if device.note]
+
+
+class EndpointPort:
+    """Where the connector of an endpoint puts readings and reports."""
+
+    def __init__(self, devices: Devices, device: Device) -> None:
+        self._devices = devices
+        self._device = device
+        self.failed = device.failed
+        self.noted = device.noted
+        self.remember = device.remember
+
+    @property
+    def memory(self) -> Memory | None:
+        """What was remembered last."""
+        return self._devices.memories.get(self._device.name)
+
+    def emit(self, readings: Sequence[Reading]) -> None:
+        """Ingest readings."""
+        self._devices.emit(self._device, readings)
 
 
 def _names(settings: Sequence[WrapperSettings]) -> list[str]:

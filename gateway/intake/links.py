@@ -1,10 +1,12 @@
 """Publish the links a gateway owns as retained messages, and clear those that are gone."""
 
 import logging
+from collections.abc import Iterable
 
 from host.mqtt import MessageClient, QueueFull
 from host.mqtt.publishing import publish_or_warn
 from stream_engine.site.site_engine import SiteEngine
+from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row, Value, display, text_of
 from streamsql.errors import WireError
@@ -46,6 +48,16 @@ class LinkPublisher:
         self._relation = level_of(definition.name)
         self._published: dict[Levels, Row | None] = {}
         self._refused: set[str] = set()
+
+    def redefine(self, definition: SourceDefinition) -> None:
+        """Publish the links of another definition from now on; others of the source are cleared."""
+        self.definition = definition
+        self.forget()
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether no link of the source is retained, as far as it is known."""
+        return not self._published
 
     def forget(self) -> None:
         """Publish everything again, because the broker may have lost its memory.
@@ -113,6 +125,51 @@ class LinkPublisher:
             return LinkMessage(source, target, None, values)
         values.pop("cost", None)
         return LinkMessage(source, target, None if cost is None else float(cost), values)
+
+
+class LinkPublishers:
+    """The link sources of a gateway."""
+
+    def __init__(
+        self, gateway: str, engine: SiteEngine, client: MessageClient, topics: Topics
+    ) -> None:
+        self._gateway = gateway
+        self._engine = engine
+        self._client = client
+        self._topics = topics
+        self._publishers: dict[str, LinkPublisher] = {}
+        self._leaving: dict[str, LinkPublisher] = {}
+
+    def define(self, definitions: Iterable[SourceDefinition]) -> None:
+        """Publish the links of these sources; the links of others are cleared."""
+        wanted = {d.name: d for d in definitions if d.kind == SourceKind.LINK}
+        for name in self._publishers.keys() - wanted.keys():
+            self._leaving[name] = self._publishers.pop(name)
+        for name, definition in wanted.items():
+            publisher = self._publishers.get(name) or self._leaving.pop(name, None)
+            if publisher is None:
+                publisher = LinkPublisher(
+                    self._gateway, definition, self._engine, self._client, self._topics
+                )
+            elif publisher.definition != definition:
+                publisher.redefine(definition)
+            self._publishers[name] = publisher
+
+    def publish_changes(self) -> None:
+        """Send what changed since the last call."""
+        for publisher in (*self._publishers.values(), *self._leaving.values()):
+            publisher.publish_changes()
+        self._leaving = {name: each for name, each in self._leaving.items() if not each.is_clear}
+
+    def forget(self) -> None:
+        """Publish everything again, because the broker may have lost its memory."""
+        for publisher in self._publishers.values():
+            publisher.forget()
+
+    def found(self, levels: Levels) -> None:
+        """Note a link that is retained under our id; one of no source of ours is cleared."""
+        if not any(publisher.found(levels) for publisher in self._publishers.values()):
+            clear_unknown(levels, self._gateway, self._client, self._topics)
 
 
 def clear_unknown(levels: Levels, gateway: str, client: MessageClient, topics: Topics) -> None:

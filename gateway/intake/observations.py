@@ -8,15 +8,16 @@ the client's bounded queue alone; only when that is full too a pack is lost, and
 
 import logging
 from collections import deque
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from gateway.buffer.disk_buffer import DiskBuffer
 from gateway.buffer.published_packs import MAX_AHEAD, PublishedPacks
-from gateway.senml import microseconds, records_of
+from gateway.senml import Observed, microseconds, records_of_rows
 from host.mqtt import MessageClient, PublishTicket, QueueFull
 from streamsql.data.schema import Schema
-from streamsql.data.types import LATEST, Row
+from streamsql.data.types import LATEST, DataType
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import ObservationPack, SenmlRecord
@@ -29,11 +30,44 @@ MAX_PACK_BYTES = 100_000
 _RECORD_BYTES = 40
 
 
+class _Collected:
+    """Rows that wait for their pack; they become records when it is sent.
+
+    Attributes:
+        size: About how many bytes they take in it.
+    """
+
+    __slots__ = ("_rows", "_texts", "_width", "schema", "size")
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.size = 0
+        self._rows: list[Observed] = []
+        self._width = _RECORD_BYTES * len(schema)
+        self._texts = [p for p, dtype in enumerate(schema.dtypes) if dtype == DataType.TEXT]
+
+    def add(self, observed: Observed) -> None:
+        """Append a row."""
+        self._rows.append(observed)
+        name, _ts, row = observed
+        self.size += self._width + len(name)
+        for position in self._texts:
+            text = row[position]
+            if isinstance(text, str):
+                self.size += len(text)
+
+    def taken(self) -> list[SenmlRecord]:
+        """Return the records of all rows, and begin again."""
+        rows, self._rows, self.size = self._rows, [], 0
+        return records_of_rows(rows, self.schema)
+
+
 class ObservationLane:
     """Collects rows per stream; `flush` sends them, `replay` catches up, `settle` forgets.
 
     Attributes:
         sequence: Number of the next pack of this epoch.
+        stamps: Version and layout of the definition of each declared source.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917  (each is one seam)
@@ -52,26 +86,30 @@ class ObservationLane:
         self.buffer = buffer
         self.published = published
         self.sequence = 0
-        self._collected: dict[str, list[SenmlRecord]] = {}
-        self._sizes: dict[str, int] = {}
+        self.stamps: Mapping[str, tuple[int, int]] = {}
+        self._collected: dict[str, _Collected] = {}
         self._in_flight: deque[tuple[int, PublishTicket]] = deque()
         self._flying: set[int] = set()
         self._settled: set[int] = set()
+        self._unbuffered: list[PublishTicket] = []
         self._replayed_to = 0
 
-    def add(self, stream: str, name: str, ts: int, row: Row, schema: Schema) -> None:
-        """Collect a row; sends at once when a pack is full."""
-        self.published.reaches(stream, ts)
-        records = list(records_of(name, ts, row, schema))
-        size = sum(_RECORD_BYTES + len(r.vs or "") for r in records)
-        self._collected.setdefault(stream, []).extend(records)
-        self._sizes[stream] = self._sizes.get(stream, 0) + size
-        if self._sizes[stream] >= MAX_PACK_BYTES:
+    def add(self, stream: str, rows: Sequence[Observed], schema: Schema) -> None:
+        """Collect rows of one schema; a pack is sent as soon as it is full."""
+        collected = self._collected.get(stream)
+        if collected is None or collected.schema != schema:
             self._send(stream)
+            collected = self._collected[stream] = _Collected(schema)
+        if rows:
+            self.published.reaches(stream, max([ts for _name, ts, _row in rows]))
+        for row in rows:
+            collected.add(row)
+            if collected.size >= MAX_PACK_BYTES:
+                self._send(stream)
 
     def flush(self) -> None:
         """Send what was collected."""
-        for stream in [name for name, records in self._collected.items() if records]:
+        for stream in list(self._collected):
             self._send(stream)
 
     def settle(self) -> None:
@@ -86,6 +124,12 @@ class ObservationLane:
         self._in_flight = waiting
         if self._settled and self.buffer.delete(sorted(self._settled)):
             self._settled.clear()
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether each pack is on disk, or was taken by the broker where the disk refused it."""
+        self._unbuffered = [ticket for ticket in self._unbuffered if not ticket.done()]
+        return not self._unbuffered
 
     @property
     def waiting(self) -> int:
@@ -114,9 +158,19 @@ class ObservationLane:
         return published
 
     def _send(self, stream: str) -> None:
-        records = tuple(self._collected.pop(stream))
-        pack = ObservationPack(self.epoch, self.sequence, records, self.published.next(stream))
-        self._sizes[stream] = 0
+        collected = self._collected.get(stream)
+        records = () if collected is None else tuple(collected.taken())
+        if not records:
+            return
+        version, layout = self.stamps.get(stream, (0, 0))
+        pack = ObservationPack(
+            self.epoch,
+            self.sequence,
+            records,
+            self.published.next(stream),
+            version=version,
+            layout=layout,
+        )
         self.sequence += 1
         payload = encode_json(pack)
         number = self.buffer.append(stream, payload)
@@ -151,4 +205,6 @@ class ObservationLane:
         if number is not None:
             self._in_flight.append((number, ticket))
             self._flying.add(number)
+        elif self.is_kept or len(self._unbuffered) < MAX_AHEAD:
+            self._unbuffered.append(ticket)
         return True

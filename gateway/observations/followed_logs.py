@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from gateway.observations.missing_packs import Cause, Findings, Key
 from gateway.observations.pack_log import PackLog
+from gateway.observations.unrecoverable_packs import Cause, Findings, Key
 from host.mqtt import Message
 from streamsql.errors import WireError
 from streamsql.wire.messages import ObservationPack
@@ -116,6 +116,8 @@ class FollowedLogs:
             retained: The broker kept it.
         """
         before = self._gateways.get(name)
+        if before is not None and before.life == life and not online:
+            streams = before.streams.union(streams)  # a will names those of its beginning only
         heard_at = min(at if before is None else max(at, before.heard_at), now)
         gateway = _Gateway(online, life, frozenset(streams), started, heard_at)
         self._gateways[name] = gateway

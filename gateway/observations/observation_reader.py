@@ -8,7 +8,7 @@ Coordinator and static engine run no fragments that read `sys_stream`. Their row
 observation lane of that stream to the base site that gathers a query, and become rows of it there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from gateway.senml import microseconds, row_from, rows_of
@@ -32,10 +32,20 @@ Seen = tuple[str, str, int, int]
 """Gateway, stream, epoch and number of a pack."""
 
 
+def _unknown_layout(_stream: str) -> int | None:
+    """Know no definition."""
+    return None
+
+
 @dataclass(slots=True)
 class ObservationReader:
-    """Knows which streams are wanted, and which packs were seen already."""
+    """Knows which streams are wanted, and which packs were seen already.
 
+    Attributes:
+        layout_of: Returns the layout of a declared source as it is defined now; None: unknown.
+    """
+
+    layout_of: Callable[[str], int | None] = _unknown_layout
     _wanted: dict[str, dict[str, Scan]] = field(default_factory=dict)
     _seen: dict[tuple[str, str], dict[_Pack, None]] = field(default_factory=dict)
 
@@ -77,6 +87,20 @@ class ObservationReader:
         if not any(stream in scans for scans in self._wanted.values()):
             return None
         return decode_json(payload, ObservationPack, limit=MAX_PACK)
+
+    def is_outdated(self, stream: str, pack: ObservationPack) -> bool:
+        """Whether a pack was made by a definition whose rows mean something else than now."""
+        now = self.layout_of(stream)
+        return bool(pack.layout) and now is not None and now != pack.layout
+
+    def outdated(self, gateway: str, stream: str, pack: ObservationPack) -> Seen | None:
+        """Note a pack that is not counted; return which it is, None if that is known.
+
+        Raises:
+            WireError: Too many gateways and streams send.
+        """
+        is_new = self._is_new(gateway, stream, (pack.epoch, pack.seq))
+        return (gateway, stream, pack.epoch, pack.seq) if is_new else None
 
     def events_of(
         self, gateway: str, stream: str, pack: ObservationPack

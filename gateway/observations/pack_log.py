@@ -13,7 +13,7 @@ A state machine without IO and without a clock.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gateway.observations.missing_packs import (
+from gateway.observations.unrecoverable_packs import (
     Cause,
     Findings,
     Key,

@@ -89,4 +89,5 @@ class Announcer:
 
 def _news(state: SiteState) -> object:
     """Return what of a state nobody should have to wait for."""
-    return (state.detail, state.ready, state.settings)
+    declared = tuple((each.name, each.version, each.problem) for each in state.declared)
+    return (state.detail, state.ready, state.settings, declared)

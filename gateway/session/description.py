@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from gateway.session.identity import Session
 from gateway.settings import GatewaySettings
 from host.clocks import wall_clock
+from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row
 from streamsql.wire.site_messages import (
     Birth,
@@ -25,13 +26,14 @@ def birth_of(
     settings: GatewaySettings,
     session: Session,
     *,
+    definitions: Sequence[SourceDefinition],
     wrappers: Sequence[WrapperState],
     rows: Callable[[str], list[Row]],
 ) -> Birth:
     """Return everything a site has; `rows` returns the current rows of a source."""
     left = MAX_BIRTH_ROWS
     current: list[SourceRows] = []
-    for definition in settings.sources:
+    for definition in definitions:
         if definition.key:
             present = rows(definition.name)
             if len(present) > left:
@@ -48,15 +50,20 @@ def birth_of(
         role=settings.role,
         sensors=settings.sensors,
         wrappers=tuple(wrappers),
-        sources=sources_of(settings),
+        sources=sources_of(definitions),
         rooms=settings.rooms,
         current=tuple(current),
         capabilities=CAPABILITIES,
-        shapes=tuple(shape_of(definition.scan()) for definition in settings.sources),
+        shapes=tuple(shape_of(definition.scan()) for definition in definitions),
     )
 
 
-def ended_state(settings: GatewaySettings, session: Session, reason: str) -> SiteState:
+def ended_state(
+    settings: GatewaySettings,
+    session: Session,
+    reason: str,
+    definitions: Sequence[SourceDefinition],
+) -> SiteState:
     """Return the state of a site that is away, "lost" or "stopped": its will, or its last word."""
     return SiteState(
         online=False,
@@ -66,10 +73,10 @@ def ended_state(settings: GatewaySettings, session: Session, reason: str) -> Sit
         reason=reason,
         instance=session.instance,
         started=session.started,
-        sources=sources_of(settings),
+        sources=sources_of(definitions),
     )
 
 
-def sources_of(settings: GatewaySettings) -> tuple[str, ...]:
+def sources_of(definitions: Sequence[SourceDefinition]) -> tuple[str, ...]:
     """Return the names of a site's sources."""
-    return tuple(definition.name for definition in settings.sources)
+    return tuple(definition.name for definition in definitions)

@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Iterable
 
 from gateway.buffer.published_packs import PublishedPacks
-from gateway.observations.lost_packs import LostPacks
-from gateway.observations.missing_packs import Missing, Withdrawn
 from gateway.observations.observation_lanes import ObservationLanes
 from gateway.observations.pack_answers import PackAnswers
+from gateway.observations.pack_requests import PackRequests
+from gateway.observations.unrecoverable_packs import Missing, Withdrawn
 from gateway.site.channel_requests import ResyncRequests, forget_command
 from gateway.site.flow_reports import FlowReports
 from gateway.site.inbox import SiteInbox
@@ -128,7 +128,7 @@ class SiteHost:
         self.pack_answers = PackAnswers(
             engine.site, client, topics, published or PublishedPacks(engine.epoch)
         )
-        self.lost_packs = LostPacks(
+        self.pack_requests = PackRequests(
             engine,
             client,
             topics,
@@ -171,6 +171,7 @@ class SiteHost:
             topics.command(me, "+"),
             topics.request(me),
             topics.settings(me),
+            topics.source(),
         )
 
     def _glance(self, message: Message) -> None:
@@ -282,9 +283,9 @@ class SiteHost:
 
     def _step(self, now: float) -> None:
         self.membership.check(int(now * 1_000_000))
-        for query in self._stopped_meanwhile(now):
-            log.info("query %s was stopped while the broker was away", query)
-            self.inbox.uninstall(query)
+        for name in self._stopped_meanwhile(now):
+            log.info("%s was withdrawn while the broker was away", name)
+            self.inbox.withdrawn(name)
         self._send_snapshots_if_due(now)
         self.reports.publish(now)
         began = time.perf_counter()
@@ -296,14 +297,14 @@ class SiteHost:
         for outgoing in result.outgoing:
             self._send(outgoing, now)
         self._request_resyncs(now)
-        self.lost_packs.follow(now)
+        self.pack_requests.follow(now)
         self._tell_forgotten(result.forgets)
         self.flow_reports.publish(now)
         if self._on_step is not None:
             self._on_step(self.client.connected)
 
     def _stopped_meanwhile(self, now: float) -> list[str]:
-        """Return the queries that were stopped while the broker was away.
+        """Return what was withdrawn while the broker was away; see `SiteInbox.withdrawn`.
 
         What the broker retains is known by then; so gateways that are not among it, although their
         readings were read here, were removed meanwhile.
@@ -315,7 +316,8 @@ class SiteHost:
             self._site_removed(site)
         for site in sorted(self.inbox.logs.silent()):
             self.inbox.logs.removed(site, self.clock())
-        return self.left_fragments.stopped(self.engine.queries, now)
+        running = (*self.engine.queries, *self.inbox.orders.names())
+        return self.left_fragments.stopped(running, now)
 
     def _send_snapshots_if_due(self, now: float) -> None:
         due = self._snapshots_due

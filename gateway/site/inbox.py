@@ -4,6 +4,7 @@ No payload stops the site. What cannot be used is a dead letter; so is what a de
 over, which is logged with its place.
 """
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -13,11 +14,13 @@ from typing import Any, Protocol
 from msgspec.structs import asdict
 
 from gateway.observations.followed_logs import FollowedLogs
-from gateway.observations.lost_packs import LOG
 from gateway.observations.observation_lanes import ObservationLanes
 from gateway.observations.observation_reader import ObservationReader, SystemLane
 from gateway.observations.pack_answers import PackAnswers
+from gateway.observations.pack_requests import LOG
+from gateway.observations.unrecoverable_packs import redefined
 from gateway.site.channel_requests import forget_from
+from gateway.site.declared_orders import DeclaredOrders
 from gateway.site.flow_reports import FlowReports
 from gateway.site.left_fragments import LeftFragments
 from gateway.site.membership import Membership
@@ -28,13 +31,20 @@ from host.mqtt.dead_letters import DeadLetters
 from stream_engine.snapshot.journal import Note
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.catalog.system import SYS_STREAM
-from streamsql.errors import FederationError, InternalError, StepBudgetError, WireError
+from streamsql.errors import (
+    DeploymentError,
+    FederationError,
+    InternalError,
+    StepBudgetError,
+    WireError,
+)
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.messages import Command, DeltaBatch, ObservationPack
+from streamsql.wire.messages import Command, DeltaBatch, ObservationPack, QueryProblem
 from streamsql.wire.observation_logs import PacksPublished, PacksWanted
-from streamsql.wire.site_messages import SiteState
+from streamsql.wire.site_messages import SiteRole, SiteState
 from streamsql.wire.site_settings import SiteSettings
+from streamsql.wire.source_shapes import DIFFERENCE_CODE
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
@@ -42,8 +52,14 @@ log = logging.getLogger(__name__)
 PACK = "pack"
 """The note on events that were read from the observation lanes: which pack it was, and how far the
 log of its stream has come with it."""
-MAX_SMALL = 256_000
+MAX_SMALL = 1_000_000
 """Bytes of a state or a command: larger ones are not even looked at."""
+
+
+def _log_after(pack: ObservationPack) -> tuple[int, ...]:
+    """Return how far the log of a pack's stream has come with it."""
+    life = pack.epoch if pack.life is None else pack.life
+    return () if pack.n is None else (life, pack.n + 1)
 
 
 class Host(Protocol):
@@ -67,6 +83,9 @@ class Host(Protocol):
     def dropped(self, query: str) -> None:
         """Note that a query is wanted nowhere any more."""
 
+    def say(self, query: str, problem: QueryProblem | None) -> None:
+        """Publish what is wrong with a query here; None: nothing is any more."""
+
     def configure(self, settings: SiteSettings | None) -> None:
         """Let the engine work otherwise; None: as at the beginning."""
 
@@ -77,6 +96,7 @@ class SiteInbox:
     Attributes:
         batches: Batches from other sites so far.
         logs: What is read here of what gateways publish.
+        orders: What the catalog says of declared sources.
     """
 
     def __init__(
@@ -93,15 +113,23 @@ class SiteInbox:
         self._on_command = on_command
         self._on_own_state = on_own_state
         self._on_own_link = on_own_link
-        self._observations = ObservationReader()
+        self._differing: dict[str, FragmentBundle] = {}
+        self.orders = DeclaredOrders()
+        self._observations = ObservationReader(self.orders.layout_of)
         self._system = SystemLane()
 
     def take(self, message: Message) -> None:
         """Ingest one message, whatever is in it."""
         self._host.dead_letters.guard(self._dispatch, message)
 
+    def withdrawn(self, name: str) -> None:
+        """Stop a query, or drop a source, that was withdrawn while the broker was away."""
+        if not self.orders.withdrawn(name):
+            self.uninstall(name)
+
     def uninstall(self, query: str) -> None:
         """Stop a query here."""
+        self._differing.pop(query, None)
         self._host.engine.uninstall(query)
         self._listen(self._observations.uninstalled(query))
 
@@ -147,12 +175,7 @@ class SiteInbox:
         me = host.engine.site
         match host.topics.parts(message.topic):
             case ["q", query, "x", to, sender] if to == me:
-                self.batches += 1
-                batch = decode_packed(payload, DeltaBatch)
-                host.engine.receive(query, sender, batch)
-                if host.engine.runs(query):
-                    rows = len(batch.deltas) + len(batch.annotated)
-                    host.traffic.received(query, sender, rows, len(payload))
+                self._batch(query, sender, payload)
             case ["gw", other, "obs", SYS_STREAM.name] if host.lanes is not None:
                 told = self._system.events(other, payload, host.clock())
                 if told and SYS_STREAM.name in self._observations.streams():
@@ -172,11 +195,26 @@ class SiteInbox:
                 self._command(verb, decode_json(payload, Command, limit=MAX_SMALL))
             case ["gw", site, "settings"] if site == me:
                 self._settings(payload)
+            case ["source", level]:
+                host.left_fragments.saw(self.orders.name(level))
+                self.orders.take(level, payload)
             case ["gw", site, "link", *levels] if site == me:
-                if message.retain and payload and self._on_own_link is not None:
-                    self._on_own_link(tuple(levels))
+                self._own_link(levels, message)
             case _:
                 raise WireError(f"no handler reads {message.topic!r:.200}")
+
+    def _batch(self, query: str, sender: str, payload: bytes) -> None:
+        host = self._host
+        self.batches += 1
+        batch = decode_packed(payload, DeltaBatch)
+        host.engine.receive(query, sender, batch)
+        if host.engine.runs(query):
+            rows = len(batch.deltas) + len(batch.annotated)
+            host.traffic.received(query, sender, rows, len(payload))
+
+    def _own_link(self, levels: list[str], message: Message) -> None:
+        if message.retain and message.payload and self._on_own_link is not None:
+            self._on_own_link(tuple(levels))
 
     def count(self, due: Iterable[Message]) -> None:
         """Ingest packs whose turn it is."""
@@ -193,14 +231,25 @@ class SiteInbox:
             pack = self._observations.pack(stream, message.payload)
         if pack is None:
             return
+        if self._observations.is_outdated(stream, pack):
+            self._refuse(gateway, stream, pack)
+            return
         events, seen = self._observations.events_of(gateway, stream, pack)
         if events and seen is not None:
             # What was kept while the broker was away is no later than it was then: each lane is in
             # order, so each has a watermark of its own.
             origin = gateway if lane == "obs" else f"{gateway}/{lane}"
-            life = pack.epoch if pack.life is None else pack.life
-            log = () if pack.n is None else (life, pack.n + 1)
-            self._host.engine.take_in({stream: events}, (PACK, (*seen, *log)), origin)
+            note = (PACK, (*seen, *_log_after(pack)))
+            self._host.engine.take_in({stream: events}, note, origin)
+
+    def _refuse(self, gateway: str, stream: str, pack: ObservationPack) -> None:
+        """Name what is not counted: rows that were made by another definition of their source."""
+        seen = self._observations.outdated(gateway, stream, pack)
+        if seen is None:
+            return
+        self._host.engine.take_in({}, (PACK, (*seen, *_log_after(pack))))
+        lost = redefined(gateway, stream, pack, self._host.clock())
+        self.logs.findings.losses.append(lost)
 
     def _fragment(self, query: str, payload: bytes) -> None:
         if not payload:
@@ -211,6 +260,38 @@ class SiteInbox:
         if bundle.query != query:
             raise WireError(f"a bundle of query {bundle.query!r:.80} on the topic of {query!r:.80}")
         self._host.left_fragments.saw(query)
+        self._install(bundle)
+
+    def redefined(self, source: str, stopped: Iterable[FragmentBundle]) -> None:
+        """Note that a source has another definition here.
+
+        Args:
+            source: Its name.
+            stopped: Queries that were stopped, because they read it as it was before.
+        """
+        waiting = list(self._differing.values())
+        for bundle in stopped:
+            self._differing[bundle.query] = bundle
+            self._listen(self._observations.uninstalled(bundle.query))
+            self._host.report_failure(
+                bundle.query,
+                DeploymentError(
+                    f"the definition of source {source} has changed",
+                    hint="the query goes on when it is planned for the new one",
+                    code=DIFFERENCE_CODE,
+                ),
+            )
+        for bundle in waiting:
+            with contextlib.suppress(Exception):  # it was told to whoever waits for the query
+                self._install(bundle)
+
+    def _install(self, bundle: FragmentBundle) -> None:
+        """Run a query; whoever waits for it is told why it does not run.
+
+        Raises:
+            Exception: It cannot be built.
+        """
+        query = bundle.query
         try:
             self._host.engine.install(bundle)
         except StepBudgetError as error:
@@ -223,8 +304,12 @@ class SiteInbox:
                 if isinstance(error, FederationError)
                 else InternalError(f"query {query} cannot be built: {error!r:.300}")
             )
+            if failure.code == DIFFERENCE_CODE:
+                self._differing[query] = bundle  # until the definition comes that it was made for
             self._host.report_failure(query, failure)
             raise
+        if self._differing.pop(query, None) is not None:
+            self._host.say(query, None)
         for site, epoch in self._host.membership.lost():
             self._host.engine.site_lost(site, epoch, query)  # its windows need not wait for it
         self._listen(self._observations.installed(bundle, self._host.engine.site))
@@ -245,7 +330,7 @@ class SiteInbox:
         state = decode_json(message.payload, SiteState, limit=MAX_SMALL)
         if site != host.engine.site:
             is_present = host.membership.heard(site, state, now, retained=message.retain)
-            if is_present and state.role == "gateway":
+            if is_present and state.role == SiteRole.GATEWAY:
                 self._gateway(site, state, retained=message.retain)
             return
         if message.retain:

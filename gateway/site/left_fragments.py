@@ -1,8 +1,9 @@
-"""Finds the queries that were stopped while we were away.
+"""Finds what was withdrawn while we were away: stopped queries, dropped sources.
 
-Stopping a query empties its retained fragment, and nobody tells those who are not connected. After
-a reconnect the broker sends what it still retains; what runs here and is not among it has been
-stopped. A message to ourselves, sent after subscribing, marks the end of what is retained.
+Stopping a query empties its retained fragment, dropping a source its definition, and nobody tells
+those who are not connected. After a reconnect the broker sends what it still retains; what runs
+here and is not among it has been stopped. A message to ourselves, sent after subscribing, marks the
+end of what is retained.
 
 A broker that has lost its memory retains nothing, which says nothing about queries: only one that
 still knows our own state is believed. It may know an old set, from its last save.

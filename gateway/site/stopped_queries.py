@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from host.files.atomic_file import replace_file
+from host.files.json_file import read_kept
 from streamsql.errors import FederationError, StepBudgetError
 from streamsql.wire.fragments import FragmentBundle
 
@@ -36,19 +37,13 @@ class Stopped(msgspec.Struct):
 class StoppedQueries:
     """The stopped queries on disk; the file is written at every change.
 
-    A file that cannot be read counts as none.
+    A file that cannot be read counts as none: stopped queries will run again.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._known: dict[str, Stopped] = {}
-        try:
-            if path.stat().st_size <= MAX_BYTES:
-                self._known = msgspec.json.decode(path.read_bytes(), type=dict[str, Stopped])
-        except FileNotFoundError:
-            pass
-        except (OSError, msgspec.MsgspecError) as error:
-            log.warning("%s cannot be read: stopped queries will run again: %s", path, error)
+        kept = read_kept(path, dict[str, Stopped], "stopped queries", max_bytes=MAX_BYTES)
+        self._known = kept or {}
 
     def refusal(self, bundle: FragmentBundle) -> FederationError | None:
         """Return why a query is not run, or None."""

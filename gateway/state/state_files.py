@@ -69,11 +69,17 @@ class StateFiles:
         self.journal_bytes = 0
         self._generation = 0
         self._journal: IO[bytes] | None = None
+        self._cut_in: int | None = None
 
     @property
     def wants_snapshot(self) -> bool:
         """Whether a snapshot should be taken early: the journals are half full, or one is cut."""
         return self._journal is None or self.journal_bytes > self.max_bytes // 2
+
+    @property
+    def holds_all(self) -> bool:
+        """Whether everything that was handed over outlives this process."""
+        return self._cut_in is None and self._journal is not None
 
     # --- reading ----------------------------------------------------------------------------
 
@@ -217,6 +223,8 @@ class StateFiles:
             self._complain(f"the state of this site cannot be saved: {error.strerror}")
             return False
         self.problem = ""
+        if self._cut_in is not None and generation > self._cut_in:
+            self._cut_in = None  # what the journal misses is in the snapshot
         return True
 
     def save_losses(self, content: bytes) -> bool:
@@ -270,6 +278,7 @@ class StateFiles:
 
     def _mark_cut(self) -> None:
         """Mark the last journal; this takes no room on the disk."""
+        self._cut_in = self._generation
         try:
             path = self._journal_path(self._generation)
             if path.exists():

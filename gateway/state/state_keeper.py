@@ -18,7 +18,8 @@ from gateway.state.state_losses import Loss, SavedLosses, StateLosses, decode_lo
 from host.clocks import Clock
 from host.heartbeats import TRUST_SECONDS
 from stream_engine.site.step_result import Forget
-from stream_engine.snapshot.recorded_site import RecordedSite, Restored
+from stream_engine.snapshot.recorded_site import RecordedSite
+from stream_engine.snapshot.restored import Restored
 from streamsql.errors import FederationError
 from streamsql.wire.messages import QueryProblem
 
@@ -93,6 +94,11 @@ class StateKeeper:
     def problem(self) -> str:
         """What keeps the state from being saved, or empty."""
         return self.files.problem or self._unsavable
+
+    @property
+    def holds_all(self) -> bool:
+        """Whether every event is on disk, where events are kept at all."""
+        return not self._settings.keep or self.files.holds_all
 
     def is_untold(self, query: str) -> bool:
         """Whether a query may miss something that has not been said since the restart."""

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import msgspec
 
-from stream_engine.snapshot.recorded_site import RecordedSite, Restored
+from stream_engine.snapshot.recorded_site import RecordedSite
+from stream_engine.snapshot.restored import Restored
 from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import QueryProblem
 

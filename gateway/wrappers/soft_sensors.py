@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import msgspec
 import psutil
 
+from gateway.connectors.reading import Reading
 from gateway.wrappers.options import read_options
-from gateway.wrappers.wrapper import Reading, WrapperContext
+from gateway.wrappers.wrapper import WrapperContext
 from host.files.settings_file import require
 
 MAX_NAME = 200

@@ -1,35 +1,12 @@
 """The protocol between a gateway and its wrappers."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from gateway.connectors.reading import Emit, Memory
 from host.clocks import Clock
 from streamsql.data.types import Value
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One row for a source, before validation.
-
-    Attributes:
-        source: Name of the source, lower case.
-        values: Column values by name; missing ones are NULL, unknown ones an error.
-        ts: Event time in microseconds since 1970 UTC; also put into the source's time column. None
-            stamps it on arrival.
-        sensor: Id of the device, for the retained last value; empty: none is kept.
-        delete: Withdraw the row instead (for a keyed source only the key must be given).
-    """
-
-    source: str
-    values: Mapping[str, object]
-    ts: int | None = None
-    sensor: str = ""
-    delete: bool = False
-
-
-Memory = dict[str, object]
-"""What a wrapper wants to know again after a restart: plain values, and lists of them."""
 
 
 def nobody_listens(_text: str) -> None:
@@ -38,10 +15,6 @@ def nobody_listens(_text: str) -> None:
 
 def nobody_remembers(_memory: Memory) -> None:
     """Forget what is to be remembered."""
-
-
-Emit = Callable[[Sequence[Reading]], None]
-"""Hand readings to the gateway; never blocks. A bad reading is counted against its wrapper."""
 
 
 @dataclass(slots=True)

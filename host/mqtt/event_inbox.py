@@ -13,13 +13,14 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import msgspec
+
 from host.mqtt.message_client import Message
 
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Acknowledged:
+class Acknowledged(msgspec.Struct, frozen=True):
     """The broker acknowledged a publish."""
 
     packet_id: int
@@ -96,20 +97,17 @@ class Inbox:
         self._bytes_in = 0
         self._bytes_out = 0
 
-    def put(self, event: Event) -> None:
-        """Add an event; called on the network thread, which is held while there is no room."""
-        if type(event) is Message:
-            if self._glance is not None:
-                self._glance(event)
-            self._bytes_in += len(event.payload)
-            while self._full() and not self._closed:
-                self._room.clear()
+    def put(self, *events: Event) -> None:
+        """Add events; called on the network thread, which is held while there is no room."""
+        for event in events:
+            if type(event) is Message:
+                if self._glance is not None:
+                    self._glance(event)
+                self._bytes_in += len(event.payload)
                 if self._full():
-                    self._room.wait(0.5)
-        self._events.append(event)
-        if not self._scheduled:
-            self._scheduled = True
-            self._wake()
+                    self._wait_for_room()
+            self._events.append(event)
+        self._wake()
 
     def close(self) -> None:
         """Let a held network thread go; called on the loop."""
@@ -122,7 +120,17 @@ class Inbox:
             or self._bytes_in - self._bytes_out > self._max_bytes
         ) and bool(self._events)
 
+    def _wait_for_room(self) -> None:
+        self._wake()
+        while self._full() and not self._closed:
+            self._room.clear()
+            if self._full():
+                self._room.wait(0.5)
+
     def _wake(self) -> None:
+        if self._scheduled:
+            return
+        self._scheduled = True
         try:
             self._loop.call_soon_threadsafe(self._drain)
         except RuntimeError:

@@ -28,6 +28,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
+
 from streamsql.errors import DeploymentError
 
 
@@ -61,8 +63,7 @@ class ClientClosed(MessagingError):  # noqa: N818 - reads as what happened
     code = "client_closed"
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(msgspec.Struct, frozen=True):
     """One message as received.
 
     Attributes:

@@ -164,10 +164,8 @@ class MqttClient(ClientBase):
 
     def _feed(self) -> None:
         while self.connected and (item := self._outbox.next()) is not None:
-            packet_id = self._link.publish(
-                self._generation, item.topic, item.payload, item.qos, retain=item.retain
-            )
-            if packet_id is None:
+            packet_id = self._outbox.next_id() if item.qos else 0
+            if not self._link.publish(self._generation, item, packet_id):
                 return  # the link just broke: everything waits for the next one
             self._outbox.mark_sent(packet_id)
 

@@ -1,9 +1,9 @@
 """The network half of the MQTT client: paho, its thread, and the gate between thread and loop.
 
-paho is never trusted with a queue. Between a TCP connect and the broker's CONNACK it would send
-new publishes ahead of older unacknowledged ones, so publishes pass a gate that is shut from before
-a connect until the event loop has seen *that* connection; and at each CONNACK paho's own memory of
-unacknowledged publishes is emptied, because the loop's `Outbox` hands them over again, in order.
+paho is never trusted with a queue: it knows of no publish. Between a TCP connect and the broker's
+CONNACK new ones would go ahead of older unacknowledged ones, so publishes pass a gate that is shut
+from before a connect until the event loop has seen *that* connection; then the loop's `Outbox`
+hands over all that is unacknowledged, in order.
 """
 
 from __future__ import annotations
@@ -19,21 +19,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from paho.mqtt.client import MQTT_ERR_SUCCESS, Client
-from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
+from paho.mqtt.enums import MQTTErrorCode
+from typing_extensions import override
 
+from host.mqtt.burst_client import BurstClient
 from host.mqtt.event_inbox import Acknowledged, Connected, Disconnected, Inbox, Refused, Subscribed
 from host.mqtt.message_client import Message
+from host.mqtt.packet_stream import publish_packet
 from host.mqtt.unreachable import ENDED_AT_ONCE, Failure, failure_of, refusal_of
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Sequence
 
-    from paho.mqtt.client import ConnectFlags, DisconnectFlags, MQTTMessage, SocketLike
+    from paho.mqtt.client import ConnectFlags, DisconnectFlags, SocketLike
     from paho.mqtt.reasoncodes import ReasonCode
 
     from host.mqtt.broker_address import BrokerAddress
     from host.mqtt.message_client import Will
+    from host.mqtt.packet_stream import Received
+    from host.mqtt.publish_queue import Outgoing
 
 _LOG = logging.getLogger(__name__)
 
@@ -77,17 +82,18 @@ class _Errors(logging.Handler):
                 self.last = part
 
 
-class _EnduringClient(Client):
-    """A paho client whose network thread outlives defects: they end the connection, not the thread.
+class _EnduringClient(BurstClient):
+    """A client whose network thread outlives defects: they end the connection, not the thread.
 
     paho's own ends with any error that it does not expect, of ours or of the system, and leaves a
     service that runs, hears nothing, and says nothing.
     """
 
     def __init__(self, client_id: str, *, clean: bool) -> None:
-        super().__init__(CallbackAPIVersion.VERSION2, client_id=client_id, clean_session=clean)
+        super().__init__(client_id, clean=clean)
         self.ended = threading.Event()
 
+    @override
     def loop_forever(
         self, timeout: float = 1.0, retry_first_connection: bool = False
     ) -> MQTTErrorCode:
@@ -131,7 +137,6 @@ class PahoLink:
         log.addHandler(self._errors)
         paho.enable_logger(log)
         paho.connect_timeout = _CONNECT_TIMEOUT
-        paho.max_inflight_messages = WINDOW
         self._set_backoff(paho)
         if settings.address.user is not None:
             paho.username_pw_set(settings.address.user, settings.address.password)
@@ -145,8 +150,8 @@ class PahoLink:
         paho.on_connect = self._connect
         paho.on_connect_fail = self._connect_fail
         paho.on_disconnect = self._disconnect
-        paho.on_message = self._message
-        paho.on_publish = self._publish
+        paho.on_burst = self._burst
+        paho.on_acknowledged = self._acknowledged
         paho.on_subscribe = self._subscribe
         paho.on_unsubscribe = self._unsubscribe
         return paho
@@ -163,19 +168,11 @@ class PahoLink:
         self._paho.connect_async(self._address.host, self._address.port, self._keepalive)
         self._paho.loop_start()
 
-    def publish(
-        self, generation: int, topic: str, payload: bytes, qos: int, *, retain: bool
-    ) -> int | None:
-        """Send on the given connection; None when that connection is gone.
-
-        Returns:
-            The packet id that the acknowledgement will carry.
-        """
+    def publish(self, generation: int, item: Outgoing, packet_id: int) -> bool:
+        """Send on the given connection; return whether it is still there."""
+        packet = publish_packet(item.topic, item.payload, item.qos, packet_id, retain=item.retain)
         with self._gate:
-            if self._live != generation:
-                return None
-            receipt = self._paho.publish(topic, payload, qos, retain)
-            return receipt.mid if receipt.rc == MQTT_ERR_SUCCESS else None
+            return self._live == generation and self._paho.send(packet)
 
     def subscribe(self, filters: Sequence[tuple[str, int]]) -> int | None:
         """Send SUBSCRIBE; return its packet id, or None when the link is down."""
@@ -195,7 +192,6 @@ class PahoLink:
         """End the network thread; blocks (at most about the connect timeout)."""
         self._paho.ended.set()
         self._paho.hang_up()
-        self._paho.drop_out_messages()  # paho's thread would wait for their acknowledgement
         self._paho.loop_stop()
         if self._paho.socket() is not None:
             # It had just reconnected: without a DISCONNECT the broker would publish the will.
@@ -214,7 +210,7 @@ class PahoLink:
 
     def _connect(
         self,
-        client: Client,
+        _client: Client,
         _userdata: object,
         _flags: ConnectFlags,
         reason: ReasonCode,
@@ -224,7 +220,6 @@ class PahoLink:
             name, failure = str(reason), refusal_of(str(reason))
             self._inbox.put(Refused(failure.reason, failure.hint, name not in _TEMPORARY))
             return
-        client.drop_out_messages()
         self._connections += 1
         self._up_since = time.monotonic()
         with self._gate:
@@ -262,16 +257,12 @@ class PahoLink:
             failure = ENDED_AT_ONCE
         self._inbox.put(Disconnected(failure.reason, failure.hint))
 
-    def _message(self, _client: Client, _userdata: object, message: MQTTMessage) -> None:
-        try:
-            topic = message.topic
-        except UnicodeDecodeError:
-            _LOG.warning("the broker sent a topic that is not UTF-8; ignored")
-            return
-        self._inbox.put(Message(topic, bytes(message.payload), message.qos, message.retain))
+    def _burst(self, burst: list[Received]) -> None:
+        self._inbox.put(*[Message(m.topic, m.payload, m.qos, m.retain) for m in burst])
+        self._paho.acknowledge([message.packet_id for message in burst if message.packet_id])
 
-    def _publish(self, _client: Client, _userdata: object, packet_id: int, *_rest: object) -> None:
-        self._inbox.put(Acknowledged(packet_id))
+    def _acknowledged(self, packet_ids: list[int]) -> None:
+        self._inbox.put(*map(Acknowledged, packet_ids))
 
     def _subscribe(
         self,

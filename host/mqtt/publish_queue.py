@@ -6,14 +6,17 @@ the front, in order, so the order of publishing survives a reconnect.
 """
 
 from collections import deque
-from dataclasses import dataclass
+
+import msgspec
 
 from host.mqtt.message_client import ClientClosed, QueueFull
 from host.mqtt.ticket import Ticket
 
+_FIRST_ID, _LAST_ID = 32_768, 65_535
+"""Of publishes; subscriptions have ids below, which paho counts."""
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
+
+class Outgoing(msgspec.Struct, frozen=True):
     """One publish on its way."""
 
     topic: str
@@ -33,6 +36,7 @@ class Outbox:
         self._waiting: deque[Outgoing] = deque()
         self._sent: dict[int, Outgoing] = {}
         self._bytes = 0
+        self._last_id = _LAST_ID
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._sent)
@@ -65,6 +69,13 @@ class Outbox:
         if not self._waiting or len(self._sent) >= self._window:
             return None
         return self._waiting[0]
+
+    def next_id(self) -> int:
+        """Return a packet id that no sent message has."""
+        while True:
+            self._last_id = self._last_id + 1 if self._last_id < _LAST_ID else _FIRST_ID
+            if self._last_id not in self._sent:
+                return self._last_id
 
     def mark_sent(self, packet_id: int) -> None:
         """Note that the message `next` returned was handed over under this packet id."""

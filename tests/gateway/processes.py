@@ -22,7 +22,7 @@ from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import Command, DeadLetter, DeltaBatch, FlowReport, ObservationPack
-from streamsql.wire.site_messages import SiteState
+from streamsql.wire.site_messages import SiteRole, SiteState
 from streamsql.wire.topics import Topics
 
 ROOT = Path(__file__).parents[2]
@@ -237,5 +237,11 @@ def replaying(folder: Path, broker: str, name: str, **changes: object) -> Gatewa
 def base(folder: Path, broker: str, grace: float = 1.0) -> GatewaySettings:
     """Return settings of the base site."""
     return GatewaySettings(
-        "demo", "base", broker, str(folder / "base"), role="base", grace_seconds=grace, keepalive=2
+        "demo",
+        "base",
+        broker,
+        str(folder / "base"),
+        role=SiteRole.BASE,
+        grace_seconds=grace,
+        keepalive=2,
     )

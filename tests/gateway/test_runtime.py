@@ -152,6 +152,7 @@ def test_a_broken_link_brings_out_the_will_and_a_new_birth_follows(tmp_path: Pat
         world.begin()
         wrapper = await world.ready()
         wrapper.emit(seat("m1", 3.0))
+        await until(lambda: bool(world.packs("obs", "seatsensor")), "the site has taken it in")
         world.broker.cut("gw-1")
         will = world.state()
         assert will is not None
@@ -159,9 +160,9 @@ def test_a_broken_link_brings_out_the_will_and_a_new_birth_follows(tmp_path: Pat
         await loop_turns()
         world.broker.restore("gw-1")
         await until(world.is_online, "it is back")
+        await until(lambda: len(world.told(TOPICS.birth("gw-1"))) == 2, "the new birth is heard")
         (rows,) = [s.rows for s in world.birth().current if s.source == "seatsensor"]
         assert [row[:2] for row in rows] == [("m1", 3.0)]
-        await until(lambda: len(world.told(TOPICS.birth("gw-1"))) == 2, "the new birth is heard")
 
     run(tmp_path, scenario)
 

@@ -37,7 +37,8 @@ def test_the_environment_wins(tmp_path: Path) -> None:
     [
         ({"gateway": "a/b"}, "gateway 'a/b' is not an id"),
         ({"site": ""}, "site '' is not an id"),
-        ({"role": "king"}, "role 'king'"),
+        ({"role": "king"}, r"'king' - at `\$.role`"),
+        ({"role": "static"}, "role 'static' is neither"),
         ({"grace_seconds": -1}, "grace_seconds"),
         ({"tick_ms": 0}, "tick_ms"),
         ({"keepalive": 0}, "keepalive"),

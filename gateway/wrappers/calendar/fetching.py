@@ -1,17 +1,14 @@
 """Read a calendar's text from a file or an http(s) address, bounded in size and time."""
 
-import asyncio
-import contextlib
-import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 from typing import TypeVar
 
+from gateway.connectors.own_thread import OwnThread
 from streamsql.errors import DeploymentError
 
 MAX_BYTES = 10_000_000
@@ -79,21 +76,8 @@ async def in_background(call: Callable[[], T], name: str) -> T:
     """
     # Not asyncio.to_thread: its threads are waited for when the process stops, and a server that
     # never finishes its answer must not delay that.
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def settle(finish: Callable[[], None]) -> None:
-        if not future.cancelled():
-            finish()
-
-    def work() -> None:
-        finish: Callable[[], None]
-        try:
-            finish = partial(future.set_result, call())
-        except Exception as error:  # noqa: BLE001  (handed to whoever waits)
-            finish = partial(future.set_exception, error)
-        with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
-            loop.call_soon_threadsafe(settle, finish)
-
-    threading.Thread(target=work, name=name, daemon=True).start()
-    return await future
+    thread = OwnThread(name)
+    try:
+        return await thread.run(call)
+    finally:
+        thread.end(lambda: None)

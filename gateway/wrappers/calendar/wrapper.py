@@ -7,10 +7,11 @@ from datetime import timedelta
 import icalendar
 import msgspec
 
+from gateway.connectors.reading import Memory, Reading
 from gateway.wrappers.calendar.fetching import fetch, in_background
 from gateway.wrappers.calendar.reservations import Agenda, Reservation, agenda_of, parse
 from gateway.wrappers.options import read_options
-from gateway.wrappers.wrapper import Memory, Reading, WrapperContext
+from gateway.wrappers.wrapper import WrapperContext
 from host.files.settings_file import require
 from streamsql.errors import DeploymentError
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from gateway.connectors.reading import Reading
 from gateway.wrappers.motes.settings import Detector, Mote
 from gateway.wrappers.motes.world import HEARING_METRES, World, strength, visitor_place
-from gateway.wrappers.wrapper import Reading
 
 OPEN_LUX = 50.0
 """Light above which a room counts as open."""

@@ -20,6 +20,7 @@ class Mote(msgspec.Struct, frozen=True):
     x: float = 0.0
     y: float = 0.0
     level: int = 0
+    unit: str = ""
 
 
 class Peer(msgspec.Struct, frozen=True):

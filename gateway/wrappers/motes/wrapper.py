@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
+from gateway.connectors.reading import Reading
 from gateway.wrappers.motes import sensing
 from gateway.wrappers.motes import world as simulation
 from gateway.wrappers.motes.settings import (
@@ -15,7 +16,7 @@ from gateway.wrappers.motes.settings import (
     load_field,
 )
 from gateway.wrappers.options import read_options
-from gateway.wrappers.wrapper import Reading, WrapperContext
+from gateway.wrappers.wrapper import WrapperContext
 from streamsql.data.types import Value
 
 TICK = 0.25

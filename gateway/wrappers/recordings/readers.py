@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from gateway.connectors.reading import Reading
 from gateway.senml import microseconds, rows_of
 from gateway.wrappers.recordings.lines import Problem, numbered_lines, open_text, refuse
-from gateway.wrappers.wrapper import Reading
 from streamsql.data.types import DataType, coerce, timestamp_of
 from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.codec import decode_json

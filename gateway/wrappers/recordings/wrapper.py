@@ -7,10 +7,11 @@ from pathlib import Path
 
 import msgspec
 
+from gateway.connectors.reading import Memory, Reading
 from gateway.wrappers.options import read_options
 from gateway.wrappers.recordings.lines import Problem
 from gateway.wrappers.recordings.readers import read_csv, read_k7, read_senml
-from gateway.wrappers.wrapper import Memory, Reading, WrapperContext
+from gateway.wrappers.wrapper import WrapperContext
 from host.files.settings_file import require
 
 PAUSE = 0.05

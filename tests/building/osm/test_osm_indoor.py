@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from itertools import combinations
-from math import hypot
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import pytest
 import shapely
 from hypothesis import given
 from hypothesis import strategies as st
-from shapely import LineString, Point
+from shapely import Point
 
 from building.model.site_model import (
     CIRCULATION,
@@ -30,6 +29,7 @@ from building.model.site_model import (
 )
 from building.osm.osm_indoor import read_osm_indoor
 from streamsql.errors import DeploymentError
+from tests.building.edge_lengths import check_edges
 
 METRE = 1 / 111_194.9
 """Degrees of latitude, and near the equator of longitude, in a metre."""
@@ -351,14 +351,7 @@ def check_soundness(site: Site) -> None:
         )
         for level in site.levels
     }
-    for edge in site.edges:
-        a, b = places[edge.src], places[edge.dst]
-        straight = hypot(a.x - b.x, a.y - b.y)
-        assert edge.distance >= straight - 1e-9
-        if edge.kind in {EdgeKind.WALK, EdgeKind.DOOR}:
-            assert a.level == b.level
-            assert edge.distance <= straight + 0.002
-            assert floors[a.level].covers(LineString([(a.x, a.y), (b.x, b.y)])), edge
+    check_edges(site, floors)
     for space in site.spaces:
         assert site.room_points[space.id] in places
     for machine in site.machines:

@@ -20,6 +20,7 @@ from building.model.site_model import (
     SpaceKind,
 )
 from building.sample.sample_building import sample_building
+from tests.building.edge_lengths import check_edges
 
 
 def distances(site: Site, start: str) -> dict[str, float]:
@@ -86,20 +87,13 @@ def test_wheelchairs_reach_every_machine_by_the_lift(sample: Site) -> None:
 
 
 def test_edges_are_as_long_as_they_look_and_stay_inside(sample: Site) -> None:
-    places = {point.id: point for point in sample.points}
     floors = {
         level.ordinal: shapely.union_all(
             [s.polygon for s in sample.spaces if s.level == level.ordinal]
         ).buffer(0.03)
         for level in sample.levels
     }
-    for edge in sample.edges:
-        a, b = places[edge.src], places[edge.dst]
-        straight = hypot(a.x - b.x, a.y - b.y)
-        assert edge.distance >= straight - 1e-9
-        if edge.kind in {EdgeKind.WALK, EdgeKind.DOOR}:
-            assert edge.distance <= straight + 0.002
-            assert floors[a.level].covers(LineString([(a.x, a.y), (b.x, b.y)]))
+    check_edges(sample, floors)
 
 
 def test_walls_are_crossed_only_at_doors(sample: Site) -> None:

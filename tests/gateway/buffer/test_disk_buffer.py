@@ -18,23 +18,14 @@ from hypothesis.stateful import (
 from gateway.buffer.disk_buffer import AGE_CHECK_SECONDS, RETRY_SECONDS, DiskBuffer
 from gateway.settings import BufferSettings
 from gateway.testing import fill_disk
+from tests.settable_clock import SettableClock
 
 HOUR = 3600.0
 
 
-class Clock:
-    """Seconds that pass when told."""
-
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> SettableClock:
+    return SettableClock(1_000_000.0)
 
 
 @pytest.fixture
@@ -43,7 +34,7 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def buffer(path: Path, clock: Clock) -> Iterator[DiskBuffer]:
+def buffer(path: Path, clock: SettableClock) -> Iterator[DiskBuffer]:
     made = DiskBuffer(path, BufferSettings(max_bytes=1_000, max_hours=1.0), clock)
     yield made
     made.close()
@@ -94,7 +85,7 @@ def test_a_payload_larger_than_the_bound_is_dropped(buffer: DiskBuffer) -> None:
     assert buffer.state().bytes == 0
 
 
-def test_what_is_too_old_leaves_and_is_counted(buffer: DiskBuffer, clock: Clock) -> None:
+def test_what_is_too_old_leaves_and_is_counted(buffer: DiskBuffer, clock: SettableClock) -> None:
     buffer.append("s", b"old")
     clock.now += 0.6 * HOUR
     buffer.append("s", b"young")
@@ -104,7 +95,7 @@ def test_what_is_too_old_leaves_and_is_counted(buffer: DiskBuffer, clock: Clock)
     assert buffer.state().dropped == 1
 
 
-def test_a_clock_set_back_does_not_stop_ageing(buffer: DiskBuffer, clock: Clock) -> None:
+def test_a_clock_set_back_does_not_stop_ageing(buffer: DiskBuffer, clock: SettableClock) -> None:
     clock.now += 10 * HOUR
     buffer.append("s", b"a")
     clock.now -= 9 * HOUR
@@ -114,7 +105,9 @@ def test_a_clock_set_back_does_not_stop_ageing(buffer: DiskBuffer, clock: Clock)
     assert contents(buffer) == [b"a", b"c"]
 
 
-def test_the_rate_tells_for_how_long_the_rest_lasts(buffer: DiskBuffer, clock: Clock) -> None:
+def test_the_rate_tells_for_how_long_the_rest_lasts(
+    buffer: DiskBuffer, clock: SettableClock
+) -> None:
     assert buffer.state().hours_left is None
     buffer.append("s", bytes(100))
     clock.now += 100.0
@@ -170,7 +163,7 @@ def test_a_full_disk_refuses_and_recovers(path: Path) -> None:
     buffer.close()
 
 
-def test_a_real_disk_that_fills_and_is_cleared(small_disk: Path, clock: Clock) -> None:
+def test_a_real_disk_that_fills_and_is_cleared(small_disk: Path, clock: SettableClock) -> None:
     other = small_disk / "other"
     buffer = DiskBuffer(small_disk / "buffer.sqlite", BufferSettings(), clock)
     numbers = [buffer.append("s", bytes(1_000)) for _ in range(10)]
@@ -194,7 +187,7 @@ def test_a_real_disk_that_fills_and_is_cleared(small_disk: Path, clock: Clock) -
 
 
 def test_a_directory_that_cannot_be_written_does_not_stop_anything(
-    tmp_path: Path, clock: Clock
+    tmp_path: Path, clock: SettableClock
 ) -> None:
     path = tmp_path / "no" / "buffer.sqlite"
     buffer = DiskBuffer(path, BufferSettings(), clock)
@@ -237,7 +230,7 @@ class AgainstAModel(RuleBasedStateMachine):
         super().__init__()
         AgainstAModel.number += 1
         self.path = self.folder / f"{AgainstAModel.number}.sqlite"
-        self.clock = Clock()
+        self.clock = SettableClock(1_000_000.0)
         self.settings = BufferSettings(max_bytes=50, max_hours=1.0)
         self.buffer = DiskBuffer(self.path, self.settings, self.clock)
         self.model: list[tuple[int, float, bytes]] = []

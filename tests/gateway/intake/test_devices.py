@@ -10,6 +10,7 @@ import pytest
 
 from gateway.buffer.disk_buffer import DiskBuffer
 from gateway.buffer.published_packs import PublishedPacks
+from gateway.connectors.reading import Reading
 from gateway.intake import devices as module
 from gateway.intake.devices import Devices
 from gateway.intake.last_values import LastValues
@@ -24,7 +25,6 @@ from gateway.testing import (
     until,
 )
 from gateway.wrappers import registry
-from gateway.wrappers.wrapper import Reading
 from host.mqtt.in_memory import InMemoryBroker
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.errors import DeploymentError

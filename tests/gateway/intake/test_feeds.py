@@ -2,8 +2,8 @@
 
 import pytest
 
+from gateway.connectors.reading import Reading
 from gateway.intake.feeds import Feeds
-from gateway.wrappers.wrapper import Reading
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
@@ -29,19 +29,16 @@ def test_topics_and_names() -> None:
     ]
     feeds = Feeds({source.name: source for source in sources})
     reading = Reading("seatsensor", {"mid": "m1", "weight": 2.0}, 5)
-    fed = {source.name: dict(taken.values) for source, taken in feeds.of(reading)}
-    assert fed == {
-        "seatsensor": {"mid": "m1", "weight": 2.0},
-        "heavy": {"mid": "m1", "weight": 2.0},
-        "seen": {"mid": "m1"},
-    }
+    rows = {f.definition.name: f.event(reading, 9).row for f in feeds.fed_by(reading)}
+    assert rows == {"seatsensor": ("m1", 2.0), "heavy": ("m1", 2.0), "seen": ("m1",)}
     with pytest.raises(ValueError, match="no source 'other'"):
-        list(feeds.of(Reading("other", {"mid": "m1"})))
+        feeds.fed_by(Reading("other", {"mid": "m1"}))
 
 
 def test_samples() -> None:
-    often, seldom = defined("often"), defined("seldom", topic="often", sample="5 s")
-    feeds = Feeds({"often": often, "seldom": seldom})
+    sources = [defined("often"), defined("seldom", topic="often", sample="5 s")]
+    feeds = Feeds({source.name: source for source in sources})
+    often, seldom = feeds.fed_by(Reading("often", {"mid": "m1"}))
     events = [SourceEvent(("m1", 1.0), second * 1_000_000) for second in range(11)]
-    assert sum(feeds.keeps(often, event) for event in events) == 11
-    assert [e.ts // 1_000_000 for e in events if feeds.keeps(seldom, e)] == [0, 5, 10]
+    assert sum(often.keeps(event) for event in events) == 11
+    assert [e.ts // 1_000_000 for e in events if seldom.keeps(e)] == [0, 5, 10]

@@ -63,7 +63,7 @@ class Lane:
     def add(self) -> None:
         """Put one reading in, whose value is its number."""
         row = ("t1", float(self.added), 0)
-        self.lane.add("temperature", "t1", 0, row, TEMPERATURES.schema)
+        self.lane.add("temperature", [("t1", 0, row)], TEMPERATURES.schema)
         self.added += 1
 
     async def turn(self) -> None:
@@ -205,7 +205,7 @@ def test_packs_stay_small(tmp_path: Path) -> None:
     async def scenario(lane: Lane) -> None:
         row = ("x" * 4_000, 1.0, 0)
         for _ in range(100):
-            lane.lane.add("temperature", "t1", 0, row, TEMPERATURES.schema)
+            lane.lane.add("temperature", [("t1", 0, row)], TEMPERATURES.schema)
         await lane.turn()
         assert len(lane.arrived) >= 4
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.intake.validation import MAX_FUTURE, MAX_TEXT, event_of
+from gateway.connectors.reading import Reading
+from gateway.intake.validation import MAX_FUTURE, MAX_TEXT, EventMaker, event_of
 from gateway.testing import LINKS, SEATS
-from gateway.wrappers.wrapper import Reading
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
@@ -74,6 +74,20 @@ def test_integers_beyond_64_bits_are_refused() -> None:
         of({"n": 2**63}, definition=BAG)
 
 
+MIXED = SourceDefinition(
+    "mixed",
+    SourceKind.STREAM,
+    Schema.of(
+        ("name", DataType.TEXT),
+        ("count", DataType.INTEGER),
+        ("value", DataType.DOUBLE),
+        ("on", DataType.BOOLEAN),
+        ("at", DataType.TIMESTAMP),
+        ("took", DataType.INTERVAL),
+    ),
+    key=(0, 1),
+    time_column=4,
+)
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.binary(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
@@ -93,3 +107,57 @@ def test_whatever_a_wrapper_says_is_a_legal_event_or_a_complaint(values: Any, ts
     )
     assert event.row[0] is not None
     assert event.row[2] == event.ts <= NOW + MAX_FUTURE
+
+
+VALUES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-10, 10)
+    | st.sampled_from([2**63, -(2**63) - 1, 10**400, NOW, NOW + MAX_FUTURE, 2**62])
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["°C", "a\ud800", "x" * MAX_TEXT, "°" * (MAX_TEXT + 1), "7", "2026-01-01"])
+    | st.lists(st.none(), max_size=1)
+)
+COLUMNS = st.sampled_from([*MIXED.schema.names, "other", 1])
+
+
+def outcome(make: Any) -> Any:
+    """Return an event with the types of its values, or the complaint."""
+    try:
+        event = make()
+    except ValueError as error:
+        return str(error)
+    return event, repr(event), [type(value) for value in event.row]
+
+
+@given(
+    st.lists(
+        st.tuples(st.dictionaries(COLUMNS, VALUES, max_size=8) | ANYTHING, VALUES, st.booleans()),
+        max_size=4,
+    ),
+    st.integers(-10, 10),
+    st.sampled_from([MIXED, SEATS, LINKS, BAG]),
+)
+def test_a_compiled_source_makes_the_same_events_and_complaints(
+    readings: list[tuple[Any, Any, bool]], correction: int, definition: SourceDefinition
+) -> None:
+    strict, picking = EventMaker(definition), EventMaker(definition, picks=True)
+    for values, ts, delete in readings:
+        reading = Reading(definition.name, values, ts, delete=delete)
+        expected = outcome(lambda r=reading: event_of(r, definition, NOW, correction))
+        assert outcome(lambda r=reading: strict.event(r, NOW, correction)) == expected
+        names = definition.schema.names
+        known = values
+        if isinstance(values, dict):
+            known = {name: value for name, value in values.items() if name in names}
+        picked = Reading(definition.name, known, ts, delete=delete)
+        expected = outcome(lambda r=picked: event_of(r, definition, NOW, correction))
+        assert outcome(lambda r=reading: picking.event(r, NOW, correction)) == expected
+
+
+def test_a_compiled_source_picks_its_columns_where_others_take_the_rest() -> None:
+    reading = Reading("seatsensor", {"mid": "m", "weight": 2, "colour": "red"}, 5)
+    assert EventMaker(SEATS, picks=True).event(reading, NOW).row == ("m", 2.0, 5)
+    with pytest.raises(ValueError, match="unknown column 'colour'"):
+        EventMaker(SEATS).event(reading, NOW)

@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
-from streamsql.library import library_views
-from streamsql.syntax import CreateSource, Query, parse_script
 from streamsql.wire.codec import encode_json
 from streamsql.wire.fragments import Engine, Fragment
+from tests.streamsql.from_text import bound_query, catalog_of
 
 ROOT = Path(__file__).parents[3]
 OURS = ("streamsql", "stream_engine", "host", "gateway", "broker")
@@ -46,13 +43,7 @@ def loaded(*steps: str, given: bytes = b"") -> list[str]:
 
 def loaded_for(query: str) -> list[str]:
     """Return our modules that a gateway has after it has compiled a query."""
-    catalog = Catalog(library_views())
-    *sources, statement = parse_script(SOURCES + query)
-    for source in sources:
-        assert isinstance(source, CreateSource)
-        catalog.define(define(source, catalog))
-    assert isinstance(statement, Query)
-    plan = bind_query(statement, catalog).plan
+    plan = bound_query(query, catalog_of(SOURCES, library=True)).plan
     fragment = Fragment("f0", Engine.BASE, plan, ("base",))
     return loaded(START, COMPILE, given=encode_json(fragment))
 
@@ -78,6 +69,16 @@ def test_a_gateway_loads_fewer_than_200_of_our_modules() -> None:
 )
 def test_a_gateway_without_queries_has_no(unneeded: str) -> None:
     assert [name for name in loaded(START) if name.startswith(unneeded)] == []
+
+
+def test_a_gateway_has_no_modules_that_only_proxies_need() -> None:
+    """2 MB: paho reads proxies with them, and connects through one only beside PySocks."""
+    for needless in ("urllib.request", "http.client", "email.message", "tempfile", "zoneinfo"):
+        command = f"{START}; print({needless!r} in sys.modules)"
+        done = subprocess.run(
+            [sys.executable, "-c", command], cwd=ROOT, capture_output=True, check=True
+        )
+        assert done.stdout == b"False\n", needless
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from gateway.buffer import published_packs
+from gateway.connectors.reading import Reading
 from gateway.observations import followed_logs
 from gateway.observations.pack_answers import PackAnswers
 from gateway.runtime import Gateway
@@ -19,7 +20,6 @@ from gateway.settings import SnapshotSettings, WrapperSettings
 from gateway.state import state_keeper
 from gateway.testing import SEATS, SECOND, TellingWrapper, settings_for, until
 from gateway.wrappers import registry
-from gateway.wrappers.wrapper import Reading
 from host.files.site_directory import SiteDirectory
 from host.mqtt import Message
 from host.mqtt.in_memory import InMemoryBroker

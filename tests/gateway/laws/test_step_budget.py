@@ -16,10 +16,10 @@ from gateway.site.step_guard import StepGuard
 from gateway.site.stopped_queries import StoppedQueries
 from gateway.testing import SEATS, fill_disk
 from host.mqtt import Message
-from streamsql.binder import bind_query, define
+from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import StepBudgetError
-from streamsql.syntax import CreateFunction, Query, parse_statement
+from streamsql.syntax import CreateFunction, parse_statement
 from streamsql.wire.codec import decode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import QueryProblem
@@ -30,6 +30,7 @@ from tests.gateway.processes import (
     base,
     replaying,
 )
+from tests.streamsql.from_text import bound_query
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 
@@ -54,9 +55,7 @@ def bundle_of(query: str, text: str, version: int = 1) -> FragmentBundle:
     )
     assert isinstance(stall, CreateFunction)
     catalog.define(define(stall, catalog))
-    statement = parse_statement(text)
-    assert isinstance(statement, Query)
-    plan = bind_query(statement, catalog).plan
+    plan = bound_query(text, catalog).plan
     fragment = Fragment("f0", Engine.GATEWAY, plan, ("gw-1",))
     return FragmentBundle(query, version, (fragment,), plan.schema, text=text)
 

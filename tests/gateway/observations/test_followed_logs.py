@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from gateway.buffer.published_packs import PublishedPacks
 from gateway.intake.validation import MAX_FUTURE
-from gateway.observations import followed_logs, missing_packs, pack_log
+from gateway.observations import followed_logs, pack_log, unrecoverable_packs
 from gateway.observations.followed_logs import FollowedLogs
-from gateway.observations.missing_packs import Cause, Missing
+from gateway.observations.unrecoverable_packs import Cause, Missing
 from host.mqtt import Message
 from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import ObservationPack
@@ -274,7 +274,7 @@ ACTIONS = st.lists(
 @pytest.fixture(autouse=True)
 def exact_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readings are of the time at which they are published: bounds may not be too early."""
-    monkeypatch.setattr(missing_packs, "MAX_FUTURE", 0)
+    monkeypatch.setattr(unrecoverable_packs, "MAX_FUTURE", 0)
     monkeypatch.setattr(pack_log, "CLOCK_TOLERANCE", 0)
 
 
@@ -440,7 +440,7 @@ def test_a_restart_during_a_cut_leaves_a_gap_that_ends_with_the_new_life() -> No
 def test_the_latest_event_time_allows_for_the_most_that_gateways_accept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(missing_packs, "MAX_FUTURE", MAX_FUTURE)
+    monkeypatch.setattr(unrecoverable_packs, "MAX_FUTURE", MAX_FUTURE)
     world = World()
     world.cut()
     world.restart()

@@ -137,3 +137,14 @@ def test_packs_that_a_former_life_has_counted_do_not_count_again(
     later.installed(bundle("q"), "base")
     assert read(later, "gw-1", "temperature", pack(7)) == ([], None)
     assert read(later, "gw-2", "temperature", pack(7))[1] == ("gw-2", "temperature", 1, 7)
+
+
+def test_a_pack_of_another_layout_than_there_is_now_is_outdated() -> None:
+    reader = ObservationReader({"temperature": 7}.get)
+    for layout, expected in ((7, False), (8, True), (0, False)):
+        found = ObservationPack(1, layout, (), version=2, layout=layout)
+        assert reader.is_outdated("temperature", found) is expected
+    assert not reader.is_outdated("humidity", ObservationPack(1, 0, (), version=2, layout=8))
+    seen = reader.outdated("gw-1", "temperature", ObservationPack(1, 4, (), layout=8))
+    assert seen == ("gw-1", "temperature", 1, 4)
+    assert reader.outdated("gw-1", "temperature", ObservationPack(1, 4, (), layout=8)) is None

@@ -39,6 +39,7 @@ def test_each_lane_of_a_gateway_has_a_watermark_of_its_own(topic: str, origin: s
         "Any",
         SimpleNamespace(
             pack=lambda *_given: pack,
+            is_outdated=lambda *_given: False,
             events_of=lambda *_given: ([EVENT], ("gw-1", "seat", 3, 7)),
         ),
     )

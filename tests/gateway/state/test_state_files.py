@@ -214,3 +214,18 @@ def test_a_folder_that_cannot_be_made_is_a_problem_and_no_more(tmp_path: Path) -
     made.append(b"one")
     assert not made.save(b"state", 1)
     assert made.problem
+
+
+def test_whether_all_is_held_is_known(tmp_path: Path) -> None:
+    made = files(tmp_path, max_bytes=200)
+    assert not made.holds_all, "there is no journal yet"
+    made.next_journal()
+    made.append(b"one")
+    assert made.holds_all
+    made.append(bytes(200))
+    assert not made.holds_all, "the journal has reached its bound"
+    generation = made.next_journal()
+    assert generation is not None
+    assert not made.holds_all, "the snapshot that makes it good is not written yet"
+    assert made.save(b"state", generation)
+    assert made.holds_all

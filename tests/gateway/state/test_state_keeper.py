@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -81,6 +82,15 @@ class World:
 
     def _count_told(self) -> None:
         self.told += 1
+
+    @classmethod
+    def hearing(cls, folder: Path, plan: Plan = LOG) -> Self:
+        """Return a base that hears observations and has lived with a query for a second."""
+        world = cls(folder)
+        world.hears = True
+        world.install(plan)
+        world.live()
+        return world
 
     def install(self, plan: Plan = LOG) -> None:
         counted = Aggregate(plan, (), COUNT)
@@ -222,10 +232,7 @@ def test_a_site_that_does_not_come_back_is_given_up_and_one_that_does_is_not(
 
 def test_a_base_site_names_the_time_in_which_it_heard_no_observations(tmp_path: Path) -> None:
     async def scenario() -> None:
-        world = World(tmp_path)
-        world.hears = True
-        world.install(Window(LOG, WindowKind.RANGE, 60 * SECOND))
-        world.live()
+        world = World.hearing(tmp_path, Window(LOG, WindowKind.RANGE, 60 * SECOND))
         await world.keeper.stop()
         world.now += 5
         world.begin()
@@ -255,10 +262,7 @@ def test_all_gaps_are_named_and_each_until_its_window_has_passed(
     """It is told of its absence a second after the broker is there: two seconds after the start."""
 
     async def scenario() -> None:
-        world = World(tmp_path)
-        world.hears = True
-        world.install(Window(LOG, WindowKind.RANGE, 60 * SECOND))
-        world.live()
+        world = World.hearing(tmp_path, Window(LOG, WindowKind.RANGE, 60 * SECOND))
         for away in (5, 7, 8):
             await world.written()
             if clean:
@@ -373,10 +377,7 @@ def test_a_gap_that_nobody_was_told_of_yet_is_told_by_the_next_life(
     tmp_path: Path, *, damaged: bool
 ) -> None:
     async def scenario() -> None:
-        world = World(tmp_path)
-        world.hears = True
-        world.install(Window(LOG, WindowKind.RANGE, 60 * SECOND))
-        world.live()
+        world = World.hearing(tmp_path, Window(LOG, WindowKind.RANGE, 60 * SECOND))
         await world.written()
         world.now += 5
         world.begin()
@@ -490,10 +491,7 @@ def test_a_query_is_not_finished_before_it_is_said_what_a_restart_has_lost(
     tmp_path: Path,
 ) -> None:
     async def scenario() -> None:
-        world = World(tmp_path)
-        world.hears = True
-        world.install()
-        world.live()
+        world = World.hearing(tmp_path)
         await world.keeper.stop()
         world.now += 20
         world.begin()

@@ -3,10 +3,8 @@
 from functools import cache
 from pathlib import Path
 
-from streamsql.binder import define
-from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.syntax import parse_script
+from tests.streamsql.from_text import catalog_of
 
 SCHEMA = Path(__file__).parents[3] / "deploy" / "schema" / "building.sql"
 
@@ -14,7 +12,5 @@ SCHEMA = Path(__file__).parents[3] / "deploy" / "schema" / "building.sql"
 @cache
 def building_sources() -> dict[str, SourceDefinition]:
     """Return the streams of `deploy/schema/building.sql` by name."""
-    catalog = Catalog()
-    for statement in parse_script(SCHEMA.read_text(encoding="utf-8")):
-        catalog.define(define(statement, catalog))  # type: ignore[arg-type]
+    catalog = catalog_of(SCHEMA.read_text(encoding="utf-8"))
     return {source.name: source for source in catalog.sources}

@@ -16,12 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.connectors.reading import Reading
 from gateway.intake.validation import event_of
 from gateway.testing import SECOND, until
 from gateway.wrappers.calendar.fetching import fetch
 from gateway.wrappers.calendar.reservations import MAX_RESERVATIONS, agenda_of, parse
 from gateway.wrappers.calendar.wrapper import CalendarWrapper
-from gateway.wrappers.wrapper import Reading, WrapperContext
+from gateway.wrappers.wrapper import WrapperContext
 from streamsql.data.types import timestamp_of
 from streamsql.errors import DeploymentError
 from tests.gateway.wrappers.building import building_sources

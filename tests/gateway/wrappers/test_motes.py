@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from building.files.provision import provision
 from building.sample.sample_building import sample_building
+from gateway.connectors.reading import Reading
 from gateway.intake.validation import event_of
 from gateway.testing import SECOND, until
 from gateway.wrappers.motes import world as simulation
 from gateway.wrappers.motes.settings import Detector, Peer, load_detectors, load_field
 from gateway.wrappers.motes.world import World
 from gateway.wrappers.motes.wrapper import ACTIONS, PIN, MotesWrapper
-from gateway.wrappers.wrapper import Reading, Simulation, WrapperContext
+from gateway.wrappers.wrapper import Simulation, WrapperContext
 from streamsql.errors import DeploymentError
 from tests.gateway.wrappers.building import building_sources
 

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.connectors.reading import Reading
 from gateway.testing import SECOND, until
 from gateway.wrappers.recordings import lines
 from gateway.wrappers.recordings.readers import read_csv, read_k7, read_senml
 from gateway.wrappers.recordings.wrapper import ReplayWrapper
-from gateway.wrappers.wrapper import Reading, WrapperContext
+from gateway.wrappers.wrapper import WrapperContext
 from streamsql.errors import DeploymentError
 
 HEADER = '{"node_count": 3}\ndatetime,src,dst,channel,mean_rssi,pdr,tx_count\n'

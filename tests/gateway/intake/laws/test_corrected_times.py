@@ -1,8 +1,8 @@
 """A correction of the clock is added to times that devices give, where it is asked for."""
 
+from gateway.connectors.reading import Reading
 from gateway.intake.validation import event_of
 from gateway.testing import TEMPERATURES
-from gateway.wrappers.wrapper import Reading
 
 
 def test_only_given_times_are_corrected() -> None:

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from gateway.intake.validation import MAX_FUTURE
+from gateway.senml import microseconds
+from streamsql.wire.messages import ObservationPack
 
 Key = tuple[str, str]
 """Gateway and stream."""
@@ -25,6 +27,7 @@ class Cause(Enum):
         "{gateway} does not number what it publishes, so what this site missed while it was cut "
         "off from the broker is unknown: update its software"
     )
+    REDEFINED = "{gateway} has published it by another definition of {stream} than there is now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,12 @@ class Findings:
 
     losses: list[Missing | Withdrawn] = field(default_factory=list)
     held_bytes: int = 0
+
+
+def redefined(gateway: str, stream: str, pack: ObservationPack, now: int) -> Missing:
+    """Return the loss of a pack that was made by another definition of its stream."""
+    times = [microseconds(record.bt) for record in pack.e if record.bt is not None] or [now]
+    return Missing(gateway, stream, min(times), now, max(times), Cause.REDEFINED)
 
 
 def newest_until(moment: int) -> int:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 
 from gateway.observations.followed_logs import FollowedLogs
-from gateway.observations.missing_packs import Missing, Withdrawn
+from gateway.observations.unrecoverable_packs import Missing, Withdrawn
 from host.clocks import Clock
 from host.mqtt import Message, MessageClient
 from host.mqtt.publishing import publish_or_warn
@@ -18,7 +18,7 @@ LOG = "log"
 """The note on how far a log has come without a pack."""
 
 
-class LostPacks:
+class PackRequests:
     """The part of a site's host that follows logs.
 
     `on_due` gets packs that nobody waits for any more, in order, `on_missing` those that will never

@@ -1,0 +1,1 @@
+"""Sources from BACnet/IP: properties of objects, read and notified."""

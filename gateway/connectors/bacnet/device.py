@@ -1,0 +1,120 @@
+"""One BACnet device: properties of its objects, and notifications of their changes."""
+
+import contextlib
+import re
+from typing import NamedTuple
+
+from bacpypes3.apdu import AbortPDU, ErrorRejectAbortNack
+from bacpypes3.app import Application
+from bacpypes3.basetypes import BinaryPV, PropertyIdentifier
+from bacpypes3.local.device import DeviceObject
+from bacpypes3.local.networkport import NetworkPortObject
+from bacpypes3.pdu import Address
+from bacpypes3.primitivedata import Boolean, Enumerated, Null, ObjectIdentifier
+
+from gateway.connectors.bacnet.bacnet_options import BacnetEndpoint
+from gateway.connectors.lost_cancellation import raise_if_cancelled
+
+LIFETIME = 300
+"""Seconds of a subscription; it is renewed before they are over."""
+PRESENT_VALUE = "present-value"
+_PROPERTY = re.compile(r"([a-z][a-z-]{1,60}):(\d{1,7})(?: ([a-z][a-z-]{1,60}))?", re.ASCII)
+_NO_VENDOR = 999
+
+
+class Property(NamedTuple):
+    """A property of an object.
+
+    Attributes:
+        text: Of FROM.
+    """
+
+    text: str
+    of: ObjectIdentifier
+    name: PropertyIdentifier
+
+
+class RefusedError(Exception):
+    """The device answers with an error."""
+
+
+def parse_property(text: str) -> Property:
+    """Return the property that FROM means.
+
+    Raises:
+        ValueError: It is none.
+    """
+    match = _PROPERTY.fullmatch(text)
+    if match is not None:
+        with contextlib.suppress(ValueError, TypeError, AttributeError):
+            of = ObjectIdentifier(f"{match[1]},{match[2]}")
+            return Property(text, of, PropertyIdentifier(match[3] or PRESENT_VALUE))
+    raise ValueError(
+        f"FROM {text!r:.60} is no object, such as 'analog-input:3', or 'analog-input:3 units' "
+        "for another property than its present value"
+    )
+
+
+class Device:
+    """A device; requests that it does not answer raise ConnectionError."""
+
+    def __init__(self, endpoint: BacnetEndpoint) -> None:
+        self._name = f"bacnet {endpoint.address}"
+        self._address = Address(endpoint.address)
+        self._app = Application.from_object_list(
+            [
+                DeviceObject(
+                    objectIdentifier=("device", endpoint.instance),
+                    objectName="pando gateway",
+                    vendorIdentifier=_NO_VENDOR,
+                    apduTimeout=int(endpoint.timeout * 1_000),
+                    numberOfApduRetries=1,
+                ),
+                NetworkPortObject(
+                    endpoint.local, objectIdentifier=("network-port", 1), objectName="port"
+                ),
+            ]
+        )
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._app.close()
+
+    async def read(self, wanted: Property) -> object:
+        """Return a property's value.
+
+        Raises:
+            ConnectionError: The device does not answer.
+            RefusedError: It answers with an error.
+        """
+        try:
+            value = await self._app.read_property(self._address, wanted.of, wanted.name)
+        except ErrorRejectAbortNack as error:
+            raise self._failure(error) from None
+        raise_if_cancelled()
+        if isinstance(value, ErrorRejectAbortNack):
+            raise self._failure(value)
+        return plain_value(value)
+
+    def changes(self, wanted: Property) -> object:
+        """Return bacpypes3's subscription to an object's changes, a context manager."""
+        return self._app.change_of_value(self._address, wanted.of, None, True, LIFETIME)
+
+    def _failure(self, error: ErrorRejectAbortNack) -> Exception:
+        if isinstance(error, AbortPDU) and str(error.apduAbortRejectReason) == "no-response":
+            return ConnectionError(f"{self._name}: it does not answer in time")
+        return RefusedError(f"{error!s:.100}")
+
+
+def plain_value(value: object) -> object:
+    """Return a value of BACnet as the mapping of columns takes it."""
+    if isinstance(value, Null):
+        return None
+    if isinstance(value, Boolean | BinaryPV):
+        return bool(value)
+    if isinstance(value, Enumerated):
+        return str(value)
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    return str(value)[:4_000]

@@ -1,0 +1,1 @@
+"""Sources from CoAP: resources of constrained devices that are observed."""

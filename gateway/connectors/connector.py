@@ -1,0 +1,110 @@
+"""The protocol between a gateway and its connectors.
+
+A connector serves one endpoint (a device, a broker, a database) with all its sources. The gateway
+makes it with no arguments and runs it; what it raises is shown, and it is started again after a
+pause that doubles. When the set of its sources changes it is cancelled and another one is made.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from gateway.connectors.declared_source import DeclaredSource
+from gateway.connectors.options import convert_options
+from gateway.connectors.reading import Emit, Memory
+from host.clocks import Clock
+
+Options = TypeVar("Options", bound=msgspec.Struct)
+
+
+def nobody_listens(_text: str) -> None:
+    """Drop a text."""
+
+
+def nobody_remembers(_memory: Memory) -> None:
+    """Forget what is to be remembered."""
+
+
+async def kept_at_once() -> None:
+    """Return: where no journal is kept there is nothing to wait for."""
+
+
+@dataclass(slots=True)
+class ConnectorContext:
+    """What a connector is given.
+
+    Attributes:
+        gateway: Id of the gateway.
+        endpoint_name: As the gateway's settings and the sources' `endpoint` name it.
+        endpoint: From the gateway's settings: address and secrets, without "connector". Read it
+            with `endpoint_as`.
+        sources: The sources to serve, at least one; their options were checked.
+        clock: The gateway's time; a connector never asks another clock.
+        emit: Where readings go: hands over a whole batch and never blocks.
+        kept: Returns when all that was emitted before is on disk and outlives this process. A
+            protocol with acknowledgements acknowledges after it. While the gateway is behind it
+            returns late, which is how a connector learns to read slower.
+        problem: Report a fault of the endpoint in plain words; the connector goes on. Faults of one
+            source are reported with `DeclaredSource.problem`. Never put a secret into a text.
+        note: Say in plain words what the connector has come to, where that is no fault.
+        remember: Say, before readings are emitted, what to know after a restart of the gateway
+            that knows of them: both are kept, or neither.
+        memory: What was remembered last, in an earlier life of the gateway too; or None.
+        is_trial: Somebody tries a source for some seconds while the endpoint's own connector may
+            run: nothing is to be left behind there, and nothing taken from the other one.
+    """
+
+    gateway: str
+    endpoint_name: str
+    endpoint: Mapping[str, object]
+    sources: Sequence[DeclaredSource]
+    clock: Clock
+    emit: Emit
+    kept: Callable[[], Awaitable[None]] = kept_at_once
+    problem: Callable[[str], None] = nobody_listens
+    note: Callable[[str], None] = nobody_listens
+    remember: Callable[[Memory], None] = nobody_remembers
+    memory: Memory | None = field(default=None)
+    is_trial: bool = False
+
+    def endpoint_as(self, kind: type[Options]) -> Options:
+        """Return the endpoint's settings as the connector's struct.
+
+        Raises:
+            DeploymentError: One is missing, unknown or wrong; names it, never its value.
+        """
+        return convert_options(dict(self.endpoint), kind, f"endpoint {self.endpoint_name}")
+
+
+class Connector(Protocol):
+    """Reads the devices behind one endpoint until it is cancelled.
+
+    `run` is called once per instance. It must not swallow cancellation, and ends within a second of
+    it. An exception that leaves it is shown as the endpoint's problem, without secrets, and another
+    instance is made after a pause that doubles up to a minute; `run` need not do that itself. It
+    raises when a connection is lost.
+
+    Attributes:
+        kind: The name in `WITH (connector = …)` and in settings.
+        endpoint_options: What an endpoint's settings may hold beside "connector"; declared with
+            `forbid_unknown_fields=True`.
+        source_options: What a source's WITH clause may hold of the connector's own options; all of
+            them arrive as text and are converted. Declared with `forbid_unknown_fields=True`.
+    """
+
+    @property
+    def kind(self) -> str:
+        """See above; a class says `kind = "…"`."""
+
+    @property
+    def endpoint_options(self) -> type[msgspec.Struct]:
+        """See above; a class says `endpoint_options = …`."""
+
+    @property
+    def source_options(self) -> type[msgspec.Struct]:
+        """See above; a class says `source_options = …`."""
+
+    async def run(self, context: ConnectorContext) -> None:
+        """Emit readings for ever."""

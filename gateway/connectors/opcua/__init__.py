@@ -1,0 +1,1 @@
+"""Sources from OPC UA servers: nodes whose changes are subscribed to."""

@@ -1,0 +1,66 @@
+"""Options of endpoints and sources: texts and JSON values to a connector's struct.
+
+A struct may use, besides the types of msgspec, `Seconds`: a duration that reads '5 s' or '0.5'.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from streamsql.data.durations import parse_duration
+from streamsql.errors import DeploymentError
+
+Options = TypeVar("Options", bound=msgspec.Struct)
+
+LONGEST = 3_200_000_000.0
+"""A century in seconds."""
+
+_QUOTED_VALUE = re.compile(r"(Invalid enum value|Invalid value) (?:'.*'|\S+)")
+
+
+class Seconds(float):
+    """A duration; written as a number of seconds, or as text such as '1 h 30 min'."""
+
+    __slots__ = ()
+
+
+def convert_options(
+    given: Mapping[str, object], kind: type[Options], what: str, *, texts: bool = False
+) -> Options:
+    """Return options as a struct.
+
+    Args:
+        given: By name.
+        kind: The struct.
+        what: Whose they are, for errors: "endpoint home", "source climate".
+        texts: Whether all values are texts, as those of a WITH clause are.
+
+    Raises:
+        DeploymentError: One is missing, unknown or wrong. Says which, and never a value: it may be
+            a secret. What the struct's `__post_init__` raises is said as it is.
+    """
+    try:
+        return msgspec.convert(dict(given), kind, strict=not texts, dec_hook=_decode)
+    except msgspec.ValidationError as error:
+        message = _QUOTED_VALUE.sub(r"\1", str(error))
+        known = ", ".join(field.encode_name for field in msgspec.structs.fields(kind))
+        raise DeploymentError(
+            f"{what}: {message}", hint=f"known options: {known}" if known else "it has no options"
+        ) from None
+
+
+def _decode(kind: type, given: object) -> object:
+    """Return a value of a type that msgspec does not know.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if kind is not Seconds:
+        raise NotImplementedError(f"options cannot be of type {kind.__name__}")
+    if isinstance(given, str):
+        return Seconds(parse_duration(given) / 1_000_000)
+    if isinstance(given, int | float) and not isinstance(given, bool) and 0 <= given < LONGEST:
+        return Seconds(given)
+    raise ValueError("Expected a duration, such as 5 or '5 s'")

@@ -1,0 +1,33 @@
+"""A row for a source, as devices give it."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """One row for a source, before validation.
+
+    Attributes:
+        source: Name of the source, lower case.
+        values: Column values by name; missing ones are NULL, unknown ones an error.
+        ts: Event time in microseconds since 1970 UTC; also put into the source's time column. None
+            stamps it on arrival.
+        sensor: Id of the device, for the retained last value; empty: none is kept.
+        delete: Withdraw the row instead (for a keyed source only the key must be given).
+    """
+
+    # A struct: a frozen dataclass takes eight times as long to make (benchmarks/intake.py).
+
+    source: str
+    values: Mapping[str, object]
+    ts: int | None = None
+    sensor: str = ""
+    delete: bool = False
+
+
+Memory = dict[str, object]
+"""What is to be known again after a restart: plain values, and lists of them."""
+
+Emit = Callable[[Sequence[Reading]], None]
+"""Hand readings to the gateway; never blocks. A bad reading is counted against who emitted it."""

@@ -1,0 +1,298 @@
+"""Runs connectors: one per endpoint, with all its sources."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gateway.connectors.connector import ConnectorContext
+from gateway.connectors.declared_source import DeclaredSource, RowMapper
+from gateway.connectors.options import convert_options
+from gateway.connectors.reading import Memory, Reading
+from gateway.connectors.registry import ConnectorMissingError, ConnectorRegistry, MakeConnector
+from gateway.connectors.secrets import Secrets
+from host.clocks import Clock
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.errors import DeploymentError, FederationError
+from streamsql.wire.site_messages import DeclaredState
+
+log = logging.getLogger(__name__)
+
+RESTART_SECONDS = 1.0
+RESTART_MOST_SECONDS = 60.0
+SETTLE_SECONDS = 0.2
+"""How long after a change of its sources a connector is started: others may follow at once."""
+STOP_SECONDS = 1.0
+"""Within which a cancelled connector has to end."""
+PROBLEM_SECONDS = 90.0
+"""How long a fault counts as present if nothing comes after it: longer than the longest pause."""
+MAX_REASON = 500
+SHOWN = 200
+"""Characters of a reason in the site's state, which tells of up to 1,000 sources."""
+
+
+class Port(Protocol):
+    """Where the readings and reports of one endpoint's connector go."""
+
+    @property
+    def memory(self) -> Memory | None:
+        """What was remembered last."""
+
+    def emit(self, readings: Sequence[Reading]) -> None:
+        """Ingest readings."""
+
+    def failed(self, message: str) -> None:
+        """Count a fault."""
+
+    def noted(self, text: str) -> None:
+        """Keep what the connector has come to."""
+
+    def remember(self, memory: Memory) -> None:
+        """Keep what is to go with the next readings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What all connectors of a gateway share.
+
+    Attributes:
+        gateway: Its id.
+        clock: The gateway's time.
+        registry: The connectors that may run.
+        open_port: Returns the port of an endpoint of a connector's kind that feeds some sources.
+        close_port: Called with endpoint and kind when nothing feeds through it any more.
+        kept: Returns when all that was emitted is on disk.
+        make_mapper: Compiles the mapping of a definition; raises ValueError or FederationError.
+    """
+
+    gateway: str
+    clock: Clock
+    registry: ConnectorRegistry
+    open_port: Callable[[str, str, tuple[str, ...]], Port]
+    close_port: Callable[[str, str], None]
+    kept: Callable[[], Awaitable[None]]
+    make_mapper: Callable[[SourceDefinition], RowMapper]
+
+
+class EndpointRunner:
+    """The connector of one endpoint: started, restarted and stopped.
+
+    Attributes:
+        problem: Of the endpoint: why nothing comes from it now, or empty.
+        problems: By source: why it is left out, or empty.
+        sources: Those that are served, by name; of the connector that was started last.
+    """
+
+    def __init__(self, name: str, settings: Mapping[str, Any], runtime: Runtime) -> None:
+        self.name = name
+        self.kind = str(settings["connector"])
+        self.problem = ""
+        self.problems: dict[str, str] = {}
+        self.sources: dict[str, DeclaredSource] = {}
+        self._options = {key: value for key, value in settings.items() if key != "connector"}
+        self._secrets = Secrets(self._options)
+        self._runtime = runtime
+        self._definitions: tuple[SourceDefinition, ...] = ()
+        self._task: asyncio.Task[None] | None = None
+        self._life = 0
+        self._failed_at = 0.0
+
+    @property
+    def definitions(self) -> tuple[SourceDefinition, ...]:
+        """The sources that it is to serve."""
+        return self._definitions
+
+    def serve(self, definitions: Sequence[SourceDefinition]) -> None:
+        """Serve these sources from now on, and no others.
+
+        What the connector emits from here on for the former ones is dropped: it was made by their
+        definitions.
+        """
+        if tuple(definitions) == self._definitions:
+            return
+        self._definitions = tuple(definitions)
+        self._life += 1
+        stopping, self._task = self._task, None
+        if stopping is not None:
+            stopping.cancel()
+        names = {definition.name for definition in definitions}
+        self.sources = {name: found for name, found in self.sources.items() if name in names}
+        self.problems, self.problem = {}, ""
+        if definitions:
+            self._task = asyncio.create_task(self._run(self._life, stopping), name=self.name)
+        else:
+            self._runtime.close_port(self.name, self.kind)
+
+    async def stop(self) -> bool:
+        """Stop the connector; return whether it has ended within the second that it may take."""
+        self._life += 1
+        stopping, self._task = self._task, None
+        if stopping is None:
+            return True
+        stopping.cancel()
+        return await self._ended(stopping)
+
+    def problem_of(self, source: str) -> str:
+        """Return why rows of a source do not come, or empty."""
+        if source in self.problems:
+            return self.problems[source]
+        if self.problem and time.monotonic() - self._failed_at >= PROBLEM_SECONDS:
+            self.problem = ""
+        named = f"endpoint {self.name}: "
+        if not self.problem or self.problem.startswith(named):
+            return self.problem
+        return named + self.problem
+
+    async def _run(self, life: int, former: asyncio.Task[None] | None) -> None:
+        """Run the connector; after a fault make another one, after pauses that double."""
+        if former is not None:
+            await self._ended(former)
+        await asyncio.sleep(SETTLE_SECONDS)
+        pause = RESTART_SECONDS
+        while True:
+            began = time.monotonic()
+            try:
+                await self._live(life)
+            except ConnectorMissingError as error:
+                self._fail(self._port(), _words(error))
+                self._failed_at = float("inf")  # until the gateway is restarted
+                return
+            except DeploymentError as error:
+                self._fail(self._port(), _words(error))
+            except Exception as error:
+                log.debug("connector of endpoint %s", self.name, exc_info=error)
+                words = f"{type(error).__name__}: {error}" if str(error) else repr(error)
+                self._fail(self._port(), words)
+            else:
+                return
+            pause = RESTART_SECONDS if time.monotonic() - began > RESTART_MOST_SECONDS else pause
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, RESTART_MOST_SECONDS)
+
+    async def _live(self, life: int) -> None:
+        """Make a connector and run it to its end.
+
+        Raises:
+            ConnectorMissingError: There is no such connector here.
+            DeploymentError: The endpoint's settings are wrong.
+        """
+        runtime = self._runtime
+        # Libraries may take a second to load.
+        make = await asyncio.to_thread(runtime.registry.factory, self.kind)
+        connector = make()
+        convert_options(self._options, connector.endpoint_options, f"endpoint {self.name}")
+        port = self._port()
+        served = self._prepared(make, port)
+        if not served:
+            await asyncio.Event().wait()  # for other definitions
+
+        def emit(readings: Sequence[Reading]) -> None:
+            if life == self._life and readings:
+                self.problem = ""
+                port.emit(readings)
+
+        context = ConnectorContext(
+            gateway=runtime.gateway,
+            endpoint_name=self.name,
+            endpoint=self._options,
+            sources=served,
+            clock=runtime.clock,
+            emit=emit,
+            kept=runtime.kept,
+            problem=lambda text: self._fail(port, text),
+            note=lambda text: port.noted(self._secrets.hidden(text)),
+            remember=port.remember,
+            memory=port.memory,
+        )
+        await connector.run(context)
+        port.noted("its connector has ended")
+
+    def _prepared(self, make: MakeConnector, port: Port) -> tuple[DeclaredSource, ...]:
+        """Return the sources whose options are right; the others have a problem from then on."""
+        options = make().source_options
+        served: dict[str, DeclaredSource] = {}
+        for definition in self._definitions:
+            try:
+                source = self._source(definition, port)
+                source.options_as(options)
+            except (FederationError, ValueError) as error:
+                text = _words(error) if isinstance(error, FederationError) else str(error)
+                self.problems[definition.name] = self._secrets.hidden(text)[:MAX_REASON]
+                port.failed(self.problems[definition.name])
+            else:
+                served[definition.name] = source
+        self.sources = served
+        return tuple(served.values())
+
+    def _source(self, definition: SourceDefinition, port: Port) -> DeclaredSource:
+        runtime = self._runtime
+        known = self.sources.get(definition.name)
+        source = DeclaredSource(
+            definition,
+            runtime.make_mapper(definition),
+            runtime.clock,
+            {"gateway": runtime.gateway, "endpoint": self.name},
+            lambda text: port.failed(f"source {definition.name}: {text}"),
+            self._secrets.hidden,
+        )
+        if known is not None:
+            source.go_on(known)
+        return source
+
+    def _port(self) -> Port:
+        streams = tuple(definition.name for definition in self._definitions)
+        return self._runtime.open_port(self.name, self.kind, streams)
+
+    def _fail(self, port: Port, text: str) -> None:
+        self.problem = self._secrets.hidden(text)[:MAX_REASON]
+        self._failed_at = time.monotonic()
+        port.failed(self.problem)
+
+    async def _ended(self, task: asyncio.Task[None]) -> bool:
+        """Wait for a cancelled connector; return whether it has ended. If not it is left alone."""
+        done, _pending = await asyncio.wait({task}, timeout=STOP_SECONDS)
+        if not done:
+            log.warning(
+                "the connector of endpoint %s (%s) does not stop: it has swallowed cancellation",
+                self.name,
+                self.kind,
+            )
+        return bool(done)
+
+
+class RunningConnectors:
+    """The connectors of all endpoints of a gateway."""
+
+    def __init__(self, endpoints: Mapping[str, Mapping[str, Any]], runtime: Runtime) -> None:
+        self._runners = {
+            name: EndpointRunner(name, settings, runtime) for name, settings in endpoints.items()
+        }
+
+    def serve(self, by_endpoint: Mapping[str, Sequence[SourceDefinition]]) -> None:
+        """Serve these sources through their endpoints, and no others."""
+        for name, runner in self._runners.items():
+            runner.serve(by_endpoint.get(name, ()))
+
+    async def stop(self) -> None:
+        """Stop all connectors."""
+        await asyncio.gather(*(runner.stop() for runner in self._runners.values()))
+
+    def state_of(self, definition: SourceDefinition, endpoint: str) -> DeclaredState:
+        """Return how a source is doing that an endpoint serves."""
+        runner = self._runners[endpoint]
+        source = runner.sources.get(definition.name)
+        return DeclaredState(
+            definition.name,
+            definition.version,
+            runner.problem_of(definition.name)[:SHOWN],
+            endpoint=endpoint,
+            rows=0 if source is None else source.rows,
+            bad=0 if source is None else source.bad,
+            last_bad="" if source is None else source.last_bad[:SHOWN],
+        )
+
+
+def _words(error: FederationError) -> str:
+    return f"{error.message} ({error.hint})" if error.hint else error.message

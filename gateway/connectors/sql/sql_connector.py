@@ -1,0 +1,185 @@
+"""The connector sql: polls the tables and queries of one database for new rows."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import TypeVar
+from uuid import UUID
+
+import msgspec
+
+from gateway.connectors.connector import ConnectorContext
+from gateway.connectors.declared_source import DeclaredSource
+from gateway.connectors.own_thread import OwnThread
+from gateway.connectors.reading import Memory, Reading
+from gateway.connectors.sql.database import PAGE, Database, QueryError
+from gateway.connectors.sql.row_watermark import Row, Watermark, WatermarkError, remembered
+from gateway.connectors.sql.sql_options import SqlEndpoint, SqlSource, Start
+from streamsql.errors import DeploymentError
+
+MAX_PAUSE = 60.0
+"""Seconds from one try to the next while a query is refused, unless its interval is longer."""
+_GRACE = 5.0
+"""Seconds for a query that is interrupted to end."""
+
+T = TypeVar("T")
+
+
+class SqlConnector:
+    """Reads new rows of tables and queries, and remembers how far it has come."""
+
+    kind = "sql"
+    endpoint_options: type[msgspec.Struct] = SqlEndpoint
+    source_options: type[msgspec.Struct] = SqlSource
+
+    async def run(self, context: ConnectorContext) -> None:
+        """Emit new rows until cancelled.
+
+        Raises:
+            DeploymentError: The address is wrong, or its driver is missing.
+            ConnectionError: The database cannot be reached.
+        """
+        endpoint = context.endpoint_as(SqlEndpoint)
+        try:
+            database = Database(endpoint)
+        except ValueError as error:
+            raise DeploymentError(f"endpoint {context.endpoint_name}: {error}") from None
+        polls = _Polls(context, database, endpoint.timeout)
+        tasks = [asyncio.create_task(polls.follow(source)) for source in context.sources]
+        try:
+            # Not a TaskGroup: what goes wrong is to be shown as it is.
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            polls.end()
+
+
+class _Polls:
+    """The polls of one database: one query at a time."""
+
+    def __init__(self, context: ConnectorContext, database: Database, seconds: float) -> None:
+        self._context = context
+        self._database = database
+        self._seconds = seconds
+        self._thread = OwnThread(f"sql {context.endpoint_name}")
+        self._turn = asyncio.Lock()
+        self._memory: Memory = dict(context.memory or {})
+
+    def end(self) -> None:
+        """Interrupt what runs, without waiting for it."""
+        # In a thread, too: to cancel a query PostgreSQL is connected to once more.
+        OwnThread("sql end").end(self._database.interrupt)
+        self._thread.end(self._database.close)
+
+    async def follow(self, source: DeclaredSource) -> None:
+        """Read a source's new rows again and again."""
+        options = source.options_as(SqlSource)
+        failures = 0
+        watermark: Watermark | None = None
+        while True:
+            pause: float = options.interval
+            try:
+                watermark = watermark or await self._begin(source, options)
+                while await self._read_page(source, options, watermark):
+                    pass
+                failures = 0
+            except (QueryError, WatermarkError) as error:
+                source.problem(str(error))
+                failures += 1
+                pause = max(pause, min(pause * 2.0 ** min(failures - 1, 20), MAX_PAUSE))
+            await asyncio.sleep(pause)
+
+    async def _begin(self, source: DeclaredSource, options: SqlSource) -> Watermark:
+        """Return how far a source was read in an earlier life, or where it begins."""
+        match self._memory.get(source.name):
+            case [options.fingerprint, *plain]:
+                if (watermark := remembered(plain)) is not None:
+                    return watermark
+            case _:
+                pass
+        if options.start == Start.ALL:
+            return Watermark()
+        greatest = await self._asked(lambda: self._database.greatest(options))
+        watermark = Watermark()
+        if greatest is not None:
+            names = _names(source)
+            rows = await self._asked(
+                lambda: self._database.page(options, names, greatest, 2 * PAGE)
+            )
+            for _ in watermark.new_rows(rows):
+                pass  # they were there before
+        return watermark
+
+    async def _read_page(
+        self, source: DeclaredSource, options: SqlSource, watermark: Watermark
+    ) -> bool:
+        """Read and emit the next rows; return whether there may be more."""
+        names, above = _names(source), watermark.value
+        limit = PAGE + watermark.ties
+        rows = await self._asked(lambda: self._database.page(options, names, above, limit))
+        readings: list[Reading] = []
+        wrong: WatermarkError | None = None
+        try:
+            for row in watermark.new_rows(rows):
+                readings += source.read_record(_values(names, row))
+        except WatermarkError as error:
+            wrong = error  # the rows before it are new all the same
+        if rows:
+            self._memory[source.name] = [options.fingerprint, *watermark.to_remember()]
+        if readings:
+            self._context.remember(dict(self._memory))
+            self._context.emit(readings)
+            await self._context.kept()
+        if wrong is not None:
+            raise wrong
+        return len(rows) >= limit
+
+    async def _asked(self, call: Callable[[], T]) -> T:
+        """Return what the database answers.
+
+        Raises:
+            ConnectionError: It cannot be reached, or does not end a query that took too long.
+            QueryError: It took too long, or was refused.
+        """
+        async with self._turn:
+            running = asyncio.ensure_future(self._thread.run(call))
+            try:
+                done, _ = await asyncio.wait({running}, timeout=self._seconds)
+                if done:
+                    return running.result()
+                OwnThread("sql interrupt").end(self._database.interrupt)
+                await asyncio.wait({running}, timeout=_GRACE)
+            finally:
+                ended = not running.cancel()
+            if not ended:
+                raise ConnectionError(f"the database has not answered for {self._seconds:g} s")
+            raise QueryError(f"the query took longer than {self._seconds:g} s")
+
+
+def _names(source: DeclaredSource) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(address for _, address in source.addresses()))
+
+
+def _values(names: tuple[str, ...], row: Row) -> dict[str, object]:
+    return {name: _plain(value) for name, value in zip(names, row, strict=False)}
+
+
+def _plain(value: object) -> object:
+    """Return a value of a database as payloads hold it."""
+    match value:
+        case datetime() | date() | time():
+            return value.isoformat()
+        case Decimal():
+            return format(value, "f")
+        case timedelta():
+            return value.total_seconds()
+        case UUID():
+            return str(value)
+        case bytes() | memoryview():
+            return bytes(value).hex()
+        case dict() | list():
+            return msgspec.json.encode(value).decode()
+        case _:
+            return value

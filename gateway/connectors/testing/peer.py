@@ -1,0 +1,61 @@
+"""What a test gives: a real peer of the connector, which it can start, stop and let speak."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+from streamsql.catalog.definitions import SourceDefinition
+
+
+class Peer(Protocol):
+    """A device, broker or server; not running at first.
+
+    Attributes:
+        endpoint: Settings of the endpoint, without "connector".
+        sources: The sources to read from it. One of their columns holds the number of a reading.
+    """
+
+    @property
+    def endpoint(self) -> Mapping[str, object]:
+        """See above; is asked for after `start`."""
+
+    @property
+    def sources(self) -> Sequence[SourceDefinition]:
+        """See above; is asked for after `start`."""
+
+    async def start(self) -> None:
+        """Begin to serve, at the same address every time."""
+
+    async def stop(self) -> None:
+        """End as a crash does: connections are lost, what was acknowledged stays so."""
+
+    async def send(self, number: int) -> None:
+        """Give a reading with that number, or the value that the next poll finds."""
+
+
+@runtime_checkable
+class FaultyPeer(Protocol):
+    """A peer that can also send what cannot be used."""
+
+    async def send_bad(self) -> None:
+        """Give something that is no reading, such as a payload that is no JSON."""
+
+
+@runtime_checkable
+class AcknowledgedPeer(Protocol):
+    """A peer of a protocol with acknowledgements."""
+
+    def acknowledged(self) -> set[int]:
+        """Return the numbers of the readings that the connector has acknowledged."""
+
+
+@runtime_checkable
+class FloodingPeer(Protocol):
+    """A peer that can send faster than a gateway keeps."""
+
+    async def flood(self, numbers: range) -> None:
+        """Give readings with these numbers, as fast as it can."""
+
+
+def calls_us(peer: Peer) -> bool:
+    """Whether the peer connects to the connector: it says so with an attribute `calls_us`."""
+    return bool(getattr(peer, "calls_us", False))

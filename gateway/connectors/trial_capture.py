@@ -1,0 +1,118 @@
+"""What came during a trial, within bounds: some payloads of each topic."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+
+from gateway.connectors.declared_source import MappedRows
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.types import Value
+from streamsql.errors import WireError
+from streamsql.wire.codec import encode_json
+from streamsql.wire.source_trials import (
+    MAX_BYTES,
+    MAX_PAYLOADS,
+    MAX_SHOWN,
+    MAX_WHOLE_BYTES,
+    SourceTrial,
+    TrialSample,
+)
+
+PER_TOPIC = 10
+MAX_TOPICS = 10_000
+MAX_ROWS = 20
+"""Of a payload."""
+MAX_FACTS = 100
+MAX_TEXT = 1_000
+REPORT_BYTES = 500_000
+
+
+class Capture:
+    """Payloads that wait to be reported.
+
+    Attributes:
+        full: Set when no more are wanted.
+        dropped: How many were not captured.
+    """
+
+    def __init__(self, trial: SourceTrial) -> None:
+        self._shown = MAX_WHOLE_BYTES if trial.whole else MAX_SHOWN
+        self._bytes = MAX_WHOLE_BYTES if trial.whole else MAX_BYTES
+        self._payloads = trial.payloads if trial.whole else min(trial.payloads, MAX_PAYLOADS)
+        self._of_topic: Counter[str] = Counter()
+        self._samples: list[TrialSample] = []
+        self.full = asyncio.Event()
+        self.dropped = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something is to be reported."""
+        return bool(self._samples)
+
+    def wants(self, topic: str) -> bool:
+        """Whether another payload of a topic is to be captured."""
+        if self.full.is_set() or len(self._of_topic) >= MAX_TOPICS:
+            self.dropped += 1
+            return False
+        self._of_topic[topic] += 1
+        # Without topics payloads come from one device, and all are wanted.
+        if topic and self._of_topic[topic] > PER_TOPIC:
+            self.dropped += 1
+            return False
+        return True
+
+    def add(
+        self,
+        definition: SourceDefinition,
+        payload: bytes | Mapping[str, object],
+        facts: Mapping[str, Value],
+        arrival: int,
+        mapped: MappedRows,
+    ) -> None:
+        """Keep a payload, or the values of a record, and what became of it."""
+        content = payload if isinstance(payload, bytes) else _record(payload)
+        names = definition.schema.names
+        sample = TrialSample(
+            arrival,
+            definition.name,
+            content[: self._shown],
+            len(content),
+            is_record=not isinstance(payload, bytes),
+            facts={name: _short(facts[name]) for name in list(facts)[:MAX_FACTS]},
+            rows=tuple(
+                tuple(_short(row[name]) for name in names) for row in mapped.rows[:MAX_ROWS]
+            ),
+            problems=tuple(text[:MAX_TEXT] for text in mapped.problems),
+            ignored=mapped.ignored,
+        )
+        self._payloads -= 1
+        self._bytes -= len(sample.payload)
+        if self._bytes < 0:
+            self.dropped += 1
+        else:
+            self._samples.append(sample)
+        if self._payloads <= 0 or self._bytes <= 0:
+            self.full.set()
+
+    def taken(self) -> tuple[TrialSample, ...]:
+        """Return the next samples to report, as many as fit into a message."""
+        size = taken = 0
+        for sample in self._samples:
+            size += len(sample.payload) + 500
+            if taken and size > REPORT_BYTES:
+                break
+            taken += 1
+        samples, self._samples = self._samples[:taken], self._samples[taken:]
+        return tuple(samples)
+
+
+def _short(value: Value) -> Value:
+    return value[:MAX_TEXT] if isinstance(value, str) else value
+
+
+def _record(values: Mapping[str, object]) -> bytes:
+    """Return values by address as JSON; what JSON cannot hold is a text."""
+    try:
+        return encode_json(dict(values))
+    except WireError:
+        return encode_json({name: str(value)[:MAX_TEXT] for name, value in values.items()})

@@ -1,0 +1,250 @@
+"""The sources of a site as they are now: those of its settings, and those the catalog declares.
+
+An order takes effect when it arrives: the engine, intake and births go by it at once, so whatever
+the same burst of messages holds meets it. Connectors and the file on disk follow a moment later,
+because orders come in bursts.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from gateway.declared.source_book import SourceBook
+from stream_engine.snapshot.recorded_site import RecordedSite
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.mapping.assignment import Assigned, Endpoints, Unserved, assignment
+from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.site_messages import DeclaredState
+from streamsql.wire.source_orders import decode_order
+from streamsql.wire.source_shapes import layout_of
+from streamsql.wire.topics import text_of_level
+
+log = logging.getLogger(__name__)
+
+Definitions = dict[str, SourceDefinition]
+
+
+class Connectors(Protocol):
+    """What reads devices; see `gateway.connectors.running`."""
+
+    def serve(self, by_endpoint: Mapping[str, Sequence[SourceDefinition]]) -> None:
+        """Serve these sources through their endpoints, and no others."""
+
+    def state_of(self, definition: SourceDefinition, endpoint: str) -> DeclaredState:
+        """Return how a source is doing that an endpoint serves."""
+
+    async def stop(self) -> None:
+        """Stop all connectors."""
+
+
+class DeclaredSources:
+    """Brings the catalog's definitions into force.
+
+    Args:
+        gateway: Id of the site.
+        own: Sources of its settings file; they come before declared ones of their names.
+        endpoints: Of its settings: their names and the kinds of their connectors.
+        book: The orders on disk.
+        engine: Where sources are declared.
+        make_connectors: Makes what reads devices, when the first source is served; None: a base
+            site, which reads what gateways publish.
+        on_redefined: Called with a source that has another definition now, and what was stopped
+            because it reads the former one.
+        on_definitions: Called with all sources of the site when they are others.
+
+    Attributes:
+        definitions: All sources whose rows are produced here, by name.
+    """
+
+    def __init__(  # noqa: PLR0913  (each is one seam)
+        self,
+        gateway: str,
+        own: Iterable[SourceDefinition],
+        endpoints: Endpoints,
+        *,
+        book: SourceBook,
+        engine: RecordedSite,
+        make_connectors: Callable[[], Connectors] | None,
+        on_redefined: Callable[[str, Sequence[FragmentBundle]], None],
+        on_definitions: Callable[[Definitions], None],
+    ) -> None:
+        self._gateway = gateway
+        self._own = {definition.name: definition for definition in own}
+        self._endpoints = endpoints
+        self._book = book
+        self._engine = engine
+        self._make_connectors = make_connectors
+        self._connectors: Connectors | None = None
+        self._on_redefined = on_redefined
+        self._on_definitions = on_definitions
+        self._served: dict[str, Assigned] = {}
+        self._unserved: dict[str, str] = {}
+        self._layouts: dict[str, tuple[SourceDefinition, int]] = {}
+        self._news = asyncio.Event()
+        self.definitions: Definitions = dict(self._own)
+        for definition in book.all():
+            self._assign(definition)
+
+    def declare_all(self) -> None:
+        """Declare every source at the engine, before anything is read."""
+        for definition in self.definitions.values():
+            self._engine.declare(definition.scan())
+        self._define_others()
+
+    def begin(self) -> None:
+        """Bring what was kept on disk into force, after the engine's state was restored.
+
+        What the engine was restored to may be of other definitions.
+        """
+        for name in self._engine.declared - self.definitions.keys():
+            self._engine.undeclare(name)
+        for definition in self.definitions.values():
+            self._on_redefined(definition.name, self._engine.declare(definition.scan()))
+        self._define_others()
+        self._changed()
+
+    def heard(self, level: str, payload: bytes) -> None:
+        """Ingest an order; empty: the source is dropped.
+
+        Raises:
+            WireError: It is no legal order.
+        """
+        name = text_of_level(level)
+        if not payload:
+            self.dropped(name)
+            return
+        definition = decode_order(name, payload)
+        former = self._book.find(name)
+        if self._book.put(definition):
+            log.info("source %s version %d is declared", name, definition.version)
+            self._take(definition, former)
+
+    def dropped(self, name: str) -> None:
+        """Note that a declared source is no more."""
+        former = self._book.find(name)
+        if former is None or not self._book.drop(name):
+            return
+        log.info("source %s is dropped", name)
+        self._served.pop(name, None)
+        self._unserved.pop(name, None)
+        self._layouts.pop(name, None)
+        if name not in self._own:
+            self.definitions.pop(name, None)
+            self._engine.undeclare(name)
+        self._changed()
+
+    def layout_of(self, name: str) -> int | None:
+        """Return the layout of a declared source as it is defined now; None: it is not declared."""
+        definition = self._book.find(name)
+        if definition is None:
+            return None
+        known = self._layouts.get(name)
+        if known is None or known[0] is not definition:
+            known = self._layouts[name] = (definition, layout_of(definition))
+        return known[1]
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all sources that the catalog is known to declare."""
+        return tuple(definition.name for definition in self._book.all())
+
+    @property
+    def problem(self) -> str:
+        """What keeps the orders from being kept on disk, or empty."""
+        return self._book.problem
+
+    async def run(self) -> None:
+        """Let files and connectors follow the definitions, until cancelled."""
+        try:
+            while True:
+                await self._news.wait()
+                self._news.clear()
+                self._book.save()
+        finally:
+            if self._connectors is not None:
+                await self._connectors.stop()
+
+    def states(self) -> tuple[DeclaredState, ...]:
+        """Return how each declared source that concerns this site is doing."""
+        return tuple(
+            self._state(definition)
+            for definition in self._book.all()
+            if definition.name in self._served or definition.name in self._unserved
+        )
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _take(self, definition: SourceDefinition, former: SourceDefinition | None) -> None:
+        name = definition.name
+        was_served = name in self._served
+        self._assign(definition)
+        scan = definition.scan()
+        afresh = () if former is None else other_units(former, definition)
+        if name in self._served:
+            stopped = self._engine.declare(scan, afresh if was_served else ())
+            self._on_redefined(name, stopped)
+        else:
+            if was_served:
+                self._engine.undeclare(name)
+            if name not in self._own:
+                self._on_redefined(name, self._engine.define(scan))
+        if afresh and not (definition.key and name in self._served):
+            self._engine.restart_readers(name)  # windows hold past readings in the former unit
+        self._changed()
+
+    def _assign(self, definition: SourceDefinition) -> None:
+        """Note whether, and how, a source is served here."""
+        name = definition.name
+        self._served.pop(name, None)
+        self._unserved.pop(name, None)
+        if name in self._own:
+            self._unserved[name] = "a source of that name stands in this gateway's settings"
+            return
+        self.definitions.pop(name, None)
+        if self._make_connectors is None or definition.mapping is None:
+            return
+        match assignment(definition.mapping, self._gateway, self._endpoints):
+            case Assigned() as assigned:
+                self._served[name] = assigned
+                self.definitions[name] = definition
+            case Unserved(reason=reason):
+                self._unserved[name] = reason
+            case None:
+                pass
+
+    def _define_others(self) -> None:
+        """Tell the engine of sources that others serve: it refuses plans of other definitions."""
+        for definition in self._book.all():
+            if definition.name not in self.definitions:
+                stopped = self._engine.define(definition.scan())
+                self._on_redefined(definition.name, stopped)
+
+    def _changed(self) -> None:
+        self._on_definitions(self.definitions)
+        if self._served and self._connectors is None and self._make_connectors is not None:
+            self._connectors = self._make_connectors()
+        if self._connectors is not None:
+            by_endpoint: dict[str, list[SourceDefinition]] = {}
+            for name, assigned in self._served.items():
+                by_endpoint.setdefault(assigned.endpoint, []).append(self.definitions[name])
+            self._connectors.serve(by_endpoint)
+        self._news.set()
+
+    def _state(self, definition: SourceDefinition) -> DeclaredState:
+        name, assigned = definition.name, self._served.get(definition.name)
+        if assigned is None or self._connectors is None:
+            return DeclaredState(name, definition.version, self._unserved.get(name, ""))
+        return self._connectors.state_of(definition, assigned.endpoint)
+
+
+def other_units(old: SourceDefinition, new: SourceDefinition) -> tuple[str, ...]:
+    """Return the columns whose values mean something else since they are in another unit."""
+    units = [
+        dict(zip(d.schema.names, (c.unit for c in d.mapping.columns), strict=True))
+        for d in (old, new)
+        if d.mapping is not None
+    ]
+    if len(units) < 2:
+        return ()
+    before, after = units
+    return tuple(name for name, unit in after.items() if before.get(name, unit) != unit)

@@ -1,0 +1,82 @@
+"""The state that a site publishes while it is online."""
+
+from typing import Protocol
+
+import msgspec
+
+from gateway.buffer.disk_buffer import DiskBuffer
+from gateway.declared.declared_sources import DeclaredSources
+from gateway.intake.devices import Devices
+from gateway.intake.observations import ObservationLane
+from gateway.session.clock_exchange import ClockExchange
+from gateway.session.description import sources_of
+from gateway.session.identity import Session
+from gateway.settings import CONNECTOR, GatewaySettings
+from gateway.site.host import SiteHost
+from gateway.state.state_keeper import StateKeeper
+from host.clocks import wall_clock
+from host.mqtt import MessageClient
+from stream_engine.snapshot.recorded_site import RecordedSite
+from streamsql.algebra.user_functions import INSTALLED
+from streamsql.wire.site_messages import EndpointState, SiteState
+
+MAX_DETAIL = 500
+
+
+class Parts(Protocol):
+    """The parts of a gateway that its state tells about."""
+
+    settings: GatewaySettings
+    session: Session
+    client: MessageClient
+    engine: RecordedSite
+    host: SiteHost
+    devices: Devices
+    declared: DeclaredSources
+    buffer: DiskBuffer
+    lane: ObservationLane
+    keeper: StateKeeper
+    clock: ClockExchange
+
+
+def present_state(parts: Parts) -> SiteState:
+    """Return what a site says about itself now."""
+    host, devices = parts.host, parts.devices
+    problems = [
+        host.problem,
+        parts.buffer.problem,
+        parts.keeper.problem,
+        parts.declared.problem,
+        *devices.problems(),
+        *devices.notes(),
+        parts.clock.problem(),
+    ]
+    return SiteState(
+        online=True,
+        epoch=parts.session.epoch,
+        ts=wall_clock(),
+        role=parts.settings.role,
+        detail="; ".join(filter(None, problems))[:MAX_DETAIL],
+        instance=parts.session.instance,
+        started=parts.session.started,
+        sources=sources_of(tuple(parts.declared.definitions.values())),
+        declared=parts.declared.states(),
+        endpoints=tuple(
+            EndpointState(name, str(options[CONNECTOR]))
+            for name, options in parts.settings.endpoints.items()
+        ),
+        buffer=msgspec.structs.replace(parts.buffer.state(), waiting=parts.lane.waiting),
+        wrappers=tuple(device.state() for device in devices.all),
+        counters={
+            "batches_sent": host.batches_sent,
+            "batches_received": host.inbox.batches,
+            "bad_payloads": host.dead_letters.count,
+            "step_defects": host.defects.count,
+            "pending": parts.client.pending(),
+            "readings": sum(device.readings for device in devices.all),
+            "errors": sum(device.errors for device in devices.all),
+            "function_failures": INSTALLED.failed,
+        },
+        settings=parts.engine.settings,
+        clock=parts.clock.state(),
+    )

@@ -1,0 +1,257 @@
+"""A connector per endpoint: checked, run, restarted with pauses, replaced, stopped."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from gateway.connectors import running
+from gateway.connectors.connector import ConnectorContext
+from gateway.connectors.reading import Memory, Reading
+from gateway.connectors.registry import BuiltIn, ConnectorRegistry
+from gateway.connectors.running import EndpointRunner, Runtime
+from gateway.testing import until
+from gateway.testing_connectors import TELLING, TellingConnector, declared
+from streamsql.mapping.mapper import Mapper
+
+PLAIN = {"connector": "telling", "password": "hunter2"}
+
+
+class Port:
+    """Keeps what comes."""
+
+    def __init__(self) -> None:
+        self.memory: Memory | None = {"place": 3}
+        self.readings: list[Reading] = []
+        self.faults: list[str] = []
+        self.notes: list[str] = []
+
+    def emit(self, readings: Sequence[Reading]) -> None:
+        self.readings += readings
+
+    def failed(self, message: str) -> None:
+        self.faults.append(message)
+
+    def noted(self, text: str) -> None:
+        self.notes.append(text)
+
+    def remember(self, memory: Memory) -> None:
+        self.memory = memory
+
+
+class Ending(TellingConnector):
+    """Comes to its end by itself."""
+
+    async def run(self, context: ConnectorContext) -> None:
+        context.note("with password hunter2")
+
+
+class World:
+    """One endpoint."""
+
+    def __init__(self, settings: dict[str, Any], built_in: dict[str, BuiltIn]) -> None:
+        self.port = Port()
+        self.closed: list[tuple[str, str]] = []
+        self.runner = EndpointRunner(
+            "home",
+            settings,
+            Runtime(
+                gateway="gw-1",
+                clock=lambda: 42,
+                registry=ConnectorRegistry(built_in=built_in),
+                open_port=lambda *_of: self.port,
+                close_port=lambda *of: self.closed.append(of),
+                kept=self.kept,
+                make_mapper=Mapper,
+            ),
+        )
+
+    async def kept(self) -> None:
+        """At once."""
+
+    async def running(self, life: int = 1) -> TellingConnector:
+        await until(lambda: TellingConnector.started.count("home") >= life, "it is started")
+        return TellingConnector.running["home"]
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(running, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(running, "RESTART_SECONDS", 0.02)
+    TellingConnector.forget()
+    yield
+    TellingConnector.forget()
+
+
+def run(
+    scenario: Callable[[World], Coroutine[Any, Any, None]],
+    settings: dict[str, Any] | None = None,
+    built_in: BuiltIn = TELLING,
+) -> None:
+    async def whole() -> None:
+        world = World(settings or PLAIN, {"telling": built_in})
+        try:
+            async with asyncio.timeout(60):
+                await scenario(world)
+        finally:
+            await world.runner.stop()
+
+    asyncio.run(whole())
+
+
+def test_it_is_given_its_sources_its_settings_and_its_memory() -> None:
+    async def scenario(world: World) -> None:
+        world.runner.serve([declared(), declared("noise", topic="sound")])
+        context = (await world.running()).context
+        assert context is not None
+        assert [source.name for source in context.sources] == ["climate", "noise"]
+        assert context.endpoint == {"password": "hunter2"}
+        assert (context.gateway, context.endpoint_name) == ("gw-1", "home")
+        assert context.memory == {"place": 3}
+
+    run(scenario)
+
+
+def test_a_wrong_source_leaves_the_others_alone() -> None:
+    async def scenario(world: World) -> None:
+        options = (("topic", "t"), ("interval", "soon"))
+        path = msgspec.structs.replace(declared("path").mapping, rows="[[")  # type: ignore[type-var]
+        wrong = msgspec.structs.replace(declared("path"), mapping=path)
+        world.runner.serve([declared("wrong", options=options), wrong, declared()])
+        (await world.running()).tell("air", b'{"device": "k1", "celsius": 20}')
+        assert [reading.source for reading in world.port.readings] == ["climate"]
+        assert "source wrong: 'soon' is not a duration" in world.runner.problem_of("wrong")
+        assert world.runner.problem_of("path") != ""
+        assert world.runner.problem_of("climate") == ""
+
+    run(scenario)
+
+
+def test_with_no_source_that_is_right_it_waits_for_others() -> None:
+    async def scenario(world: World) -> None:
+        world.runner.serve([declared(options=())])
+        await until(lambda: world.runner.problem_of("climate") != "", "it is refused")
+        assert TellingConnector.started == []
+        world.runner.serve([declared(version=2)])
+        await world.running()
+        assert world.runner.problem_of("climate") == ""
+
+    run(scenario)
+
+
+def test_wrong_settings_of_the_endpoint_are_its_problem_and_no_value_is_shown() -> None:
+    async def scenario(world: World) -> None:
+        world.runner.serve([declared()])
+        await until(lambda: world.runner.problem_of("climate") != "", "it is refused")
+        assert world.runner.problem_of("climate") == (
+            "endpoint home: Expected `str`, got `array` - at `$.password` "
+            "(known options: url, password)"
+        )
+
+    run(scenario, {"connector": "telling", "password": ["hunter2"]})
+
+
+def test_a_fault_is_shown_and_tried_again_after_pauses_that_double(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def counted(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(0)
+
+    async def scenario(world: World) -> None:
+        TellingConnector.refusing["home"] = ConnectionError("no route; password hunter2")
+        monkeypatch.setattr(asyncio, "sleep", counted)
+        world.runner.serve([declared()])
+        for _ in range(10_000):
+            if len(TellingConnector.started) >= 14:
+                break
+            await sleep(0.001)
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+        problem = world.runner.problem_of("climate")
+        assert problem == "endpoint home: ConnectionError: no route; password ***"
+        grown = [pause for pause in pauses if pause]
+        assert grown[:4] == [0.02, 0.04, 0.08, 0.16]
+        assert max(grown) <= running.RESTART_MOST_SECONDS
+        assert not any("hunter2" in fault for fault in world.port.faults)
+
+    run(scenario)
+
+
+def test_a_problem_is_over_when_readings_come_again() -> None:
+    async def scenario(world: World) -> None:
+        TellingConnector.refusing["home"] = ConnectionError("no route")
+        world.runner.serve([declared()])
+        await until(lambda: world.runner.problem != "", "it fails")
+        del TellingConnector.refusing["home"]
+        await until(lambda: "home" in TellingConnector.running, "it runs")
+        assert world.runner.problem != "", "nobody knows yet"
+        TellingConnector.running["home"].tell("air", b'{"device": "k1"}')
+        assert world.runner.problem_of("climate") == ""
+
+    run(scenario)
+
+
+def test_a_changed_source_replaces_the_connector_and_counts_go_on() -> None:
+    async def scenario(world: World) -> None:
+        world.runner.serve([declared()])
+        former = await world.running()
+        former.tell("air", b'{"device": "k1", "celsius": 20}')
+        former.tell("air", b"no JSON")
+        world.runner.serve([declared(version=2)])
+        again = await world.running(2)
+        former.tell("air", b'{"device": "k2", "celsius": 20}')
+        again.tell("air", b'{"device": "k3", "celsius": 20}')
+        assert [r.values["device"] for r in world.port.readings] == ["k1", "k3"]
+        source = world.runner.sources["climate"]
+        assert (source.rows, source.bad) == (2, 1)
+        assert source.last_bad.startswith("payload:")
+
+    run(scenario)
+
+
+def test_the_same_sources_again_change_nothing() -> None:
+    async def scenario(world: World) -> None:
+        world.runner.serve([declared()])
+        connector = await world.running()
+        world.runner.serve([declared()])
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert TellingConnector.running["home"] is connector
+        assert TellingConnector.started == ["home"]
+
+    run(scenario)
+
+
+def test_without_sources_it_ends_and_its_port_is_closed() -> None:
+    async def scenario(world: World) -> None:
+        world.runner.serve([declared()])
+        await world.running()
+        world.runner.serve([])
+        await until(lambda: "home" not in TellingConnector.running, "it has ended")
+        assert world.closed == [("home", "telling")]
+
+    run(scenario)
+
+
+def test_one_that_ends_by_itself_is_not_started_again() -> None:
+    async def scenario(world: World) -> None:
+        world.runner.serve([declared()])
+        await until(lambda: len(world.port.notes) == 2, "it says so")
+        assert world.port.notes == ["with password ***", "its connector has ended"]
+
+    run(scenario, built_in=BuiltIn(__name__, "Ending"))
+
+
+def test_a_connector_that_is_not_there_is_not_looked_for_again() -> None:
+    async def scenario(world: World) -> None:
+        world.runner.serve([declared()])
+        await until(lambda: world.runner.problem != "", "it is missing")
+        assert "connector 'satellite' is not installed" in world.runner.problem_of("climate")
+        assert len(world.port.faults) == 1
+
+    run(scenario, {"connector": "satellite"})
