@@ -21,7 +21,7 @@ from streamsql.algebra.operators import (
     walk_plan,
     with_inputs,
 )
-from streamsql.data.delta import Delta, expand
+from streamsql.data.delta import Delta, expand, from_rows
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value
@@ -108,7 +108,7 @@ def evaluate_bundle(bundle: FragmentBundle, readings: Readings, now: int) -> Del
     for fragment in reversed(bundle.fragments):
         for site, rows in _outputs(fragment, readings, arrived, now):
             if not fragment.consumer:
-                return _relation(rows)
+                return from_rows(rows)
             _send(fragment, site, rows, arrived)
     raise AssertionError("no fragment gives the result")
 
@@ -160,13 +160,6 @@ def _send(
             targets = (site_of(key, fragment.destinations),)
         for target in targets:
             arrived.setdefault((fragment.id, target), []).append(row)
-
-
-def _relation(rows: list[Row]) -> Delta:
-    result: Delta = {}
-    for row in rows:
-        result[row] = result.get(row, 0) + 1
-    return result
 
 
 # --- readings ------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from functools import lru_cache
 import msgspec
 from hypothesis import strategies as st
 
+from federated_optimizer.placement.recursion_prices import WAYS
 from federated_optimizer.testing import NAMES, NOW, NUMBERS, STREAMS, TABLES
 from federated_optimizer.testing_operators import (
     as_of_join_of,
@@ -16,6 +17,7 @@ from federated_optimizer.testing_operators import (
     top_of,
     windows_of,
 )
+from streamsql.algebra.choices import Way
 from streamsql.algebra.expressions import Call, Expression, Literal
 from streamsql.algebra.operators import (
     Aggregate,
@@ -51,14 +53,14 @@ def plans(depth: int = 4) -> st.SearchStrategy[Plan]:
 @st.composite
 def recursions(draw: st.DrawFn) -> Plan:
     """Return plans around a recursion whose way is asked for, over anything."""
-    way = draw(st.sampled_from(["centre", "flood", "witness", "annotations"]))
+    way = draw(st.sampled_from(WAYS))
     plan: Plan = draw(_fixpoint(3))
     for wrapped in draw(st.lists(st.sampled_from([_filtered, _counted, _distinct_of]), max_size=2)):
         plan = wrapped(draw, plan)
     return with_way(plan, way)
 
 
-def with_way(plan: Plan, way: str) -> Plan:
+def with_way(plan: Plan, way: Way) -> Plan:
     """Return the plan with the way of all its recursions."""
 
     def chosen(node: Plan) -> Plan:

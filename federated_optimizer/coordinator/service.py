@@ -7,7 +7,6 @@ refuses changes from then on (its own writes to a shared catalog fail, too).
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Mapping, Sequence
 
 from typing_extensions import override
@@ -28,7 +27,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     Validation,
 )
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
-from federated_optimizer.coordinator.coordinator_core import ClientFactory, Core, open_core
+from federated_optimizer.coordinator.contract.sink_model import SinkApi
 from federated_optimizer.coordinator.explaining.explaining import explain_running
 from federated_optimizer.coordinator.explaining.explaining_rows import Question, RowExplanations
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
@@ -42,6 +41,12 @@ from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.repairs import Repairs
 from federated_optimizer.coordinator.queries.replanning import Replanning
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.shared_parts import (
+    ClientFactory,
+    SharedParts,
+    open_shared_parts,
+)
+from federated_optimizer.coordinator.sinks.sinks import Sinks
 from federated_optimizer.coordinator.statements.preparation import Prepared, PreparedDefinition
 from federated_optimizer.coordinator.statements.statement_execution import (
     StatementRunner,
@@ -50,11 +55,14 @@ from federated_optimizer.coordinator.statements.statement_execution import (
 from federated_optimizer.coordinator.statements.statement_validation import select_all, validate
 from federated_optimizer.coordinator.store.catalog_store import Stored
 from federated_optimizer.coordinator.system.announcing import Announcer
+from federated_optimizer.coordinator.system.declared_sources import DeclaredSources
 from federated_optimizer.coordinator.system.host_reports import HostReports
 from federated_optimizer.coordinator.system.message_receiver import Receiver
 from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook
 from federated_optimizer.coordinator.system.system_tables import SystemTables, rows_of_tables
+from federated_optimizer.coordinator.system.upkeep import Upkeep
 from federated_optimizer.coordinator.tables.table_change_requests import Changing, TableChanges
+from federated_optimizer.coordinator.trials.source_trials import SourceTrials, trials_of
 from host.clocks import Clock, monotonic_clock
 from host.mqtt import MessagingError
 from streamsql.algebra.operators.orders import in_order
@@ -62,14 +70,12 @@ from streamsql.catalog.definitions import Definition
 from streamsql.data.types import Row, Value
 from streamsql.syntax.statements import Describe, Explain, Show, Statement
 from streamsql.wire.messages import Command
-from streamsql.wire.site_messages import SiteState
+from streamsql.wire.site_messages import SiteRole, SiteState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import check_id
 
 _TRIES = 3
 """Times that a statement is planned while others may run, before they have to wait for it."""
-
-log = logging.getLogger(__name__)
 
 
 async def open_coordinator(
@@ -93,8 +99,8 @@ async def open_coordinator(
     Raises:
         DeploymentError: The catalog cannot be used.
     """
-    core, found = await open_core(settings, client, clock, beside or OnTheLoop())
-    coordinator = Coordinator(core, found, explainer)
+    shared, found = await open_shared_parts(settings, client, clock, beside or OnTheLoop())
+    coordinator = Coordinator(shared, found, explainer)
     await coordinator.connect()
     return coordinator
 
@@ -102,83 +108,95 @@ async def open_coordinator(
 class Coordinator(CoordinatorApi):
     """The coordinator of one event loop, from `open_coordinator` to `close`."""
 
-    def __init__(self, core: Core, found: Stored, explainer: RowExplainer | None) -> None:
-        self._core = core
+    def __init__(self, shared: SharedParts, found: Stored, explainer: RowExplainer | None) -> None:
+        self._shared = shared
         self._background = Background()
-        self._planner = Planner(core, None if explainer is None else explainer.foresee)
-        self._queries = Queries(core, self._planner)
-        self._repairs = Repairs(core.deployment, core.membership)
-        self._alarms = Alarms(core, self._queries)
-        self._site_settings = SettingsBook(core, found.settings)
-        self._announcer = Announcer(core, self._planner, self._queries, self._site_settings)
+        self._planner = Planner(shared, None if explainer is None else explainer.foresee)
+        self._queries = Queries(shared, self._planner)
+        self._repairs = Repairs(shared.deployment, shared.membership)
+        self._alarms = Alarms(shared, self._queries)
+        self._sinks = Sinks(shared, self._queries, found.sinks)
+        self._site_settings = SettingsBook(shared, found.settings)
+        self._declared = DeclaredSources(shared)
+        self._announcer = Announcer(
+            shared, self._planner, self._queries, self._site_settings, self._declared
+        )
         self._statements = self._make_statements()
         starting = self._statements.queries
-        self._replanning = Replanning(core, self._planner, self._queries, starting.redeploy)
-        reader = BaseRowReader(core, starting.start_reading, starting.stop_reading)
-        self._rows = RowExplanations(core, explainer, reader, self._planner, self._queries)
-        self._reports = HostReports(core)
-        tables = rows_of_tables(self, core.catalog, core.settings.static)
-        self._system = SystemTables(core, tables, self._queries.fail)
-        self._changes = TableChanges(core)
-        self._leftovers = Leftovers(core, self._queries)
+        self._replanning = Replanning(shared, self._planner, self._queries, starting.redeploy)
+        reader = BaseRowReader(shared, starting.start_reading, starting.stop_reading)
+        self._rows = RowExplanations(shared, explainer, reader, self._planner, self._queries)
+        self._reports = HostReports(shared)
+        self._upkeep = Upkeep(
+            *(shared, self._queries, self._replanning),
+            *(self._announcer, self._reports, self._repairs),
+        )
+        tables = rows_of_tables(self, shared.catalog, shared.settings.static)
+        self._system = SystemTables(shared, tables, self._queries.fail)
+        self._changes = TableChanges(shared)
+        self._trials = trials_of(shared, self.sites)
+        self._leftovers = Leftovers(shared, self._queries)
         self._receiver = self._make_receiver()
         for query in found.queries:
             self._planner.remember(query.bundle)
             self._queries.recover(query)
-        self._alarms.begin(core.catalog.alarms, found.alarm_rows)
+        self._alarms.begin(shared.catalog.alarms, found.alarm_rows)
 
     def _make_statements(self) -> StatementRunner:
-        core = self._core
+        shared = self._shared
         return StatementRunner(
-            core,
+            shared,
             self._planner,
             self._queries,
             alarms=self._alarms,
+            sinks=self._sinks,
             site_settings=self._site_settings,
+            declared=self._declared,
             publish_tables=self._announcer.tables,
             sites=self.sites,
-            refresh=lambda view: self.command(core.settings.static, "refresh", {"view": view}),
+            refresh=lambda view: self.command(shared.settings.static, "refresh", {"view": view}),
         )
 
     def _make_receiver(self) -> Receiver:
         return Receiver(
-            self._core,
-            self._queries,
-            self._changes,
-            on_sites=self._sites_changed,
+            *(self._shared, self._queries, self._changes, self._trials),
+            on_sites=self._upkeep.sites_changed,
             on_removed=self._planner.forget,
             on_own_state=self._heard_own_state,
             on_retained_fragment=self._leftovers.found,
+            on_retained_source=self._declared.found,
             on_resync=self._system.resync,
         )
 
     async def connect(self) -> None:
         """Connect to the broker in the background, and plan what ran before again."""
-        client = self._core.client
+        client = self._shared.client
         client.on_messages(self._receiver.on_messages)
         client.on_connection(self._on_connection)
         await client.connect(timeout=None)
         await client.subscribe(*self._receiver.filters())
+        await self._sinks.begin(self._shared.catalog.sinks)
         self._replanning.soon()  # this release may place it better
         stop_unread = self._statements.queries.stop_unread
-        chores = (self._replanning.work, stop_unread, self._keep_up, self._alarms.keep)
-        for jobs in (chores, (self._show_tables,)):
-            self._background.spawn(keep_house(jobs, lambda: self._core.presence.taken_over))
+        chores = (self._replanning.work, stop_unread, self._upkeep.look, self._alarms.keep)
+        for jobs in (chores, (self._sinks.keep,), (self._show_tables,)):
+            self._background.spawn(keep_house(jobs, lambda: self._shared.presence.taken_over))
 
     async def close(self) -> None:
         """Say goodbye and stop; queries keep running at the sites."""
-        self._core.presence.closing = True
+        self._shared.presence.closing = True
         await self._background.stop()
+        await self._sinks.end(in_charge=not self._shared.presence.taken_over)
         for query in self._queries.all():
             query.result.end(query.status)
-        if not self._core.presence.taken_over:
+        if not self._shared.presence.taken_over:
             await self._alarms.end()
             with contextlib.suppress(MessagingError):
-                self._core.deployment.state(
-                    self._core.presence.state(online=False, reason="stopped")
+                self._shared.deployment.state(
+                    self._shared.presence.state(online=False, reason="stopped")
                 )
-        await self._core.client.close()
-        await asyncio.to_thread(self._core.store.close)
+        await self._shared.client.close()
+        await asyncio.to_thread(self._shared.store.close)
 
     # --- CoordinatorApi ----------------------------------------------------------------------
 
@@ -187,60 +205,70 @@ class Coordinator(CoordinatorApi):
     def rows(self) -> RowQuestions:
         return self._rows
 
+    @property
+    @override
+    def trials(self) -> SourceTrials:
+        return self._trials
+
+    @property
+    @override
+    def sinks(self) -> SinkApi:
+        return self._sinks
+
     @override
     async def execute(
-        self, text: str, *, name: str = "", origin: str = Origin.USER
+        self, text: str, *, name: str = "", origin: Origin = Origin.USER
     ) -> tuple[StatementResult, ...]:
         return await carry_out(
-            text, lambda statement: self._run(statement, name, origin), self._core.beside
+            text, lambda statement: self._run(statement, name, origin), self._shared.beside
         )
 
-    async def _run(self, statement: Statement, name: str, origin: str) -> StatementResult:
+    async def _run(self, statement: Statement, name: str, origin: Origin) -> StatementResult:
         if isinstance(statement, Question):
             return await self._rows.answer(statement)
         if isinstance(statement, Changing):
-            self._core.presence.check_in_charge()
+            self._shared.presence.check_in_charge()
             return await self._changes.run(statement)
-        self._core.presence.check_in_charge()
+        self._shared.presence.check_in_charge()
         if isinstance(statement, Explain | Show | Describe):
             return await self._statements.run(statement, name=name, origin=origin)
         for _ in range(_TRIES):
             prepared = await self._statements.preparation.of(statement)
-            async with self._core.lock:
+            async with self._shared.lock:
                 if prepared is None or self._statements.preparation.is_current(prepared):
                     return await self._run_in_turn(statement, name, origin, prepared)
         # Definitions change all the time: others wait until this one is planned.
-        async with self._core.lock:
+        async with self._shared.lock:
             return await self._run_in_turn(statement, name, origin, None)
 
     async def _run_in_turn(
         self,
         statement: Statement,
         name: str,
-        origin: str,
+        origin: Origin,
         prepared: Prepared | PreparedDefinition | None,
     ) -> StatementResult:
-        self._core.presence.check_in_charge()
+        self._shared.presence.check_in_charge()
         result = await self._statements.run(statement, name=name, origin=origin, prepared=prepared)
-        self._queries.compare(self._core.catalog, changed=True)
-        self._replanning.look()
+        self._queries.compare(self._shared.catalog, changed=True)
+        self._replanning.look_after(statement)
         return result
 
     @override
     async def validate(self, text: str) -> Validation:
-        return await self._core.beside.run(
-            lambda: validate(text, self._core.catalog), "checking the text"
+        return await self._shared.beside.run(
+            lambda: validate(text, self._shared.catalog), "checking the text"
         )
 
     @override
     async def shapes(self, names: Sequence[str]) -> dict[str, Validation]:
         def work() -> dict[str, Validation]:
-            return {name: validate(select_all(name), self._core.catalog) for name in names}
+            return {name: validate(select_all(name), self._shared.catalog) for name in names}
 
-        return await self._core.beside.run(work, "looking at the columns")
+        return await self._shared.beside.run(work, "looking at the columns")
 
     @override
-    def queries(self, origin: str | None = None) -> tuple[QueryInfo, ...]:
+    def queries(self, origin: Origin | None = None) -> tuple[QueryInfo, ...]:
         return tuple(
             query.info()
             for query in self._queries.all()
@@ -263,8 +291,8 @@ class Coordinator(CoordinatorApi):
 
     @override
     async def stop(self, query_id: str) -> QueryInfo:
-        async with self._core.lock:
-            self._core.presence.check_in_charge()
+        async with self._shared.lock:
+            self._shared.presence.check_in_charge()
             query = self._find(query_id)
             result = await self._statements.queries.stop(query)
         if result.query is None:
@@ -290,21 +318,21 @@ class Coordinator(CoordinatorApi):
 
     @override
     def acknowledge(self, number: int) -> AlarmRow:
-        self._core.presence.check_in_charge()
+        self._shared.presence.check_in_charge()
         return self._alarms.acknowledge(number)
 
     @override
     def acknowledge_all(self, alarm: str) -> int:
-        self._core.presence.check_in_charge()
+        self._shared.presence.check_in_charge()
         return self._alarms.acknowledge_all(alarm)
 
     @override
     def sites(self) -> tuple[SiteInfo, ...]:
         expected = {
-            **dict.fromkeys(self._core.settings.bases, "base"),
-            self._core.settings.static: "static",
+            **dict.fromkeys(self._shared.settings.bases, SiteRole.BASE),
+            self._shared.settings.static: SiteRole.STATIC,
         }
-        return self._core.membership.infos(expected, self._queries.differing)
+        return self._shared.membership.infos(expected, self._queries.differing)
 
     @override
     def site_settings(self, site: str) -> SiteSettings:
@@ -312,30 +340,30 @@ class Coordinator(CoordinatorApi):
 
     @override
     async def change_site(self, site: str, changes: Mapping[str, Value]) -> SiteSettings:
-        async with self._core.lock:
-            self._core.presence.check_in_charge()
+        async with self._shared.lock:
+            self._shared.presence.check_in_charge()
             return await self._site_settings.change(site, changes)
 
     @override
     async def remove_gateway(self, site: str) -> None:
-        async with self._core.lock:
-            self._core.presence.check_in_charge()
-            self._core.membership.check_removable(site)
-            self._core.deployment.remove_gateway(site, self._core.links.owned_by(site))
+        async with self._shared.lock:
+            self._shared.presence.check_in_charge()
+            self._shared.membership.check_removable(site)
+            self._shared.deployment.remove_gateway(site, self._shared.links.owned_by(site))
 
     @override
     def definitions(self) -> tuple[Definition, ...]:
-        return tuple(self._core.catalog)
+        return tuple(self._shared.catalog)
 
     @override
-    def links(self) -> tuple[tuple[str, str, float | None], ...]:
-        grace = int(self._core.settings.grace * 1_000_000)
-        return self._core.links.of(self._core.membership.present(self._core.clock(), grace))
+    def links(self) -> tuple[tuple[str, str, float | None, str, str], ...]:
+        grace = int(self._shared.settings.grace * 1_000_000)
+        return self._shared.links.of(self._shared.membership.present(self._shared.clock(), grace))
 
     @override
     def command(self, site: str, verb: str, arguments: dict[str, Value]) -> None:
-        self._core.membership.check_reachable(site)
-        self._core.deployment.command(check_id(site, "site"), verb, Command(arguments=arguments))
+        self._shared.membership.check_reachable(site)
+        self._shared.deployment.command(check_id(site, "site"), verb, Command(arguments=arguments))
 
     @property
     def bad_payloads(self) -> int:
@@ -351,9 +379,9 @@ class Coordinator(CoordinatorApi):
         return query
 
     def _on_connection(self, connected: bool) -> None:
-        self._core.membership.lost_touch(monotonic_clock())
+        self._shared.membership.lost_touch(monotonic_clock())
         self._queries.lost_touch()
-        if not connected or self._core.presence.taken_over:
+        if not connected or self._shared.presence.taken_over:
             return
         self._queries.publish_all()
         self._system.resync_all()
@@ -361,30 +389,12 @@ class Coordinator(CoordinatorApi):
         self._announcer.connected()
         self._background.spawn(self._leftovers.sweep())
 
-    def _sites_changed(self) -> None:
-        self._replanning.look()
-        self._queries.compare(self._core.catalog)
-        self._queries.refresh_all()
-
     def _heard_own_state(self, state: SiteState) -> None:
-        if self._core.presence.is_replaced_by(state):
-            self._background.spawn(self._core.client.close())
-        elif self._core.presence.is_contradicted_by(state):
+        if self._shared.presence.is_replaced_by(state):
+            self._background.spawn(self._shared.client.close())
+        elif self._shared.presence.is_contradicted_by(state):
             self._announcer.say_online()
 
     async def _show_tables(self) -> None:
-        if self._core.client.connected:
-            await self._system.look(self._queries.all(), self._core.clock())
-
-    async def _keep_up(self) -> None:
-        self._queries.refresh_all()
-        self._replanning.look()  # a gateway may have been away for too long by now
-        if self._core.client.connected:
-            for site in self._core.membership.give_up(monotonic_clock(), self._core.clock()):
-                log.warning("site %s has not reported since the broker was offline", site)
-                self._queries.site_left(site)
-                self._sites_changed()
-            self._announcer.go_on()
-            self._reports.look(self._queries.all(), monotonic_clock())
-            self._queries.request_missing()
-            self._repairs.look(self._queries.all(), monotonic_clock())
+        if self._shared.client.connected:
+            await self._system.look(self._queries.all(), self._shared.clock())

@@ -19,6 +19,7 @@ from federated_optimizer.placement.statistics import (
 )
 from federated_optimizer.placement.topology import Topology, colocation_of
 from streamsql.algebra.operators import Fixpoint, Materialize, Plan, Scan, SourceKind, walk_plan
+from streamsql.algebra.streams import Emit
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
 
 __all__ = [
@@ -46,7 +47,7 @@ def place(  # noqa: PLR0913 - what a bundle consists of
     query: str,
     version: int = 1,
     text: str = "",
-    emit: str = "relation",
+    emit: Emit = Emit.RELATION,
     statistics: Statistics = NOTHING_KNOWN,
     foresee: Foresee | None = None,
 ) -> FragmentBundle:

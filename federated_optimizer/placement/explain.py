@@ -21,29 +21,21 @@ from streamsql.algebra.operators import (
     Values,
 )
 from streamsql.algebra.plan_graph import graph, numbered, plan_statements, quoted
-from streamsql.errors import UnsupportedError
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
 
 FORMAT_VERSION = 3
 
 
-def explain_bundle(bundle: FragmentBundle, fmt: str = "text") -> str | dict[str, Any]:
-    """Return the bundle as text (`fmt` "text" or "dot") or as a value for JSON ("json").
-
-    Raises:
-        UnsupportedError: Another format.
-    """
-    if fmt == "json":
-        return bundle_data(bundle)
-    if fmt == "dot":
-        return graph(_graph_statements(bundle))
-    if fmt != "text":
-        raise UnsupportedError(
-            f"EXPLAIN has no format {fmt!r}", hint="FORMAT TEXT, FORMAT JSON or FORMAT DOT"
-        )
+def explain_bundle(bundle: FragmentBundle) -> str:
+    """Return the bundle as text."""
     lines = [line for f in bundle.fragments for line in fragment_lines(f)]
     lines.extend(line for r in bundle.recursions for line in recursion_lines(r))
     return "\n".join(lines)
+
+
+def bundle_dot(bundle: FragmentBundle) -> str:
+    """Return the bundle as a graph in DOT."""
+    return graph(_graph_statements(bundle))
 
 
 def _graph_statements(bundle: FragmentBundle) -> Iterator[str]:

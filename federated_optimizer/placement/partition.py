@@ -48,6 +48,7 @@ from federated_optimizer.placement.words import (
     names_text,
     network_reason,
 )
+from streamsql.algebra.choices import Way
 from streamsql.algebra.explain import describe, window_text
 from streamsql.algebra.expressions import expression_text
 from streamsql.algebra.operators import (
@@ -320,7 +321,7 @@ class Cutter(Cuts):
         self.recursions.append(chosen.plan)
         if chosen.sites:
             return self._at_gateways(plan, chosen)
-        spread = SINGLE if chosen.way == "centre" else SOMEHOW
+        spread = SINGLE if chosen.way == Way.CENTRE else SOMEHOW
         reasons: list[str] = []
 
         def leaf(part: Plan) -> Plan:

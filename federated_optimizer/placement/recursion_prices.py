@@ -27,7 +27,9 @@ With the product's messages (`PRODUCT`) the envelope of a batch counts, too.
 
 from dataclasses import dataclass
 
-WAYS = ("centre", "flood", "witness", "annotations")
+from streamsql.algebra.choices import Way
+
+WAYS = (Way.CENTRE, Way.FLOOD, Way.WITNESS, Way.ANNOTATIONS)
 
 SUPPORT = 8.0
 """Tokens in a shortest conjunction: the hops of a path. 7.7 on every net of 2.4, whatever its size
@@ -117,7 +119,7 @@ class Price:
         milliseconds: From a change of a base row to the last row it changes at the base site.
     """
 
-    way: str
+    way: Way
     bytes_per_second: float
     milliseconds: float
 
@@ -149,20 +151,20 @@ def moved_per_change(view_rows: float, base_rows: float, fan: float) -> float:
     return max(1.0, held * (1.0 - alternatives(fan)))
 
 
-def price(way: str, load: Workload, encoding: Encoding = PRODUCT) -> Price:
+def price(way: Way, load: Workload, encoding: Encoding = PRODUCT) -> Price:
     """Return what a way costs."""
     match way:
-        case "centre":
+        case Way.CENTRE:
             return _centre(load, encoding)
-        case "flood":
+        case Way.FLOOD:
             return _flood(load, encoding)
-        case "witness":
+        case Way.WITNESS:
             return _derived(way, load, encoding, encoding.literal * SUPPORT)
-        case "annotations":
+        case Way.ANNOTATIONS:
             literals = diagram_literals(load.fan) if load.whole else SUPPORT
             return _derived(way, load, encoding, encoding.literal * literals)
-        case _:
-            raise ValueError(f"a recursion has no way {way!r}")
+        case Way.AUTO:
+            raise ValueError("no way is chosen yet, so there is no price")
 
 
 def prices(load: Workload, encoding: Encoding = PRODUCT) -> tuple[Price, ...]:
@@ -173,7 +175,7 @@ def prices(load: Workload, encoding: Encoding = PRODUCT) -> tuple[Price, ...]:
 def _centre(load: Workload, encoding: Encoding) -> Price:
     """Every change is one message to the centre, which is where the answer is wanted."""
     rows = load.changes * load.base_bytes
-    return Price("centre", rows + load.changes * encoding.envelope, HOP_MILLISECONDS)
+    return Price(Way.CENTRE, rows + load.changes * encoding.envelope, HOP_MILLISECONDS)
 
 
 def _flood(load: Workload, encoding: Encoding) -> Price:
@@ -184,10 +186,10 @@ def _flood(load: Workload, encoding: Encoding) -> Price:
     envelopes = others * load.changes * encoding.envelope
     entering = _entering(load, encoding)
     shown = _shown(load, encoding)
-    return Price("flood", flooded + envelopes + entering + shown, 2 * HOP_MILLISECONDS)
+    return Price(Way.FLOOD, flooded + envelopes + entering + shown, 2 * HOP_MILLISECONDS)
 
 
-def _derived(way: str, load: Workload, encoding: Encoding, annotation: float) -> Price:
+def _derived(way: Way, load: Workload, encoding: Encoding, annotation: float) -> Price:
     """Base rows go where they join; derived rows go to their owners; dead tokens go to all.
 
     A row that enters the view is derived on along each of its `fan` base rows, and what is owned

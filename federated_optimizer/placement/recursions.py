@@ -21,14 +21,20 @@ from federated_optimizer.placement.recursion_prices import (
 )
 from federated_optimizer.placement.statistics import Placed, RecursionFacts, Statistics
 from federated_optimizer.placement.topology import Topology
-from streamsql.algebra.choices import Copies
+from streamsql.algebra.choices import (
+    WITH_ANNOTATIONS,
+    Copies,
+    RecursionChoice,
+    Shipping,
+    Strategy,
+    Way,
+)
 from streamsql.algebra.explain import explain_plan
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
     Fixpoint,
     Plan,
     Project,
-    RecursionChoice,
     RecursiveReference,
     Scan,
     SourceKind,
@@ -39,13 +45,13 @@ from streamsql.algebra.operators import (
 from streamsql.errors import UnsupportedError
 from streamsql.wire.fragments import RecursionPlan, WayPrice
 
-DERIVED = ("witness", "annotations")
+DERIVED = (Way.WITNESS, Way.ANNOTATIONS)
 """Ways in which derived rows travel, with their provenance."""
 
-AT_ONE_PLACE = ("kernel", "ranked", "recompute")
+AT_ONE_PLACE = (Strategy.KERNEL, Strategy.RANKED, Strategy.RECOMPUTE)
 """Strategies that compute from base rows and know nothing of derived rows from elsewhere."""
 
-BASELINES = ("dred", "set")
+BASELINES = (Strategy.DRED, Strategy.SET)
 """Strategies that can ship derived rows, but do so only when asked: for comparison."""
 
 Foresee = Callable[[Fixpoint, tuple[str, ...]], str]
@@ -79,7 +85,7 @@ class Chosen:
         homes: Values with the index of the gateway where rows about them are kept.
     """
 
-    way: str
+    way: Way
     sites: tuple[str, ...]
     plan: RecursionPlan
     homes: tuple[tuple[str, int], ...] = ()
@@ -136,36 +142,29 @@ def choose(
     Raises:
         UnsupportedError: The query asks for a strategy and a way that do not go together.
     """
-    _check(node.choice)
-    if node.copies != Copies.ONE:
-        _check_copies(node.choice)
+    _check(node)
     leaves = leaves_of(node)
     owners = owners_of(leaves, topology)
     gateways = tuple(sorted(owners - topology.absent)) or tuple(sorted(owners))
     bases = topology.bases
     spread = len(bases) > 1
     candidates = bases if spread else gateways
-    several = 1 < len(candidates) <= MAX_SITES
     facts = statistics.recursions.get(recursion_key(node))
     load, assumed = workload(node, leaves, candidates, topology, statistics, shown=shown)
     priced = prices(load)
     placed = statistics.placed.get(recursion_key(node))
-    way, why = _decided(node.choice, placed.way if placed else "", priced, several)
-    if spread and node.choice.way == "auto" and _ships(node.choice):
-        way, why = "witness", f"{len(bases)} base sites share the work: each keeps a part"
-    if together and node.choice.way == "auto":
-        way, why = "centre", together
+    current = placed.way if placed else None
+    way, why = _decided(node, current, priced, candidates, bases, together)
     if node.copies != Copies.ONE:
-        way, why = "centre", "UNION ALL counts copies, which needs one site"
         priced = tuple(price for price in priced if price.way == way)
-    at_gateways = way != "centre" and not spread
-    sites = candidates if way != "centre" else bases[:1]
+    at_gateways = way != Way.CENTRE and not spread
+    sites = candidates if way != Way.CENTRE else bases[:1]
     plan = RecursionPlan(
         name=node.name,
         key=recursion_key(node),
         way=way,
         sites=sites,
-        forced=node.choice.way != "auto",
+        forced=node.choice.way != Way.AUTO,
         why=why,
         prices=tuple(_way_price(p, candidates, bases) for p in priced),
         assumed=assumed,
@@ -197,24 +196,27 @@ def _reads_links(leaves: tuple[Plan, ...]) -> bool:
     return any(s.kind == SourceKind.LINK for leaf in leaves for s in _sources(leaf))
 
 
-def _check(choice: RecursionChoice) -> None:
+def _check(node: Fixpoint) -> None:
+    choice = node.choice
     if choice.strategy in AT_ONE_PLACE and choice.way in DERIVED:
         raise UnsupportedError(
             f"way = '{choice.way}' ships derived rows, but strategy = '{choice.strategy}' "
             "computes from base rows only",
             hint="choose way = 'flood' or 'centre', or strategy = 'absorption'",
         )
-    if choice.way == "flood" and _keeps_provenance(choice):
+    if choice.way == Way.FLOOD and _keeps_provenance(choice):
         raise UnsupportedError(
             "way = 'flood' ships base rows, but the options strategy, ship, annotations "
             "and order apply to shipped derived rows",
             hint="choose way = 'witness' or 'annotations', or strategy = 'ranked'",
         )
+    if node.copies != Copies.ONE:
+        _check_copies(choice)
 
 
 def _check_copies(choice: RecursionChoice) -> None:
     wanted = {choice.strategy, choice.ship, choice.annotations, choice.order} - {"auto"}
-    if wanted or choice.way not in ("auto", "centre"):
+    if wanted or choice.way not in (Way.AUTO, Way.CENTRE):
         raise UnsupportedError(
             "UNION ALL in a recursion counts copies at one site: the options strategy, "
             "way, ship, annotations and order apply to sets",
@@ -224,9 +226,9 @@ def _check_copies(choice: RecursionChoice) -> None:
 
 def _keeps_provenance(choice: RecursionChoice) -> bool:
     """Whether the query asks for annotations, by the strategy or by saying how they are kept."""
-    if choice.strategy == "auto":
+    if choice.strategy == Strategy.AUTO:
         return {choice.ship, choice.annotations, choice.order} != {"auto"}
-    return choice.strategy in ("absorption", "relative")
+    return choice.strategy in WITH_ANNOTATIONS
 
 
 def _ships(choice: RecursionChoice) -> bool:
@@ -234,18 +236,36 @@ def _ships(choice: RecursionChoice) -> bool:
     return choice.strategy not in AT_ONE_PLACE + BASELINES
 
 
-def _decided(
-    choice: RecursionChoice, current: str, priced: tuple[Price, ...], several: bool
-) -> tuple[str, str]:
+def _decided(  # noqa: PLR0913, PLR0917  (what a choice rests on)
+    node: Fixpoint,
+    current: Way | None,
+    priced: tuple[Price, ...],
+    sites: tuple[str, ...],
+    bases: tuple[str, ...],
+    together: str,
+) -> tuple[Way, str]:
     """Return way and reason."""
-    if not several:
+    choice = node.choice
+    if node.copies != Copies.ONE:
+        return Way.CENTRE, "UNION ALL counts copies, which needs one site"
+    if together and choice.way == Way.AUTO:
+        return Way.CENTRE, together
+    if len(bases) > 1 and choice.way == Way.AUTO and _ships(choice):
+        return Way.WITNESS, f"{len(bases)} base sites share the work: each keeps a part"
+    if not 1 < len(sites) <= MAX_SITES:
         reason = "fewer than two gateways have its inputs, or more than tokens can distinguish"
-        return "centre", reason
-    if choice.way != "auto":
+        return Way.CENTRE, reason
+    if choice.way != Way.AUTO:
         return choice.way, "the query sets it"
+    return _cheapest(choice, current, priced)
+
+
+def _cheapest(
+    choice: RecursionChoice, current: Way | None, priced: tuple[Price, ...]
+) -> tuple[Way, str]:
     ways = [p for p in priced if _ships(choice) or p.way not in DERIVED]
     if _keeps_provenance(choice):
-        ways = [p for p in ways if p.way != "flood"]
+        ways = [p for p in ways if p.way != Way.FLOOD]
     best = min(ways, key=lambda p: (p.bytes_per_second, p.milliseconds))
     known = {p.way: p.bytes_per_second for p in ways}
     if current in known and best.way != current:
@@ -308,7 +328,7 @@ def workload(  # noqa: PLR0913  (what the estimate rests on)
         local=_local(leaves, sites, topology, statistics),
         at_sites=at_sites,
         shown=shown,
-        whole=node.choice.ship in ("eager", "ship-all"),
+        whole=node.choice.ship in (Shipping.EAGER, Shipping.SHIP_ALL),
     )
     return load, assumed
 
@@ -378,7 +398,7 @@ def _branches(plans: tuple[Plan, ...]) -> list[Plan]:
 
 
 def _way_price(price: Price, sites: tuple[str, ...], bases: tuple[str, ...]) -> WayPrice:
-    where = bases[0] if price.way == "centre" else f"{len(sites)} sites"
+    where = bases[0] if price.way == Way.CENTRE else f"{len(sites)} sites"
     return WayPrice(
         way=price.way,
         bytes_per_second=round(price.bytes_per_second, 1),

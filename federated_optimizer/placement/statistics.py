@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from streamsql.algebra.choices import Way
+
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
@@ -58,7 +60,7 @@ class Placed:
         homes: As in the fragment; they stay as they are as long as the sites do.
     """
 
-    way: str
+    way: Way
     sites: tuple[str, ...]
     homes: tuple[tuple[str, int], ...] = ()
 

@@ -17,7 +17,7 @@ from streamsql.catalog.system import SYS_STREAM
 from streamsql.errors import FederationError
 from streamsql.wire.codec import decode_json, encode_json, encode_packed
 from streamsql.wire.messages import FlowReport, QueryProblem, ReportRequest, SystemRow, SystemRows
-from streamsql.wire.site_messages import RefreshState, SiteState
+from streamsql.wire.site_messages import RefreshState, SiteRole, SiteState
 from streamsql.wire.topics import Topics
 
 _FLOW_SECONDS = 10.0
@@ -71,7 +71,7 @@ class Reporter:
             online=True,
             epoch=self._epoch,
             ts=0,
-            role="static",
+            role=SiteRole.STATIC,
             detail=detail[:_MAX_DETAIL],
             ready=ready,
             instance=self._instance,
@@ -86,7 +86,7 @@ class Reporter:
     def stopped(self) -> None:
         """Publish that we stop."""
         state = SiteState(
-            False, self._epoch, wall_clock(), "static", "stopped", "", False, self._instance
+            False, self._epoch, wall_clock(), SiteRole.STATIC, "stopped", "", False, self._instance
         )
         if self._client.connected:
             self._publish(self._topics.host_state(self._site), encode_json(state))

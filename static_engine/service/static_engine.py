@@ -38,7 +38,7 @@ from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import Command, TableSet
 from streamsql.wire.refresh_orders import RefreshOrder
-from streamsql.wire.site_messages import SiteState
+from streamsql.wire.site_messages import SiteRole, SiteState
 from streamsql.wire.table_changes import TableChange
 from streamsql.wire.topics import Topics
 
@@ -385,4 +385,4 @@ def _supersedes(bundle: FragmentBundle, old: FragmentBundle) -> bool:
 
 def will_state(epoch: int) -> SiteState:
     """Return the will: the state that the broker publishes when the connection is lost."""
-    return SiteState(False, epoch, wall_clock(), "static", "lost", ready=False)
+    return SiteState(False, epoch, wall_clock(), SiteRole.STATIC, "lost", ready=False)

@@ -12,10 +12,8 @@ import pytest
 import yaml
 
 from federated_optimizer.placement import Topology, colocation_of
-from streamsql.binder import BoundQuery, bind_query, define
-from streamsql.catalog.catalog import Catalog
-from streamsql.library import library_views
-from streamsql.syntax import CreateSource, CreateView, Query, parse_script, parse_statement
+from streamsql.binder import BoundQuery
+from tests.streamsql.from_text import bound_query, catalog_of
 
 GOLDEN = Path(__file__).parent / "golden"
 SCHEMA = GOLDEN / "schema.sql"
@@ -47,10 +45,7 @@ class Golden:
 
     def __init__(self, *, update: bool) -> None:
         self._update = update
-        self.catalog = Catalog(library_views())
-        for statement in parse_script(SCHEMA.read_text(encoding="utf-8")):
-            assert isinstance(statement, CreateSource | CreateView)
-            self.catalog.define(define(statement, self.catalog), replace=True)
+        self.catalog = catalog_of(SCHEMA.read_text(encoding="utf-8"), library=True)
         names = frozenset(definition.name for definition in self.catalog.sources)
         everywhere = dict.fromkeys(("gw-1", "gw-2", "gw-3"), names)
         colocation = colocation_of(self.catalog)
@@ -59,9 +54,7 @@ class Golden:
 
     def bind(self, text: str) -> BoundQuery:
         """Return the bound query of a statement."""
-        statement = parse_statement(text)
-        assert isinstance(statement, Query)
-        return bind_query(statement, self.catalog)
+        return bound_query(text, self.catalog)
 
     def check(
         self, file: str, least: int, outputs: Callable[[dict[str, Any]], dict[str, str]]

@@ -13,6 +13,8 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     StatementResult,
     Validation,
 )
+from federated_optimizer.coordinator.contract.sink_model import SinkApi
+from federated_optimizer.coordinator.contract.trial_model import TrialsApi
 from streamsql.catalog.definitions import Definition
 from streamsql.data.types import Row, Value
 from streamsql.wire.site_settings import SiteSettings
@@ -120,8 +122,18 @@ class CoordinatorApi(Protocol):
         """Answers questions about rows of results."""
         ...
 
+    @property
+    def trials(self) -> TrialsApi:
+        """Tries sources at gateways."""
+        ...
+
+    @property
+    def sinks(self) -> SinkApi:
+        """Answers that leave the federation."""
+        ...
+
     async def execute(
-        self, text: str, *, name: str = "", origin: str = Origin.USER
+        self, text: str, *, name: str = "", origin: Origin = Origin.USER
     ) -> tuple[StatementResult, ...]:
         """Run a script; a SELECT or SUBSCRIBE starts a continuous query.
 
@@ -138,7 +150,7 @@ class CoordinatorApi(Protocol):
         """Return the columns of sources, tables and views by name, where they bind."""
         ...
 
-    def queries(self, origin: str | None = None) -> tuple[QueryInfo, ...]:
+    def queries(self, origin: Origin | None = None) -> tuple[QueryInfo, ...]:
         """Return all queries, newest last."""
         ...
 
@@ -247,8 +259,11 @@ class CoordinatorApi(Protocol):
         """
         ...
 
-    def links(self) -> tuple[tuple[str, str, float | None], ...]:
-        """Return the current links (source, target, cost) that gateways have published."""
+    def links(self) -> tuple[tuple[str, str, float | None, str, str], ...]:
+        """Return the current links that gateways have published, sorted.
+
+        Each is (source, target, cost, link source, gateway); its cost is None if it has none.
+        """
         ...
 
     def command(self, site: str, verb: str, arguments: dict[str, Value]) -> None:

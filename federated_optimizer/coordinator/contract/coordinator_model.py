@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from federated_optimizer.alarm_book import AlarmBook, AlarmRow
+from streamsql.algebra.streams import Emit
 from streamsql.catalog.notices import AlarmDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row
-from streamsql.wire.site_messages import SiteState, WrapperState
+from streamsql.wire.site_messages import SiteRole, SiteState, WrapperState
 
 
 class QueryStatus(enum.StrEnum):
@@ -27,6 +28,7 @@ class Origin(enum.StrEnum):
     USER = "user"
     MAP = "map"  # the console's own layers
     ALARM = "alarm"
+    SINK = "sink"
     SESSION = "session"  # gone with its reader
 
 
@@ -56,8 +58,8 @@ class QueryInfo:
     text: str
     status: QueryStatus
     schema: Schema
-    origin: str = Origin.USER
-    emit: str = "relation"
+    origin: Origin = Origin.USER
+    emit: Emit = Emit.RELATION
     version: int = 1
     created: int = 0
     rows: int = 0
@@ -114,7 +116,7 @@ class SiteInfo:
     """
 
     site: str
-    role: str
+    role: SiteRole
     online: bool
     freshness: Freshness
     epoch: int

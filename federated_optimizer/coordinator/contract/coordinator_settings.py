@@ -1,7 +1,9 @@
 """Settings of the coordinator; the console that runs it fills them in."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from federated_optimizer.coordinator.contract.sink_endpoints import SinkEndpoint
 from streamsql.catalog.open_folders import OpenFolders
 from streamsql.catalog.refresh_times import zone_of
 from streamsql.errors import DeploymentError
@@ -33,6 +35,7 @@ class CoordinatorSettings:
         time_zone: Of the times of day of REFRESH AT, by its IANA name.
         folders: Whose files tables may name, where the coordinator knows it; the static engine
             checks it in any case, when it opens them.
+        endpoints: Receivers that sinks may name.
     """
 
     site: str = "demo"
@@ -53,6 +56,7 @@ class CoordinatorSettings:
     max_behind: int = 50_000
     time_zone: str = "UTC"
     folders: OpenFolders | None = None
+    endpoints: Mapping[str, SinkEndpoint] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse ids that cannot be topic levels."""

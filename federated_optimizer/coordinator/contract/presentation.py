@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from streamsql.algebra.streams import Emit
 from streamsql.binder import key_positions
 from streamsql.data.schema import Schema
 from streamsql.errors import BindingError, QueryError
@@ -29,7 +30,9 @@ class Presentation:
     key: tuple[int, ...] = ()
 
 
-def presentation_of(statement: Statement, schema: Schema, emit: str = "relation") -> Presentation:
+def presentation_of(
+    statement: Statement, schema: Schema, emit: Emit = Emit.RELATION
+) -> Presentation:
     """Return what a statement says about its readers.
 
     Raises:

@@ -10,7 +10,12 @@ from federated_optimizer.coordinator.contract.coordinator_model import ResultKin
 from federated_optimizer.coordinator.contract.refresh_text import WHOLE
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.placement import explain_bundle
-from federated_optimizer.placement.explain import bundle_data, fragment_lines, recursion_lines
+from federated_optimizer.placement.explain import (
+    bundle_data,
+    bundle_dot,
+    fragment_lines,
+    recursion_lines,
+)
 from streamsql.algebra.explain import explain_plan
 from streamsql.algebra.plan_graph import plan_dot
 from streamsql.binder import BoundQuery, Creating, define
@@ -18,7 +23,15 @@ from streamsql.binder.statements.nullable import left_out
 from streamsql.binder.statements.validate import validation_report
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import UnsupportedError
-from streamsql.syntax import CreateAlarm, CreateView, Explain, Query, Subscribe
+from streamsql.syntax import (
+    CreateAlarm,
+    CreateView,
+    Explain,
+    ExplainFormat,
+    ExplainType,
+    Query,
+    Subscribe,
+)
 from streamsql.syntax.statements import Statement
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import RecursionReport, TrafficReport
@@ -57,20 +70,20 @@ def explained(
         return _without_plan(statement, inner)
     bound = planner.bind(inner)
     data: Any
+    as_graph = statement.format == ExplainFormat.DOT
     match statement.type:
-        case "validate":
+        case ExplainType.VALIDATE:
             report = validation_report(bound)
             text, data = report.text, report.data
-        case "logical":
-            as_graph = statement.format == "dot"
+        case ExplainType.LOGICAL:
             text = plan_dot(bound.plan) if as_graph else explain_plan(bound.plan)
             data = {"plan": text.splitlines()}
         case _:
             bundle = planner.place(bound, query="explain", text=inner.text)
-            text = str(explain_bundle(bundle, "dot" if statement.format == "dot" else "text"))
+            text = bundle_dot(bundle) if as_graph else explain_bundle(bundle)
             data = bundle_data(bundle)
     warnings = (*bound.warnings, *left_out(bound.plan), *notes)
-    if statement.format == "json":
+    if statement.format == ExplainFormat.JSON:
         return StatementResult(ResultKind.TEXT, data=data, warnings=warnings)
     return StatementResult(ResultKind.TEXT, text=text, warnings=warnings)
 
@@ -82,7 +95,9 @@ def _notes_on(statement: Statement) -> tuple[str, ...]:
 
 
 def _refuse_graph(statement: Explain) -> None:
-    if statement.format == "dot" and (statement.analyze or statement.type == "validate"):
+    if statement.format == ExplainFormat.DOT and (
+        statement.analyze or statement.type == ExplainType.VALIDATE
+    ):
         what = "ANALYZE" if statement.analyze else "TYPE VALIDATE"
         raise UnsupportedError(
             f"{what} has no graph",
@@ -98,7 +113,7 @@ def _analyzed(statement: Explain, running: Sequence[RunningQuery]) -> StatementR
     for query in reversed(running):
         if query.text.split() == wanted:
             result = explain_running(query)
-            return replace(result, data=None) if statement.format != "json" else result
+            return replace(result, data=None) if statement.format != ExplainFormat.JSON else result
     raise UnsupportedError(
         "EXPLAIN ANALYZE needs a running query, but no query with this text runs",
         span=statement.span,
@@ -108,14 +123,14 @@ def _analyzed(statement: Explain, running: Sequence[RunningQuery]) -> StatementR
 
 
 def _without_plan(statement: Explain, inner: Statement) -> StatementResult:
-    if statement.type != "validate":
+    if statement.type != ExplainType.VALIDATE:
         raise UnsupportedError(
             "only queries and views have a plan",
             span=inner.span,
             hint="EXPLAIN (TYPE VALIDATE) checks any statement",
             code="misplaced_explain",
         )
-    if statement.format == "json":
+    if statement.format == ExplainFormat.JSON:
         return StatementResult(ResultKind.TEXT, data={"valid": True, "columns": []})
     return StatementResult(ResultKind.TEXT, text="valid")
 

@@ -14,7 +14,6 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     QueryStatus,
     StatementResult,
 )
-from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.explaining.chances import (
     deletion_of,
     given_row,
@@ -37,6 +36,7 @@ from federated_optimizer.coordinator.explaining.row_explainer import RowExplaine
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.shared_parts import SharedParts
 from streamsql.algebra.row_explanations import Contents, Leaf, leaves_of, sources_of
 from streamsql.binder import (
     BoundConfidence,
@@ -53,6 +53,7 @@ from streamsql.binder import (
 from streamsql.errors import BindingError, DeploymentError, FederationError
 from streamsql.syntax import (
     ExplainConfidence,
+    ExplainFormat,
     ExplainWhatIf,
     ExplainWhy,
     parse_statement,
@@ -95,13 +96,13 @@ class RowExplanations:
 
     def __init__(
         self,
-        core: Core,
+        shared: SharedParts,
         engine: RowExplainer | None,
         reader: BaseRowReader,
         planner: Planner,
         queries: Queries,
     ) -> None:
-        self._core = core
+        self._shared = shared
         self._engine = engine
         self._reader = reader
         self._planner = planner
@@ -115,17 +116,17 @@ class RowExplanations:
             FederationError: It is wrong, base rows do not come, or it takes too much work.
         """
         result = await self._answer(question)
-        return replace(result, text="") if question.format == "json" else result
+        return replace(result, text="") if question.format == ExplainFormat.JSON else result
 
     async def _answer(self, question: Question) -> StatementResult:
         match question:
             case ExplainWhy():
-                bound = await self._read(lambda: bind_why(question, self._core.catalog))
+                bound = await self._read(lambda: bind_why(question, self._shared.catalog))
                 return await self._why(bound)
             case ExplainWhatIf():
                 return await self._what_if_asked(question)
             case ExplainConfidence():
-                asked = await self._read(lambda: bind_confidence(question, self._core.catalog))
+                asked = await self._read(lambda: bind_confidence(question, self._shared.catalog))
                 return await self._confidence(asked)
 
     # --- RowQuestions ------------------------------------------------------------------------
@@ -137,7 +138,7 @@ class RowExplanations:
         bound = await self._bound(self._find(query_id))
         _check_limit(limit)
         row = given_row(bound.schema, values)
-        column = source_column(self._core.catalog, bound.plan, confidence) if confidence else None
+        column = source_column(self._shared.catalog, bound.plan, confidence) if confidence else None
         return await self._why(BoundWhy(bound, row, limit, column))
 
     async def confidence_of_rows(
@@ -147,7 +148,7 @@ class RowExplanations:
         bound = await self._bound(self._find(query_id))
         if limit is not None:
             _check_limit(limit)
-        using = source_column(self._core.catalog, bound.plan, column)
+        using = source_column(self._shared.catalog, bound.plan, column)
         return await self._confidence(BoundConfidence(bound, using, limit))
 
     async def what_if_deleted(
@@ -160,9 +161,9 @@ class RowExplanations:
     ) -> StatementResult:
         """Return what would become of a running query, or of all, without base rows."""
         found: list[BoundLoss] = [
-            *(deletion_of(self._core.catalog, source, values) for source, values in deletions),
-            *(gateway_deletion(gateway, self._core.catalog) for gateway in gateways),
-            *(node_deletion(node, self._core.catalog) for node in nodes),
+            *(deletion_of(self._shared.catalog, source, values) for source, values in deletions),
+            *(gateway_deletion(gateway, self._shared.catalog) for gateway in gateways),
+            *(node_deletion(node, self._shared.catalog) for node in nodes),
         ]
         chosen = self._find(query_id) if query_id is not None else None
         return await self._what_if_running(found, chosen)
@@ -199,14 +200,14 @@ class RowExplanations:
         """Answer WHAT IF of a written query, of a running one by its name, or of all that run."""
         running = self._named(question)
         if question.inner is not None and running is None:
-            bound = await self._read(lambda: bind_what_if(question, self._core.catalog))
+            bound = await self._read(lambda: bind_what_if(question, self._shared.catalog))
             return await self._what_if(bound.deletions, [Target("", bound.query)], one=True)
-        found = await self._read(lambda: bind_deletions(question, self._core.catalog))
+        found = await self._read(lambda: bind_deletions(question, self._shared.catalog))
         return await self._what_if_running(found, running)
 
     def _named(self, question: ExplainWhatIf) -> RunningQuery | None:
         """Return the running query behind FOR; a view of that name comes first."""
-        if question.named is None or self._core.catalog.find(question.named.text) is not None:
+        if question.named is None or self._shared.catalog.find(question.named.text) is not None:
             return None
         return self._queries.find(question.named.text)
 
@@ -216,13 +217,15 @@ class RowExplanations:
         engine = self._engine_or_refuse()
         async with self._room:
             base = await self._reader.read(leaves_of(asked.query.plan))
-            return await self._core.beside.run(lambda: why_answer(engine, asked, base), _ANSWERING)
+            return await self._shared.beside.run(
+                lambda: why_answer(engine, asked, base), _ANSWERING
+            )
 
     async def _confidence(self, asked: BoundConfidence) -> StatementResult:
         engine = self._engine_or_refuse()
         async with self._room:
             base = await self._reader.read(leaves_of(asked.query.plan))
-            return await self._core.beside.run(
+            return await self._shared.beside.run(
                 lambda: confidence_answer(engine, asked, base), _ANSWERING
             )
 
@@ -235,7 +238,7 @@ class RowExplanations:
         one: bool,
     ) -> StatementResult:
         engine = self._engine_or_refuse()
-        check_gateways(losses, self._core.membership)
+        check_gateways(losses, self._shared.membership)
         leaves: dict[Leaf, None] = {}
         for target in targets:
             leaves.update(dict.fromkeys(leaves_of(target.bound.plan)))
@@ -262,7 +265,7 @@ class RowExplanations:
         plan = target.bound.plan
         contents, lost = ({leaf: rows[leaf] for leaf in leaves_of(plan)} for rows in world)
         try:
-            answer = await self._core.beside.run(
+            answer = await self._shared.beside.run(
                 lambda: engine.what_if_deleted(plan, contents, lost), _ANSWERING
             )
         except FederationError as error:
@@ -279,7 +282,7 @@ class RowExplanations:
         return query
 
     async def _read(self, work: Callable[[], T]) -> T:
-        return await self._core.beside.run(work, "reading the question")
+        return await self._shared.beside.run(work, "reading the question")
 
     async def _bound(self, query: RunningQuery) -> BoundQuery:
         return await self._read(lambda: self._bind(query))

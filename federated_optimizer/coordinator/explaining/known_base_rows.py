@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
-from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sites.membership import Membership
 from host.clocks import monotonic_clock
 from streamsql.algebra.operators import SourceKind, Window, WindowKind
@@ -20,7 +20,8 @@ from streamsql.binder import BoundLoss, GatewayDeletion
 from streamsql.data.delta import expand
 from streamsql.data.types import Row
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
-from streamsql.syntax.cursor import nearest
+from streamsql.syntax.cursor import did_you_mean
+from streamsql.wire.site_messages import SiteRole
 
 POLL_SECONDS = 0.02
 QUIET_POLLS = 3
@@ -48,12 +49,12 @@ class BaseRows:
 class BaseRowReader:
     """Reads the rows of leaves."""
 
-    def __init__(self, core: Core, start: Start, stop: Stop) -> None:
-        self._membership = core.membership
+    def __init__(self, shared: SharedParts, start: Start, stop: Stop) -> None:
+        self._membership = shared.membership
         self._start = start
         self._stop = stop
-        self._seconds = core.settings.base_seconds
-        self._max_rows = core.settings.max_base_rows
+        self._seconds = shared.settings.base_seconds
+        self._max_rows = shared.settings.max_base_rows
 
     async def read(self, leaves: Sequence[Leaf]) -> BaseRows:
         """Return the rows of some leaves.
@@ -79,7 +80,7 @@ class BaseRowReader:
         """Return rows by the gateway that sent them; None where another site has mixed them."""
         by_site = {s: list(expand(dict(d))) for s, d in helper.result.contents_by_site().items()}
         roles = {self._membership.role(site) for site, rows in by_site.items() if rows}
-        return by_site if roles <= {"gateway"} else None
+        return by_site if roles <= {SiteRole.GATEWAY} else None
 
     async def _settle(self, helpers: list[RunningQuery]) -> list[str]:
         """Wait until all helpers stand still at once; return a note when they never did."""
@@ -212,12 +213,12 @@ def check_gateways(losses: Sequence[BoundLoss], membership: Membership) -> None:
     Raises:
         BindingError: It is not known.
     """
-    known = membership.with_role("gateway")
+    known = membership.with_role(SiteRole.GATEWAY)
     for loss in losses:
         if isinstance(loss, GatewayDeletion) and loss.gateway not in known:
-            close = nearest(loss.gateway, known)
+            listed = f"known: {', '.join(known) or 'none'}"
             raise BindingError(
                 f"there is no gateway {loss.gateway!r:.60}",
-                hint=f"did you mean {close}?" if close else f"known: {', '.join(known) or 'none'}",
+                hint=did_you_mean(loss.gateway, known, listed),
                 code="unknown_relation",
             )

@@ -1,10 +1,10 @@
-"""Fragments that an earlier incarnation of the coordinator has left on the broker."""
+"""Fragments and definitions that an earlier coordinator has left on the broker."""
 
 import asyncio
 import logging
 
-from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sites.flows import sites_of
 from host.mqtt import MessagingError
 
@@ -16,8 +16,8 @@ SWEEP_SECONDS = 3.0
 class Leftovers:
     """Finds and withdraws retained fragments of queries that do not run."""
 
-    def __init__(self, core: Core, queries: Queries) -> None:
-        self._core = core
+    def __init__(self, shared: SharedParts, queries: Queries) -> None:
+        self._shared = shared
         self._queries = queries
         self._sweeping = False
         self._asked = False
@@ -26,10 +26,10 @@ class Leftovers:
         """Withdraw a retained fragment if it is of no query that runs at that site."""
         query = self._queries.find(query_id)
         if query is None or query.id != query_id or site not in sites_of(query.bundle):
-            self._core.deployment.withdraw_from(query_id, site)
+            self._shared.deployment.withdraw_from(query_id, site)
 
     async def sweep(self) -> None:
-        """Read the retained fragments for a while; `found` hears of each.
+        """Read the retained fragments and declared sources for a while; each is looked at.
 
         Called meanwhile, because the broker was away, it begins once more.
         """
@@ -37,12 +37,13 @@ class Leftovers:
         if self._sweeping:
             return
         self._sweeping = True
+        filters = (self._shared.topics.fragment(), self._shared.topics.source())
         try:
             while self._asked:
                 self._asked = False
-                await self._core.client.subscribe(self._core.topics.fragment())
+                await self._shared.client.subscribe(*filters)
                 await asyncio.sleep(SWEEP_SECONDS)
-                await self._core.client.unsubscribe(self._core.topics.fragment())
+                await self._shared.client.unsubscribe(*filters)
         except MessagingError as error:
             log.warning("cannot look for old fragments: %s", error.message)
         finally:

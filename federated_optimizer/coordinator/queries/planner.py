@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sites.membership import Membership
 from federated_optimizer.placement import (
     Foresee,
@@ -20,17 +20,18 @@ from federated_optimizer.placement import (
 from federated_optimizer.planning import normalize, plan
 from host.clocks import monotonic_clock
 from streamsql.algebra.operators import Fixpoint, Plan, Scan, SortKey, SourceKind, walk_plan
-from streamsql.binder import BoundQuery, bind_query, bind_refresh
+from streamsql.binder import BoundQuery, bind_query, bind_refresh, with_columns
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import is_site_source, is_system
 from streamsql.data.types import MICROSECONDS
-from streamsql.errors import InternalError, QueryError
+from streamsql.errors import BindingError, InternalError, QueryError
 from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
 from streamsql.wire.messages import RecursionReport
 from streamsql.wire.refresh_orders import RefreshOrder
+from streamsql.wire.site_messages import SiteRole
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,8 @@ class Planner:
     `patience`: the part of the answer that it should show would be missing.
     """
 
-    def __init__(self, core: Core, foresee: Foresee | None) -> None:
-        self._core = core
+    def __init__(self, shared: SharedParts, foresee: Foresee | None) -> None:
+        self._shared = shared
         self._foresee = foresee
         self._running: Callable[[], Iterable[RunningQuery]] = tuple
         self._remembered: dict[str, set[str]] = {}
@@ -76,20 +77,20 @@ class Planner:
 
     def topology(self) -> Topology:
         """Return the sites as known now."""
-        settings, membership = self._core.settings, self._core.membership
+        settings, membership = self._shared.settings, self._shared.membership
         for site, sources in membership.sources().items():
             self._remembered.setdefault(site, set()).update(sources)
-        for site in membership.with_role("gateway"):
+        for site in membership.with_role(SiteRole.GATEWAY):
             self._remembered.setdefault(site, set())  # an engine site, even if it has no source
-        bases = dict.fromkeys((*settings.bases, *membership.with_role("base")))
+        bases = dict.fromkeys((*settings.bases, *membership.with_role(SiteRole.BASE)))
         patience = int(settings.patience * 1_000_000)
         return Topology(
             gateways={site: frozenset(names) for site, names in self._remembered.items()},
             bases=tuple(bases),
             static=settings.static,
             coordinator=settings.host,
-            colocation=colocation_of(self._core.catalog),
-            absent=membership.long_gone(self._core.clock(), patience),
+            colocation=colocation_of(self._shared.catalog),
+            absent=membership.long_gone(self._shared.clock(), patience),
         )
 
     def statistics(self, current: FragmentBundle | None = None) -> Statistics:
@@ -100,10 +101,10 @@ class Planner:
                 cheaper.
         """
         return Statistics(
-            sources=source_facts(self._core.catalog, self._core.membership),
+            sources=source_facts(self._shared.catalog, self._shared.membership),
             recursions=recursion_facts(self._running(), monotonic_clock()),
             placed={} if current is None else _placed(current),
-            homes=self._core.links.homes(),
+            homes=self._shared.links.homes(),
         )
 
     def bind(self, statement: Statement) -> BoundQuery:
@@ -112,21 +113,21 @@ class Planner:
         Raises:
             QueryError: It is wrong.
         """
-        return bind_query(query_of(statement), self._core.catalog)
+        return bind_query(query_of(statement), self._shared.catalog)
 
     def tables(self, zone: str) -> tuple[tuple[SourceDefinition, ...], tuple[RefreshOrder, ...]]:
         """Return the tables that the static engine reads, and the views that it refreshes.
 
         `zone` is that of the times of day of REFRESH AT.
         """
-        tables = [table for table in self._core.catalog.tables if not is_system(table)]
+        tables = [table for table in self._shared.catalog.tables if not is_system(table)]
         stored = tuple(table for table in tables if table.refresh is None)
-        return stored, tuple(self._refresh_order(v, zone) for v in self._core.catalog.refreshed)
+        return stored, tuple(self._refresh_order(v, zone) for v in self._shared.catalog.refreshed)
 
     def _refresh_order(self, view: SourceDefinition, zone: str) -> RefreshOrder:
         """Return how a view is refreshed, or why its rows only stay as they are."""
         try:
-            found = normalize(bind_refresh(view, self._core.catalog), self.topology())
+            found = normalize(bind_refresh(view, self._shared.catalog), self.topology())
         except QueryError as error:
             return RefreshOrder(view, None, zone, error.message)
         return RefreshOrder(view, found, zone)
@@ -169,14 +170,35 @@ class Planner:
     ) -> Planned:
         """Return bundle and warnings of a query's text.
 
+        Args:
+            text: As it was written.
+            query: Its id.
+            version: Of the bundle.
+            current: What it runs now: its columns stay, whatever `*` means by now.
+            gathered: Whether rows of gateways are brought together first.
+
         Raises:
             QueryError: It is wrong, perhaps only since the catalog has changed.
         """
         bound = self.bind(parse_statement(text))
+        if current is not None:
+            bound = _with_columns_of(bound, current)
         bundle = self.place(
             bound, query=query, version=version, text=text, current=current, gathered=gathered
         )
         return Planned(bundle, tuple(bound.warnings), bound.order)
+
+
+def _with_columns_of(bound: BoundQuery, current: FragmentBundle) -> BoundQuery:
+    kept = with_columns(bound, current.schema)
+    if kept is None:
+        raise BindingError(
+            f"its columns would be {bound.schema} by now, but its readers were told "
+            f"{current.schema}",
+            hint="stop it and start it again",
+            code="in_use",
+        )
+    return kept
 
 
 def _is_of_devices(node: Plan) -> TypeGuard[Scan]:

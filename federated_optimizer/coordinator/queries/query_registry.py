@@ -10,14 +10,15 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     QueryStatus,
 )
 from federated_optimizer.coordinator.contract.presentation import presentation_of_text
-from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.paced_requests import PacedRequests
 from federated_optimizer.coordinator.queries.planner import Planned, Planner
 from federated_optimizer.coordinator.queries.result_subscriptions import ResultSubscription
 from federated_optimizer.coordinator.queries.results import QueryResult
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.unread_queries import UnreadQueries
+from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sites.flows import sites_of
+from federated_optimizer.coordinator.sites.source_serving import missing_rows
 from federated_optimizer.coordinator.store.catalog_store import StoredQuery
 from host.clocks import monotonic_clock
 from streamsql.catalog.catalog import Catalog
@@ -35,19 +36,21 @@ class Queries:
 
     Attributes:
         differing: How gateways define sources otherwise than the catalog, by source and gateway.
+        missing: Why rows of declared sources are missing, by source and gateway.
     """
 
-    def __init__(self, core: Core, planner: Planner) -> None:
-        self._settings = core.settings
-        self._deployment = core.deployment
-        self._membership = core.membership
-        self._clock = core.clock
+    def __init__(self, shared: SharedParts, planner: Planner) -> None:
+        self._settings = shared.settings
+        self._deployment = shared.deployment
+        self._membership = shared.membership
+        self._clock = shared.clock
         self._planner = planner
-        self.unread = UnreadQueries(core.settings)
+        self.unread = UnreadQueries(shared.settings)
         self._running: dict[str, RunningQuery] = {}
         self._requests = PacedRequests()
         self._owed: dict[str, None] = {}
         self.differing: Mapping[str, Mapping[str, str]] = {}
+        self.missing: Mapping[str, Mapping[str, str]] = {}
         self._compared = 0
         planner.watch(self.all)
 
@@ -97,7 +100,7 @@ class Queries:
         planned: Planned,
         *,
         name: str,
-        origin: str,
+        origin: Origin,
         created: int,
         recovered: bool = False,
         deploy: bool = True,
@@ -126,7 +129,7 @@ class Queries:
             presentation=presentation_of_text(bundle.text, bundle.schema),
             gathered=gathered,
         )
-        query.compare(self.differing)
+        query.compare(self.differing, self.missing)
         if deploy:
             self._deployment.publish(bundle)
         self._running[query.id] = query
@@ -152,7 +155,7 @@ class Queries:
             self._deployment.clear_problem(query.id, site)
         query.problems.clear()
         query.started = False
-        query.compare(self.differing)
+        query.compare(self.differing, self.missing)
 
     def changed_plans(self, ids: Sequence[str]) -> dict[str, Planned | FederationError]:
         """Return the plans of queries whose fragments would be others by now, and what fails."""
@@ -296,8 +299,9 @@ class Queries:
             return
         self._compared = self._membership.births
         self.differing = self._membership.differing(catalog)
+        self.missing = missing_rows(catalog, self._membership.infos())
         for query in self.all():
-            query.compare(self.differing)
+            query.compare(self.differing, self.missing)
 
     def refresh_all(self) -> None:
         """Refresh every query, after something happened to a site or time has passed."""

@@ -4,12 +4,13 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
-from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.planner import Planned, Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.shared_parts import SharedParts
 from host.clocks import monotonic_clock
 from streamsql.errors import FederationError
+from streamsql.syntax.statements import AlterSource, CreateSource, Statement
 
 log = logging.getLogger(__name__)
 
@@ -29,16 +30,16 @@ class Replanning:
 
     def __init__(
         self,
-        core: Core,
+        shared: SharedParts,
         planner: Planner,
         queries: Queries,
         redeploy: Callable[[RunningQuery, Planned], Awaitable[None]],
     ) -> None:
-        self._core = core
+        self._shared = shared
         self._planner = planner
         self._queries = queries
         self._redeploy = redeploy
-        self._seconds = core.settings.regroup
+        self._seconds = shared.settings.regroup
         self.due: int | None = None
         self._planned_for: object = None
 
@@ -46,6 +47,14 @@ class Replanning:
         """Plan again soon if sites or definitions are others than when it was done last."""
         if self.due is None and self._inputs() != self._planned_for:
             self.soon(self._seconds)
+
+    def look_after(self, statement: Statement) -> None:
+        """Plan again what a statement may have changed: at once if it replaced a source."""
+        match statement:
+            case AlterSource() | CreateSource(replace=True):
+                self.soon(0)  # until then the source's readers do without its new rows
+            case _:
+                self.look()
 
     def soon(self, seconds: float | None = None) -> None:
         """Plan again whatever has changed."""
@@ -67,7 +76,7 @@ class Replanning:
         ids = [query.id for query in self._queries.all()]
         for first in range(0, len(ids), AT_ONCE):
             plans = await self._plans(ids[first : first + AT_ONCE])
-            async with self._core.lock:
+            async with self._shared.lock:
                 await self._take(ids[first : first + AT_ONCE], plans)
         if self.due == retry:
             self.due = None
@@ -94,7 +103,7 @@ class Replanning:
         """Return what is to be changed; a query that takes too long keeps no other from it."""
         work = partial(self._queries.changed_plans, ids)
         try:
-            return await self._core.beside.run(work, "replanning")
+            return await self._shared.beside.run(work, "replanning")
         except FederationError as error:
             if error.code != "statement_limit":
                 raise
@@ -105,4 +114,4 @@ class Replanning:
 
     def _inputs(self) -> object:
         """Return all that plans depend on but their text."""
-        return (self._planner.topology(), tuple(self._core.catalog))
+        return (self._planner.topology(), tuple(self._shared.catalog))

@@ -11,7 +11,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 )
 from federated_optimizer.coordinator.queries.result_subscriptions import ResultSubscription
 from host.clocks import Clock, monotonic_clock
-from streamsql.algebra.streams import ordered_time
+from streamsql.algebra.streams import Emit, ordered_time
 from streamsql.data.delta import Delta, accumulate, difference, sort_key
 from streamsql.data.types import Row
 from streamsql.wire.channel_protocol import STREAM_ROWS, ReceivingChannel, Reception, forget_oldest
@@ -57,7 +57,7 @@ class QueryResult:
     ) -> None:
         self._clock = clock
         self._max_behind = max_behind
-        self._silent = recovered and bundle.emit != "relation"
+        self._silent = recovered and bundle.emit == Emit.STREAM
         self._recent: deque[Change] = deque(maxlen=RECENT_ROWS)
         self._bundle = bundle
         self._channels = _channels(bundle)
@@ -222,7 +222,7 @@ class QueryResult:
 
     @property
     def _is_stream(self) -> bool:
-        return self._bundle.emit != "relation"
+        return self._bundle.emit == Emit.STREAM
 
     def _hold(self) -> None:
         self.held, self.held_since = True, monotonic_clock()

@@ -3,7 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo, QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_model import (
+    Origin,
+    QueryInfo,
+    QueryStatus,
+)
 from federated_optimizer.coordinator.contract.presentation import Presentation
 from federated_optimizer.coordinator.queries.results import QueryResult
 from federated_optimizer.coordinator.sites.flows import FlowReports, sites_of
@@ -48,6 +52,7 @@ class RunningQuery:
         deployed: When this version was, by `monotonic_clock`.
         presentation: How its answer is given to readers.
         gathered: Whether its result comes from one place, not from every gateway.
+        missing: Why rows of its declared sources are missing, by source and gateway.
         differing: Gateways whose definition of a source it reads differs from the catalog's, and
             how: their rows are left out.
         on_site_left: Called with each of its engine sites that leaves, at once.
@@ -56,7 +61,7 @@ class RunningQuery:
     id: str
     name: str
     text: str
-    origin: str
+    origin: Origin
     created: int
     bundle: FragmentBundle
     result: QueryResult
@@ -74,6 +79,7 @@ class RunningQuery:
     presentation: Presentation = field(default_factory=Presentation)
     gathered: bool = True
     differing: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, Mapping[str, str]] = field(default_factory=dict)
     on_site_left: Callable[[str], None] | None = None
     _direct: tuple[FragmentBundle, frozenset[str]] | None = None
 
@@ -128,10 +134,22 @@ class RunningQuery:
         _bundle, sources = self._direct
         return self.membership.offering(sources) if sources else frozenset()
 
-    def compare(self, differing: Mapping[str, Mapping[str, str]]) -> None:
-        """Note how gateways define sources otherwise than the catalog, by source and gateway."""
+    def compare(
+        self,
+        differing: Mapping[str, Mapping[str, str]],
+        missing: Mapping[str, Mapping[str, str]],
+    ) -> None:
+        """Note what is wrong with the sources that it reads.
+
+        Args:
+            differing: How gateways define sources otherwise than the catalog, by source and
+                gateway.
+            missing: Why rows of declared sources are missing, by source and gateway.
+        """
         self.differing = {}
-        for source in sorted(_sources(self.bundle) & differing.keys()):
+        sources = _sources(self.bundle)
+        self.missing = {source: missing[source] for source in sorted(sources & missing.keys())}
+        for source in sorted(sources & differing.keys()):
             for site, difference in differing[source].items():
                 said = f"source {source} is defined differently from the catalog: {difference}"
                 self.differing[site] = "; ".join(filter(None, (self.differing.get(site), said)))
@@ -159,7 +177,7 @@ class RunningQuery:
         self.started = self.started or self.has_inputs()
         if any(problem.code in FATAL for problem in self.problems.values()):
             return QueryStatus.FAILED
-        if self._away() or self.problems or self.differing:
+        if self._away() or self.problems or self.differing or any(self.missing.values()):
             return QueryStatus.DEGRADED
         return QueryStatus.RUNNING if self.started else QueryStatus.STARTING
 
@@ -217,7 +235,7 @@ class RunningQuery:
             waiting_for=self.waiting_for(),
             warnings=self.warnings
             + self._outdated()
-            + missing_sources(self.bundle)
+            + missing_sources(self.bundle, self.missing)
             + left_out(self.bundle)
             + self.slow_sites()
             + self.result.notices(),
@@ -239,8 +257,21 @@ def _sources(bundle: FragmentBundle) -> set[str]:
     }
 
 
-def missing_sources(bundle: FragmentBundle) -> tuple[str, ...]:
-    """Return a sentence per stream that no gateway offers."""
+def missing_sources(
+    bundle: FragmentBundle, reasons: Mapping[str, Mapping[str, str]]
+) -> tuple[str, ...]:
+    """Return a sentence per gateway whose rows are missing, and per stream that none offers.
+
+    Args:
+        bundle: The plan.
+        reasons: Why rows of declared sources are missing, by source and gateway.
+    """
+    unserved = tuple(
+        f"rows of source {source} from {site} are missing: {reason}"
+        for source, by in reasons.items()
+        for site, reason in sorted(by.items())
+        if site
+    )
     missing = {
         node.source
         for fragment in bundle.fragments
@@ -248,7 +279,14 @@ def missing_sources(bundle: FragmentBundle) -> tuple[str, ...]:
         for node in walk_plan(fragment.plan)
         if isinstance(node, Scan) and node.kind != SourceKind.TABLE
     }
-    return tuple(f"no gateway offers source {name} yet" for name in sorted(missing))
+    return unserved + tuple(
+        f"no gateway offers source {name} yet" + _because(reasons.get(name.lower(), {}))
+        for name in sorted(missing)
+    )
+
+
+def _because(reasons: Mapping[str, str]) -> str:
+    return f": {reasons['']}" if "" in reasons else ""
 
 
 def slow_sentence(slow: SlowSite, *, offline: bool) -> str:

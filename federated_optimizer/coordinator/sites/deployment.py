@@ -13,8 +13,9 @@ from streamsql.wire.messages import Command, TableSet
 from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import SiteState
 from streamsql.wire.site_settings import SiteSettings
+from streamsql.wire.source_orders import encode_order
 from streamsql.wire.table_changes import CHANGE, TableChange
-from streamsql.wire.topics import Topics
+from streamsql.wire.topics import Topics, level_of
 
 RefreshOrders = tuple[RefreshOrder, ...]
 
@@ -77,6 +78,18 @@ class Deployment:
         """Tell the static engine about all stored tables, and the views it refreshes."""
         orders = tuple(map(encode_packed, refreshed))
         self._retain(self._topics.tables(static), encode_json(TableSet(definitions, orders)))
+
+    def source(self, definition: SourceDefinition) -> None:
+        """Tell gateways of a declared source.
+
+        Raises:
+            WireError: The definition is too large for a message.
+        """
+        self._retain(self._topics.source(level_of(definition.name)), encode_order(definition))
+
+    def withdraw_source(self, name: str) -> None:
+        """Tell gateways that a declared source is dropped."""
+        self._retain(self._topics.source(level_of(name)), b"")
 
     def state(self, state: SiteState) -> None:
         """Say that the coordinator is there, or is leaving."""

@@ -16,7 +16,7 @@ from host.heartbeats import Trust
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import BindingError, DeploymentError
-from streamsql.wire.site_messages import Birth, SiteState, WrapperState
+from streamsql.wire.site_messages import Birth, SiteRole, SiteState, WrapperState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.source_shapes import differences, shape_of
 
@@ -33,7 +33,7 @@ class _Site:
         figures_at: When it was heard.
     """
 
-    role: str
+    role: SiteRole
     trust: Trust = field(default_factory=Trust)
     since: int = 0
     state: SiteState | None = None
@@ -77,6 +77,7 @@ class Membership:
             return False
         if before is None or before.online != state.online or state.epoch > old:
             known.since = now
+        self.births += _declared(before) != _declared(state)
         known.state = state
         if state.online:
             known.figures, known.figures_at = state, now
@@ -131,10 +132,10 @@ class Membership:
         self.births += 1
         return self._sites.pop(site, None) is not None
 
-    def role(self, site: str) -> str:
-        """Return a site's role, "" when it is unknown."""
+    def role(self, site: str) -> SiteRole | None:
+        """Return a site's role, None when it is unknown."""
         known = self._sites.get(site)
-        return known.role if known is not None else ""
+        return known.role if known is not None else None
 
     def settings(self, site: str) -> SiteSettings | None:
         """Return the settings that an engine site says it uses; None where it has said nothing."""
@@ -170,9 +171,9 @@ class Membership:
             BindingError: It is no gateway, or it is online.
         """
         role = self.role(site)
-        if not role:
+        if role is None:
             raise KeyError(site)
-        if role != "gateway":
+        if role != SiteRole.GATEWAY:
             raise BindingError(
                 f"{site} is a {role} site, not a gateway", hint="only gateways can be removed"
             )
@@ -256,7 +257,7 @@ class Membership:
             if self.is_offline(name) and now - site.since >= microseconds
         )
 
-    def with_role(self, role: str) -> tuple[str, ...]:
+    def with_role(self, role: SiteRole) -> tuple[str, ...]:
         """Return the sites of a role, sorted."""
         return tuple(sorted(name for name, site in self._sites.items() if site.role == role))
 
@@ -275,7 +276,7 @@ class Membership:
 
     def infos(
         self,
-        expected: Mapping[str, str] | None = None,
+        expected: Mapping[str, SiteRole] | None = None,
         differing: Mapping[str, Mapping[str, str]] | None = None,
     ) -> tuple[SiteInfo, ...]:
         """Return all sites, sorted by id.
@@ -299,7 +300,7 @@ class Membership:
         since = {site: self.offline_since(site) for site in self._sites}
         return frozenset(s for s, at in since.items() if at is None or now - at < grace)
 
-    def _known(self, site: str, role: str) -> _Site | None:
+    def _known(self, site: str, role: SiteRole) -> _Site | None:
         if site not in self._sites and len(self._sites) >= MAX_SITES:
             return None
         return self._sites.setdefault(site, _Site(role))
@@ -338,6 +339,13 @@ def _info(name: str, site: _Site, differing: Mapping[str, str]) -> SiteInfo:
         figures_since=site.figures_at if is_known else None,
         differences=told,
     )
+
+
+def _declared(state: SiteState | None) -> object:
+    """Return what a state says of declared sources that is no figure."""
+    if state is None or not state.declared:
+        return ()
+    return (state.online, [(each.name, each.version, each.problem) for each in state.declared])
 
 
 def _wrappers(site: _Site) -> tuple[WrapperState, ...]:

@@ -12,6 +12,8 @@ _OLD_LEVELS = 2
 Levels = tuple[str, ...]
 Key = tuple[str, Levels]
 """Gateway, and what follows it in the link's topic."""
+Link = tuple[str, str, float | None, str, str]
+"""Source, target, cost (None: it has none), link source, gateway."""
 
 
 class LinkTable:
@@ -50,10 +52,20 @@ class LinkTable:
         local = sum(gateway.get(target) == owner for owner, _source, target in links)
         return Homes(gateway, local / len(links) if links else 0.0)
 
-    def of(self, gateways: frozenset[str]) -> tuple[tuple[str, str, float | None], ...]:
-        """Return (source, target, cost) of the links that these gateways own, sorted."""
-        links = [link for (owner, _), link in tuple(self._links.items()) if owner in gateways]
-        return tuple(sorted(links, key=lambda link: (*link[:2], link[2] is None, link[2] or 0.0)))
+    def of(self, gateways: frozenset[str]) -> tuple[Link, ...]:
+        """Return the links that these gateways own, sorted."""
+        links: list[Link] = [
+            (*link, _relation(levels), owner)
+            for (owner, levels), link in tuple(self._links.items())
+            if owner in gateways
+        ]
+        return tuple(
+            sorted(links, key=lambda link: (*link[:2], *link[3:], link[2] is None, link[2] or 0.0))
+        )
+
+
+def _relation(levels: Levels) -> str:
+    return "" if len(levels) == _OLD_LEVELS else text_of_level(levels[0])
 
 
 def _ends(levels: Levels) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from host.clocks import Clock
 from host.mqtt import Will
 from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.codec import encode_json
-from streamsql.wire.site_messages import SiteState
+from streamsql.wire.site_messages import SiteRole, SiteState
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,11 @@ class Presence:
     def state(self, *, online: bool, reason: str = "") -> SiteState:
         """Return what we say of ourselves."""
         return SiteState(
-            online=online, epoch=self.epoch, ts=self._clock(), role="coordinator", reason=reason
+            online=online,
+            epoch=self.epoch,
+            ts=self._clock(),
+            role=SiteRole.COORDINATOR,
+            reason=reason,
         )
 
     def will(self) -> Will:

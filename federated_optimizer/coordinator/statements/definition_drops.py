@@ -7,16 +7,23 @@ from sqlglot import exp
 
 from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
 from streamsql.catalog.definitions import Definition, ViewDefinition
+from streamsql.data.schema import Schema
 from streamsql.errors import BindingError, QueryError
 from streamsql.syntax import Drop, Query, Subscribe, parse_statement
 
 
 class Reader(NamedTuple):
-    """A query that stands, of an alarm or of a user; `kind` is the word used in DROP."""
+    """A query that stands, of an alarm or of a user, or a view's.
+
+    Attributes:
+        kind: The word used in DROP.
+        columns: Of a running query: what its readers were told; None for a view.
+    """
 
     kind: str
     name: str
     text: str
+    columns: Schema | None = None
 
 
 def dropped_definition(statement: Drop, catalog: Catalog) -> Definition | None:
@@ -55,17 +62,19 @@ def _with_article(definition: Definition) -> str:
 
 def users_of(definition: Definition, catalog: Catalog, readers: Iterable[Reader]) -> list[str]:
     """Return what reads a definition, directly or through views, as DROP names it."""
+    found = readers_of(definition, catalog, readers)
+    return [f"{reader.kind} {reader.name}" for reader in found]
+
+
+def readers_of(definition: Definition, catalog: Catalog, readers: Iterable[Reader]) -> list[Reader]:
+    """Return what reads a definition, directly or through views: of `readers`, and views."""
     name = definition.name.lower()
     views = (
         Reader("view", view, query)
         for view, query in _user_views(catalog)
         if view != definition.name
     )
-    return [
-        f"{reader.kind} {reader.name}"
-        for reader in (*readers, *views)
-        if name in names_used(reader.text, catalog)
-    ]
+    return [reader for reader in (*readers, *views) if name in names_used(reader.text, catalog)]
 
 
 def refuse_used(statement: Drop, definition: Definition, users: list[str]) -> None:

@@ -1,8 +1,9 @@
-"""CREATE and DROP: definitions in the catalog, and the queries of alarms."""
+"""CREATE and DROP: definitions in the catalog, and the queries of alarms and sinks."""
 
 import asyncio
 from collections.abc import Callable
 
+import msgspec
 import sqlalchemy as sa
 
 from federated_optimizer.coordinator.contract.coordinator_model import (
@@ -11,11 +12,13 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     SiteInfo,
     StatementResult,
 )
-from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.notices.alarm_states import Alarms
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.coordinator.sinks.sinks import Sinks
+from federated_optimizer.coordinator.sites.source_serving import creation_warnings
 from federated_optimizer.coordinator.statements.definition_drops import (
     Reader,
     dropped_definition,
@@ -24,22 +27,32 @@ from federated_optimizer.coordinator.statements.definition_drops import (
 )
 from federated_optimizer.coordinator.statements.preparation import PreparedDefinition
 from federated_optimizer.coordinator.statements.query_statements import QueryStatements
+from federated_optimizer.coordinator.statements.source_replacement import (
+    broken_readers,
+    refuse_broken,
+)
+from federated_optimizer.coordinator.system.declared_sources import DeclaredSources
 from streamsql.algebra.user_functions import INSTALLED
-from streamsql.catalog.catalog import kind_of
+from streamsql.binder import mapping_warnings
+from streamsql.catalog.catalog import is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
 from streamsql.catalog.open_folders import OpenFolders
+from streamsql.catalog.sinks import SinkDefinition
 from streamsql.errors import BindingError, FederationError, InternalError
 from streamsql.syntax import (
     CreateAlarm,
     CreateDisplay,
     CreateFunction,
+    CreateSink,
     CreateSource,
     CreateView,
     Drop,
+    Query,
 )
 from streamsql.syntax.cursor import nearest
+from streamsql.syntax.statements import Name
 
 _NO_SOURCE = (
     "this table has no option source, so queries over it wait for ever; write WITH (source "
@@ -50,21 +63,26 @@ _NO_SOURCE = (
 class DefinitionStatements:
     """Changes the catalog. One statement at a time."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - each is one seam
+    def __init__(  # noqa: PLR0913 - each is one seam
         self,
-        core: Core,
+        shared: SharedParts,
         planner: Planner,
         queries: Queries,
         starting: QueryStatements,
+        *,
         alarms: Alarms,
+        declared: DeclaredSources,
+        sinks: Sinks,
         publish_tables: Callable[[], None],
         sites: Callable[[], tuple[SiteInfo, ...]],
     ) -> None:
-        self._core = core
+        self._shared = shared
         self._planner = planner
         self._queries = queries
         self._starting = starting
         self._alarms = alarms
+        self._declared = declared
+        self._sinks = sinks
         self._publish_tables = publish_tables
         self._sites = sites
 
@@ -76,21 +94,49 @@ class DefinitionStatements:
         """Store a definition, replacing one of the same name."""
         if (
             isinstance(statement, CreateSource)
-            and self._core.settings.folders
+            and self._shared.settings.folders
             and statement.kind == "table"
         ):
-            check_place(statement, self._core.settings.folders)
+            check_place(statement, self._shared.settings.folders)
         if isinstance(definition, FunctionDefinition):
             # Planning evaluates calls with constants, so the coordinator needs it, too.
             INSTALLED.check(definition.implementation, aggregate=definition.aggregate)
-        await asyncio.to_thread(self._core.store.put_definition, definition)
-        self._core.catalog.define(definition, replace=True)
-        if _is_table(definition) or self._core.catalog.refreshed:  # their plans may be others now
+        replaced = self._shared.catalog.find(definition.name)
+        if isinstance(definition, SourceDefinition):
+            if isinstance(replaced, SourceDefinition):
+                await self._check_readers(statement.name, replaced, definition)
+            definition = await self._counted(definition)
+            self._declared.check(definition)
+        await asyncio.to_thread(self._shared.store.put_definition, definition)
+        self._shared.catalog.define(definition, replace=True)
+        if _is_declared(definition) or _is_declared(replaced):
+            self._declared.changed(definition.name)
+        if _is_table(definition) or self._shared.catalog.refreshed:  # their plans may be others now
             self._publish_tables()
-        message = f"{kind_of(definition)} {definition.name} created"
+        message = f"{kind_of(definition)} {definition.name} {_done(definition, replaced)}"
         return StatementResult(
             ResultKind.DONE, message, warnings=self._creation_warnings(definition)
         )
+
+    async def _check_readers(
+        self, name: Name, old: SourceDefinition, new: SourceDefinition
+    ) -> None:
+        """Refuse a definition of a source with which something that reads it could not go on."""
+        readers = [_reader(query) for query in self._queries.all()]
+        broken = await self._shared.beside.run(
+            lambda: broken_readers(old, new, self._shared.catalog, readers),
+            "looking for who reads it",
+        )
+        refuse_broken(name, broken)
+
+    async def _counted(self, definition: SourceDefinition) -> SourceDefinition:
+        """Return a declared source's definition with a version that its name never had."""
+        if definition.mapping is None:
+            return definition
+        version = await asyncio.to_thread(
+            self._shared.store.next_source_version, definition.name, definition.version
+        )
+        return msgspec.structs.replace(definition, version=version)
 
     async def create_alarm(
         self, statement: CreateAlarm, prepared: PreparedDefinition
@@ -99,18 +145,42 @@ class DefinitionStatements:
         definition = prepared.definition
         if not isinstance(definition, AlarmDefinition):
             raise InternalError("CREATE ALARM created something else")
-        query = await self._starting.deploy(
-            statement.query, definition.query_name, Origin.ALARM, prepared.query
-        )
-        try:
-            await asyncio.to_thread(self._core.store.put_definition, definition)
-        except FederationError:
-            await self._starting.discard(query)
-            raise
-        self._core.catalog.define(definition, replace=True)
+        query = await self._start(statement.query, definition, Origin.ALARM, prepared)
         self._alarms.follow(definition, query)
         message = f"alarm {definition.name} created"
         return StatementResult(ResultKind.DONE, message, warnings=query.warnings)
+
+    async def create_sink(
+        self, statement: CreateSink, prepared: PreparedDefinition
+    ) -> StatementResult:
+        """Start a sink's query and send its answer."""
+        definition = prepared.definition
+        if not isinstance(definition, SinkDefinition):
+            raise InternalError("CREATE SINK created something else")
+        self._sinks.check(definition)
+        query = await self._start(statement.query, definition, Origin.SINK, prepared)
+        await self._sinks.follow(definition, query)
+        message = f"sink {definition.name} created: {definition.mode} to {definition.target}"
+        return StatementResult(ResultKind.DONE, message, warnings=query.warnings)
+
+    async def _start(
+        self,
+        statement: Query,
+        definition: AlarmDefinition | SinkDefinition,
+        origin: Origin,
+        prepared: PreparedDefinition,
+    ) -> RunningQuery:
+        """Start the query of a definition, and store this."""
+        query = await self._starting.deploy(
+            statement, definition.query_name, origin, prepared.query
+        )
+        try:
+            await asyncio.to_thread(self._shared.store.put_definition, definition)
+        except FederationError:
+            await self._starting.discard(query)
+            raise
+        self._shared.catalog.define(definition, replace=True)
+        return query
 
     def _creation_warnings(self, definition: Definition) -> tuple[str, ...]:
         if not isinstance(definition, SourceDefinition):
@@ -119,6 +189,9 @@ class DefinitionStatements:
             return ()
         if definition.is_table:
             return () if definition.option("source") else (_NO_SOURCE,)
+        if definition.mapping is not None:
+            served = creation_warnings(definition.mapping, self._sites())
+            return (*mapping_warnings(definition), *served)
         if self._planner.topology().owners(definition.name):
             return ()
         wrapper = definition.option("wrapper")
@@ -139,20 +212,26 @@ class DefinitionStatements:
         name = statement.name.text
         if statement.kind == "query":
             return await self._drop_query(statement)
-        definition = dropped_definition(statement, self._core.catalog)
+        definition = dropped_definition(statement, self._shared.catalog)
         if definition is None:
             return StatementResult(ResultKind.DONE, f"there was no {statement.kind} {name}")
-        await self._core.beside.run(
+        await self._shared.beside.run(
             lambda: self._refuse_if_used(statement, definition), "looking for who reads it"
         )
-        await asyncio.to_thread(self._core.store.drop_definition, definition.name)
-        self._core.catalog.drop(name)
-        if isinstance(definition, AlarmDefinition):
+        if isinstance(definition, SinkDefinition):
+            # Before it is dropped: what it has retained must be known until it is emptied.
+            await self._sinks.forget(definition)
+        await asyncio.to_thread(self._shared.store.drop_definition, definition.name)
+        self._shared.catalog.drop(name)
+        if _is_declared(definition):
+            self._declared.changed(definition.name)
+        if isinstance(definition, AlarmDefinition | SinkDefinition):
             query = self._queries.find(definition.query_name)
             if query is not None:
                 await self._starting.discard(query)
+        if isinstance(definition, AlarmDefinition):
             await self._alarms.forget(definition)
-        if _is_table(definition) or self._core.catalog.refreshed:
+        if _is_table(definition) or self._shared.catalog.refreshed:
             self._publish_tables()
         return StatementResult(ResultKind.DONE, f"{statement.kind} {definition.name} dropped")
 
@@ -174,14 +253,25 @@ class DefinitionStatements:
         if isinstance(definition, DisplayDefinition):
             users = [f"query {q.name}" for q in self._starting.shown_on(definition.name)]
         else:
-            users = users_of(definition, self._core.catalog, map(_reader, self._queries.all()))
+            users = users_of(definition, self._shared.catalog, map(_reader, self._queries.all()))
         refuse_used(statement, definition, users)
 
 
+def _done(definition: Definition, replaced: Definition | None) -> str:
+    if not isinstance(definition, SourceDefinition) or not definition.version:
+        return "created" if replaced is None or is_library(replaced) else "replaced"
+    return "created" if replaced is None else f"replaced, version {definition.version}"
+
+
 def _reader(query: RunningQuery) -> Reader:
-    if query.origin == Origin.ALARM:
-        return Reader("alarm", query.name.partition(" ")[2], query.text)
-    return Reader("query", query.name, query.text)
+    columns = query.bundle.schema
+    if query.origin in (Origin.ALARM, Origin.SINK):
+        return Reader(str(query.origin), query.name.partition(" ")[2], query.text, columns)
+    return Reader("query", query.name, query.text, columns)
+
+
+def _is_declared(definition: Definition | None) -> bool:
+    return isinstance(definition, SourceDefinition) and definition.mapping is not None
 
 
 def _is_table(definition: Definition) -> bool:

@@ -8,20 +8,51 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     StatementResult,
 )
 from federated_optimizer.coordinator.contract.refresh_text import Refreshes, refresh_facts
+from federated_optimizer.coordinator.contract.sink_model import SinkInfo
 from federated_optimizer.coordinator.queries.planner import query_of
+from federated_optimizer.coordinator.statements.source_listings import (
+    DECLARED_COLUMNS,
+    SOURCE_COLUMNS,
+    Row,
+    column_notes,
+    declared_rows,
+    source_row,
+)
 from streamsql.algebra.explain import duration_text
 from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.sinks import SinkDefinition
 from streamsql.catalog.system import is_system
 from streamsql.data.types import timestamp_text
 from streamsql.errors import UnsupportedError
 from streamsql.syntax import parse_statement
 
-Row = tuple[str | int | bool | None, ...]
 _NOTHING_TOLD = Refreshes()
+
+_COLUMNS = {
+    "sources": SOURCE_COLUMNS,
+    "tables": ("table", "columns", "read from"),
+    "views": ("view", "library", "query", "refreshed"),
+    "functions": ("function", "kind", "implementation", "nulls"),
+    "queries": ("query", "name", "status", "rows", "changes", "text", "notes"),
+    "gateways": ("site", "role", "freshness", "sensors", "sources", "clock offset", "detail"),
+    "alarms": ("alarm", "severity", "state", "rows", "since", "for", "query"),
+    "sinks": (
+        "sink",
+        "connector",
+        "to",
+        "mode",
+        "status",
+        "delivered",
+        "waiting",
+        "dead letters",
+        "problem",
+    ),
+    "displays": ("display", "floor", "x", "y", "title", "queries"),
+}
 
 
 def show(  # noqa: PLR0913 - what is listed
@@ -31,6 +62,7 @@ def show(  # noqa: PLR0913 - what is listed
     sites: tuple[SiteInfo, ...],
     alarms: tuple[AlarmInfo, ...] = (),
     *,
+    sinks: tuple[SinkInfo, ...] = (),
     refreshes: Refreshes = _NOTHING_TOLD,
 ) -> StatementResult:
     """Return the answer to SHOW.
@@ -38,75 +70,33 @@ def show(  # noqa: PLR0913 - what is listed
     Raises:
         UnsupportedError: Nothing of that kind is listed.
     """
+    rows: list[Row]
     match kind:
         case "sources":
-            return _rows(
-                ("source", "kind", "columns", "ttl", "gateways"),
-                [_source_row(source, sites) for source in catalog.sources],
-            )
+            rows = [source_row(source, sites) for source in catalog.sources]
         case "tables":
-            return _rows(
-                ("table", "columns", "read from"),
-                [(t.name, str(t.schema), _origin(t)) for t in catalog.tables if not t.refresh],
-            )
+            rows = [(t.name, str(t.schema), _origin(t)) for t in catalog.tables if not t.refresh]
         case "views":
-            return _rows(
-                ("view", "library", "query", "refreshed"),
-                [
-                    *(
-                        (v.name, is_library(v), " ".join(v.query.split()), "")
-                        for v in catalog.views
-                    ),
-                    *_refreshed_rows(catalog, refreshes),
-                ],
-            )
+            rows = [(v.name, is_library(v), " ".join(v.query.split()), "") for v in catalog.views]
+            rows += _refreshed_rows(catalog, refreshes)
         case "functions":
-            return _rows(
-                ("function", "kind", "implementation", "nulls"),
-                [
-                    (f.usage, kind_of(f), f.implementation, "called" if f.on_null else "skipped")
-                    for f in catalog.functions
-                ],
-            )
+            rows = [_function_row(function) for function in catalog.functions]
         case "queries":
-            return _rows(
-                ("query", "name", "status", "rows", "changes", "text", "notes"),
-                [
-                    (
-                        *(q.id, q.name, str(q.status), q.rows, q.changes),
-                        " ".join(q.text.split()),
-                        "; ".join(q.warnings),
-                    )
-                    for q in queries
-                ],
-            )
+            rows = [_query_row(query) for query in queries]
         case "gateways":
-            return _rows(
-                ("site", "role", "freshness", "sensors", "sources", "clock offset", "detail"),
-                [
-                    (
-                        *(s.site, s.role, str(s.freshness), s.sensors, ", ".join(s.sources)),
-                        clock_text(s),
-                        s.detail,
-                    )
-                    for s in sites
-                ],
-            )
+            rows = [_site_row(site) for site in sites]
         case "alarms":
-            return _rows(
-                ("alarm", "severity", "state", "rows", "since", "for", "query"),
-                [_alarm_row(info) for info in alarms],
-            )
+            rows = [_alarm_row(info) for info in alarms]
+        case "sinks":
+            rows = [_sink_row(info) for info in sinks]
         case "displays":
-            return _rows(
-                ("display", "floor", "x", "y", "title", "queries"),
-                [_display_row(display, queries) for display in catalog.displays],
-            )
+            rows = [_display_row(display, queries) for display in catalog.displays]
         case _:
             raise UnsupportedError(
                 f"SHOW {kind.upper()} is not known",
-                hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, QUERIES, ALARMS or DISPLAYS",
+                hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, QUERIES, ALARMS, DISPLAYS or SINKS",
             )
+    return _rows(_COLUMNS[kind], rows)
 
 
 def _refreshed_rows(catalog: Catalog, refreshes: Refreshes) -> list[Row]:
@@ -128,9 +118,11 @@ def describe_definition(
     Raises:
         QueryError: A view does not bind any more.
     """
+    if isinstance(definition, SourceDefinition) and definition.mapping is not None:
+        return _rows(DECLARED_COLUMNS, declared_rows(definition, definition.mapping))
     if isinstance(definition, SourceDefinition):
         rows: list[Row] = [
-            (f.name, str(f.dtype), _column_note(definition, i))
+            (f.name, str(f.dtype), ", ".join(column_notes(definition, i)))
             for i, f in enumerate(definition.schema.fields)
         ]
         rows += [("", "", fact) for fact in refresh_facts(definition, refreshes)]
@@ -150,14 +142,27 @@ def describe_definition(
         ]
         result: Row = ("", str(definition.result), f"result of {definition.implementation}")
         return _rows(("column", "type", "note"), [*parameters, result])
-    is_alarm = isinstance(definition, AlarmDefinition)
-    text = definition.query if is_alarm else f"SUBSCRIBE TO {_quoted(definition.name)}"
+    is_query = isinstance(definition, AlarmDefinition | SinkDefinition)
+    text = definition.query if is_query else f"SUBSCRIBE TO {_quoted(definition.name)}"
     bound = bind_query(query_of(parse_statement(text)), catalog)
     view_rows: list[Row] = [(f.name, str(f.dtype), "") for f in bound.schema.fields]
     if isinstance(definition, AlarmDefinition):
         held = f", for {duration_text(definition.hold)}" if definition.hold else ""
         view_rows.append(("", "", f"alarm: {definition.severity}{held}"))
+    if isinstance(definition, SinkDefinition):
+        view_rows = _sink_columns(definition, view_rows)
     return _rows(("column", "type", "note"), view_rows)
+
+
+def _sink_columns(definition: SinkDefinition, columns: list[Row]) -> list[Row]:
+    """Return the columns of a sink with what is known of them, and where it sends."""
+    units = (*definition.units, *("" for _ in range(len(columns) - len(definition.units))))
+    rows: list[Row] = []
+    for (name, dtype, _), unit in zip(columns, units, strict=True):
+        notes = ("key" if name in definition.key else "", unit)
+        rows.append((name, dtype, ", ".join(filter(None, notes))))
+    target = f"{definition.connector}, {definition.mode} to {definition.target}"
+    return [*rows, ("", "", f"{target}, as {definition.format}")]
 
 
 def _quoted(name: str) -> str:
@@ -180,13 +185,20 @@ def clock_text(site: SiteInfo) -> str:
     return f"{clock.offset_ms:.1f} ± {clock.error_ms:.1f} ms{corrected}{known}"
 
 
-def _source_row(source: SourceDefinition, sites: tuple[SiteInfo, ...]) -> Row:
-    name = source.name.lower()
-    owners = [s.site for s in sites if name in {offered.lower() for offered in s.sources}]
-    if is_system(source):
-        owners = [s.site for s in sites if s.role in ("gateway", "base")]
-    ttl = duration_text(source.ttl) if source.ttl is not None else ""
-    return (source.name, str(source.kind), str(source.schema), ttl, ", ".join(owners))
+def _function_row(function: FunctionDefinition) -> Row:
+    nulls = "called" if function.on_null else "skipped"
+    return (function.usage, kind_of(function), function.implementation, nulls)
+
+
+def _query_row(query: QueryInfo) -> Row:
+    text, notes = " ".join(query.text.split()), "; ".join(query.warnings)
+    return (query.id, query.name, str(query.status), query.rows, query.changes, text, notes)
+
+
+def _site_row(site: SiteInfo) -> Row:
+    sources, clock = ", ".join(site.sources), clock_text(site)
+    freshness = str(site.freshness)
+    return (site.site, str(site.role), freshness, site.sensors, sources, clock, site.detail)
 
 
 def _alarm_row(info: AlarmInfo) -> Row:
@@ -195,6 +207,13 @@ def _alarm_row(info: AlarmInfo) -> Row:
     hold = duration_text(definition.hold) if definition.hold else ""
     text = " ".join(definition.query.split())
     return (definition.name, str(definition.severity), info.state, info.raised, since, hold, text)
+
+
+def _sink_row(info: SinkInfo) -> Row:
+    definition = info.definition
+    counts = (info.delivered, info.waiting, len(info.dead))
+    place = (str(definition.connector), definition.target, str(definition.mode))
+    return (definition.name, *place, str(info.status), *counts, info.problem)
 
 
 def _display_row(display: DisplayDefinition, queries: tuple[QueryInfo, ...]) -> Row:
@@ -208,12 +227,3 @@ def _origin(table: SourceDefinition) -> str:
         return "the coordinator"
     parts = [table.option("source"), table.option("path") or table.option("table")]
     return " ".join(part for part in parts if part)
-
-
-def _column_note(definition: SourceDefinition, position: int) -> str:
-    notes = []
-    if position in definition.key:
-        notes.append("key")
-    if position == definition.time_column:
-        notes.append("event time")
-    return ", ".join(notes)

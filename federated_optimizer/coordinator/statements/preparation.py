@@ -3,12 +3,13 @@
 from dataclasses import dataclass, replace
 
 from federated_optimizer.coordinator.contract.presentation import presentation_of
-from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.planner import Planned, Planner
+from federated_optimizer.coordinator.shared_parts import SharedParts
 from streamsql.binder import Creating, define
 from streamsql.catalog.definitions import Definition
 from streamsql.syntax import (
     CreateAlarm,
+    CreateSink,
     Query,
     Subscribe,
 )
@@ -39,7 +40,7 @@ class PreparedDefinition:
     Attributes:
         catalog: The definitions it was checked with.
         definition: What it defines.
-        query: The plan of an alarm's query.
+        query: The plan of an alarm's or sink's query.
     """
 
     catalog: tuple[Definition, ...]
@@ -50,8 +51,8 @@ class PreparedDefinition:
 class Preparation:
     """Plans queries and checks definitions, before others have to wait for it."""
 
-    def __init__(self, core: Core, planner: Planner) -> None:
-        self._core = core
+    def __init__(self, shared: SharedParts, planner: Planner) -> None:
+        self._shared = shared
         self._planner = planner
 
     async def of(self, statement: Statement) -> Prepared | PreparedDefinition | None:
@@ -65,18 +66,18 @@ class Preparation:
         if not isinstance(statement, Creating):
             return None
         defined = await self.definition(statement)
-        if isinstance(statement, CreateAlarm):
+        if isinstance(statement, CreateAlarm | CreateSink):
             return replace(defined, query=await self.query(statement.query))
         return defined
 
     def is_current(self, prepared: Prepared | PreparedDefinition) -> bool:
         """Whether no definition has changed since."""
-        return prepared.catalog == tuple(self._core.catalog)
+        return prepared.catalog == tuple(self._shared.catalog)
 
     async def query(self, statement: Query | Subscribe, *, gathered: bool = True) -> Prepared:
         """Return a query with its plan; not gathered, gateways give their rows themselves."""
         self._planner.topology()  # remembers who is there
-        known = tuple(self._core.catalog)
+        known = tuple(self._shared.catalog)
 
         def work() -> Prepared:
             bound = self._planner.bind(statement)
@@ -85,12 +86,12 @@ class Preparation:
             planned = Planned(bundle, tuple(bound.warnings), bound.order)
             return Prepared((), planned, presentation.display, gathered)
 
-        return replace(await self._core.beside.run(work, "planning the query"), catalog=known)
+        return replace(await self._shared.beside.run(work, "planning the query"), catalog=known)
 
     async def definition(self, statement: Creating) -> PreparedDefinition:
         """Return a definition that was checked."""
-        known = tuple(self._core.catalog)
-        work = lambda: define(statement, self._core.catalog)  # noqa: E731
+        known = tuple(self._shared.catalog)
+        work = lambda: define(statement, self._shared.catalog)  # noqa: E731
         return PreparedDefinition(
-            known, await self._core.beside.run(work, "checking the definition")
+            known, await self._shared.beside.run(work, "checking the definition")
         )

@@ -11,10 +11,10 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     StatementResult,
 )
 from federated_optimizer.coordinator.contract.presentation import check_room_on
-from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.planner import Planned
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.statements.preparation import Preparation, Prepared
 from federated_optimizer.coordinator.store.catalog_store import StoredQuery
 from streamsql.errors import BindingError, FederationError
@@ -28,8 +28,8 @@ ORIGINS = (Origin.USER, Origin.MAP, Origin.SESSION)
 class QueryStatements:
     """Starts and stops queries. One at a time."""
 
-    def __init__(self, core: Core, queries: Queries, preparation: Preparation) -> None:
-        self._core = core
+    def __init__(self, shared: SharedParts, queries: Queries, preparation: Preparation) -> None:
+        self._shared = shared
         self._queries = queries
         self._preparation = preparation
 
@@ -38,7 +38,7 @@ class QueryStatements:
         statement: Query | Subscribe,
         *,
         name: str,
-        origin: str,
+        origin: Origin,
         prepared: Prepared | None = None,
     ) -> StatementResult:
         """Start a continuous query; one of the same name and text is returned as it runs."""
@@ -56,25 +56,25 @@ class QueryStatements:
         """Start a session query over a leaf whose rows come from the sites that have them."""
         statement = parse_statement(text)
         assert isinstance(statement, Query)  # noqa: S101  (our own text)
-        async with self._core.lock:
-            self._core.presence.check_in_charge()
+        async with self._shared.lock:
+            self._shared.presence.check_in_charge()
             prepared = await self._preparation.query(statement, gathered=False)
             return await self.deploy(statement, "", Origin.SESSION, prepared)
 
     async def stop_reading(self, query: RunningQuery) -> None:
         """Stop what `start_reading` has started, unless it is stopped."""
-        async with self._core.lock:
+        async with self._shared.lock:
             if query.id in self._queries:
                 await self.stop(query)
 
     async def stop_unread(self) -> None:
         """Stop the session queries that nobody reads any more."""
-        async with self._core.lock:
+        async with self._shared.lock:
             for query in self._queries.unread.abandoned(self._queries.all()):
                 await self.stop(query)
 
     async def deploy(
-        self, statement: Query | Subscribe, name: str, origin: str, prepared: Prepared | None
+        self, statement: Query | Subscribe, name: str, origin: Origin, prepared: Prepared | None
     ) -> RunningQuery:
         """Store and deploy a query; it is planned again if definitions have changed."""
         if prepared is None or not self._preparation.is_current(prepared):
@@ -82,14 +82,14 @@ class QueryStatements:
         planned = prepared.planned
         check_room_on(statement, len(self.shown_on(prepared.display)))
         self._queries.check_room()
-        number = await asyncio.to_thread(self._core.store.next_query_number)
+        number = await asyncio.to_thread(self._shared.store.next_query_number)
         query_id = f"q{number}"
         bundle = msgspec.structs.replace(planned.bundle, query=query_id)
         stored = StoredQuery(
-            query_id, name or query_id, statement.text, origin, self._core.clock(), bundle
+            query_id, name or query_id, statement.text, origin, self._shared.clock(), bundle
         )
         if origin != Origin.SESSION:
-            await asyncio.to_thread(self._core.store.put_query, stored)
+            await asyncio.to_thread(self._shared.store.put_query, stored)
         try:
             running = self._queries.start(
                 replace(planned, bundle=bundle),
@@ -99,7 +99,7 @@ class QueryStatements:
                 gathered=prepared.gathered,
             )
         except FederationError:
-            await asyncio.to_thread(self._core.store.drop_query, query_id)
+            await asyncio.to_thread(self._shared.store.drop_query, query_id)
             raise
         return running
 
@@ -111,21 +111,21 @@ class QueryStatements:
         """Stop and discard a query.
 
         Raises:
-            BindingError: It is an alarm's.
+            BindingError: It is an alarm's or a sink's.
         """
-        if query.origin == Origin.ALARM:
-            alarm = query.name.partition(" ")[2]
+        if query.origin in (Origin.ALARM, Origin.SINK):
+            owner = query.name.partition(" ")[2]
             raise BindingError(
-                f"query {query.id} belongs to alarm {alarm}",
-                hint=f'DROP ALARM "{alarm}"',
+                f"query {query.id} belongs to {query.origin} {owner}",
+                hint=f'DROP {query.origin.upper()} "{owner}"',
                 code="in_use",
             )
         return await self.discard(query)
 
     async def discard(self, query: RunningQuery) -> StatementResult:
-        """Stop and discard a query, even an alarm's."""
+        """Stop and discard a query, even an alarm's or a sink's."""
         if query.origin != Origin.SESSION:
-            await asyncio.to_thread(self._core.store.drop_query, query.id)
+            await asyncio.to_thread(self._shared.store.drop_query, query.id)
         info = self._queries.stop(query)
         return StatementResult(ResultKind.DONE, f"query {info.name} stopped", query=info)
 
@@ -135,7 +135,7 @@ class QueryStatements:
             stored = StoredQuery(
                 query.id, query.name, query.text, query.origin, query.created, planned.bundle
             )
-            await asyncio.to_thread(self._core.store.put_query, stored)
+            await asyncio.to_thread(self._shared.store.put_query, stored)
         if query.id in self._queries:
             self._queries.redeploy(query, planned)
 

@@ -4,17 +4,19 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from federated_optimizer.coordinator.contract.coordinator_model import (
+    Origin,
     ResultKind,
     SiteInfo,
     StatementResult,
 )
 from federated_optimizer.coordinator.contract.refresh_text import refreshes_of
-from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.explaining.explaining import explained
 from federated_optimizer.coordinator.notices.alarm_states import Alarms
 from federated_optimizer.coordinator.planning_processes import Beside
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.coordinator.sinks.sinks import Sinks
 from federated_optimizer.coordinator.statements.definition_statements import DefinitionStatements
 from federated_optimizer.coordinator.statements.listings import describe_definition, show
 from federated_optimizer.coordinator.statements.preparation import (
@@ -23,14 +25,17 @@ from federated_optimizer.coordinator.statements.preparation import (
     PreparedDefinition,
 )
 from federated_optimizer.coordinator.statements.query_statements import QueryStatements
+from federated_optimizer.coordinator.system.declared_sources import DeclaredSources
 from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook, alter_site
-from streamsql.binder import Creating, refreshed_view
+from streamsql.binder import Creating, altered_source, refreshed_view
 from streamsql.errors import BindingError, FederationError, UnsupportedError
 from streamsql.script_progress import newest, undo_hint
 from streamsql.syntax import (
     AdvanceTime,
     AlterSite,
+    AlterSource,
     CreateAlarm,
+    CreateSink,
     Describe,
     Drop,
     Explain,
@@ -59,27 +64,38 @@ class StatementRunner:
 
     def __init__(  # noqa: PLR0913 - each is one seam
         self,
-        core: Core,
+        shared: SharedParts,
         planner: Planner,
         queries: Queries,
         *,
         alarms: Alarms,
+        sinks: Sinks,
         site_settings: SettingsBook,
+        declared: DeclaredSources,
         publish_tables: Callable[[], None],
         sites: Callable[[], tuple[SiteInfo, ...]],
         refresh: Callable[[str], None],
     ) -> None:
-        self._core = core
+        self._shared = shared
         self._planner = planner
         self._queries = queries
         self._alarms = alarms
+        self._sinks = sinks
         self._site_settings = site_settings
         self._sites = sites
         self._refresh = refresh
-        self.preparation = Preparation(core, planner)
-        self.queries = QueryStatements(core, queries, self.preparation)
+        self.preparation = Preparation(shared, planner)
+        self.queries = QueryStatements(shared, queries, self.preparation)
         self._definitions = DefinitionStatements(
-            core, planner, queries, self.queries, alarms, publish_tables, sites
+            shared,
+            planner,
+            queries,
+            self.queries,
+            alarms=alarms,
+            sinks=sinks,
+            declared=declared,
+            publish_tables=publish_tables,
+            sites=sites,
         )
 
     async def run(
@@ -87,7 +103,7 @@ class StatementRunner:
         statement: Statement,
         *,
         name: str,
-        origin: str,
+        origin: Origin,
         prepared: Prepared | PreparedDefinition | None = None,
     ) -> StatementResult:
         """Execute one statement.
@@ -102,18 +118,18 @@ class StatementRunner:
                     statement, name=name, origin=origin, prepared=planned
                 )
             case _ if isinstance(statement, Creating):
-                defined = prepared if isinstance(prepared, PreparedDefinition) else None
-                if defined is None or not self.preparation.is_current(defined):
-                    defined = await self.preparation.definition(statement)
-                if isinstance(statement, CreateAlarm):
-                    return await self._definitions.create_alarm(statement, defined)
-                return await self._definitions.create(statement, defined.definition)
+                return await self._create(
+                    statement, prepared if isinstance(prepared, PreparedDefinition) else None
+                )
+            case AlterSource():
+                whole = altered_source(statement, self._shared.catalog)
+                return await self.run(whole, name=name, origin=origin)
             case Drop():
                 return await self._definitions.drop(statement)
             case Explain() | Show() | Describe():
                 return await self._shown(statement)
             case Refresh():
-                view = refreshed_view(statement, self._core.catalog)
+                view = refreshed_view(statement, self._shared.catalog)
                 self._refresh(view.name)
                 message = f"view {view.name} is being refreshed; SHOW VIEWS shows the outcome"
                 return StatementResult(ResultKind.DONE, message)
@@ -134,8 +150,19 @@ class StatementRunner:
                     code="unsupported_statement",
                 )
 
+    async def _create(
+        self, statement: Creating, prepared: PreparedDefinition | None
+    ) -> StatementResult:
+        if prepared is None or not self.preparation.is_current(prepared):
+            prepared = await self.preparation.definition(statement)
+        if isinstance(statement, CreateAlarm):
+            return await self._definitions.create_alarm(statement, prepared)
+        if isinstance(statement, CreateSink):
+            return await self._definitions.create_sink(statement, prepared)
+        return await self._definitions.create(statement, prepared.definition)
+
     async def _shown(self, statement: Explain | Show | Describe) -> StatementResult:
-        catalog, beside = self._core.catalog, self._core.beside
+        catalog, beside = self._shared.catalog, self._shared.beside
         match statement:
             case Explain():
                 return await beside.run(
@@ -144,17 +171,19 @@ class StatementRunner:
                 )
             case Show(kind=kind):
                 infos = tuple(query.info() for query in self._queries.all())
-                sites, alarms = self._sites(), self._alarms.infos()
-                refreshes = refreshes_of(sites, self._core.settings.time_zone)
+                sites, alarms, sinks = self._sites(), self._alarms.infos(), self._sinks.infos()
+                refreshes = refreshes_of(sites, self._shared.settings.time_zone)
                 return await beside.run(
-                    lambda: show(kind, catalog, infos, sites, alarms, refreshes=refreshes),
+                    lambda: show(
+                        kind, catalog, infos, sites, alarms, sinks=sinks, refreshes=refreshes
+                    ),
                     "listing",
                 )
             case Describe():
                 return await beside.run(lambda: self._describe(statement), "describing")
 
     def _describe(self, statement: Describe) -> StatementResult:
-        definition = self._core.catalog.find(statement.name.text)
+        definition = self._shared.catalog.find(statement.name.text)
         if definition is None:
             query = self._queries.find(statement.name.text)
             if query is not None:
@@ -165,11 +194,11 @@ class StatementRunner:
             raise BindingError(
                 f"there is nothing with the name {statement.name.text!r}",
                 span=statement.name.span,
-                hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, QUERIES, ALARMS or DISPLAYS",
+                hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, QUERIES, ALARMS, DISPLAYS or SINKS",
                 code="unknown_relation",
             )
-        refreshes = refreshes_of(self._sites(), self._core.settings.time_zone)
-        return describe_definition(definition, self._core.catalog, refreshes)
+        refreshes = refreshes_of(self._sites(), self._shared.settings.time_zone)
+        return describe_definition(definition, self._shared.catalog, refreshes)
 
 
 async def carry_out(

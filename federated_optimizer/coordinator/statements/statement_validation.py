@@ -5,17 +5,21 @@ from federated_optimizer.coordinator.contract.presentation import presentation_o
 from federated_optimizer.coordinator.queries.planner import query_of
 from streamsql.binder import (
     Creating,
+    altered_source,
     bind_confidence,
     bind_deletions,
     bind_query,
     bind_what_if,
     bind_why,
     define,
+    mapping_warnings,
 )
 from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.errors import FederationError, QueryError
 from streamsql.syntax import (
+    AlterSource,
     Explain,
     ExplainConfidence,
     ExplainWhatIf,
@@ -73,8 +77,13 @@ def _check(statement: Statement, catalog: Catalog, warnings: list[str]) -> Schem
                 bind_what_if(statement, catalog)  # else it may be a running query's name
         case ExplainConfidence():
             bind_confidence(statement, catalog)
+        case AlterSource():
+            return _check(altered_source(statement, catalog), catalog, warnings)
         case _ if isinstance(statement, Creating):
-            catalog.define(define(statement, catalog), replace=True)
+            definition = define(statement, catalog)
+            catalog.define(definition, replace=True)
+            if isinstance(definition, SourceDefinition):
+                warnings.extend(mapping_warnings(definition))
         case _:
             pass  # nothing to bind
     return None

@@ -54,6 +54,25 @@ site_settings = sa.Table(
     sa.Column("body", sa.LargeBinary, nullable=False),
 )
 
+source_versions = sa.Table(
+    "pando_source_versions",
+    metadata,
+    sa.Column("name", sa.String(200), primary_key=True),
+    sa.Column("version", sa.BigInteger, nullable=False),
+)
+"""The newest version of each source that was ever declared: rows of an older one of the same name
+may be on their way still, so numbers go on after DROP."""
+
+sink_entries = sa.Table(
+    "pando_sink_entries",
+    metadata,
+    sa.Column("sink", sa.String(200), primary_key=True),
+    sa.Column("kind", sa.String(20), primary_key=True),
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+"""What sinks have to remember over a restart; `sink_memory.py` says what the kinds are."""
+
 
 def _create(connection: sa.Connection) -> None:
     metadata.create_all(connection)
@@ -68,9 +87,19 @@ def _add_site_settings(connection: sa.Connection) -> None:
     site_settings.create(connection, checkfirst=True)
 
 
+def _add_source_versions(connection: sa.Connection) -> None:
+    source_versions.create(connection, checkfirst=True)
+
+
+def _add_sink_entries(connection: sa.Connection) -> None:
+    sink_entries.create(connection, checkfirst=True)
+
+
 MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (
     _create,
     _add_alarm_rows,
     _add_site_settings,
+    _add_source_versions,
+    _add_sink_entries,
 )
 """Step i brings a database of version i to version i + 1; never change one, only append."""

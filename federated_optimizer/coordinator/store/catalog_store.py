@@ -5,24 +5,30 @@ catalog at a time: the newest one that opened it. Opening claims a new epoch; ev
 an older owner finds its epoch gone and is refused, so two of them cannot mix their changes.
 """
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from federated_optimizer.alarm_book import AlarmRow
+from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.store import catalog_schema as tables
+from federated_optimizer.coordinator.store.catalog_database import (
+    catalog_engine,
+    migrate,
+    shown,
+    translated,
+)
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.sinks import SinkDefinition
 from streamsql.errors import DeploymentError, WireError
 from streamsql.library import library_views
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
@@ -30,13 +36,17 @@ from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.site_settings import SiteSettings
 
 T = TypeVar("T")
-BUSY_MILLISECONDS = 5_000
+SinkEntry = tuple[str, str, str]
+"""Sink, kind and id."""
+SinkEntries = dict[str, dict[str, list[tuple[str, bytes]]]]
+"""Ids and bodies in the order of the ids, by kind and sink."""
 _KINDS: dict[str, type[Definition]] = {
     "source": SourceDefinition,
     "view": ViewDefinition,
     "function": FunctionDefinition,
     "display": DisplayDefinition,
     "alarm": AlarmDefinition,
+    "sink": SinkDefinition,
 }
 
 
@@ -47,7 +57,7 @@ class StoredQuery:
     id: str
     name: str
     text: str
-    origin: str
+    origin: Origin
     created: int
     bundle: FragmentBundle
 
@@ -60,6 +70,7 @@ class Stored:
         epoch: Its own from now on.
         alarm_rows: By alarm.
         settings: By site.
+        sinks: What sinks remember.
     """
 
     epoch: int
@@ -67,6 +78,7 @@ class Stored:
     queries: tuple[StoredQuery, ...]
     settings: dict[str, SiteSettings]
     alarm_rows: dict[str, tuple[AlarmRow, ...]]
+    sinks: SinkEntries = field(default_factory=dict)
 
     def catalog(self) -> Catalog:
         """Return the definitions, and those that every installation has."""
@@ -89,13 +101,13 @@ class CatalogStore:
         Raises:
             DeploymentError: The database cannot be used; says why and what to do.
         """
-        self.url = _shown(url)
+        self.url = shown(url)
         self.epoch = 0
         self._lock = threading.Lock()
         with self._errors("open"):
-            self._engine = _engine(url)
+            self._engine = catalog_engine(url)
             with self._engine.begin() as connection:
-                _migrate(connection, self.url)
+                migrate(connection, self.url)
 
     def claim(self, now: int) -> int:
         """Become the catalog's owner; return the epoch, greater than any before.
@@ -118,7 +130,14 @@ class CatalogStore:
             DeploymentError: It cannot be written, or something in it cannot be read.
         """
         epoch = self.claim(now)
-        return Stored(epoch, self.definitions(), self.queries(), self.settings(), self.alarm_rows())
+        return Stored(
+            epoch,
+            self.definitions(),
+            self.queries(),
+            self.settings(),
+            self.alarm_rows(),
+            self.sink_entries(),
+        )
 
     def definitions(self) -> tuple[Definition, ...]:
         """Return all definitions in the order they were made.
@@ -141,6 +160,22 @@ class CatalogStore:
         """Remove a definition; nothing happens if there is none."""
         self._remove(tables.definitions, "name", name.lower())
 
+    def next_source_version(self, name: str, at_least: int = 1) -> int:
+        """Return a version that no source of that name in this catalog ever had.
+
+        Args:
+            name: Of the source.
+            at_least: The least to return.
+        """
+        table = tables.source_versions
+        key = name.lower()
+        with self._writing() as connection:
+            found = connection.execute(sa.select(table.c.version).where(table.c.name == key))
+            version = max((found.scalar() or 0) + 1, at_least)
+            connection.execute(table.delete().where(table.c.name == key))
+            connection.execute(table.insert().values(name=key, version=version))
+        return version
+
     def queries(self) -> tuple[StoredQuery, ...]:
         """Return the running queries, oldest first.
 
@@ -149,10 +184,10 @@ class CatalogStore:
         """
         found = []
         for row in self._rows(tables.queries, tables.queries.c.created, tables.queries.c.id):
-            bundle = self._read(
-                f"query {row.id!r}", partial(decode_packed, row.bundle, FragmentBundle)
-            )
-            found.append(StoredQuery(row.id, row.name, row.text, row.origin, row.created, bundle))
+            what = f"query {row.id!r}"
+            bundle = self._read(what, partial(decode_packed, row.bundle, FragmentBundle))
+            origin = self._read(what, partial(Origin, row.origin))
+            found.append(StoredQuery(row.id, row.name, row.text, origin, row.created, bundle))
         return tuple(found)
 
     def put_query(self, query: StoredQuery) -> None:
@@ -213,6 +248,41 @@ class CatalogStore:
         """Remove the rows of an alarm."""
         self._remove(tables.alarm_rows, "alarm", name)
 
+    def sink_entries(self) -> SinkEntries:
+        """Return the entries of all sinks."""
+        table = tables.sink_entries
+        found: SinkEntries = {}
+        for row in self._rows(table, table.c.sink, table.c.kind, table.c.id):
+            by_sink = found.setdefault(row.kind, {})
+            by_sink.setdefault(row.sink, []).append((row.id, row.body))
+        return found
+
+    def put_sink_entries(self, changed: Mapping[SinkEntry, bytes | None]) -> None:
+        """Store entries of sinks; None removes one."""
+        table = tables.sink_entries
+        removed: dict[tuple[str, str], list[str]] = {}
+        for sink, kind, number in changed:
+            removed.setdefault((sink, kind), []).append(number)
+        kept = [
+            {"sink": sink, "kind": kind, "id": number, "body": body}
+            for (sink, kind, number), body in changed.items()
+            if body is not None
+        ]
+        with self._writing() as connection:
+            for (sink, kind), numbers in removed.items():
+                same = (table.c.sink == sink, table.c.kind == kind)
+                for begin in range(0, len(numbers), 500):
+                    part = table.c.id.in_(numbers[begin : begin + 500])
+                    connection.execute(table.delete().where(*same, part))
+            if kept:
+                connection.execute(table.insert(), kept)
+
+    def drop_sink(self, name: str, *, kept: str) -> None:
+        """Remove the entries of a sink, but for those of a kind."""
+        table = tables.sink_entries
+        with self._writing() as connection:
+            connection.execute(table.delete().where(table.c.sink == name, table.c.kind != kept))
+
     def settings(self) -> dict[str, SiteSettings]:
         """Return what is set at sites.
 
@@ -253,7 +323,7 @@ class CatalogStore:
         try:
             yield
         except (SQLAlchemyError, OSError, ImportError) as error:
-            raise _translated(error, verb, self.url) from error
+            raise translated(error, verb, self.url) from error
 
     def _rows(self, table: sa.Table, *order: sa.Column[Any]) -> Sequence[sa.Row[Any]]:
         with self._lock, self._errors("read"), self._engine.connect() as connection:
@@ -271,7 +341,7 @@ class CatalogStore:
     def _read(self, what: str, decode: Callable[[], T]) -> T:
         try:
             return decode()
-        except (KeyError, WireError) as error:
+        except (KeyError, ValueError, WireError) as error:
             raise DeploymentError(
                 f"{what} in the catalog {self.url} cannot be read: {error}",
                 hint="it was written by another release; restore a backup or drop the row",
@@ -294,81 +364,3 @@ def open_catalog(url: str, now: int) -> tuple[CatalogStore, Stored]:
     except DeploymentError:
         store.close()
         raise
-
-
-def _engine(url: str) -> sa.Engine:
-    parsed = sa.make_url(url)
-    if parsed.drivername in ("postgresql", "postgres"):
-        parsed = parsed.set(drivername="postgresql+psycopg")
-    if parsed.get_backend_name() != "sqlite":
-        return sa.create_engine(parsed, pool_pre_ping=True)
-    if parsed.database and parsed.database != ":memory:":
-        _keep_private(Path(parsed.database))
-    engine = sa.create_engine(parsed, connect_args={"timeout": BUSY_MILLISECONDS / 1000})
-    sa.event.listen(engine, "connect", _prepare_sqlite)
-    return engine
-
-
-def _keep_private(file: Path) -> None:
-    """Let only the owner read a catalog, for addresses of databases in it may hold passwords."""
-    # What goes wrong here goes wrong again at opening, in the words of the database.
-    with suppress(OSError):
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
-    for path in (file, *(file.with_name(file.name + end) for end in ("-wal", "-shm"))):
-        with suppress(OSError):
-            path.chmod(0o600)
-
-
-def _prepare_sqlite(connection: object, _record: object) -> None:
-    cursor = connection.cursor()  # type: ignore[attr-defined]
-    cursor.execute("PRAGMA journal_mode=WAL")
-    cursor.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
-    cursor.close()
-
-
-def _migrate(connection: sa.Connection, url: str) -> None:
-    inspector = sa.inspect(connection)
-    version = 0
-    if inspector.has_table(tables.schema_version.name):
-        found = connection.execute(sa.select(tables.schema_version.c.version)).scalar()
-        version = found or 0
-    newest = len(tables.MIGRATIONS)
-    if version > newest:
-        raise DeploymentError(
-            f"the catalog {url} has schema version {version}, but this release supports {newest}",
-            hint="start a newer release, or set another catalog",
-        )
-    for step in tables.MIGRATIONS[version:]:
-        step(connection)
-    if version < newest:
-        connection.execute(tables.schema_version.delete())
-        connection.execute(tables.schema_version.insert().values(version=newest))
-
-
-def _translated(error: Exception, verb: str, url: str) -> DeploymentError:
-    text = str(getattr(error, "orig", None) or error).strip().splitlines()
-    reason = text[0] if text else type(error).__name__
-    hints = {
-        "locked": "another process locks it; stop that process or wait for it",
-        "readonly": "make the file and its folder writable for this user",
-        "unable to open": "create its folder and make it writable, or set another URL",
-        "not a database": "the file is not a catalog; move it away or set another URL",
-        "full": "free space on that disk",
-        "psycopg": "install the extra 'postgres'",
-    }
-    hint = next((advice for word, advice in hints.items() if word in reason), "")
-    return DeploymentError(f"cannot {verb} the catalog {url}: {reason}", hint=hint or _hint(error))
-
-
-def _hint(error: Exception) -> str:
-    if isinstance(error, sa.exc.ArgumentError):
-        return "write sqlite:///path/to/file or postgresql://user:password@host/database"
-    return "check that the database runs and that its URL is right"
-
-
-def _shown(url: str) -> str:
-    """Return the URL without its password."""
-    try:
-        return sa.make_url(url).render_as_string(hide_password=True)
-    except sa.exc.ArgumentError:
-        return "URL"

@@ -1,10 +1,11 @@
-"""Retained messages of the coordinator: its state, the tables and the settings of sites."""
+"""Retained messages of the coordinator: its state, tables, declared sources, sites' settings."""
 
 import logging
 
-from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.coordinator.system.declared_sources import DeclaredSources
 from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook
 from host.mqtt import MessagingError
 
@@ -15,17 +16,24 @@ class Announcer:
     """Tells the broker what it should know, whenever there is room in the message queue."""
 
     def __init__(
-        self, core: Core, planner: Planner, queries: Queries, site_settings: SettingsBook
+        self,
+        shared: SharedParts,
+        planner: Planner,
+        queries: Queries,
+        site_settings: SettingsBook,
+        declared: DeclaredSources,
     ) -> None:
-        self._core = core
+        self._shared = shared
         self._planner = planner
         self._queries = queries
         self._site_settings = site_settings
+        self._declared = declared
         self._owes_greeting = False
 
     def connected(self) -> None:
         """Report everything to a broker that may have lost it, as far as there is room at once."""
         self._owes_greeting = True
+        self._declared.connected()
         try:
             self.go_on()
         except MessagingError as error:
@@ -42,13 +50,14 @@ class Announcer:
             self.tables()
             self._site_settings.publish()
             self._owes_greeting = False
+        self._declared.publish_owed()  # before the queries that read them
         self._queries.publish_owed()
 
     def say_online(self) -> None:
         """Say that we are there."""
-        self._core.deployment.state(self._core.presence.state(online=True))
+        self._shared.deployment.state(self._shared.presence.state(online=True))
 
     def tables(self) -> None:
         """Tell the static engine which tables and refreshed views there are."""
-        stored, refreshed = self._planner.tables(self._core.settings.time_zone)
-        self._core.deployment.tables(stored, refreshed, self._core.settings.static)
+        stored, refreshed = self._planner.tables(self._shared.settings.time_zone)
+        self._shared.deployment.tables(stored, refreshed, self._shared.settings.static)

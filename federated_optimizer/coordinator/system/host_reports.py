@@ -6,8 +6,8 @@ The coordinator reports its results, and asks the static engine to report its jo
 import logging
 from collections.abc import Iterable
 
-from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.shared_parts import SharedParts
 from host.mqtt import MessagingError
 from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.catalog.system import SYS_STREAM
@@ -25,8 +25,8 @@ PERIOD_SECONDS = 1.0
 class HostReports:
     """Publishes reports of the coordinator, and asks for those of the static engine."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, shared: SharedParts) -> None:
+        self._shared = shared
         self._sequence = 0
         self._asked: bool | None = None
         self._told_at: int | None = None
@@ -47,17 +47,17 @@ class HostReports:
         try:
             if wanted != self._asked:
                 payload = encode_json(ReportRequest(PERIOD_SECONDS)) if wanted else b""
-                self._core.client.publish(
-                    self._core.topics.reports(self._core.settings.static), payload, retain=True
+                self._shared.client.publish(
+                    self._shared.topics.reports(self._shared.settings.static), payload, retain=True
                 )
                 self._asked = wanted
             due = self._told_at is None or moment - self._told_at >= PERIOD_SECONDS * MICROSECONDS
             if wanted and due:
                 self._told_at = moment
                 rows = tuple(row for query in running for row in _rows(query))
-                topic = self._core.topics.observation(self._core.settings.host, SYS_STREAM.name)
-                pack = SystemRows(self._core.presence.epoch, self._sequence, rows)
-                self._core.client.publish(topic, encode_json(pack))
+                topic = self._shared.topics.observation(self._shared.settings.host, SYS_STREAM.name)
+                pack = SystemRows(self._shared.presence.epoch, self._sequence, rows)
+                self._shared.client.publish(topic, encode_json(pack))
                 self._sequence += 1
         except MessagingError as error:
             log.warning("no report: %s", error.message)

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 
-from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.tables.table_change_requests import TableChanges
+from federated_optimizer.coordinator.trials.source_trials import SourceTrials
 from host.clocks import monotonic_clock
 from host.mqtt import Message
 from host.mqtt.dead_letters import DeadLetters
@@ -12,6 +13,7 @@ from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json
 from streamsql.wire.messages import Command, DeltaBatch, FlowReport, LinkMessage, QueryProblem
 from streamsql.wire.site_messages import Birth, SiteState
+from streamsql.wire.source_trials import TrialReport
 from streamsql.wire.table_changes import TableChanged
 
 
@@ -19,37 +21,43 @@ class Receiver:
     """Routes messages to membership, links and queries.
 
     Args:
-        core: What is known of sites.
+        shared: What is known of sites.
         queries: Get what concerns them.
         changes: Wait for answers of the static engine.
+        trials: Wait for what gateways report of sources that are tried.
         on_sites: Called when sites or what they offer have changed.
         on_removed: Called with a site that was removed.
         on_own_state: Called with the retained state under the coordinator's own id.
         on_retained_fragment: Called with query and site of fragments found on the broker.
+        on_retained_source: Called with the topic level of declared sources found on the broker.
         on_resync: Called with query and site that asks for everything of the channel to it.
     """
 
     def __init__(  # noqa: PLR0913 - each is one seam
         self,
-        core: Core,
+        shared: SharedParts,
         queries: Queries,
         changes: TableChanges,
+        trials: SourceTrials,
         *,
         on_sites: Callable[[], None],
         on_removed: Callable[[str], None],
         on_own_state: Callable[[SiteState], None],
         on_retained_fragment: Callable[[str, str], None],
+        on_retained_source: Callable[[str], None],
         on_resync: Callable[[str, str], None],
     ) -> None:
-        self._core = core
+        self._shared = shared
         self._queries = queries
         self._changes = changes
+        self._trials = trials
         self._on_sites = on_sites
         self._on_removed = on_removed
         self._on_own_state = on_own_state
         self._on_retained_fragment = on_retained_fragment
+        self._on_retained_source = on_retained_source
         self._on_resync = on_resync
-        self._dead_letters = DeadLetters(core.settings.host, core.client, core.topics)
+        self._dead_letters = DeadLetters(shared.settings.host, shared.client, shared.topics)
 
     @property
     def bad_payloads(self) -> int:
@@ -58,7 +66,7 @@ class Receiver:
 
     def filters(self) -> tuple[str, ...]:
         """Return the subscriptions to keep."""
-        topics = self._core.topics
+        topics = self._shared.topics
         return (
             topics.state(),
             topics.birth(),
@@ -68,8 +76,8 @@ class Receiver:
             topics.flow(),
             topics.error(),
             topics.clock(),
-            topics.request(self._core.settings.host, "resync"),
-            topics.response(self._core.settings.static),
+            topics.request(self._shared.settings.host, "resync"),
+            topics.response(),
         )
 
     def on_messages(self, burst: list[Message]) -> None:
@@ -78,29 +86,32 @@ class Receiver:
             self._dead_letters.guard(self._dispatch, message)
 
     def _dispatch(self, message: Message) -> None:
-        match self._core.topics.parts(message.topic):
+        match self._shared.topics.parts(message.topic):
             case ["q", query, "out", site]:
                 self._queries.hear_output(query, site, decode_packed(message.payload, DeltaBatch))
             case ["q", query, "flow", site]:
                 report = decode_packed(message.payload, FlowReport)
-                self._core.membership.hear_live(site, report.epoch)
+                self._shared.membership.hear_live(site, report.epoch)
                 self._queries.hear_flow(query, site, report)
             case ["q", query, "error", site]:
                 self._problem(query, site, message.payload)
             case ["q", query, "frag", site]:
                 if message.retain and message.payload:
                     self._on_retained_fragment(query, site)
+            case ["source", level]:
+                if message.retain and message.payload:
+                    self._on_retained_source(level)
             case ["gw", gateway, "link", *levels]:
                 self._link(gateway, tuple(levels), message.payload)
             case ["gw" | "host", site, "state"]:
                 self._state(site, message.payload, retained=message.retain)
-            case ["gw", site, "cmd", "resync", sender] if site == self._core.settings.host:
+            case ["gw", site, "cmd", "resync", sender] if site == self._shared.settings.host:
                 request = decode_json(message.payload, Command)
                 if request.channel != sender:
                     raise WireError(f"{sender!r:.80} asks for {request.channel!r:.80}")
                 self._on_resync(request.query, request.channel)
-            case ["gw", host, "rsp", _] if host == self._core.settings.static:
-                self._changes.heard(decode_packed(message.payload, TableChanged))
+            case ["gw", site, "rsp", request]:
+                self._answer(site, request, message.payload)
             case ["gw", site, "clock"]:
                 self._tell_time(site, decode_json(message.payload, Command))
             case ["gw", site, "birth"]:
@@ -108,14 +119,21 @@ class Receiver:
             case _:
                 raise WireError(f"the coordinator does not read {message.topic!r:.200}")
 
+    def _answer(self, site: str, request: str, payload: bytes) -> None:
+        if site == self._shared.settings.static:
+            self._changes.heard(decode_packed(payload, TableChanged))
+        elif self._trials.waits_for(site, request):
+            # Whoever else asks a gateway for something gets the answer on such a topic, too.
+            self._trials.heard(request, decode_packed(payload, TrialReport))
+
     def _problem(self, query: str, site: str, payload: bytes) -> None:
         problem = decode_json(payload, QueryProblem) if payload else None
         self._queries.hear_problem(query, site, problem)
 
     def _link(self, gateway: str, levels: tuple[str, ...], payload: bytes) -> None:
         if not payload:
-            self._core.links.remove(gateway, levels)
-        elif not self._core.links.put(gateway, levels, decode_json(payload, LinkMessage)):
+            self._shared.links.remove(gateway, levels)
+        elif not self._shared.links.put(gateway, levels, decode_json(payload, LinkMessage)):
             raise WireError("there are more links than the coordinator can keep")
 
     def _state(self, site: str, payload: bytes, *, retained: bool) -> None:
@@ -123,12 +141,12 @@ class Receiver:
             self._removed(site)
             return
         state = decode_json(payload, SiteState)
-        if site == self._core.settings.host:
+        if site == self._shared.settings.host:
             self._on_own_state(state)
             return
-        before = self._core.membership.epoch(site)
+        before = self._shared.membership.epoch(site)
         at = monotonic_clock() if retained else None
-        if self._core.membership.hear_state(site, state, self._core.clock(), retained_at=at):
+        if self._shared.membership.hear_state(site, state, self._shared.clock(), retained_at=at):
             has_restarted = -1 < before < state.epoch
             if has_restarted:
                 self._queries.site_restarted(site, state.started)
@@ -138,10 +156,10 @@ class Receiver:
 
     def _tell_time(self, site: str, question: Command) -> None:
         """Answer a gateway that compares its clock with ours."""
-        received = self._core.clock()
-        told = {**question.arguments, "received": received, "sent": self._core.clock()}
+        received = self._shared.clock()
+        told = {**question.arguments, "received": received, "sent": self._shared.clock()}
         answer = Command(id=question.id, arguments=told)
-        self._core.client.publish(self._core.topics.command(site, "clock"), encode_json(answer))
+        self._shared.client.publish(self._shared.topics.command(site, "clock"), encode_json(answer))
 
     def _birth(self, site: str, payload: bytes) -> None:
         if not payload:
@@ -150,10 +168,10 @@ class Receiver:
         birth = decode_json(payload, Birth)
         if birth.gateway != site:
             raise WireError(f"a birth of {birth.gateway!r:.80} on the topic of {site!r:.80}")
-        if self._core.membership.hear_birth(birth):
+        if self._shared.membership.hear_birth(birth):
             self._on_sites()
 
     def _removed(self, site: str) -> None:
-        if self._core.membership.forget(site):
+        if self._shared.membership.forget(site):
             self._on_removed(site)
             self._on_sites()

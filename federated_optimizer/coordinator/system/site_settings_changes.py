@@ -6,13 +6,13 @@ from collections.abc import Mapping
 import msgspec
 
 from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
-from federated_optimizer.coordinator.coordinator_core import Core
+from federated_optimizer.coordinator.shared_parts import SharedParts
 from streamsql.data.types import Value
 from streamsql.errors import BindingError, Span
 from streamsql.syntax.statements import Name, Option
+from streamsql.wire.site_messages import ENGINE_ROLES
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 
-ENGINE_ROLES = ("gateway", "base")
 _TAKES = {
     "scheduler": "a name",
     "slice_ms": "milliseconds, or 'none'",
@@ -25,8 +25,8 @@ _TAKES = {
 class SettingsBook:
     """The settings of sites."""
 
-    def __init__(self, core: Core, stored: Mapping[str, SiteSettings]) -> None:
-        self._core = core
+    def __init__(self, shared: SharedParts, stored: Mapping[str, SiteSettings]) -> None:
+        self._shared = shared
         self._set = dict(stored)
 
     def of(self, site: str) -> SiteSettings:
@@ -36,11 +36,11 @@ class SettingsBook:
             KeyError: There is no such engine site.
         """
         if (
-            self._core.membership.role(site) not in ENGINE_ROLES
-            and site not in self._core.settings.bases
+            self._shared.membership.role(site) not in ENGINE_ROLES
+            and site not in self._shared.settings.bases
         ):
             raise KeyError(site)
-        return self._set.get(site) or self._core.membership.settings(site) or SiteSettings()
+        return self._set.get(site) or self._shared.membership.settings(site) or SiteSettings()
 
     async def change(
         self, site: str, changes: Mapping[str, Value], span: Span | None = None
@@ -52,9 +52,9 @@ class SettingsBook:
             BindingError: A name or a value is wrong; nothing has changed then.
         """
         settings = changed(self.of(site), changes, span)
-        await asyncio.to_thread(self._core.store.put_settings, site, settings)
+        await asyncio.to_thread(self._shared.store.put_settings, site, settings)
         self._set[site] = settings
-        self._core.deployment.settings(site, settings)
+        self._shared.deployment.settings(site, settings)
         return settings
 
     def publish(self) -> None:
@@ -64,7 +64,7 @@ class SettingsBook:
             MessagingError: The message queue is full.
         """
         for site, settings in self._set.items():
-            self._core.deployment.settings(site, settings)
+            self._shared.deployment.settings(site, settings)
 
 
 def changed(

@@ -14,9 +14,9 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     QueryInfo,
     SiteInfo,
 )
-from federated_optimizer.coordinator.coordinator_core import Core
 from federated_optimizer.coordinator.planning_processes import Beside
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.shared_parts import SharedParts
 from host.mqtt import MessagingError
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Plan, Project, Scan, Window, walk_plan
@@ -56,16 +56,19 @@ class SystemTables:
     """
 
     def __init__(
-        self, core: Core, tables: Tables, fail: Callable[[RunningQuery, FederationError], None]
+        self,
+        shared: SharedParts,
+        tables: Tables,
+        fail: Callable[[RunningQuery, FederationError], None],
     ) -> None:
-        self._core = core
+        self._shared = shared
         self._tables = tables
         self._fail = fail
         self._parts: dict[str, _Part] = {}
 
     async def look(self, queries: Iterable[RunningQuery], now: int) -> None:
         """Send what has changed since the last look, and say how far every channel is."""
-        host, epoch = self._core.settings.host, self._core.presence.epoch
+        host, epoch = self._shared.settings.host, self._shared.presence.epoch
         concerned = {q.id: q for q in queries if q.bundle.at(host) and host not in q.problems}
         self._parts = {name: part for name, part in self._parts.items() if name in concerned}
         rows: dict[str, tuple[Row, ...]] = {}
@@ -77,7 +80,7 @@ class SystemTables:
                 if table not in rows:
                     rows[table] = tuple(sorted(self._tables[table](), key=repr))
             try:
-                sending = await part.evaluate(rows, now, self._core.beside)
+                sending = await part.evaluate(rows, now, self._shared.beside)
             except FederationError as error:
                 self._fail(query, error)
                 continue
@@ -99,10 +102,10 @@ class SystemTables:
     def _send(self, part: "_Part", now: int) -> None:
         query = part.bundle.query
         for destination, channel in part.channels.items():
-            topic = self._core.topics.exchange(query, destination, self._core.settings.host)
+            topic = self._shared.topics.exchange(query, destination, self._shared.settings.host)
             try:
                 for batch in part.batches(destination, channel, now):
-                    self._core.client.publish(topic, encode_packed(batch))
+                    self._shared.client.publish(topic, encode_packed(batch))
             except MessagingError as error:
                 log.warning("system tables of query %s: %s", query, error.message)
                 part.owed.add(destination)
@@ -215,13 +218,22 @@ def rows_of_tables(api: CoordinatorApi, catalog: Catalog, static: str) -> Tables
 def query_rows(queries: Iterable[QueryInfo]) -> Iterator[Row]:
     """Yield the rows of `sys_queries`."""
     for q in queries:
-        yield (q.id, q.name, str(q.status), q.origin, q.version, q.created, q.rows, q.text)
+        yield (q.id, q.name, str(q.status), str(q.origin), q.version, q.created, q.rows, q.text)
 
 
 def site_rows(sites: Iterable[SiteInfo]) -> Iterator[Row]:
     """Yield the rows of `sys_gateways`."""
     for s in sites:
-        yield (s.site, s.role, s.online, str(s.freshness), s.epoch, s.since, s.sensors, s.detail)
+        yield (
+            s.site,
+            str(s.role),
+            s.online,
+            str(s.freshness),
+            s.epoch,
+            s.since,
+            s.sensors,
+            s.detail,
+        )
 
 
 def alarm_rows(alarms: Iterable[AlarmInfo]) -> Iterator[Row]:

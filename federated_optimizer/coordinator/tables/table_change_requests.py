@@ -7,7 +7,7 @@ import time
 import msgspec
 
 from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
-from federated_optimizer.coordinator.coordinator_core import Core
+from federated_optimizer.coordinator.shared_parts import SharedParts
 from streamsql.binder import bind_delete, bind_insert
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
@@ -27,9 +27,9 @@ _LOOK_SECONDS = 0.25
 class TableChanges:
     """Sends changes and waits for the answers."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._static = core.settings.static
+    def __init__(self, shared: SharedParts) -> None:
+        self._shared = shared
+        self._static = shared.settings.static
         self._waiting: dict[str, asyncio.Future[TableChanged]] = {}
 
     async def run(self, statement: Changing) -> StatementResult:
@@ -64,11 +64,11 @@ class TableChanges:
     def _bound(self, statement: Changing) -> tuple[TableChange, str]:
         number = secrets.token_hex(8)
         if isinstance(statement, Insert):
-            insert = bind_insert(statement, self._core.catalog)
+            insert = bind_insert(statement, self._shared.catalog)
             self._check(insert.definition, statement)
             rows, given = insert.rows, insert.given
             return TableChange(number, 0, insert.definition, rows, given=given), "inserted into"
-        delete = bind_delete(statement, self._core.catalog)
+        delete = bind_delete(statement, self._shared.catalog)
         self._check(delete.definition, statement)
         change = TableChange(number, 0, delete.definition, delete=True, predicate=delete.predicate)
         return change, "deleted from"
@@ -94,18 +94,18 @@ class TableChanges:
             )
 
     async def _asked(self, change: TableChange) -> TableChanged:
-        self._core.membership.check_reachable(self._static)
+        self._shared.membership.check_reachable(self._static)
         if len(self._waiting) >= MAX_WAITING:
             raise DeploymentError(
                 f"{MAX_WAITING} changes of tables already wait",
                 hint="retry later",
                 code="change_failed",
             )
-        asked = msgspec.structs.replace(change, epoch=self._core.membership.epoch(self._static))
+        asked = msgspec.structs.replace(change, epoch=self._shared.membership.epoch(self._static))
         waiting: asyncio.Future[TableChanged] = asyncio.get_running_loop().create_future()
         self._waiting[change.id] = waiting
         try:
-            self._core.deployment.change(self._static, asked)
+            self._shared.deployment.change(self._static, asked)
             await self._until_answered_or_gone(waiting, asked.epoch)
         finally:
             del self._waiting[change.id]
@@ -130,5 +130,5 @@ class TableChanges:
             await asyncio.wait((waiting,), timeout=min(_LOOK_SECONDS, SECONDS))
 
     def _is_there(self, epoch: int) -> bool:
-        membership = self._core.membership
+        membership = self._shared.membership
         return membership.is_online(self._static) and membership.epoch(self._static) == epoch

@@ -23,17 +23,15 @@ from host.mqtt import Will
 from host.mqtt.in_memory import InMemoryBroker, InMemoryClient
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.operators import Scan, SourceKind
-from streamsql.binder import define
-from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row, Value
-from streamsql.syntax import CreateSource, parse_script
 from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import TableSet
-from streamsql.wire.site_messages import Birth, SiteState
+from streamsql.wire.site_messages import Birth, SiteRole, SiteState
 from streamsql.wire.source_shapes import shape_of
 from streamsql.wire.topics import Topics
+from tests.streamsql.from_text import catalog_of
 
 SCHEMA = """
 CREATE SOURCE SeatSensor (mid TEXT, rid TEXT, weightLevel DOUBLE, KEY (mid))
@@ -56,17 +54,14 @@ def wall() -> int:
 
 def definitions(schema: str) -> dict[str, SourceDefinition]:
     """The schema's definitions by name."""
-    catalog = Catalog()
-    for statement in parse_script(schema):
-        assert isinstance(statement, CreateSource)
-        catalog.define(define(statement, catalog))
+    catalog = catalog_of(schema)
     return {d.name: d for d in catalog.sources + catalog.tables}
 
 
 class Site:
     """A gateway, base or static site with a real engine."""
 
-    def __init__(self, federation: "Federation", name: str, role: str, epoch: int) -> None:
+    def __init__(self, federation: "Federation", name: str, role: SiteRole, epoch: int) -> None:
         self.name, self.role, self.epoch = name, role, epoch
         self.topics = federation.topics
         state = SiteState(online=False, epoch=epoch, ts=wall(), role=role, reason="lost")
@@ -82,7 +77,7 @@ class Site:
             wall,
             grace_seconds=0.2,
             tick_seconds=0.005,
-            reads_observations=role == "base",
+            reads_observations=role == SiteRole.BASE,
         )
         self._task: asyncio.Task[None] | None = None
 
@@ -115,7 +110,7 @@ class Site:
 
     @property
     def _state_topic(self) -> str:
-        if self.role == "static":
+        if self.role == SiteRole.STATIC:
             return self.topics.host_state(self.name)
         return self.topics.state(self.name)
 
@@ -124,7 +119,7 @@ class Site:
             return
         state = SiteState(online=True, epoch=self.epoch, ts=wall(), role=self.role)
         self.client.publish(self._state_topic, encode_json(state), retain=True)
-        if self.role != "static":
+        if self.role != SiteRole.STATIC:
             birth = Birth(
                 *(self.name, self.epoch, 0, wall()),
                 role=self.role,
@@ -147,7 +142,7 @@ class Federation:
     async def site(
         self,
         name: str,
-        role: str = "gateway",
+        role: SiteRole = SiteRole.GATEWAY,
         *,
         epoch: int = 1,
         sources: Iterable[str] = STREAMS,
@@ -156,7 +151,7 @@ class Federation:
         """Start a site."""
         made = Site(self, name, role, epoch)
         self.sites[name] = made
-        return await made.start(() if role == "base" else sources, schema)
+        return await made.start(() if role == SiteRole.BASE else sources, schema)
 
     async def coordinator(
         self,
@@ -187,8 +182,8 @@ class Federation:
 
     async def standard(self, gateways: int = 2) -> Coordinator:
         """Start a base, a static site with two tables, gateways, and a coordinator."""
-        await self.site("base", "base")
-        static = await self.site("static", "static", sources=("machines", "machinesoftware"))
+        await self.site("base", SiteRole.BASE)
+        static = await self.site("static", SiteRole.STATIC, sources=("machines", "machinesoftware"))
         static.put("machines", ("m1", "r1"), ("m2", "r2"), ("m3", "r1"))
         static.put("machinesoftware", ("m1", "Word"), ("m2", "Word"), ("m3", "LaTeX"))
         for number in range(1, gateways + 1):

@@ -68,6 +68,13 @@ def run(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(asyncio.wait_for(scenario(), 60))
 
 
+async def small_federation(federation: Any, beside: InProcesses) -> Any:
+    """Start a base, a gateway and a coordinator that plans in processes."""
+    await federation.site("base", "base")
+    await federation.site("gw-1")
+    return await federation.coordinator(define_schema=True, beside=beside)
+
+
 def forever() -> None:
     slowly(0)
 
@@ -158,10 +165,8 @@ def test_nothing_is_left_open() -> None:
 )
 def test_a_constant_that_takes_for_ever_stops_nobody_else(text: str, harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        await federation.site("base", "base")
-        await federation.site("gw-1")
         beside = InProcesses(1.0)
-        coordinator = await federation.coordinator(define_schema=True, beside=beside)
+        coordinator = await small_federation(federation, beside)
         await coordinator.execute(SLOW)
         async with beating() as longest:
             refused = asyncio.create_task(coordinator.execute(text))
@@ -190,10 +195,8 @@ def test_a_definition_that_is_checked_for_long_lets_others_in(
         time.sleep(60)  # time passes: work that hangs
 
     async def scenario(federation: Any) -> None:
-        await federation.site("base", "base")
-        await federation.site("gw-1")
         beside = InProcesses(5.0)
-        coordinator = await federation.coordinator(define_schema=True, beside=beside)
+        coordinator = await small_federation(federation, beside)
         monkeypatch.setattr(preparation, "define", never)
         creating = asyncio.create_task(coordinator.execute(text))
         query = await harness.start_query(coordinator, "SELECT rid FROM RoomSensor")
@@ -231,10 +234,8 @@ def test_a_definition_is_checked_with_those_there_are_when_it_is_its_turn(
 
 def test_planning_anew_for_long_lets_others_in(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        await federation.site("base", "base")
-        await federation.site("gw-1")
         beside = InProcesses(2.0)
-        coordinator = await federation.coordinator(define_schema=True, beside=beside)
+        coordinator = await small_federation(federation, beside)
         endless = await harness.start_query(coordinator, "SELECT status FROM RoomSensor")
         good = await harness.start_query(coordinator, "SELECT rid FROM RoomSensor")
         await harness.until(lambda: coordinator._replanning.due is None)
@@ -257,7 +258,7 @@ def test_planning_anew_for_long_lets_others_in(harness: Any) -> None:
         beside.run = told  # type: ignore[method-assign]
         await federation.site("gw-2")
         await asyncio.wait_for(planning.wait(), 30)
-        assert not coordinator._core.lock.locked()
+        assert not coordinator._shared.lock.locked()
         await harness.until(lambda: coordinator.query(good).version == 2)
         assert coordinator.query(endless).version == 1
 
@@ -266,10 +267,8 @@ def test_planning_anew_for_long_lets_others_in(harness: Any) -> None:
 
 def test_a_query_over_system_tables_that_takes_for_ever_is_stopped_by_name(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        await federation.site("base", "base")
-        await federation.site("gw-1")
         beside = InProcesses(1.0)
-        coordinator = await federation.coordinator(define_schema=True, beside=beside)
+        coordinator = await small_federation(federation, beside)
         await coordinator.execute(SLOW)
         good = await harness.start_query(
             coordinator, "SELECT query FROM sys_queries WHERE query > ''"
@@ -291,9 +290,7 @@ def test_a_query_that_cannot_be_planned_again_says_so_and_keeps_no_other_from_it
     harness: Any,
 ) -> None:
     async def scenario(federation: Any) -> None:
-        await federation.site("base", "base")
-        await federation.site("gw-1")
-        coordinator = await federation.coordinator(define_schema=True, beside=InProcesses(5.0))
+        coordinator = await small_federation(federation, InProcesses(5.0))
         texts = [f"SELECT rid FROM RoomSensor WHERE status <> '{n}'" for n in range(5)]
         queries = [await harness.start_query(coordinator, text) for text in texts]
         slow, others = queries[2], [*queries[:2], *queries[3:]]

@@ -11,6 +11,7 @@ from streamsql.errors import BindingError, DeploymentError, QueryError, Unsuppor
 from streamsql.wire.codec import decode_json, encode_json, encode_packed
 from streamsql.wire.messages import DeltaBatch, LinkMessage
 from streamsql.wire.site_messages import SiteState
+from streamsql.wire.topics import level_of
 from ui.api.routes import find_query
 
 ROOMS = "SELECT rid, status FROM RoomSensor"
@@ -104,7 +105,7 @@ def test_the_newest_coordinator_takes_over(harness: Any) -> None:
             await older.execute(ROOMS)
         await harness.start_query(newer, "SELECT rid FROM RoomSensor")
         assert state_of(federation).online
-        assert state_of(federation).epoch == newer._core.presence.epoch
+        assert state_of(federation).epoch == newer._shared.presence.epoch
 
     harness.run(scenario)
 
@@ -313,7 +314,7 @@ def test_statements_that_list(harness: Any) -> None:
         sources, tables, views, queries, gateways = await coordinator.execute(script)
         assert {r.kind for r in (sources, tables, views, queries, gateways)} == {ResultKind.ROWS}
         assert sources.rows[0][0] == "seatsensor"
-        assert sources.rows[0][-1] == "gw-1, gw-2"
+        assert sources.rows[0][sources.columns.index("gateways")] == "gw-1, gw-2"
         assert [row[0] for row in tables.rows][:2] == ["machines", "machinesoftware"]
         assert ("reachable", True) in [row[:2] for row in views.rows]
         assert queries.rows[0][:2] == ("q1", "q1")
@@ -448,6 +449,9 @@ def test_bad_payloads_are_counted_and_set_aside(harness: Any, payload: bytes) ->
     harness.run(scenario)
 
 
+LINKS = (("a", "gw-1", 1.0, "link", "gw-1"), ("a", "gw-2", 2.0, "link", "gw-2"))
+
+
 def test_links_come_change_and_go_with_their_gateway(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard()
@@ -456,12 +460,39 @@ def test_links_come_change_and_go_with_their_gateway(harness: Any) -> None:
             link = LinkMessage("a", name, cost)
             topic = federation.topics.link(name, "link", "a", name)
             client.publish(topic, encode_json(link), retain=True)
-        await harness.until(lambda: coordinator.links() == (("a", "gw-1", 1.0), ("a", "gw-2", 2.0)))
+        await harness.until(lambda: coordinator.links() == LINKS)
         second = federation.sites["gw-2"].client
         second.publish(federation.topics.link("gw-2", "link", "a", "gw-2"), b"", retain=True)
-        await harness.until(lambda: coordinator.links() == (("a", "gw-1", 1.0),))
+        await harness.until(lambda: coordinator.links() == LINKS[:1])
         federation.broker.cut("gw-1")
         await harness.until(lambda: coordinator.links() == ())
+
+    harness.run(scenario)
+
+
+MAC, V4, V6 = "a0:f3:c1:96:94:06", "172.16.40.24", "fe80::1%wlan0"
+
+
+def test_links_of_two_sources_of_a_gateway_keep_apart_whatever_their_ends_are(harness: Any) -> None:
+    """Also the table sys_links has all of them, and a link without a cost has none."""
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        (started,) = await coordinator.execute("SELECT * FROM sys_links")
+        client = federation.sites["gw-1"].client
+        told = [
+            ("mesh", MAC, V4, None),
+            ("wifi", MAC, V4, 2.0),
+            ("mesh", V4, V6, 0.0),
+            ("mesh", V6, MAC, None),
+        ]
+        for relation, source, target, cost in told:
+            levels = [level_of(text) for text in (relation, source, target)]
+            payload = encode_json(LinkMessage(source, target, cost))
+            client.publish(federation.topics.link("gw-1", *levels), payload, retain=True)
+        rows = {(s, t, cost, relation, "gw-1") for relation, s, t, cost in told}
+        await harness.until(lambda: set(coordinator.links()) == rows)
+        await harness.until(lambda: set(coordinator.relation(started.query.id)) == rows)
 
     harness.run(scenario)
 

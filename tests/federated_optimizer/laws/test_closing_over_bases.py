@@ -9,13 +9,11 @@ from federated_optimizer import Topology, plan
 from stream_engine.simulation.network import Faults
 from stream_engine.simulation.recorded_network import RecordedNetwork
 from streamsql.algebra.operators import OnClose, Plan, Scan, ScanPart, SourceKind, walk_plan
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.reference import Database, evaluate
-from streamsql.syntax import CreateSource, Query, parse_statement
 from streamsql.wire.fragments import FragmentBundle
+from tests.streamsql.from_text import bound_query, catalog_of
 
 SECOND = 1_000_000
 GATEWAYS = ("g1", "g2", "g3")
@@ -53,14 +51,7 @@ def topology(bases: int, *, apart: bool) -> Topology:
 
 
 def placed(text: str, where: Topology) -> tuple[Plan, FragmentBundle]:
-    catalog = Catalog()
-    for statement in SCHEMA:
-        made = parse_statement(statement)
-        assert isinstance(made, CreateSource)
-        catalog.define(define(made, catalog))
-    query = parse_statement(f"{text} EMIT ON WINDOW CLOSE")
-    assert isinstance(query, Query)
-    bound = bind_query(query, catalog)
+    bound = bound_query(f"{text} EMIT ON WINDOW CLOSE", catalog_of(*SCHEMA))
     return bound.plan, plan(bound, where, query="q")
 
 

@@ -5,7 +5,6 @@ import pytest
 from federated_optimizer.placement import (
     Topology,
     direct_scans,
-    explain_bundle,
     group_joins,
     place,
 )
@@ -29,7 +28,7 @@ from streamsql.algebra.operators import (
     walk_plan,
 )
 from streamsql.data.types import DataType
-from streamsql.errors import InternalError, UnsupportedError
+from streamsql.errors import InternalError
 from streamsql.wire.fragments import Engine
 
 COUNT = (AggregateCall(AggregateFunction.COUNT_ALL, (), "n"),)
@@ -123,12 +122,6 @@ def test_inputs_that_equal_a_third_are_joined_directly() -> None:
     (network,) = [f for f in fragments if f.engine == Engine.GATEWAY]
     assert network.sites == ("gw-1", "gw-2")
     assert isinstance(network.plan, Join)
-
-
-def test_an_unknown_format_of_explain() -> None:
-
-    with pytest.raises(UnsupportedError, match="no format 'svg'"):
-        explain_bundle(place(SEAT, TOPOLOGY, query="q"), "svg")
 
 
 def test_a_federation_needs_a_base() -> None:

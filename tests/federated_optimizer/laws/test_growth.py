@@ -5,6 +5,7 @@ Work is counted in calls of functions, not in seconds.
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -12,26 +13,18 @@ import pytest
 
 from federated_optimizer.placement import Topology
 from federated_optimizer.planning import plan
-from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import QueryError
-from streamsql.syntax import Query, parse_script, parse_statement
-from streamsql.syntax.statements import CreateSource
+from tests.streamsql.from_text import bound_query, catalog_of
 
 TABLES = 48
 NAMES = [f"t{number}" for number in range(TABLES)]
 
 
-def catalog_of(kind: str) -> Catalog:
-    catalog = Catalog()
-    for name in NAMES:
-        (statement,) = parse_script(f"CREATE {kind} {name} (k INTEGER, v DOUBLE, s TEXT)")
-        assert isinstance(statement, CreateSource)
-        catalog.define(define(statement, catalog))
-    return catalog
-
-
-TABLE, STREAM = catalog_of("TABLE"), catalog_of("STREAM")
+TABLE, STREAM = (
+    catalog_of(*(f"CREATE {kind} {name} (k INTEGER, v DOUBLE, s TEXT)" for name in NAMES))
+    for kind in ("TABLE", "STREAM")
+)
 TOPOLOGY = Topology(
     gateways={"gw-1": frozenset(NAMES), "gw-2": frozenset(NAMES)},
     bases=("base",),
@@ -58,12 +51,8 @@ def calls_of(work: Callable[[], object]) -> int:
 
 def work_on(text: str, catalog: Catalog) -> int:
     def from_text_to_fragments() -> None:
-        try:
-            statement = parse_statement(text)
-            assert isinstance(statement, Query)
-            plan(bind_query(statement, catalog), TOPOLOGY, query="q1", text=text)
-        except QueryError:
-            pass  # refusing takes no longer
+        with suppress(QueryError):  # refusing takes no longer
+            plan(bound_query(text, catalog), TOPOLOGY, query="q1", text=text)
 
     return calls_of(from_text_to_fragments)
 

@@ -18,12 +18,11 @@ from streamsql.algebra.operators import (
     SourceKind,
     walk_plan,
 )
-from streamsql.binder import BoundQuery, bind_query, define
-from streamsql.catalog.catalog import Catalog
+from streamsql.binder import BoundQuery
 from streamsql.data.events import SourceEvent
 from streamsql.reference import Database, evaluate
-from streamsql.syntax import CreateSource, CreateView, Query, parse_statement
 from streamsql.wire.fragments import Fragment, FragmentBundle
+from tests.streamsql.from_text import bound_query, catalog_of
 
 GATEWAYS = ("g1", "g2")
 SCHEMA = (
@@ -65,14 +64,7 @@ TOPOLOGIES = {
 
 
 def bound(text: str, *views: str) -> BoundQuery:
-    catalog = Catalog()
-    for statement in (*SCHEMA, *views):
-        made = parse_statement(statement)
-        assert isinstance(made, CreateSource | CreateView)
-        catalog.define(define(made, catalog))
-    query = parse_statement(text)
-    assert isinstance(query, Query)
-    return bind_query(query, catalog)
+    return bound_query(text, catalog_of(*SCHEMA, *views))
 
 
 def computing(bundle: FragmentBundle) -> list[Fragment]:

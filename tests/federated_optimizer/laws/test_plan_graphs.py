@@ -2,7 +2,8 @@
 
 import re
 
-from federated_optimizer import Topology, explain_bundle, plan
+from federated_optimizer import Topology, plan
+from federated_optimizer.placement.explain import bundle_dot
 from streamsql.algebra.operators import walk_plan
 from streamsql.algebra.plan_graph import plan_dot, quoted
 from streamsql.binder import bind_query, define
@@ -34,7 +35,7 @@ def test_graphs_have_all_operators_and_what_travels() -> None:
         names = frozenset({"r", "link"})
         topology = Topology({"gw-1": names, "gw-2": names}, bases=("base",), static="static")
         bundle = plan(bound, topology, query="q1")
-        graph = str(explain_bundle(bundle, "dot"))
+        graph = bundle_dot(bundle)
         assert graph.count("subgraph") == len(bundle.fragments)
         assert graph.count("style=bold") == len(bundle.fragments)
         assert graph.count("{") == graph.count("}")

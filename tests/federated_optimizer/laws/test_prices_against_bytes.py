@@ -3,25 +3,20 @@
 import pytest
 
 from federated_optimizer.placement.recursion_prices import TRUST, WAYS, rounded
-from streamsql.binder import BoundQuery, bind_query, define
-from streamsql.catalog.catalog import Catalog
+from streamsql.binder import BoundQuery
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.library import library_views
-from streamsql.syntax import CreateSource, Query, parse_statement
 from tests.federated_optimizer.price_networks import NETWORKS, Measured, measured, priced
+from tests.streamsql.from_text import bound_query, catalog_of
 
-CATALOG = Catalog(library_views())
-_LINK = parse_statement("CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, KEY (src, dst))")
-assert isinstance(_LINK, CreateSource)
-CATALOG.define(define(_LINK, CATALOG))
+CATALOG = catalog_of(
+    "CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, KEY (src, dst))", library=True
+)
 
 VIEWS = {"reachable": "src, dst", "cheapest_path": "src, dst, cost"}
 
 
 def bound(view: str, way: str) -> BoundQuery:
-    query = parse_statement(f"SELECT {VIEWS[view]} FROM {view} WITH (way = '{way}')")
-    assert isinstance(query, Query)
-    return bind_query(query, CATALOG)
+    return bound_query(f"SELECT {VIEWS[view]} FROM {view} WITH (way = '{way}')", CATALOG)
 
 
 @pytest.mark.parametrize("view", VIEWS)

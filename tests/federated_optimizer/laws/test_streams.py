@@ -13,11 +13,11 @@ from streamsql.algebra.operators import (
     ToStream,
     walk_plan,
 )
-from streamsql.binder import bind_query, define
+from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog
-from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
 from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.fragments import Engine, FragmentBundle
+from tests.streamsql.from_text import catalog_of, query_of
 
 CATALOG = """
 CREATE SOURCE r (k TEXT, v INTEGER, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '5 s');
@@ -30,16 +30,11 @@ OWNED = {"g1": frozenset(("r", "s")), "g2": frozenset(("r",))}
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    known = Catalog()
-    for statement in parse_script(CATALOG):
-        assert isinstance(statement, CreateSource)
-        known.define(define(statement, known))
-    return known
+    return catalog_of(CATALOG)
 
 
 def placed(text: str, catalog: Catalog, bases: tuple[str, ...] = ("b1",)) -> FragmentBundle:
-    statement = parse_statement(text)
-    assert isinstance(statement, Query)
+    statement = query_of(text)
     topology = Topology(OWNED, bases=bases, static="static")
     return plan(bind_query(statement, catalog), topology, query="q")
 

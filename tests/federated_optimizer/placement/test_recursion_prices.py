@@ -29,12 +29,11 @@ from federated_optimizer.placement.recursion_prices import (
     prices,
 )
 from federated_optimizer.placement.recursions import recursion_key
+from streamsql.algebra.choices import Way
 from streamsql.algebra.operators import Fixpoint, walk_plan
-from streamsql.binder import BoundQuery, bind_query, define
-from streamsql.catalog.catalog import Catalog
+from streamsql.binder import BoundQuery
 from streamsql.errors import UnsupportedError
-from streamsql.library import library_views
-from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
+from tests.streamsql.from_text import bound_query, catalog_of
 
 MEASURED = {
     # Bytes inserting over 12 hosts: witness, annotations (diagrams in depth-first order), flood.
@@ -53,15 +52,15 @@ DELETING = {
 }
 
 
-def built(load: Workload, way: str, encoding: Encoding = PAPER) -> float:
+def built(load: Workload, way: Way, encoding: Encoding = PAPER) -> float:
     """Return the bytes between sites for building the whole view up, row by row.
 
     For comparing the model with measurements that begin with nothing.
     """
     others = load.sites - 1
-    if way == "flood":
+    if way == Way.FLOOD:
         return load.base_rows * others * (load.base_bytes + encoding.token + encoding.envelope)
-    literals = SUPPORT if way == "witness" else diagram_literals(load.fan)
+    literals = SUPPORT if way == Way.WITNESS else diagram_literals(load.fan)
     shipped = load.view_rows * load.fan * (1.0 - load.local)
     return shipped * (load.view_bytes + encoding.literal * literals)
 
@@ -90,17 +89,17 @@ def net(
 def test_building_up_costs_about_what_was_measured(size: tuple[int, int, int]) -> None:
     witness, annotations, flood = MEASURED[size]
     load = net(*size)
-    assert built(load, "witness", PAPER) == pytest.approx(witness, rel=0.15)
-    assert built(load, "annotations", PAPER) == pytest.approx(annotations, rel=0.36)
-    assert built(load, "flood", PAPER) == pytest.approx(flood, rel=0.02)
+    assert built(load, Way.WITNESS, PAPER) == pytest.approx(witness, rel=0.15)
+    assert built(load, Way.ANNOTATIONS, PAPER) == pytest.approx(annotations, rel=0.36)
+    assert built(load, Way.FLOOD, PAPER) == pytest.approx(flood, rel=0.02)
 
 
 @pytest.mark.parametrize("size", DELETING, ids=str)
 def test_a_deleted_link_costs_about_what_was_measured(size: tuple[int, int, int]) -> None:
     witness, annotations = DELETING[size]
     load = net(*size, deletes=1.0)
-    assert price("witness", load, PAPER).bytes_per_second == pytest.approx(witness, rel=0.35)
-    assert price("annotations", load, PAPER).bytes_per_second == pytest.approx(
+    assert price(Way.WITNESS, load, PAPER).bytes_per_second == pytest.approx(witness, rel=0.35)
+    assert price(Way.ANNOTATIONS, load, PAPER).bytes_per_second == pytest.approx(
         annotations, rel=0.90
     )
 
@@ -109,14 +108,14 @@ def test_what_the_product_sends_costs_about_what_was_measured() -> None:
     # Bytes between 12 simulated sites, reachability over 400 links: per link, names as text.
     gone = replace(net(400, 100, 4, deletes=1.0), base_bytes=18.0, view_bytes=18.0)
     come = replace(net(400, 100, 4, inserts=1.0), base_bytes=18.0, view_bytes=18.0)
-    assert price("witness", gone).bytes_per_second == pytest.approx(1_164_790 / 80, rel=0.20)
-    assert price("flood", gone).bytes_per_second == pytest.approx(35_200 / 80, rel=0.10)
-    assert price("flood", come).bytes_per_second == pytest.approx(273_834 / 400, rel=0.10)
+    assert price(Way.WITNESS, gone).bytes_per_second == pytest.approx(1_164_790 / 80, rel=0.20)
+    assert price(Way.FLOOD, gone).bytes_per_second == pytest.approx(35_200 / 80, rel=0.10)
+    assert price(Way.FLOOD, come).bytes_per_second == pytest.approx(273_834 / 400, rel=0.10)
 
 
 def test_in_a_tree_a_deletion_is_its_kills() -> None:
     load = net(200, 100, 2, deletes=1.0)
-    assert price("witness", load, PAPER).bytes_per_second == 11 * PAPER.token
+    assert price(Way.WITNESS, load, PAPER).bytes_per_second == 11 * PAPER.token
     assert alternatives(2.0) == 0.0
 
 
@@ -138,30 +137,26 @@ def test_prices_are_finite_and_grow_with_what_moves(
         assert one.milliseconds > 0
 
 
-def test_there_is_no_other_way() -> None:
-    with pytest.raises(ValueError, match="no way 'carrier pigeon'"):
-        price("carrier pigeon", net(400, 100, 4))
+def test_no_way_has_no_price() -> None:
+    with pytest.raises(ValueError, match="no way is chosen yet"):
+        price(Way.AUTO, net(400, 100, 4))
 
 
 # --- the choice ---------------------------------------------------------------------------------
 
-CATALOG = Catalog(library_views())
-for _statement in parse_script(
+CATALOG = catalog_of(
     "CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, KEY (src, dst)) "
     "WITH (wrapper = 'motes', ttl = '90 s');"
-    "CREATE SOURCE hot (sensor TEXT, value INTEGER) WITH (wrapper = 'motes', ttl = '10 s');"
-):
-    assert isinstance(_statement, CreateSource)
-    CATALOG.define(define(_statement, CATALOG))
+    "CREATE SOURCE hot (sensor TEXT, value INTEGER) WITH (wrapper = 'motes', ttl = '10 s');",
+    library=True,
+)
 
 GATEWAYS = Topology({f"gw-{i}": frozenset({"link", "hot"}) for i in range(4)})
 
 
 def bound(text: str) -> BoundQuery:
     """Bind a query."""
-    statement = parse_statement(text)
-    assert isinstance(statement, Query)
-    return bind_query(statement, CATALOG)
+    return bound_query(text, CATALOG)
 
 
 def key_of(text: str) -> str:
@@ -207,19 +202,19 @@ def test_a_running_query_changes_its_way_only_for_a_much_cheaper_one() -> None:
     text = "SELECT * FROM reachable"
     (made,) = plan(bound(text), GATEWAYS, query="q").recursions
     costs = {p.way: p.bytes_per_second for p in made.prices}
-    assert costs["flood"] > 2 * costs["centre"]
+    assert costs[Way.FLOOD] > 2 * costs[Way.CENTRE]
     (moved,) = plan(
         bound(text),
         GATEWAYS,
         query="q",
-        statistics=Statistics(placed={made.key: Placed("flood", ("gw-0",))}),
+        statistics=Statistics(placed={made.key: Placed(Way.FLOOD, ("gw-0",))}),
     ).recursions
     assert moved.way == "centre"
     assert "its current way, costs" in moved.why
     # Where the view hardly moves, sending base rows to two others or to one is nearly the same.
     near = Topology({f"gw-{i}": frozenset({"link"}) for i in range(3)})
     slow = RecursionFacts(400.0, 10_000.0, 1.0, 0.01)
-    known = Statistics(recursions={made.key: slow}, placed={made.key: Placed("flood", ("gw-0",))})
+    known = Statistics(recursions={made.key: slow}, placed={made.key: Placed(Way.FLOOD, ("gw-0",))})
     (kept,) = plan(bound(text), near, query="q", statistics=known).recursions
     assert kept.way == "flood"
     assert "would cost more than half of it" in kept.why
@@ -311,7 +306,7 @@ def test_homes_stay_as_long_as_the_sites_do() -> None:
     text = "SELECT * FROM reachable WITH (way = 'witness')"
     (made,) = plan(bound(text), GATEWAYS, query="q").recursions
     before = (("z", 2),)
-    placed = {made.key: Placed("witness", made.sites, before)}
+    placed = {made.key: Placed(Way.WITNESS, made.sites, before)}
     known = Statistics(homes=HOMES, placed=placed)
     bundle = plan(bound(text), GATEWAYS, query="q", statistics=known)
     assert {f.homes for f in bundle.fragments if f.homes} == {before}

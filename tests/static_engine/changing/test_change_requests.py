@@ -10,6 +10,7 @@ from static_engine.changing.change_requests import BEGIN_SECONDS, ChangeRequests
 from streamsql.wire.codec import decode_packed
 from streamsql.wire.table_changes import TableChange, TableChanged
 from streamsql.wire.topics import Topics
+from tests.settable_clock import SettableClock
 from tests.static_engine.changing.changes import table
 
 DESKS = table("desk TEXT", "source = 'csv', path = 'desks.csv'")
@@ -26,16 +27,7 @@ class Wire:
         self.answers.append(decode_packed(payload, TableChanged))
 
 
-class Clock:
-    """Seconds that tests set."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def begin(clock: Clock) -> tuple[Wire, ChangeRequests]:
+def begin(clock: SettableClock) -> tuple[Wire, ChangeRequests]:
     wire = Wire()
     return wire, ChangeRequests(wire, Topics("demo"), "static", 1, clock)  # type: ignore[arg-type]
 
@@ -50,7 +42,7 @@ def asked(number: str) -> TableChange:
 
 def test_changes_that_keep_coming_let_queries_be_evaluated_in_between() -> None:
     async def story() -> None:
-        wire, requests = begin(Clock())
+        wire, requests = begin(SettableClock())
         number = 0
 
         def change(_: TableChange) -> int:
@@ -72,7 +64,7 @@ def test_changes_that_keep_coming_let_queries_be_evaluated_in_between() -> None:
 
 def test_a_change_that_has_waited_too_long_is_not_begun() -> None:
     async def story() -> None:
-        clock = Clock()
+        clock = SettableClock()
         wire, requests = begin(clock)
         done: list[str] = []
 
@@ -102,7 +94,7 @@ def test_it_is_refused_while_the_worker_is_still_busy(monkeypatch: pytest.Monkey
     """Whoever asked hears that nothing has changed, not that it is not known."""
 
     async def story() -> None:
-        clock = Clock()
+        clock = SettableClock()
         wire, requests = begin(clock)
         monkeypatch.setattr(requests_module, "_LATE", 0.01 - BEGIN_SECONDS)
         requests.take(asked("a"))

@@ -8,6 +8,7 @@ import pytest
 from static_engine.sources.table_errors import TableError
 from streamsql.catalog.definitions import SourceDefinition
 from tests.static_engine.changing.changes import insert, rows_of, run, table
+from tests.static_engine.changing.other_writers import touching
 
 DESKS = "desk TEXT, room TEXT, n INTEGER, at TIMESTAMP"
 JSON = "source = 'json', path = 'desks.jsonl'"
@@ -63,13 +64,7 @@ def test_what_is_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(TableError, match="read-only"):
         run(tmp_path, definition, "DELETE FROM desks")
     file.chmod(0o640)
-    real = os.fsync
-
-    def meanwhile(number: int) -> None:
-        real(number)
-        os.utime(file, ns=(1, 1))
-
-    monkeypatch.setattr(os, "fsync", meanwhile)
+    monkeypatch.setattr(os, "fsync", touching(file))
     with pytest.raises(TableError, match="another process"):
         insert(tmp_path, definition, ("d3", "r", 1, None))
 

@@ -17,6 +17,7 @@ from static_engine.sources.table_errors import TableError
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row
 from tests.static_engine.changing.changes import insert, rows_of, run, table
+from tests.static_engine.changing.other_writers import touching
 
 DESKS = "desk TEXT, room TEXT, n INTEGER"
 ONE = "source = 'parquet', path = 'desks.parquet'"
@@ -250,13 +251,7 @@ def test_what_is_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             patch.setattr(place, name, 10)
             with pytest.raises(TableError, match=said):
                 run(tmp_path, definition, "DELETE FROM desks")
-    real = os.fsync
-
-    def meanwhile(number: int) -> None:
-        real(number)
-        os.utime(file, ns=(1, 1))
-
-    monkeypatch.setattr(os, "fsync", meanwhile)
+    monkeypatch.setattr(os, "fsync", touching(file))
     with pytest.raises(TableError, match="another process"):
         insert(tmp_path, definition, ("d3", "r", 1))
 

@@ -14,29 +14,18 @@ import pytest
 
 from broker.broker_testing import BrokerProcess
 from host.mqtt import Message, MessageClient, open_client
-from streamsql.algebra.operators import SourceKind
-from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import Delta
-from streamsql.data.schema import Schema
-from streamsql.data.types import DataType
 from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, TableSet
 from streamsql.wire.site_messages import SiteState
 from streamsql.wire.table_changes import CHANGE, TableChange, TableChanged
-from streamsql.wire.topics import Topics
 from tests.static_engine.children import lend_archive
+from tests.static_engine.rooms_table import ROOMS, TOPICS
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 
-TOPICS = Topics("demo")
-ROOMS = SourceDefinition(
-    "rooms",
-    SourceKind.TABLE,
-    Schema.of(("room", DataType.TEXT), ("seats", DataType.INTEGER)),
-    options=(("source", "csv"), ("path", "rooms.csv")),
-)
 SCAN = ROOMS.scan()
 BUNDLE = FragmentBundle(
     "q1", 1, (Fragment("f1", Engine.STATIC, SCAN, ("static",), "f2", ("base",)),), SCAN.schema

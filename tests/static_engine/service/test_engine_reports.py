@@ -6,7 +6,8 @@ import msgspec
 
 from streamsql.wire.codec import decode_json
 from streamsql.wire.site_messages import SiteState
-from tests.static_engine.service.test_static_engine import ROOMS, TOPICS, World, bundle, run
+from tests.static_engine.rooms_table import ROOMS, TOPICS
+from tests.static_engine.service.test_static_engine import World, bundle, run
 
 
 def test_the_state_comes_before_problems(tmp_path: Path) -> None:

@@ -24,10 +24,9 @@ from static_engine.sources.table_locations import Locations
 from static_engine.spark.java import NoJavaError
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.expressions import Call, Column, Literal
-from streamsql.algebra.operators import Filter, Plan, SourceKind
+from streamsql.algebra.operators import Filter, Plan
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import Delta
-from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
@@ -44,16 +43,9 @@ from streamsql.wire.messages import (
 )
 from streamsql.wire.partitioning import site_of
 from streamsql.wire.site_messages import SiteState
-from streamsql.wire.topics import Topics
 from tests.static_engine.polls import polls
+from tests.static_engine.rooms_table import ROOMS, TOPICS
 
-TOPICS = Topics("demo")
-ROOMS = SourceDefinition(
-    "rooms",
-    SourceKind.TABLE,
-    Schema.of(("room", DataType.TEXT), ("seats", DataType.INTEGER)),
-    options=(("source", "csv"), ("path", "rooms.csv")),
-)
 FIRST = "room,seats\nr1,2\nr2,4\nr2,4\n"
 
 

@@ -16,6 +16,7 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import UnsupportedError
+from tests.settable_clock import SettableClock
 
 SCHEMA = Schema.of(("a", DataType.INTEGER))
 USED = frozenset({"t"})
@@ -107,23 +108,13 @@ def test_a_file_that_changes_while_it_is_read_is_not_taken(
     assert store.find("t") is None
 
 
-class Clock:
-    """A monotonic clock that tests move."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+@pytest.fixture
+def clock() -> SettableClock:
+    return SettableClock()
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def watch(store: TableStore, clock: Clock) -> TableWatch:
+def watch(store: TableStore, clock: SettableClock) -> TableWatch:
     return TableWatch(store, clock, lambda _seconds: None)
 
 
@@ -139,7 +130,7 @@ def test_only_tables_in_use_are_read(tmp_path: Path, store: TableStore, watch: T
 
 
 def test_unused_tables_are_forgotten_after_a_while_and_read_again(
-    tmp_path: Path, store: TableStore, watch: TableWatch, clock: Clock
+    tmp_path: Path, store: TableStore, watch: TableWatch, clock: SettableClock
 ) -> None:
     write(tmp_path, 1)
     watch.define((definition(),))
@@ -158,7 +149,7 @@ def test_a_broken_file_is_tried_again_when_it_changes_or_after_a_while(
     tmp_path: Path,
     store: TableStore,
     watch: TableWatch,
-    clock: Clock,
+    clock: SettableClock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tries: list[float] = []
@@ -182,7 +173,7 @@ def test_a_broken_file_is_tried_again_when_it_changes_or_after_a_while(
 
 
 def test_a_table_is_read_again_after_its_interval(
-    tmp_path: Path, watch: TableWatch, clock: Clock
+    tmp_path: Path, watch: TableWatch, clock: SettableClock
 ) -> None:
     write(tmp_path, 1)
     watch.define((definition(refresh="10 s"),))
@@ -268,7 +259,7 @@ def test_the_local_executor(tmp_path: Path, store: TableStore) -> None:
 
 
 def test_a_server_that_does_not_answer_leaves_others_their_turn(
-    store: TableStore, clock: Clock, watch: TableWatch, monkeypatch: pytest.MonkeyPatch
+    store: TableStore, clock: SettableClock, watch: TableWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every reading of it waits a minute, during which nothing else is done."""
     options = (("source", "sql"), ("url", "postgresql://h/d"), ("table", "t"))

@@ -9,11 +9,11 @@ from deploy.explainer import EngineExplainer
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus, ResultKind
 from federated_optimizer.coordinator.explaining.known_base_rows import leaf_query
 from streamsql.algebra.row_explanations import leaves_of
-from streamsql.binder import bind_query
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
-from streamsql.syntax import Query, parse_statement
+from streamsql.syntax import parse_statement
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import QueryProblem
+from tests.streamsql.from_text import bound_query
 
 LINKS = (("a", "b", 1.0), ("b", "c", 1.0), ("a", "c", 3.0), ("c", "d", 2.0))
 
@@ -343,8 +343,6 @@ def test_leaf_queries_read_just_that_leaf(harness: Any, text: str) -> None:
         coordinator = await federation.coordinator(define_schema=True)
         planner = coordinator._planner
         (leaf,) = leaves_of(planner.bind(parse_statement(f"SELECT * FROM {text}")).plan)
-        again = parse_statement(leaf_query(leaf))
-        assert isinstance(again, Query)
-        assert leaves_of(bind_query(again, coordinator._core.catalog).plan) == (leaf,)
+        assert leaves_of(bound_query(leaf_query(leaf), coordinator._shared.catalog).plan) == (leaf,)
 
     harness.run(scenario)

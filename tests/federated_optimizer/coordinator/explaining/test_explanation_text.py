@@ -11,22 +11,18 @@ from federated_optimizer.coordinator.explaining.explanation_text import (
 )
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRows
 from streamsql.algebra.row_explanations import leaves_of
-from streamsql.binder import bind_confidence, bind_query, bind_why, define
+from streamsql.binder import bind_confidence, bind_query, bind_why
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import BindingError
-from streamsql.library import library_views
-from streamsql.syntax import CreateSource, ExplainConfidence, ExplainWhy, Subscribe, parse_statement
+from streamsql.syntax import ExplainConfidence, ExplainWhy, Subscribe, parse_statement
+from tests.streamsql.from_text import catalog_of
 
 NOTE = "gateway gw-2 is offline"
 
 
 @pytest.fixture
 def catalog() -> Catalog:
-    made = Catalog(library_views())
-    statement = parse_statement("CREATE LINK SOURCE link (src TEXT, dst TEXT, pdr DOUBLE)")
-    assert isinstance(statement, CreateSource)
-    made.define(define(statement, made))
-    return made
+    return catalog_of("CREATE LINK SOURCE link (src TEXT, dst TEXT, pdr DOUBLE)", library=True)
 
 
 def test_why_names_base_rows_their_probability_and_what_is_not_known(catalog: Catalog) -> None:

@@ -11,7 +11,7 @@ from host.mqtt import Message
 from streamsql.catalog.catalog import Catalog
 from streamsql.wire.codec import decode_json
 from streamsql.wire.messages import Command
-from streamsql.wire.site_messages import ClockState, SiteState
+from streamsql.wire.site_messages import ClockState, SiteRole, SiteState
 
 SKEW = 3_000_000
 
@@ -64,7 +64,7 @@ def test_lists_show_the_offset_with_its_error() -> None:
     def listed(state: SiteState | None) -> object:
         info = SiteInfo(
             "gw-1",
-            "gateway",
+            SiteRole.GATEWAY,
             online=True,
             freshness=Freshness.LIVE,
             epoch=1,

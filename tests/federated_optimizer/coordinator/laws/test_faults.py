@@ -12,7 +12,7 @@ from host.mqtt.in_memory import Faults
 from streamsql.errors import DeploymentError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import QueryProblem
-from streamsql.wire.site_messages import SiteState
+from streamsql.wire.site_messages import SiteRole, SiteState
 
 ROOMS = "SELECT rid, status FROM RoomSensor"
 
@@ -49,7 +49,7 @@ def test_what_a_site_said_before_it_was_cut_off_settles_nothing_when_it_is_back(
         await harness.until(lambda: coordinator.query(query).settled, "settled")
         federation.broker.cut("base")
         await harness.until(lambda: coordinator.query(query).waiting_for == ("base",), "it is away")
-        back = encode_json(SiteState(online=True, epoch=1, ts=0, role="base"))
+        back = encode_json(SiteState(online=True, epoch=1, ts=0, role=SiteRole.BASE))
         coordinator._receiver.on_messages([Message(federation.topics.state("base"), back)])
         assert coordinator.query(query).waiting_for == ()
         assert not coordinator.query(query).settled
@@ -176,7 +176,7 @@ def test_a_query_that_cannot_be_sent_is_not_kept(
             raise QueueFull("too many messages wait")
 
         with monkeypatch.context() as patched:
-            patched.setattr(coordinator._core.client, "publish", full)
+            patched.setattr(coordinator._shared.client, "publish", full)
             with pytest.raises(QueueFull):
                 await coordinator.execute(ROOMS)
         assert coordinator.queries() == ()
@@ -265,7 +265,7 @@ def test_what_a_new_life_complains_about_before_its_state_is_heard_stays(harness
         await harness.until_status(coordinator, query, QueryStatus.FAILED)
         complain("of the second life", 201)
         state(2, started=200)
-        await harness.until(lambda: coordinator._core.membership.epoch("gw-1") == 2)
+        await harness.until(lambda: coordinator._shared.membership.epoch("gw-1") == 2)
         await federation.broker.settle()
         assert coordinator.query(query).error == "gw-1: of the second life"
         assert federation.broker.retained[topic].payload

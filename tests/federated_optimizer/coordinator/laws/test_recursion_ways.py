@@ -27,6 +27,15 @@ def put(federation: Any, link: tuple[str, str], *, delete: bool = False) -> None
     federation.sites[OWNER[link[0]]].put("link", (*link, 1.0), delete=delete)
 
 
+async def reaching(harness: Any, federation: Any, coordinator: Any, way: str) -> str:
+    """Start the query of what is reachable; return its id when it has the answer for all links."""
+    query: str = await harness.start_query(coordinator, REACHABLE.format(way))
+    for link in LINKS:
+        put(federation, link)
+    await harness.until_rows(coordinator, query, closure(set(LINKS)))
+    return query
+
+
 @pytest.mark.parametrize("way", ["flood", "witness", "annotations", "centre"])
 def test_every_way_gives_the_same_answer_and_says_what_it_did(harness: Any, way: str) -> None:
     async def scenario(federation: Any) -> None:
@@ -118,10 +127,7 @@ def test_a_gateway_that_stays_away_is_done_without_until_it_is_back(harness: Any
             await federation.site(f"gw-{number}")
         coordinator = await federation.coordinator(define_schema=True, patience=0.4)
         await harness.until(lambda: sum(site.online for site in coordinator.sites()) == 4)
-        query = await harness.start_query(coordinator, REACHABLE.format(way))
-        for link in LINKS:
-            put(federation, link)
-        await harness.until_rows(coordinator, query, closure(set(LINKS)))
+        query = await reaching(harness, federation, coordinator, way)
 
         federation.broker.cut("gw-2")
         await federation.sites["gw-2"].stop()
@@ -147,10 +153,7 @@ def test_a_gateway_that_stays_away_is_done_without_until_it_is_back(harness: Any
 def test_a_gateway_that_restarts_in_time_keeps_its_part_of_the_plan(harness: Any, way: str) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard(gateways=3)
-        query = await harness.start_query(coordinator, REACHABLE.format(way))
-        for link in LINKS:
-            put(federation, link)
-        await harness.until_rows(coordinator, query, closure(set(LINKS)))
+        query = await reaching(harness, federation, coordinator, way)
         federation.broker.cut("gw-3")
         await federation.sites["gw-3"].stop()
         await federation.site("gw-3", epoch=2)

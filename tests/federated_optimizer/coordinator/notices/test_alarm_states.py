@@ -8,13 +8,13 @@ import pytest
 
 from federated_optimizer.alarm_book import AlarmRow, AlarmState
 from federated_optimizer.coordinator.contract.coordinator_model import ChangeBatch
-from federated_optimizer.coordinator.notices import alarm_states
+from federated_optimizer.coordinator.notices import followed_answers
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from host.clocks import monotonic_clock
 from host.mqtt import Message
 from streamsql.errors import BindingError
 from streamsql.wire.codec import encode_json
-from streamsql.wire.site_messages import SiteState
+from streamsql.wire.site_messages import SiteRole, SiteState
 from tests.loop_turns import loop_turns
 
 ALARM = "CREATE ALARM open AS SELECT rid FROM RoomSensor WHERE status = 'open' SEVERITY 'warning'"
@@ -63,6 +63,19 @@ def test_an_alarm_is_raised_and_cleared_and_survives_a_restart(harness: Any) -> 
     harness.run(scenario)
 
 
+async def with_open_rooms(
+    harness: Any, federation: Any, rooms: dict[str, tuple[str, ...]], gateways: int = 2
+) -> Any:
+    """Return a coordinator whose alarm is raised for rooms that sensors of gateways see open."""
+    coordinator = await federation.standard(gateways=gateways)
+    await coordinator.execute(ALARM)
+    for site, names in rooms.items():
+        federation.sites[site].put("roomsensor", *((name, "open") for name in names))
+    count = sum(map(len, rooms.values()))
+    await harness.until(lambda: coordinator.alarms()[0].raised == count)
+    return coordinator
+
+
 async def crash(federation: Any, site: str) -> None:
     """Cut a site's link, so that the broker sends its will, and end it."""
     federation.broker.cut(site)
@@ -71,11 +84,9 @@ async def crash(federation: Any, site: str) -> None:
 
 def test_what_a_dead_gateway_fed_is_unknown_until_it_is_back(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard()
-        await coordinator.execute(ALARM)
-        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
-        federation.sites["gw-2"].put("roomsensor", ("r2", "open"), ("r3", "open"))
-        await harness.until(lambda: coordinator.alarms()[0].raised == 3)
+        coordinator = await with_open_rooms(
+            harness, federation, {"gw-1": ("r1",), "gw-2": ("r2", "r3")}
+        )
         ids = {row.row[0]: row.id for row in coordinator.alarms()[0].rows}
         coordinator.acknowledge(ids["r2"])
         await crash(federation, "gw-2")
@@ -131,7 +142,7 @@ def test_counts_that_pass_while_a_gateway_comes_back_raise_nothing(harness: Any)
         await harness.until(lambda: coordinator.alarms()[0].unknown == 1)
         back = await federation.site("gw-2", epoch=2)
         await harness.until(
-            lambda: coordinator.sites() and coordinator._core.membership.is_online("gw-2")
+            lambda: coordinator.sites() and coordinator._shared.membership.is_online("gw-2")
         )
         back.put("roomsensor", ("r3", "open"))
         back.put("roomsensor", ("r4", "open"))
@@ -145,10 +156,7 @@ def test_counts_that_pass_while_a_gateway_comes_back_raise_nothing(harness: Any)
 
 def test_a_gateway_that_is_removed_leaves_nothing_unknown(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard()
-        await coordinator.execute(ALARM)
-        federation.sites["gw-2"].put("roomsensor", ("r2", "open"))
-        await harness.until(lambda: coordinator.alarms()[0].raised == 1)
+        coordinator = await with_open_rooms(harness, federation, {"gw-2": ("r2",)})
         await crash(federation, "gw-2")
         await harness.until(lambda: states(coordinator) == [("r2", AlarmState.UNKNOWN)])
         await coordinator.remove_gateway("gw-2")
@@ -159,10 +167,7 @@ def test_a_gateway_that_is_removed_leaves_nothing_unknown(harness: Any) -> None:
 
 def test_a_base_site_that_restarts_clears_nothing(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard(gateways=1)
-        await coordinator.execute(ALARM)
-        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
-        await harness.until(lambda: coordinator.alarms()[0].raised == 1)
+        coordinator = await with_open_rooms(harness, federation, {"gw-1": ("r1",)}, gateways=1)
         seen: list[AlarmState] = []
         book = coordinator._alarms._followed["open"].book
         note = book._note
@@ -187,21 +192,18 @@ def test_rows_that_go_before_a_query_has_settled_again_are_unknown(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard()
-        await coordinator.execute(ALARM)
-        federation.sites["gw-2"].put("roomsensor", ("r2", "open"))
-        await harness.until(lambda: coordinator.alarms()[0].raised == 1)
+        coordinator = await with_open_rooms(harness, federation, {"gw-2": ("r2",)})
         followed = coordinator._alarms._followed["open"]
         await harness.until(followed.query.is_settled)
         # The broker was away. All sites are heard again, and then a base retracts a gateway's rows
         # that it had given up meanwhile.
         with monkeypatch.context() as patch:
             patch.setattr(RunningQuery, "is_settled", lambda _self: False)
-            coordinator._core.membership.lost_touch(monotonic_clock())
+            coordinator._shared.membership.lost_touch(monotonic_clock())
             followed.look()
             assert followed.away == {"base", "gw-1", "gw-2"}
             for site in followed.away:
-                coordinator._core.membership.hear_live(site, 1)
+                coordinator._shared.membership.hear_live(site, 1)
             assert not followed.away
             federation.sites["gw-2"].put("roomsensor", ("r2", "dark"))
             await harness.until(lambda: states(coordinator) != [("r2", AlarmState.RAISED)])
@@ -221,7 +223,9 @@ def leave_and_return(federation: Any, coordinator: Any, site: str) -> None:
     epoch = federation.sites[site].epoch
     burst = []
     for online in (False, True):
-        state = SiteState(online=online, epoch=epoch, ts=coordinator._core.clock(), role="gateway")
+        state = SiteState(
+            online=online, epoch=epoch, ts=coordinator._shared.clock(), role=SiteRole.GATEWAY
+        )
         burst.append(Message(federation.topics.state(site), encode_json(state)))
     coordinator._receiver.on_messages(burst)
 
@@ -231,27 +235,23 @@ def test_a_query_that_never_settles_decides_its_rows_after_a_bound(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard()
-        await coordinator.execute(ALARM)
-        rooms = ("r2", "open"), ("r3", "open"), ("r4", "open")
-        federation.sites["gw-2"].put("roomsensor", *rooms)
-        await harness.until(lambda: coordinator.alarms()[0].raised == 3)
+        coordinator = await with_open_rooms(harness, federation, {"gw-2": ("r2", "r3", "r4")})
         await harness.until(lambda: coordinator.query("alarm open").settled)
         ids = {row.row[0]: row.id for row in coordinator.alarms()[0].rows}
         coordinator.acknowledge(ids["r3"])
         coordinator.acknowledge(ids["r4"])
         never_settled(monkeypatch)
-        before = coordinator._core.clock()
+        before = coordinator._shared.clock()
         leave_and_return(federation, coordinator, "gw-2")
         federation.sites["gw-2"].put("roomsensor", ("r2", "dark"), ("r3", "dark"), ("r4", "dark"))
         await harness.until(lambda: coordinator.alarms()[0].unknown == 3)
         (info,) = coordinator.alarms()
         assert (info.state, info.away) == ("unknown", ())
-        assert before <= info.unsettled_since <= coordinator._core.clock()
+        assert before <= info.unsettled_since <= coordinator._shared.clock()
         federation.sites["gw-2"].put("roomsensor", ("r4", "open"))
         await harness.until(lambda: ("r4", AlarmState.ACKNOWLEDGED) in states(coordinator))
         # All sites are there, and have reported: no retraction of that absence can come any more.
-        monkeypatch.setattr(alarm_states, "DOUBT_MICROSECONDS", 0)
+        monkeypatch.setattr(followed_answers, "DOUBT_MICROSECONDS", 0)
         cleared = {("r2", AlarmState.CLEARED), ("r3", AlarmState.CLEARED)}
         await harness.until(lambda: cleared < set(states(coordinator)))
         (info,) = coordinator.alarms()
@@ -269,14 +269,11 @@ def test_the_bound_waits_for_a_report_of_every_site_that_is_there(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard()
-        await coordinator.execute(ALARM)
-        federation.sites["gw-2"].put("roomsensor", ("r2", "open"))
-        await harness.until(lambda: coordinator.alarms()[0].raised == 1)
+        coordinator = await with_open_rooms(harness, federation, {"gw-2": ("r2",)})
         followed = coordinator._alarms._followed["open"]
         await harness.until(followed.query.is_settled)
         never_settled(monkeypatch)
-        monkeypatch.setattr(alarm_states, "DOUBT_MICROSECONDS", 0)
+        monkeypatch.setattr(followed_answers, "DOUBT_MICROSECONDS", 0)
         leave_and_return(federation, coordinator, "gw-2")
         followed.look()
         followed.query.result._show({("r2",): -1}, None)
@@ -291,11 +288,7 @@ def test_a_site_that_is_back_before_the_next_look_was_away(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard()
-        await coordinator.execute(ALARM)
-        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
-        federation.sites["gw-2"].put("roomsensor", ("r2", "open"))
-        await harness.until(lambda: coordinator.alarms()[0].raised == 2)
+        coordinator = await with_open_rooms(harness, federation, {"gw-1": ("r1",), "gw-2": ("r2",)})
         followed = coordinator._alarms._followed["open"]
         await harness.until(lambda: not followed._is_unsettled)
         result = followed.query.result
@@ -310,7 +303,7 @@ def test_a_site_that_is_back_before_the_next_look_was_away(
         coordinator._on_connection(False)
         coordinator._on_connection(True)
         for site in followed.away:
-            coordinator._core.membership.hear_live(site, 1)
+            coordinator._shared.membership.hear_live(site, 1)
         assert not followed.away
         result._show({("r1",): -1}, None)
         assert ("r1", AlarmState.UNKNOWN) in states(coordinator)
@@ -322,14 +315,13 @@ def test_a_site_that_restarts_without_a_will_was_away(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard()
-        await coordinator.execute(ALARM)
-        federation.sites["gw-2"].put("roomsensor", ("r2", "open"))
-        await harness.until(lambda: coordinator.alarms()[0].raised == 1)
+        coordinator = await with_open_rooms(harness, federation, {"gw-2": ("r2",)})
         followed = coordinator._alarms._followed["open"]
         await harness.until(lambda: not followed._is_unsettled)
         never_settled(monkeypatch)
-        state = SiteState(online=True, epoch=2, ts=coordinator._core.clock(), role="gateway")
+        state = SiteState(
+            online=True, epoch=2, ts=coordinator._shared.clock(), role=SiteRole.GATEWAY
+        )
         message = Message(federation.topics.state("gw-2"), encode_json(state))
         coordinator._receiver.on_messages([message])
         followed.query.result._show({("r2",): -1}, None)
@@ -342,10 +334,7 @@ def test_an_answer_shown_in_part_is_doubted_for_a_bounded_time(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard()
-        await coordinator.execute(ALARM)
-        federation.sites["gw-2"].put("roomsensor", ("r2", "open"), ("r3", "open"))
-        await harness.until(lambda: coordinator.alarms()[0].raised == 2)
+        coordinator = await with_open_rooms(harness, federation, {"gw-2": ("r2", "r3")})
         followed = coordinator._alarms._followed["open"]
         await harness.until(lambda: followed.query.started and not followed._is_unsettled)
         never_settled(monkeypatch)
@@ -355,7 +344,7 @@ def test_an_answer_shown_in_part_is_doubted_for_a_bounded_time(
         result.release(is_partial=True)
         result._show({("r2",): -1}, None)
         assert states(coordinator) == [("r3", AlarmState.RAISED), ("r2", AlarmState.UNKNOWN)]
-        monkeypatch.setattr(alarm_states, "DOUBT_MICROSECONDS", 0)
+        monkeypatch.setattr(followed_answers, "DOUBT_MICROSECONDS", 0)
         result._show({("r3",): -1}, None)
         assert ("r3", AlarmState.CLEARED) in states(coordinator)
         await harness.until(lambda: ("r2", AlarmState.CLEARED) in states(coordinator))
@@ -369,7 +358,7 @@ def test_rows_that_are_being_written_do_not_outlive_their_alarm(
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard(gateways=1)
         await coordinator.execute(ALARM)
-        store = coordinator._core.store
+        store = coordinator._shared.store
         put, drop = store.put_alarm_rows, store.drop_alarm
         began, may_go = threading.Event(), threading.Event()
         done = []
@@ -421,7 +410,7 @@ def test_for_goes_by_the_time_in_the_answer(harness: Any) -> None:
         await harness.until(lambda: states(coordinator) == [("r1", AlarmState.WAITING)])
         (info,) = coordinator.alarms()
         result = coordinator._find(info.query).result
-        wall = coordinator._core.clock()
+        wall = coordinator._shared.clock()
         result.time.heard(wall + 7_200_000_000, wall)  # what a batch of a fast replay says
         await harness.until(lambda: states(coordinator) == [("r1", AlarmState.RAISED)])
         (row,) = coordinator.alarms()[0].rows
@@ -459,7 +448,7 @@ def test_what_alarms_and_displays_use_stays(harness: Any) -> None:
         await coordinator.execute("DROP ALARM open")
         assert coordinator.alarms() == ()
         assert info.query not in [found.id for found in coordinator.queries()]
-        assert coordinator._core.store.alarm_rows() == {}
+        assert coordinator._shared.store.alarm_rows() == {}
 
     harness.run(scenario)
 

@@ -17,11 +17,11 @@ class Client:
     def __init__(self) -> None:
         self.calls: list[str] = []
 
-    async def subscribe(self, topic: str) -> None:
-        assert topic == Topics("demo").fragment()
+    async def subscribe(self, *topics: str) -> None:
+        assert topics == (Topics("demo").fragment(), Topics("demo").source())
         self.calls.append("subscribe")
 
-    async def unsubscribe(self, _topic: str) -> None:
+    async def unsubscribe(self, *_topics: str) -> None:
         self.calls.append("unsubscribe")
 
 

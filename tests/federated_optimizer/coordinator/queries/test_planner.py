@@ -5,11 +5,9 @@ import pytest
 from federated_optimizer.coordinator.queries.planner import facts_of, source_facts
 from federated_optimizer.coordinator.sites.membership import Membership
 from federated_optimizer.placement import SourceFacts
-from streamsql.binder import define
-from streamsql.catalog.catalog import Catalog
-from streamsql.syntax import CreateSource, parse_script
 from streamsql.wire.messages import RecursionReport
 from streamsql.wire.site_messages import Birth, SensorDescription, SiteState, WrapperState
+from tests.streamsql.from_text import catalog_of
 
 SECOND = 1_000_000
 
@@ -38,14 +36,11 @@ def test_a_few_changes_do_not_tell_how_far_they_reach() -> None:
 
 
 def test_births_and_states_tell_of_sources() -> None:
-    catalog = Catalog()
-    for statement in parse_script(
+    catalog = catalog_of(
         "CREATE SOURCE seat (mid TEXT, kg DOUBLE, KEY (mid)) WITH (wrapper = 'motes');"
         "CREATE SOURCE heat (sensor TEXT, celsius DOUBLE) WITH (wrapper = 'motes', ttl = '10 s');"
         "CREATE SOURCE quiet (sensor TEXT) WITH (wrapper = 'motes');"
-    ):
-        assert isinstance(statement, CreateSource)
-        catalog.define(define(statement, catalog))
+    )
     membership = Membership()
     sensors = tuple(SensorDescription(f"s{i}", "Seat") for i in range(7))
     membership.hear_birth(Birth("gw-1", 1, 0, 0, sensors=sensors, sources=("seat", "heat")))

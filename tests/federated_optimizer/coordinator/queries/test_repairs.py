@@ -97,7 +97,7 @@ def test_a_slow_receiver_is_not_sent_everything_again_and_again(
         await harness.until(running.is_settled)
         slow = SlowBase(running, pace)
         slow.sent += 20  # a burst that takes its time
-        repairs = Repairs(slow, coordinator._core.membership)  # type: ignore[arg-type]
+        repairs = Repairs(slow, coordinator._shared.membership)  # type: ignore[arg-type]
         for second in range(600):
             slow.pass_second(second, live=live and second % 5 == 0)
             repairs.look([running], second * 1_000_000)
@@ -390,7 +390,7 @@ def test_everything_is_announced_although_the_queue_is_small(
         assert len(before) == 40
         federation.broker.stop(forget=True)
         for number in range(29):
-            coordinator._core.client.publish(f"elsewhere/{number}", encode_packed(number))
+            coordinator._shared.client.publish(f"elsewhere/{number}", encode_packed(number))
         federation.broker.start()
         await harness.until(lambda: federation.fragments() == before, "all fragments are there")
         assert federation.tables() == ("machines", "machinesoftware")

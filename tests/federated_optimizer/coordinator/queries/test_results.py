@@ -7,6 +7,7 @@ import pytest
 from federated_optimizer.coordinator.contract.coordinator_model import Change, QueryStatus
 from federated_optimizer.coordinator.queries.results import QueryResult
 from streamsql.algebra.operators import Plan, Scan, SourceKind, StreamKind, ToStream, Values
+from streamsql.algebra.streams import Emit
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
@@ -17,15 +18,17 @@ SCHEMA = Schema.of(("a", DataType.TEXT))
 A, B, C = ("a",), ("b",), ("c",)
 
 
-def bundle(version: int = 1, emit: str = "relation") -> FragmentBundle:
+def bundle(version: int = 1, emit: Emit = Emit.RELATION) -> FragmentBundle:
     plan: Plan = Scan("s", SourceKind.STREAM, SCHEMA)
-    if emit == "stream":
+    if emit == Emit.STREAM:
         plan = ToStream(StreamKind.ISTREAM, Values((), Schema.of()), (), (), (), "a")
     fragment = Fragment("f0", Engine.BASE, plan, ("base",))
     return FragmentBundle("q1", version, (fragment,), SCHEMA, emit=emit)
 
 
-def result(emit: str = "relation", *, recovered: bool = False, behind: int = 100) -> QueryResult:
+def result(
+    emit: Emit = Emit.RELATION, *, recovered: bool = False, behind: int = 100
+) -> QueryResult:
     return QueryResult(bundle(emit=emit), clock=lambda: 7, max_behind=behind, recovered=recovered)
 
 
@@ -107,21 +110,21 @@ def test_a_redeployment_shows_only_what_is_different() -> None:
 @pytest.mark.parametrize(
     ("emit", "expected"),
     [
-        ("relation", [(A, 1), (B, 1), (A, -1), (C, 1)]),
-        ("stream", [(A, 1), (B, 1), (C, 1)]),
+        (Emit.RELATION, [(A, 1), (B, 1), (A, -1), (C, 1)]),
+        (Emit.STREAM, [(A, 1), (B, 1), (C, 1)]),
     ],
 )
-def test_emit_modes(emit: str, expected: list[tuple[tuple[str], int]]) -> None:
+def test_emit_modes(emit: Emit, expected: list[tuple[tuple[str], int]]) -> None:
     async def scenario() -> None:
         shown, sender = result(emit), Sender()
         sender.snapshot(shown)
         reader = shown.subscribe(lambda _: None, snapshot=False)
         sender.push(shown, {A: 1, B: 1})
-        sender.push(shown, {C: 1} if emit == "stream" else {A: -1, C: 1})
+        sender.push(shown, {C: 1} if emit == Emit.STREAM else {A: -1, C: 1})
         reader.end()
         seen = [(c.row, c.diff) async for batch in reader for c in batch.changes]
         assert seen == expected
-        if emit != "relation":
+        if emit == Emit.STREAM:
             assert shown.rows() == tuple(row for row, _ in expected)
             assert not shown.view  # nobody adds a stream up
 
@@ -129,7 +132,7 @@ def test_emit_modes(emit: str, expected: list[tuple[tuple[str], int]]) -> None:
 
 
 def test_a_stream_does_not_repeat_itself_after_a_restart() -> None:
-    shown, sender = result("stream", recovered=True), Sender()
+    shown, sender = result(Emit.STREAM, recovered=True), Sender()
     sender.channel.contents = {"f0": {A: 1}}
     sender.snapshot(shown)
     assert shown.rows() == ()
@@ -138,7 +141,7 @@ def test_a_stream_does_not_repeat_itself_after_a_restart() -> None:
 
 
 def test_a_stream_shows_what_came_while_it_was_held_once() -> None:
-    shown, sender = result("stream"), Sender()
+    shown, sender = result(Emit.STREAM), Sender()
     sender.snapshot(shown)
     sender.push(shown, {A: 1})
     restarted = Sender(epoch=2)

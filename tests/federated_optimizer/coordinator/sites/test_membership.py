@@ -9,13 +9,20 @@ from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.site_messages import Birth, BufferState, ClockState, SiteState, WrapperState
+from streamsql.wire.site_messages import (
+    Birth,
+    BufferState,
+    ClockState,
+    SiteRole,
+    SiteState,
+    WrapperState,
+)
 from streamsql.wire.source_shapes import SourceShape
 
 TRUSTED = 25_000_000
 
 
-def state(epoch: int, *, online: bool, role: str = "gateway") -> SiteState:
+def state(epoch: int, *, online: bool, role: SiteRole = SiteRole.GATEWAY) -> SiteState:
     return SiteState(online=online, epoch=epoch, ts=0, role=role)
 
 
@@ -52,12 +59,12 @@ def test_freshness_and_since() -> None:
 
 def test_roles_and_removal() -> None:
     known = Membership()
-    known.hear_state("base-2", state(1, online=True, role="base"), now=0)
-    known.hear_state("base", state(1, online=False, role="base"), now=0)
-    assert known.with_role("base") == ("base", "base-2")
+    known.hear_state("base-2", state(1, online=True, role=SiteRole.BASE), now=0)
+    known.hear_state("base", state(1, online=False, role=SiteRole.BASE), now=0)
+    assert known.with_role(SiteRole.BASE) == ("base", "base-2")
     assert known.forget("base-2")
     assert not known.forget("base-2")
-    assert known.with_role("base") == ("base",)
+    assert known.with_role(SiteRole.BASE) == ("base",)
 
 
 def test_nobody_is_taken_for_live_by_what_was_known_before_the_broker_was_away() -> None:

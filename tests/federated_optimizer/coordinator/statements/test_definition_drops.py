@@ -8,11 +8,10 @@ from federated_optimizer.coordinator.statements.definition_drops import (
     refuse_used,
     users_of,
 )
-from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import BindingError
-from streamsql.library import library_views
-from streamsql.syntax import CreateSource, CreateView, Drop, parse_script, parse_statement
+from streamsql.syntax import Drop, parse_statement
+from tests.streamsql.from_text import catalog_of
 
 DEFINITIONS = """
 CREATE SOURCE r (k TEXT, v INTEGER);
@@ -23,11 +22,7 @@ CREATE VIEW x AS SELECT k FROM w;
 
 @pytest.fixture
 def catalog() -> Catalog:
-    made = Catalog(library_views())
-    for statement in parse_script(DEFINITIONS):
-        assert isinstance(statement, CreateSource | CreateView)
-        made.define(define(statement, made))
-    return made
+    return catalog_of(DEFINITIONS, library=True)
 
 
 def drop(text: str) -> Drop:

@@ -1,5 +1,6 @@
 """The catalog database: what survives, who owns it, and what is said when it cannot be used."""
 
+import json
 import os
 import shutil
 import sqlite3
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore, StoredQuery
 from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
@@ -17,6 +19,7 @@ from streamsql.catalog.functions import FunctionDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import DeploymentError
+from streamsql.mapping.source_mapping import ColumnMapping, SourceMapping
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
 SOURCE = SourceDefinition(
@@ -28,6 +31,19 @@ SOURCE = SourceDefinition(
     options=(("wrapper", "motes"),),
     text="CREATE SOURCE seat …",
 )
+DECLARED = SourceDefinition(
+    "climate",
+    SourceKind.STREAM,
+    Schema.of(("device", DataType.TEXT), ("open", DataType.BOOLEAN)),
+    mapping=SourceMapping(
+        "mqtt",
+        "home",
+        only=(("type", "sensor"), ("ENERGY", None)),
+        columns=(ColumnMapping(), ColumnMapping("state", values=(("ON", True), ("?", None)))),
+        options=(("topic", "tele/{device}/SENSOR"),),
+    ),
+    version=2,
+)
 FUNCTION = FunctionDefinition(
     "f", False, Schema.of(("x", DataType.DOUBLE)), DataType.TEXT, "m:f", on_null=True
 )
@@ -38,7 +54,7 @@ def stored(query_id: str, version: int = 1, created: int = 5) -> StoredQuery:
     plan = Scan("seat", SourceKind.STREAM, SOURCE.schema)
     fragment = Fragment("f0", Engine.BASE, plan, ("base",))
     bundle = FragmentBundle(query_id, version, (fragment,), plan.schema, "SELECT 1")
-    return StoredQuery(query_id, f"name-{query_id}", "SELECT 1", "user", created, bundle)
+    return StoredQuery(query_id, f"name-{query_id}", "SELECT 1", Origin.USER, created, bundle)
 
 
 def server() -> Path | None:
@@ -83,6 +99,9 @@ def contract(url: str) -> None:
     store.put_definition(VIEW)
     store.put_definition(SOURCE)
     store.put_definition(FUNCTION)
+    store.put_definition(DECLARED)
+    assert [store.next_source_version("climate") for _ in range(2)] == [1, 2]
+    assert store.next_source_version("hall", at_least=7) == 7
     number = store.next_query_number()
     store.put_query(stored("q2", created=6))
     store.put_query(stored("q1"))
@@ -95,11 +114,12 @@ def contract(url: str) -> None:
     again = CatalogStore(url)
     assert again.claim(now=0) > first
     assert again.next_query_number() == number + 1
+    assert again.next_source_version("Climate", at_least=2) == 3
     # Replaced definitions move to the end: they may use what was made since.
-    assert again.definitions() == (VIEW, SOURCE, FUNCTION)
+    assert again.definitions() == (VIEW, SOURCE, FUNCTION, DECLARED)
     assert again.queries() == (stored("q1", version=2), stored("q2", created=6))
     again.drop_definition("V")
-    assert again.definitions() == (SOURCE, FUNCTION)
+    assert again.definitions() == (SOURCE, FUNCTION, DECLARED)
     again.close()
 
 
@@ -150,7 +170,7 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
 
 
 def test_a_database_that_is_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = "federated_optimizer.coordinator.store.catalog_store.BUSY_MILLISECONDS"
+    module = "federated_optimizer.coordinator.store.catalog_database.BUSY_MILLISECONDS"
     monkeypatch.setattr(module, 100)
     path = tmp_path / "catalog.db"
     store = CatalogStore(f"sqlite:///{path}")
@@ -185,6 +205,41 @@ def test_a_database_of_a_newer_release(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(DeploymentError, match="schema version 99"):
         CatalogStore(f"sqlite:///{path}")
+
+
+def test_a_database_of_before_sources_were_declared(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.db"
+    store = CatalogStore(f"sqlite:///{path}")
+    store.claim(now=0)
+    store.put_definition(SOURCE)
+    store.close()
+    connection = sqlite3.connect(path)
+    connection.execute("DROP TABLE pando_source_versions")
+    connection.execute("UPDATE pando_schema SET version = 3")
+    (body,) = connection.execute("SELECT body FROM pando_definitions").fetchone()
+    older = {k: v for k, v in json.loads(body).items() if k not in ("mapping", "version")}
+    connection.execute("UPDATE pando_definitions SET body = ?", (json.dumps(older).encode(),))
+    connection.commit()
+    connection.close()
+
+    again = CatalogStore(f"sqlite:///{path}")
+    again.claim(now=0)
+    assert again.definitions() == (SOURCE,)
+    assert [again.next_source_version("seat") for _ in range(2)] == [1, 2]
+    again.close()
+
+
+def test_a_query_of_an_unknown_origin_names_itself(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.db"
+    store = CatalogStore(f"sqlite:///{path}")
+    store.claim(now=0)
+    store.put_query(stored("q1"))
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE pando_queries SET origin = 'oracle'")
+    connection.close()
+    with pytest.raises(DeploymentError, match=r"query 'q1'.*'oracle'"):
+        store.queries()
+    store.close()
 
 
 def test_a_damaged_row_names_itself(tmp_path: Path) -> None:

@@ -11,12 +11,11 @@ from deploy.session.frozen import frozen
 from federated_optimizer import plan as place_plan
 from streamsql.algebra.operators import Plan, RemoteSource, Values, with_inputs
 from streamsql.algebra.user_functions import INSTALLED
-from streamsql.binder import bind_query
 from streamsql.data.delta import Delta, expand
 from streamsql.reference import evaluate
-from streamsql.syntax import Query, parse_statement
 from streamsql.wire.codec import encode_json
 from streamsql.wire.fragments import Engine
+from tests.streamsql.from_text import bound_query
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -61,17 +60,11 @@ def session() -> Iterator[LocalSession]:
     INSTALLED.allow([])
 
 
-def query(text: str) -> Query:
-    statement = parse_statement(text)
-    assert isinstance(statement, Query)
-    return statement
-
-
 @pytest.mark.parametrize("text", QUERIES)
 def test_spark_calls_what_is_installed(
     text: str, session: LocalSession, spark: SparkExecutor
 ) -> None:
-    bound = bind_query(query(text), session.catalog)
+    bound = bound_query(text, session.catalog)
     history = session.history
     expected = evaluate(bound.plan, history.database, history.now)
     assert expected
@@ -83,7 +76,7 @@ def test_spark_does_its_part_of_a_federated_query(
     text: str, session: LocalSession, spark: SparkExecutor
 ) -> None:
     """Spark computes its fragment, with the user's code; the rest joins what it sends."""
-    bound = bind_query(query(text), session.catalog)
+    bound = bound_query(text, session.catalog)
     history = session.history
     bundle = place_plan(bound, local_topology(1, session.catalog), query="q")
     plans = {fragment.id: fragment for fragment in bundle.fragments}

@@ -1,7 +1,7 @@
 """The service refreshes views: readers get one exact difference per refresh and nothing between."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -17,23 +17,16 @@ from streamsql.algebra.operators import Distinct, Plan, SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.refresh_times import RefreshSchedule
 from streamsql.data.delta import Delta
-from streamsql.data.schema import Schema
-from streamsql.data.types import DataType
 from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import Command, DeltaBatch, TableSet
 from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import RefreshState, SiteState
-from streamsql.wire.topics import Topics
 from tests.loop_turns import loop_turns
 from tests.static_engine.polls import polls
+from tests.static_engine.rooms_table import ROOMS, SCHEMA, TOPICS
 
-TOPICS = Topics("demo")
-SCHEMA = Schema.of(("room", DataType.TEXT), ("seats", DataType.INTEGER))
-ROOMS = SourceDefinition(
-    "rooms", SourceKind.TABLE, SCHEMA, options=(("source", "csv"), ("path", "rooms.csv"))
-)
 VIEW = SourceDefinition(
     "busy", SourceKind.TABLE, SCHEMA, refresh=RefreshSchedule("SELECT DISTINCT …", (840,))
 )
@@ -157,6 +150,19 @@ class World:
                 await asyncio.sleep(0.01)
 
 
+def run(folder: Path, scenario: Callable[[World], Awaitable[None]]) -> None:
+    """Run a scenario with a reader that sees the one row of the table."""
+
+    async def reading() -> None:
+        world = World(folder)
+        world.write("r1,2\n")
+        async with world:
+            await world.show({("r1", 2): 1})
+            await scenario(world)
+
+    asyncio.run(reading())
+
+
 def test_readers_see_a_change_at_a_refresh_only_and_after_a_restart(tmp_path: Path) -> None:
     async def scenario() -> None:
         world = World(tmp_path)
@@ -192,54 +198,41 @@ def test_readers_see_a_change_at_a_refresh_only_and_after_a_restart(tmp_path: Pa
 
 
 def test_what_fails_is_said_and_the_rows_stay(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        world = World(tmp_path)
-        world.write("r1,2\n")
-        async with world as w:
-            await w.show({("r1", 2): 1})
-            (tmp_path / "rooms.csv").unlink()
-            w.refresh()
-            await w.until(lambda: "is missing" in w.state().problem)
-            assert w.rows == {("r1", 2): 1}
-            assert w.state().failed == NOON
-            await w.until(lambda: "is missing" in w.problem())
-            w.write("r2,2\n")
-            w.now += 30_000_000
-            await w.until(lambda: w.rows == {("r2", 2): 1})
-            await w.until(lambda: not w.state().problem)
+    async def scenario(w: World) -> None:
+        (tmp_path / "rooms.csv").unlink()
+        w.refresh()
+        await w.until(lambda: "is missing" in w.state().problem)
+        assert w.rows == {("r1", 2): 1}
+        assert w.state().failed == NOON
+        await w.until(lambda: "is missing" in w.problem())
+        w.write("r2,2\n")
+        w.now += 30_000_000
+        await w.until(lambda: w.rows == {("r2", 2): 1})
+        await w.until(lambda: not w.state().problem)
 
-    asyncio.run(scenario())
+    run(tmp_path, scenario)
 
 
 def test_a_view_that_is_gone_is_a_problem_of_its_readers(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        world = World(tmp_path)
-        world.write("r1,2\n")
-        async with world as w:
-            await w.show({("r1", 2): 1})
-            w.define()
-            await w.until(lambda: "no table busy" in w.problem())
+    async def scenario(w: World) -> None:
+        w.define()
+        await w.until(lambda: "no table busy" in w.problem())
 
-    asyncio.run(scenario())
+    run(tmp_path, scenario)
 
 
 def test_a_time_that_comes_while_tables_are_looked_at_waits_for_the_next_look(
     tmp_path: Path,
 ) -> None:
-    async def scenario() -> None:
-        world = World(tmp_path)
-        world.write("r1,2\n")
-        async with world as w:
-            await w.show({("r1", 2): 1})
+    async def scenario(w: World) -> None:
+        def comes() -> None:
+            w.write("r2,2\n")
+            w.now = NOON + DAY // 12
 
-            def comes() -> None:
-                w.write("r2,2\n")
-                w.now = NOON + DAY // 12
+        w.on_look.append(comes)
+        await w.until(lambda: w.rows == {("r2", 2): 1})
 
-            w.on_look.append(comes)
-            await w.until(lambda: w.rows == {("r2", 2): 1})
-
-    asyncio.run(scenario())
+    run(tmp_path, scenario)
 
 
 def test_a_time_may_come_between_any_two_looks_at_the_clock(
@@ -247,57 +240,44 @@ def test_a_time_may_come_between_any_two_looks_at_the_clock(
 ) -> None:
     monkeypatch.setattr(table_watch, "_SETTLE_SECONDS", 0.01)
 
-    async def scenario() -> None:
-        world = World(tmp_path)
-        world.write("r1,2\n")
-        async with world as w:
-            await w.show({("r1", 2): 1})
+    async def scenario(w: World) -> None:
+        def comes() -> None:
+            w.now += DAY
 
-            def comes() -> None:
-                w.now += DAY
+        for looks in range(12):
+            w.write(f"r{looks},{looks}\n")
+            w.on_clock += [lambda: None] * looks + [comes]
+            await w.until(lambda n=looks: w.rows == {(f"r{n}", n): 1})  # type: ignore[misc]
 
-            for looks in range(12):
-                w.write(f"r{looks},{looks}\n")
-                w.on_clock += [lambda: None] * looks + [comes]
-                await w.until(lambda n=looks: w.rows == {(f"r{n}", n): 1})  # type: ignore[misc]
-
-    asyncio.run(scenario())
+    run(tmp_path, scenario)
 
 
 def test_who_asks_while_a_view_is_computed_gets_what_the_tables_hold_then(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        world = World(tmp_path)
-        world.write("r1,2\n")
-        async with world as w:
-            loop = asyncio.get_running_loop()
-            await w.show({("r1", 2): 1})
+    async def scenario(w: World) -> None:
+        loop = asyncio.get_running_loop()
 
-            async def heard() -> None:
-                w.refresh()
-                await loop_turns()
-
-            def asks() -> None:
-                w.write("r3,3\n")
-                asyncio.run_coroutine_threadsafe(heard(), loop).result(60)
-
-            w.on_evaluation.append(asks)
-            w.write("r2,2\n")
+        async def heard() -> None:
             w.refresh()
-            await w.until(lambda: w.rows == {("r3", 3): 1})
+            await loop_turns()
 
-    asyncio.run(scenario())
+        def asks() -> None:
+            w.write("r3,3\n")
+            asyncio.run_coroutine_threadsafe(heard(), loop).result(60)
+
+        w.on_evaluation.append(asks)
+        w.write("r2,2\n")
+        w.refresh()
+        await w.until(lambda: w.rows == {("r3", 3): 1})
+
+    run(tmp_path, scenario)
 
 
 def test_a_file_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        world = World(tmp_path)
-        world.write("r1,2\n")
-        async with world as w:
-            await w.show({("r1", 2): 1})
-            w.write("r2,2\n")
-            w.on_look.append(lambda: w.write("r2,2\nr3,3\n"))
-            w.refresh()
-            await w.until(lambda: w.rows != {("r1", 2): 1})
-            assert w.rows == {("r2", 2): 1, ("r3", 3): 1}
+    async def scenario(w: World) -> None:
+        w.write("r2,2\n")
+        w.on_look.append(lambda: w.write("r2,2\nr3,3\n"))
+        w.refresh()
+        await w.until(lambda: w.rows != {("r1", 2): 1})
+        assert w.rows == {("r2", 2): 1, ("r3", 3): 1}
 
-    asyncio.run(scenario())
+    run(tmp_path, scenario)

@@ -20,7 +20,7 @@ ClientFactory = Callable[[Will], MessageClient]
 
 
 @dataclass(frozen=True, slots=True)
-class Core:
+class SharedParts:
     """The catalog, the sites, and the way to both.
 
     Attributes:
@@ -47,9 +47,9 @@ class Core:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
-async def open_core(
+async def open_shared_parts(
     settings: CoordinatorSettings, client: ClientFactory, clock: Clock, beside: Beside
-) -> tuple[Core, Stored]:
+) -> tuple[SharedParts, Stored]:
     """Take the catalog over; the client is not connected yet.
 
     Raises:
@@ -59,7 +59,7 @@ async def open_core(
     presence = Presence(settings, clock, found.epoch)
     messages, topics = client(presence.will()), Topics(settings.site)
     deployment = Deployment(messages, topics, settings.host)
-    core = Core(
+    shared = SharedParts(
         settings,
         clock,
         beside,
@@ -72,4 +72,4 @@ async def open_core(
         Membership(),
         LinkTable(),
     )
-    return core, found
+    return shared, found

@@ -1,0 +1,186 @@
+"""What sinks remember over a restart, in the catalog: written together, and never twice at once.
+
+Kinds of entries, by sink:
+
+    key     a key that the receiver may have something of (id: a digest, body: the key)
+    row     a row of a stream that waits, or was sent a short time ago (id: its number)
+    dead    a message that was given up (id: a digest of its key, or its number)
+    state   counters (one entry)
+    clear   a retained topic of a dropped sink that is to be emptied; "sink" is the endpoint
+"""
+
+import asyncio
+import hashlib
+from enum import StrEnum
+from typing import TypeVar
+
+import msgspec
+
+from federated_optimizer.coordinator.contract.sink_model import DeadLetter
+from federated_optimizer.coordinator.store.catalog_store import (
+    CatalogStore,
+    SinkEntries,
+    SinkEntry,
+)
+from streamsql.data.types import Row
+from streamsql.errors import DeploymentError, WireError
+from streamsql.wire.codec import decode_packed, encode_packed
+
+T = TypeVar("T")
+
+
+class Kind(StrEnum):
+    """Kinds of entries."""
+
+    KEY = "key"
+    ROW = "row"
+    DEAD = "dead"
+    STATE = "state"
+    CLEAR = "clear"
+
+
+class SinkCounters(msgspec.Struct, frozen=True):
+    """Counters of a sink that go on after a restart.
+
+    Attributes:
+        delivered: Messages that the receiver has taken.
+        acknowledged: Number of the last row that is done with.
+        dropped: Messages that were dropped because there was no room.
+        last: When the last one was taken, in microseconds, or None.
+    """
+
+    delivered: int = 0
+    acknowledged: int = 0
+    dropped: int = 0
+    last: int | None = None
+
+
+class Remembered(msgspec.Struct, frozen=True):
+    """What is known of a sink from before."""
+
+    keys: tuple[Row, ...] = ()
+    rows: tuple[tuple[int, Row], ...] = ()
+    dead: tuple[DeadLetter, ...] = ()
+    counters: SinkCounters = SinkCounters()
+
+
+class SinkMemory:
+    """The entries of all sinks."""
+
+    def __init__(self, store: CatalogStore, found: SinkEntries) -> None:
+        self._store = store
+        self._found = found
+        self._unwritten: dict[SinkEntry, bytes | None] = {}
+        self._writing = asyncio.Lock()
+        self._noted = self._written = 0
+        self._newest_key: dict[str, int] = {}
+
+    def of(self, sink: str) -> Remembered:
+        """Return what was known of a sink when the catalog was opened.
+
+        Raises:
+            DeploymentError: An entry cannot be read.
+        """
+        keys = [self._decoded(sink, body, tuple) for _, body in self._entries(Kind.KEY, sink)]
+        rows = [
+            (int(number), self._decoded(sink, body, tuple))
+            for number, body in self._entries(Kind.ROW, sink)
+        ]
+        dead = [self._decoded(sink, body, DeadLetter) for _, body in self._entries(Kind.DEAD, sink)]
+        states = [self._decoded(sink, b, SinkCounters) for _, b in self._entries(Kind.STATE, sink)]
+        ordered = sorted(dead, key=lambda letter: letter.given_up)
+        return Remembered(tuple(keys), tuple(rows), tuple(ordered), *states)
+
+    def topics_to_clear(self) -> dict[str, list[str]]:
+        """Return the retained topics of dropped sinks, by endpoint."""
+        found = self._found.get(Kind.CLEAR, {})
+        return {place: [body.decode() for _, body in entries] for place, entries in found.items()}
+
+    def note(self, sink: str, kind: Kind, number: str, body: bytes | None) -> None:
+        """Remember an entry, or with None discard it, with the next `write`."""
+        self._noted += 1
+        self._unwritten[sink, kind, number] = body
+
+    def note_key(self, sink: str, key: Row, *, known: bool) -> None:
+        """Remember that the receiver may have something of a key, or that it has nothing."""
+        packed = encode_packed(key)
+        self.note(sink, Kind.KEY, digest(packed), packed if known else None)
+        if known:
+            self._newest_key[sink] = self._noted
+
+    def note_row(self, sink: str, number: int, row: Row | None) -> None:
+        """Remember a row of a stream, or with None discard it."""
+        body = None if row is None else encode_packed(row)
+        self.note(sink, Kind.ROW, f"{number:020d}", body)
+
+    def note_dead(self, sink: str, number: int, key: Row, letter: DeadLetter | None) -> None:
+        """Remember a dead letter, or with None discard it."""
+        name = f"{number:020d}" if number else digest(encode_packed(key))
+        self.note(sink, Kind.DEAD, name, None if letter is None else encode_packed(letter))
+
+    def note_counters(self, sink: str, counters: SinkCounters | None) -> None:
+        """Remember counters, or with None discard them."""
+        self.note(sink, Kind.STATE, "", None if counters is None else encode_packed(counters))
+
+    def note_clearing(self, endpoint: str, topic: str, *, due: bool) -> None:
+        """Remember that a retained topic is to be emptied, or that it is empty."""
+        body = topic.encode()
+        self.note(endpoint, Kind.CLEAR, digest(body), body if due else None)
+
+    async def write(self) -> None:
+        """Write all that was noted before; others' notes go with ours.
+
+        Raises:
+            DeploymentError: The catalog cannot be written; what was noted is kept.
+        """
+        async with self._writing:
+            if not self._unwritten:
+                return
+            written, noted = dict(self._unwritten), self._noted
+            await asyncio.to_thread(self._store.put_sink_entries, written)
+            for entry, body in written.items():
+                if entry in self._unwritten and self._unwritten[entry] is body:
+                    del self._unwritten[entry]
+            self._written = noted
+
+    async def write_keys(self, sink: str) -> None:
+        """Write the keys of a sink that became known, if they are not written.
+
+        Raises:
+            DeploymentError: The catalog cannot be written.
+        """
+        while self._newest_key.get(sink, 0) > self._written:
+            await self.write()
+
+    async def forget(self, sink: str) -> None:
+        """Discard all that is known of a sink, before another one may have its name.
+
+        Raises:
+            DeploymentError: The catalog cannot be written.
+        """
+        async with self._writing:  # what is being written now must not outlive the sink
+            mine = [e for e in self._unwritten if e[0] == sink and e[1] != Kind.CLEAR]
+            for entry in mine:
+                del self._unwritten[entry]
+            for kind, by_sink in self._found.items():
+                if kind != Kind.CLEAR:
+                    by_sink.pop(sink, None)
+            await asyncio.to_thread(self._store.drop_sink, sink, kept=Kind.CLEAR)
+
+    def _entries(self, kind: Kind, sink: str) -> list[tuple[str, bytes]]:
+        return self._found.get(kind, {}).get(sink, [])
+
+    @staticmethod
+    def _decoded(sink: str, body: bytes, kind: type[T]) -> T:
+        try:
+            return decode_packed(body, kind)
+        except WireError as error:
+            raise DeploymentError(
+                f"what sink {sink} remembers cannot be read: {error.message}",
+                hint="it was written by another release; restore a backup or drop the sink",
+            ) from error
+
+
+def digest(text: bytes) -> str:
+    """Return a short name of bytes."""
+    return hashlib.blake2b(text, digest_size=16).hexdigest()

@@ -1,0 +1,58 @@
+"""What a coordinator does again and again: placing queries, asking for what is missing."""
+
+import logging
+
+from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.queries.repairs import Repairs
+from federated_optimizer.coordinator.queries.replanning import Replanning
+from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.coordinator.system.announcing import Announcer
+from federated_optimizer.coordinator.system.host_reports import HostReports
+from host.clocks import monotonic_clock
+
+log = logging.getLogger(__name__)
+
+
+class Upkeep:
+    """Looks after the queries of one coordinator."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - each is one seam
+        self,
+        shared: SharedParts,
+        queries: Queries,
+        replanning: Replanning,
+        announcer: Announcer,
+        reports: HostReports,
+        repairs: Repairs,
+    ) -> None:
+        self._shared = shared
+        self._queries = queries
+        self._replanning = replanning
+        self._announcer = announcer
+        self._reports = reports
+        self._repairs = repairs
+
+    def sites_changed(self) -> None:
+        """Place queries anew after something happened to a site."""
+        self._replanning.look()
+        self._queries.compare(self._shared.catalog)
+        self._queries.refresh_all()
+
+    async def look(self) -> None:
+        """Do what is due.
+
+        Raises:
+            MessagingError: The message queue is full; the rest follows with the next call.
+        """
+        self._queries.refresh_all()
+        self._replanning.look()  # a gateway may have been away for too long by now
+        if not self._shared.client.connected:
+            return
+        for site in self._shared.membership.give_up(monotonic_clock(), self._shared.clock()):
+            log.warning("site %s has not reported since the broker was offline", site)
+            self._queries.site_left(site)
+            self.sites_changed()
+        self._announcer.go_on()
+        self._reports.look(self._queries.all(), monotonic_clock())
+        self._queries.request_missing()
+        self._repairs.look(self._queries.all(), monotonic_clock())

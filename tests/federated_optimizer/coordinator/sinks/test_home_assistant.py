@@ -1,0 +1,101 @@
+"""Descriptions for Home Assistant: one entity per column, and templates that read the payload."""
+
+import json
+from typing import Any
+
+import jinja2
+import pytest
+
+from federated_optimizer.coordinator.sinks.home_assistant import Descriptions
+from federated_optimizer.coordinator.sinks.row_payloads import payload_of, row_objects
+from streamsql.catalog.sinks import SinkConnector, SinkDefinition, SinkMode
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType, Row
+
+SCHEMA = Schema.of(
+    ("room", DataType.TEXT),
+    ("it's", DataType.DOUBLE),
+    ("open", DataType.BOOLEAN),
+    ("label", DataType.TEXT),
+    ("energy", DataType.DOUBLE),
+    ("ts", DataType.TIMESTAMP),
+    ("lasts", DataType.INTERVAL),
+)
+SINK = SinkDefinition(
+    *("climate", "SELECT", SinkConnector.MQTT, SinkMode.UPSERT),
+    key=("room",),
+    topic="building/{room}",
+    discovery="homeassistant",
+    units=("", "Cel", "", "", "kWh", "", ""),
+)
+ROW: Row = ("r/1", 21.5, True, "a", 3.0, 0, 1_500_000)
+
+
+def described(key: Row = ("r/1",)) -> dict[str, tuple[str, dict[str, Any]]]:
+    found = {}
+    for topic, payload in Descriptions(SINK, SCHEMA).of(key, "building/r%2F1"):
+        said = json.loads(payload)
+        found[said["name"]] = (topic, said)
+    return found
+
+
+def rendered(template: str, payload: str) -> str:
+    """Render as Home Assistant does: `value_json` is there where the payload is JSON."""
+    known: dict[str, Any] = {"value": payload}
+    if payload:
+        known["value_json"] = json.loads(payload)
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)  # noqa: S701
+    return environment.from_string(template).render(known)
+
+
+def test_every_column_but_the_key_is_an_entity_of_one_device() -> None:
+    found = described()
+    assert set(found) == {"it's", "open", "label", "energy", "ts", "lasts"}
+    topic, said = found["it's"]
+    assert topic == "homeassistant/sensor/pando_climate_r-25-2F1_it-27-s/config"
+    assert said["state_topic"] == "building/r%2F1"
+    assert (said["unit_of_measurement"], said["device_class"]) == ("°C", "temperature")
+    assert said["state_class"] == "measurement"
+    assert said["device"]["identifiers"] == ["pando_climate_r-25-2F1"]
+    assert said["device"]["name"] == "climate r/1"
+    assert found["open"][0].startswith("homeassistant/binary_sensor/")
+    assert "device_class" not in found["label"][1]
+    assert (found["energy"][1]["device_class"], found["energy"][1]["state_class"]) == (
+        "energy",
+        "total",
+    )
+    assert found["ts"][1]["device_class"] == "timestamp"
+    assert found["lasts"][1]["unit_of_measurement"] == "s"
+    assert len({said["unique_id"] for _, said in found.values()}) == 6
+
+
+def test_ids_of_different_keys_differ() -> None:
+    ids = {
+        said["unique_id"]
+        for key in (("a-b",), ("a_b",), ("a b",), (None,), ("",))
+        for _, said in described(key).values()
+    }
+    assert len(ids) == 5 * 6
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (ROW, ("21.5", "ON", "a", "3.0", "1970-01-01T00:00:00Z", "1.5")),
+        (("r", None, False, None, None, None, None), ("None", "OFF", *("None",) * 4)),
+        (("r", 1.0, None, "b", 1.0, None, 0), ("1.0", "None", "b", "1.0", "None", "0.0")),
+    ],
+)
+def test_templates_read_what_is_published(row: Row, expected: tuple[str, ...]) -> None:
+    payload = payload_of(row_objects(SINK, SCHEMA)(row)).decode()
+    templates = [said["value_template"] for _, said in described().values()]
+    assert tuple(rendered(template, payload) for template in templates) == expected
+
+
+def test_a_key_without_a_row_is_unavailable() -> None:
+    for _, said in described().values():
+        (available,) = said["availability"]
+        assert available["topic"] == said["state_topic"]
+        assert rendered(available["value_template"], '{"a": 1}') == "online"
+        assert rendered(available["value_template"], "") == "offline"
+        assert rendered(said["value_template"], "") == "None"

@@ -1,0 +1,153 @@
+"""Sinks of a whole federation on MQTT: told, taken back, kept over restarts, emptied on DROP."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from federated_optimizer.coordinator.contract.sink_model import SinkStatus
+from streamsql.errors import BindingError
+
+SINK = (
+    "CREATE SINK open FROM SELECT rid, status FROM RoomSensor WHERE status = 'open' "
+    "WITH (connector = 'mqtt', topic = 'building/open/{rid}')"
+)
+
+
+def published(federation: Any) -> dict[str, bytes]:
+    """What is retained outside of the federation's own topics."""
+    retained = federation.broker.retained
+    return {
+        topic: message.payload
+        for topic, message in retained.items()
+        if not topic.startswith("pando/")
+    }
+
+
+def row(rid: str) -> bytes:
+    return f'{{"rid":"{rid}","status":"open"}}'.encode()
+
+
+def test_the_newest_row_of_each_key_is_retained_until_it_goes(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        (made,) = await coordinator.execute(SINK)
+        assert made.message == (
+            "sink open created: upsert to building/open/{rid} at the federation's broker"
+        )
+        federation.sites["gw-1"].put("roomsensor", ("r 1", "open"))
+        federation.sites["gw-2"].put("roomsensor", ("r2", "open"))
+        both = {"building/open/r%201": row("r 1"), "building/open/r2": row("r2")}
+        await harness.until(lambda: published(federation) == both)
+        federation.sites["gw-2"].put("roomsensor", ("r2", "dark"))
+        await harness.until(lambda: "building/open/r2" not in published(federation))
+        (info,) = coordinator.sinks.infos()
+        assert (info.status, info.problem, info.dead) == (SinkStatus.RUNNING, "", ())
+        (shown,) = await coordinator.execute("SHOW SINKS")
+        assert shown.rows[0][:2] == ("open", "mqtt")
+        (described,) = await coordinator.execute("DESCRIBE open")
+        assert described.rows[0] == ("rid", "TEXT", "key")
+
+    harness.run(scenario)
+
+
+def test_what_went_while_the_coordinator_was_away_is_taken_back(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        first = await federation.standard()
+        await first.execute(SINK)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"), ("r2", "open"))
+        await harness.until(lambda: len(published(federation)) == 2)
+        await first.close()
+        federation.sites["gw-1"].put("roomsensor", ("r1", "dark"), ("r3", "open"))
+        assert set(published(federation)) == {"building/open/r1", "building/open/r2"}
+        await federation.coordinator()
+        expected = {"building/open/r2": row("r2"), "building/open/r3": row("r3")}
+        await harness.until(lambda: published(federation) == expected)
+
+    harness.run(scenario)
+
+
+def test_drop_empties_what_was_retained(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await coordinator.execute(SINK)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until(lambda: len(published(federation)) == 1)
+        with pytest.raises(BindingError, match="belongs to sink open"):
+            await coordinator.execute('DROP QUERY "sink open"')
+        with pytest.raises(BindingError, match="used by sink open"):
+            await coordinator.execute("DROP SOURCE roomsensor")
+        await coordinator.execute("DROP SINK open")
+        await harness.until(lambda: not published(federation))
+        assert coordinator.sinks.infos() == ()
+        await harness.until(lambda: not coordinator._shared.store.sink_entries())
+
+    harness.run(scenario)
+
+
+def test_topics_of_a_sink_that_was_dropped_without_a_broker_are_emptied_after_a_restart(
+    harness: Any,
+) -> None:
+    async def scenario(federation: Any) -> None:
+        first = await federation.standard()
+        await first.execute(SINK)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until(lambda: len(published(federation)) == 1)
+        federation.broker.cut("coordinator")
+        await first.execute("DROP SINK open")
+        entries = first._shared.store.sink_entries()
+        assert list(entries) == ["clear"]
+        await first.close()
+        await federation.coordinator()
+        await harness.until(lambda: not published(federation))
+
+    harness.run(scenario)
+
+
+def test_a_key_with_two_rows_is_not_told_and_complained_about(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        await coordinator.execute(
+            "CREATE SINK seats FROM SELECT rid, mid FROM SeatSensor "
+            "WITH (connector = 'mqtt', topic = 'building/seats/{rid}')"
+        )
+        federation.sites["gw-1"].put("seatsensor", ("m1", "r1", 1.0), ("m2", "r1", 1.0))
+        federation.sites["gw-1"].put("seatsensor", ("m3", "r2", 1.0))
+        await harness.until(lambda: "building/seats/r2" in published(federation))
+        await harness.until(lambda: "not unique" in coordinator.sinks.infos()[0].problem)
+        assert "building/seats/r1" not in published(federation)
+        federation.sites["gw-1"].put("seatsensor", ("m2", "r1", 1.0), delete=True)
+        await harness.until(lambda: "building/seats/r1" in published(federation))
+        await harness.until(lambda: not coordinator.sinks.infos()[0].problem)
+
+    harness.run(scenario)
+
+
+def test_a_broker_that_has_lost_what_it_retained_is_told_everything_again(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await coordinator.execute(SINK)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until(lambda: len(published(federation)) == 1)
+        federation.broker.cut("coordinator")
+        federation.broker.retained.pop("building/open/r1")
+        federation.broker.restore("coordinator")
+        await harness.until(lambda: published(federation) == {"building/open/r1": row("r1")})
+
+    harness.run(scenario)
+
+
+def test_an_endpoint_that_the_settings_do_not_have_is_refused(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        with pytest.raises(BindingError, match="no endpoint 'orders'"):
+            await coordinator.execute(
+                "CREATE SINK s FROM SELECT rid, status FROM RoomSensor "
+                "WITH (connector = 'webhook', endpoint = 'orders', key = 'rid')"
+            )
+        assert coordinator.sinks.infos() == ()
+        with pytest.raises(KeyError):
+            coordinator.sinks.retry("s")
+        await asyncio.sleep(0)
+
+    harness.run(scenario)

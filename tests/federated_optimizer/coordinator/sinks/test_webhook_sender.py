@@ -1,0 +1,206 @@
+"""Webhooks to a receiver on loopback: signed, repeated, given up, in order."""
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from federated_optimizer.coordinator.contract.sink_endpoints import WebhookEndpoint
+from federated_optimizer.coordinator.sinks.outgoing import Outgoing
+from federated_optimizer.coordinator.sinks.webhook_sender import (
+    LONGEST_ASKED,
+    WebhookSender,
+    seconds_asked,
+)
+from streamsql.catalog.sinks import SinkConnector, SinkDefinition, SinkFormat, SinkMode
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from streamsql.errors import DeploymentError
+from tests.federated_optimizer.coordinator.sinks.web_receiver import SECRET, Answer, WebReceiver
+
+SCHEMA = Schema.of(("desk", DataType.TEXT), ("n", DataType.INTEGER), ("ts", DataType.TIMESTAMP))
+UPSERTS = SinkDefinition(
+    "free",
+    "SELECT",
+    SinkConnector.WEBHOOK,
+    SinkMode.UPSERT,
+    endpoint="hook",
+    key=("desk",),
+    tries=3,
+    timeout=5_000_000,
+)
+ONE = Outgoing(("a",), ("a", 1, 0))
+
+
+def sender_to(
+    receiver: WebReceiver, definition: SinkDefinition = UPSERTS, pause: float = 0.001
+) -> WebhookSender:
+    endpoint = WebhookEndpoint(url=receiver.url, secret=SECRET, headers={"authorization": "x"})
+    return WebhookSender(
+        definition,
+        SCHEMA,
+        endpoint,
+        lambda: time.time_ns() // 1000,
+        random.Random(1).random,
+        first_pause=pause,
+    )
+
+
+def run(scenario: Callable[[WebReceiver, WebhookSender], Awaitable[None]], **changes: Any) -> None:
+    async def whole() -> None:
+        async with asyncio.timeout(50), WebReceiver() as receiver:
+            sender = sender_to(receiver, **changes)
+            await scenario(receiver, sender)
+            await sender.close()
+
+    asyncio.run(whole())
+
+
+def test_a_batch_is_one_request_of_upserts() -> None:
+    async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
+        assert await sender.send([ONE, Outgoing(("b",), None)]) == []
+        assert receiver.requests == [
+            {
+                "sink": "free",
+                "mode": "upsert",
+                "messages": [
+                    {
+                        "key": {"desk": "a"},
+                        "row": {"desk": "a", "n": 1, "ts": "1970-01-01T00:00:00Z"},
+                    },
+                    {"key": {"desk": "b"}, "row": None},
+                ],
+            }
+        ]
+
+    run(scenario)
+
+
+def test_rows_of_streams_have_numbers_and_senml_is_a_pack() -> None:
+    definition = SinkDefinition(
+        *("free", "SELECT", SinkConnector.WEBHOOK, SinkMode.APPEND), format=SinkFormat.SENML
+    )
+
+    async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
+        assert await sender.send([Outgoing(row=("a", 1, 2_500_000), number=7)]) == []
+        records = [{"bn": "free/", "bt": 2.5, "n": "desk", "vs": "a"}, {"n": "n", "v": 1}]
+        assert receiver.taken == [{"number": 7, "row": records}]
+
+    run(scenario, definition=definition)
+
+
+@pytest.mark.parametrize("status", [0, 302, 404, 500, 503])
+def test_what_fails_is_repeated_with_the_same_id_and_then_given_up(status: int) -> None:
+    async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
+        receiver.decide = lambda _: Answer(status, takes=False, body="overloaded")
+        (refused,) = await sender.send([ONE])
+        assert (refused.message, refused.tries, len(receiver.requests)) == (ONE, 3, 3)
+        assert len(set(receiver.ids)) == 1
+        if status:
+            assert refused.reason == f"HTTP {status}: overloaded"
+        receiver.decide = lambda _: Answer()
+        assert await sender.send([ONE]) == []
+        assert (sender.problem, len(set(receiver.ids))) == ("", 2)
+
+    run(scenario)
+
+
+def test_a_problem_is_told_while_it_lasts() -> None:
+    async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
+        told: list[str] = []
+
+        def decide(_messages: object) -> Answer:
+            told.append(sender.problem)
+            return Answer(500 if len(told) < 3 else 200, takes=len(told) == 3)
+
+        receiver.decide = decide
+        assert await sender.send([ONE]) == []
+        assert told == ["", "HTTP 500", "HTTP 500"]
+        assert sender.problem == ""
+
+    run(scenario)
+
+
+def test_only_what_the_receiver_finds_wrong_is_given_up() -> None:
+    async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
+        def decide(messages: list[dict[str, Any]]) -> Answer:
+            bad = any(message["key"]["desk"] == "b" for message in messages)
+            return Answer(422, takes=False) if bad else Answer()
+
+        receiver.decide = decide
+        batch = [Outgoing((name,), (name, 1, 0)) for name in "abc"]
+        (refused,) = await sender.send(batch)
+        assert (refused.message, refused.reason) == (batch[1], "HTTP 422")
+        assert [message["key"]["desk"] for message in receiver.taken] == ["a", "c"]
+
+    run(scenario)
+
+
+def test_a_receiver_that_asks_for_time_gets_it_and_that_counts_as_no_failure() -> None:
+    async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
+        moments: list[float] = []
+
+        def decide(_messages: object) -> Answer:
+            moments.append(time.monotonic())
+            if len(moments) <= 4:  # more than the tries
+                wait = "1" if len(moments) == 1 else "0"
+                return Answer(429, takes=False, headers=(("Retry-After", wait),))
+            return Answer()
+
+        receiver.decide = decide
+        assert await sender.send([ONE]) == []
+        assert len(moments) == 5
+        assert moments[1] - moments[0] >= 1
+
+    run(scenario)
+
+
+def test_pauses_double_and_vary() -> None:
+    sender = sender_to(WebReceiver(), pause=1.0)
+    pauses = [sender._pause(tries, None) for tries in (1, 2, 3, 20)]
+    for pause, whole in zip(pauses, (1, 2, 4, 300), strict=True):
+        assert whole / 2 <= pause <= whole
+    assert 7 <= sender._pause(1, 7.0) <= 8
+    assert len({sender._pause(3, None) for _ in range(5)}) == 5
+
+
+def test_a_receiver_that_does_not_answer_is_given_up_after_the_timeout() -> None:
+    definition = SinkDefinition(
+        *("free", "SELECT", SinkConnector.WEBHOOK, SinkMode.UPSERT),
+        key=("desk",),
+        tries=1,
+        timeout=100_000,
+    )
+
+    async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
+        receiver.decide = lambda _: Answer(wait=2.0)
+        (refused,) = await sender.send([ONE])
+        assert refused.reason == "no answer within 0.1 s"
+
+    run(scenario, definition=definition)
+
+
+def test_nobody_who_listens_is_a_failure_like_others() -> None:
+    async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
+        await receiver.close()
+        (refused,) = await sender.send([ONE])
+        assert "ConnectError" in refused.reason
+
+    run(scenario)
+
+
+def test_an_authority_that_is_no_file_is_told() -> None:
+    endpoint = WebhookEndpoint(url="https://127.0.0.1:1/", secret=SECRET, ca="/no/such/file")
+    sender = WebhookSender(UPSERTS, SCHEMA, endpoint, lambda: 0)
+    with pytest.raises(DeploymentError, match="authority"):
+        asyncio.run(sender.send([ONE]))
+
+
+def test_the_longest_time_that_may_be_asked_for() -> None:
+    assert seconds_asked("99999999999999999", 0) == LONGEST_ASKED
+    assert seconds_asked("Thu, 01 Jan 2099 00:00:00 GMT", 0) == LONGEST_ASKED
+    assert seconds_asked("Thu, 01 Jan 1970 00:00:00 -0000", 5_000_000) == 0
+    assert seconds_asked("-5", 0) is None
