@@ -1,13 +1,12 @@
-"""Prepare the virtual environment that `make` works in, and say what is going on.
-
-Run by the Makefile with the machine's own Python, so only the standard library is used and the
-syntax stays readable to older interpreters: they get a sentence, not a traceback.
+"""Prepare the virtual environment of `make`, and report progress.
 
     python3 deploy/environment.py requirements/base.txt
 
-Steps: check Python, create `.venv` when it is missing, install the pinned requirements (pip checks
-every hash), install Pando itself in place. A second run finds everything there and is quick; the
-Makefile's stamp files avoid even that.
+The Makefile runs this with the machine's own Python: it imports the standard library only, and an
+older interpreter can parse it, so that it prints a sentence and no traceback.
+
+Steps: check Python, create `.venv` if it is missing, install the pinned requirements (pip checks
+every hash), install Pando itself in place.
 """
 
 import sys
@@ -33,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 STEPS = 4
 NETWORK_SECONDS = 60
-"""How long pip waits for a silent server before it asks again; its own 15 are few on a bad line."""
+"""Seconds that pip waits for a silent server before it asks again; its default is 15."""
 TAIL_LINES = 25
 """Lines of pip's output that are repeated when it fails."""
 
@@ -55,7 +54,7 @@ def count_requirements(text: str) -> int:
 
 
 def describe_pip_line(line: str) -> str | None:
-    """Turn a line of pip's output into a progress note, or None if it says nothing new.
+    """Return the progress note for a line of pip's output, or None.
 
     Examples:
         >>> describe_pip_line("Collecting rich==15.0.0 (from -r requirements/base.txt (line 7))")
@@ -74,16 +73,7 @@ def describe_pip_line(line: str) -> str | None:
 
 
 def follow_pip(lines: Iterable[str], total: int, say: Say) -> list[str]:
-    """Report progress while pip runs.
-
-    Args:
-        lines: Output of pip as it comes.
-        total: Number of packages asked for.
-        say: Called with one short note per event.
-
-    Returns:
-        The last lines of the output, for an error message.
-    """
+    """Say a note per event of pip's output, of `total` packages; return the last lines."""
     tail: list[str] = []
     seen = 0
     for line in lines:
@@ -112,43 +102,36 @@ def run_pip(arguments: list[str], total: int, say: Say) -> None:
         tail = follow_pip(process.stdout or [], total, say)
     if process.returncode != 0:
         shown = "\n    ".join(tail)
-        message = (
+        raise SetupError(
             f"pip stopped with status {process.returncode}. Its last lines were:\n    {shown}\n"
             "Run the same make command again to continue; packages already fetched are kept."
         )
-        raise SetupError(message)
 
 
 def create_environment(say: Say) -> None:
-    """Create `.venv` unless a usable one is there.
+    """Create `.venv` unless there is a usable one.
 
     Raises:
-        SetupError: The modules that make environments are missing (Debian packs them apart).
+        SetupError: `ensurepip` is missing (Debian packs it apart), or `venv` failed.
     """
     python = VENV / "bin" / "python"
     probe = [str(python), "-c", "import pip, sys; sys.exit(sys.version_info < (3, 11))"]
     if python.exists() and subprocess.run(probe, check=False).returncode == 0:  # noqa: S603
         return
     if importlib.util.find_spec("ensurepip") is None:
-        message = (
+        raise SetupError(
             f"{sys.executable} cannot make virtual environments: its module `ensurepip` is missing."
             "\nOn Debian and Ubuntu: apt-get install python3-venv. Then run make again."
         )
-        raise SetupError(message)
     say(f"creating {VENV.name}")
     command = [sys.executable, "-m", "venv", "--clear", str(VENV)]
     made = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if made.returncode != 0:
-        message = f"could not create {VENV}:\n{made.stdout}{made.stderr}"
-        raise SetupError(message)
+        raise SetupError(f"could not create {VENV}:\n{made.stdout}{made.stderr}")
 
 
 def prepare(requirements: Path, say: Callable[[int, str], None]) -> None:
-    """Do all steps.
-
-    Args:
-        requirements: File of pinned and hashed requirements.
-        say: Called with the number of the step (1 to `STEPS`) and a note.
+    """Do all steps; `say` gets the number of the step (1 to `STEPS`) and a note.
 
     Raises:
         SetupError: A step failed.

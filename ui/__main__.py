@@ -15,6 +15,7 @@ from pathlib import Path
 import uvicorn
 
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
+from federated_optimizer.coordinator.contract.sink_endpoints import sink_endpoints
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
 from federated_optimizer.coordinator.planning_processes import InProcesses
 from federated_optimizer.coordinator.service import open_coordinator
@@ -47,6 +48,7 @@ def _coordinator_settings(settings: ConsoleSettings) -> CoordinatorSettings:
         grace=settings.grace_seconds,
         time_zone=settings.time_zone,
         folders=settings.folders,
+        endpoints=sink_endpoints(settings.endpoints),
     )
 
 

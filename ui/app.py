@@ -18,7 +18,9 @@ from ui.api.many_changes import router as many_changes
 from ui.api.notices import router as notices
 from ui.api.objects import error_object
 from ui.api.routes import router as api
+from ui.api.sinks import router as sinks
 from ui.api.site_settings import router as site_settings
+from ui.api.source_trials import router as source_trials
 from ui.guard import Guard, problem
 from ui.hosts import Hosts
 from ui.map.routes import router as live_map
@@ -65,7 +67,17 @@ def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAP
     app.state.settings = settings
     app.state.map = live
     app.state.closing = asyncio.Event()
-    for router in (api, explanations, site_settings, many_changes, notices, live_map, pages):
+    for router in (
+        api,
+        explanations,
+        site_settings,
+        source_trials,
+        many_changes,
+        notices,
+        sinks,
+        live_map,
+        pages,
+    ):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_middleware(Guard, hosts=Hosts(settings.host, settings.host_names))

@@ -3,6 +3,9 @@
 import logging
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
+from streamsql.algebra.operators import SourceKind
+from streamsql.catalog.catalog import kind_of
+from streamsql.catalog.definitions import Definition, SourceDefinition
 from streamsql.errors import FederationError
 from streamsql.syntax import parse_script
 from streamsql.syntax.statements import CreateSource, CreateView
@@ -13,7 +16,8 @@ log = logging.getLogger(__name__)
 async def apply_schema(coordinator: CoordinatorApi, script: str) -> int:
     """Define what is unknown and replace what has changed; return how many were.
 
-    A definition that cannot be replaced, because a running query uses it, is kept with a warning.
+    A definition that cannot be replaced, because a running query uses it, is kept with a warning. A
+    source that a connector feeds is kept as it is: people alter it, and gateways follow.
 
     Raises:
         QueryError: The script is wrong.
@@ -26,14 +30,24 @@ async def apply_schema(coordinator: CoordinatorApi, script: str) -> int:
         known = {d.name.lower(): d for d in coordinator.definitions()}.get(name.lower())
         if known is not None and known.text.strip() == statement.text.strip():
             continue
-        kind = "VIEW" if isinstance(statement, CreateView) else "SOURCE"
-        kind = "TABLE" if getattr(statement, "kind", "") == "table" else kind
+        if isinstance(known, SourceDefinition) and known.mapping is not None:
+            log.info("%s stays as it is in the catalog: the script has another text", name)
+            continue
         try:
-            if known is not None:
-                await coordinator.execute(f'DROP {kind} "{known.name}"')
-            await coordinator.execute(statement.text)
+            await coordinator.execute(_replacement(statement, known))
         except FederationError as error:
             log.warning("%s keeps its old definition: %s", name, error.message)
         else:
             changed += 1
     return changed
+
+
+def _replacement(statement: CreateSource | CreateView, known: Definition | None) -> str:
+    """Return the script that puts a definition in place of the known one."""
+    if known is None:
+        return statement.text
+    is_source = isinstance(statement, CreateSource) and statement.kind != SourceKind.TABLE
+    if is_source and kind_of(known) == "source":
+        create = len("CREATE")
+        return f"{statement.text[:create]} OR REPLACE{statement.text[create:]}"
+    return f'DROP {kind_of(known).upper()} "{known.name}"; {statement.text}'

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -40,6 +41,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
             not known here, and then only the static engine checks the files that tables name.
         table_folders: As the static engine's.
         closed_folders: As the static engine's.
+        endpoints: Receivers that sinks name, with address and secret, by name.
     """
 
     broker: str
@@ -65,6 +67,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
     base_dir: str = ""
     table_folders: tuple[str, ...] = ()
     closed_folders: tuple[str, ...] = ()
+    endpoints: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse values that cannot work."""

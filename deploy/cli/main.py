@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from deploy.cli.endpoints import endpoint_app
 from deploy.cli.installed import version
 from deploy.cli.shared_options import (
     Engine,
@@ -28,6 +29,7 @@ from ui.cli.console_command import Address, guarded
 from ui.cli.main import app, gateway_app
 from ui.cli.notices import alarm_app, display_app
 from ui.cli.printing import check_format
+from ui.cli.sinks import sink_app
 
 DATA = Path("pando-data")
 FIRST = ("up", "doctor", "shell", "run", "explain", "simulate", "bench")
@@ -40,7 +42,9 @@ Examples:
 _AS_IT_IS = "\b\n"  # click neither joins nor breaks the lines of a paragraph that begins so
 
 app.add_typer(alarm_app, name="alarm")
+app.add_typer(sink_app, name="sink")
 app.add_typer(display_app, name="display")
+app.add_typer(endpoint_app, name="endpoint")
 
 
 def _say_version(wanted: bool) -> None:
@@ -155,11 +159,12 @@ def gateway_restart(
       pando gateway restart gw-2 --console http://127.0.0.1:8421
     """
     from deploy.local.layout import Layout  # noqa: PLC0415
+    from deploy.local.restart_requests import request_restart  # noqa: PLC0415
     from ui.cli.federations import data_directory  # noqa: PLC0415
 
     with guarded():
         layout = Layout(data_directory(console, data))
-        layout.request_restart(service)
+        request_restart(layout, service)
     typer.echo(f"requested a restart of {service} in {layout.root}")
 
 

@@ -26,14 +26,9 @@ CONSOLE_PORT = 8080
 
 
 def prepare(options: UpOptions, state: Path) -> list[Path]:
-    """Write the site below `options.data`, and settings for every service.
+    """Write the site below `options.data`, and settings for every service; return their files.
 
-    Args:
-        options: Which building, how many gateways, where to write.
-        state: Where each container keeps its own data, the same path in all of them.
-
-    Returns:
-        The settings files.
+    `state` is where each container keeps its own data, the same path in all of them.
 
     Raises:
         FederationError: A file of the site is wrong, or nothing can be written.
@@ -42,13 +37,8 @@ def prepare(options: UpOptions, state: Path) -> list[Path]:
     site = configure.read_site(options, None)
     script, _ = configure.write_site(site, layout, None, options.gateways)
     clock = ClockSettings()
-    settings: dict[str, Any] = {
-        "base": configure.base_settings(layout, BROKER, clock),
-        "console": console_settings(layout, state),
-        "static": static_settings(layout, state),
-    }
-    for number in range(1, options.gateways + 1):
-        gateway = configure.gateway_settings(
+    gateways = [
+        configure.gateway_settings(
             number,
             options=options,
             layout=layout,
@@ -57,9 +47,14 @@ def prepare(options: UpOptions, state: Path) -> list[Path]:
             recording=None,
             clock=clock,
         )
-        settings[gateway.gateway] = gateway
-    for name in [name for name in settings if name not in ("console", "static")]:
-        settings[name] = msgspec.structs.replace(settings[name], data_dir=str(state))
+        for number in range(1, options.gateways + 1)
+    ]
+    settings: dict[str, object] = {
+        "console": console_settings(layout, state),
+        "static": static_settings(layout, state),
+    }
+    for gateway in (configure.base_settings(layout, BROKER, clock), *gateways):
+        settings[gateway.gateway] = msgspec.structs.replace(gateway, data_dir=str(state))
     return [configure.write_settings(layout, name, value) for name, value in settings.items()]
 
 

@@ -16,10 +16,12 @@ from building.model.site_model import Site
 from building.osm.osm_indoor import read_osm_indoor
 from building.sample.k7_trace import read_k7
 from building.sample.sample_building import sample_building
+from deploy.local.kept_endpoints import CONSOLE, read_endpoints
 from deploy.local.layout import Layout
 from deploy.local.recordings import Recording
 from deploy.local.up_options import UpOptions
 from gateway.settings import ClockSettings, GatewaySettings, WrapperSettings
+from gateway.wrappers.motes.settings import Mote, MoteField
 from host.files.atomic_file import PRIVATE
 from host.files.json_file import read_json
 from static_engine.settings import StaticSettings
@@ -29,7 +31,7 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import is_system
 from streamsql.errors import DeploymentError
 from streamsql.syntax import CreateSource, CreateView, parse_script
-from streamsql.wire.site_messages import SensorDescription
+from streamsql.wire.site_messages import SensorDescription, SiteRole
 from ui.settings import ConsoleSettings
 
 FEDERATION = "demo"
@@ -52,14 +54,11 @@ class _SoftSensor(msgspec.Struct):
     mid: str
 
 
-class _GatewayFile(msgspec.Struct):
-    """What provisioning writes for a gateway, as far as it is needed here."""
+class _GatewayFile(MoteField, frozen=True):
+    """The provisioned file of a gateway: next to its motes, real machines and recorded nodes."""
 
-    gateway: str
-    rooms: list[str] = []
-    motes: list[dict[str, Any]] = []
-    soft: list[_SoftSensor] = []
-    nodes: list[_Node] = []
+    soft: tuple[_SoftSensor, ...] = ()
+    nodes: tuple[_Node, ...] = ()
 
 
 def read_site(options: UpOptions, recording: Recording | None) -> Site | None:
@@ -105,7 +104,7 @@ def write_site(
 
 
 def _simulated(site: Site) -> Iterator[str]:
-    """Say what of a building is simulated, in a sentence; of a recording nothing is."""
+    """Yield one sentence about what of a building is simulated, if anything is."""
     machines = sum(not machine.is_host for machine in site.machines)
     sensors = sum(map(site.is_simulated, site.sensors))
     if machines or sensors:
@@ -116,7 +115,7 @@ def _simulated(site: Site) -> Iterator[str]:
 
 
 def _remove_site(layout: Layout) -> None:
-    """Take away the site that an earlier run showed.
+    """Remove the site of an earlier run.
 
     Raises:
         DeploymentError: It cannot be removed.
@@ -175,8 +174,9 @@ def gateway_settings(  # noqa: PLR0913  (each comes from elsewhere)
         sources=_offered(sources, wrappers),
         wrappers=tuple(wrappers),
         sensors=tuple(map(_describe, field.motes)),
-        rooms=tuple(field.rooms),
+        rooms=field.rooms,
         clock=clock,
+        endpoints=read_endpoints(layout, name),
     )
 
 
@@ -185,7 +185,7 @@ def base_settings(layout: Layout, broker: str, clock: ClockSettings) -> GatewayS
     return GatewaySettings(
         site=FEDERATION,
         gateway="base",
-        role="base",
+        role=SiteRole.BASE,
         broker=broker,
         data_dir=str(layout.data("base")),
         clock=clock,
@@ -219,6 +219,7 @@ def console_settings(
         base_dir=str(layout.tables),
         table_folders=options.table_folders,
         closed_folders=(str(layout.root),),
+        endpoints=read_endpoints(layout, CONSOLE),
     )
 
 
@@ -285,22 +286,19 @@ def _offered(
 ) -> tuple[SourceDefinition, ...]:
     """Return the sources that some wrapper of the gateway feeds."""
     kinds = {wrapper.kind for wrapper in wrappers}
-    offered = [s for s in sources if s.option("wrapper") in kinds]
-    if "motes" in kinds:  # motes also simulate the loads of machines that are not this one
-        offered += [s for s in sources if s.name == "machineload" and s not in offered]
-    return tuple(offered)
+    # Motes also simulate the loads of machines that are not this one.
+    also = "machineload" if "motes" in kinds else None
+    return tuple(s for s in sources if s.option("wrapper") in kinds or s.name == also)
 
 
-def _describe(mote: dict[str, Any]) -> SensorDescription:
-    units = {"seat": "kg", "light": "lx", "temperature": "Cel", "energy": "W", "rfid": "dBm"}
-    kind = str(mote.get("kind", ""))
+def _describe(mote: Mote) -> SensorDescription:
     return SensorDescription(
-        name=str(mote["sensor"]),
-        stream=_STREAM_OF_KIND.get(kind, ""),
-        unit=units.get(kind, ""),
-        kind=kind,
-        room=str(mote.get("rid") or ""),
-        level=int(mote.get("level") or 0),
-        x=float(mote.get("x") or 0.0),
-        y=float(mote.get("y") or 0.0),
+        name=mote.sensor,
+        stream=_STREAM_OF_KIND.get(mote.kind, ""),
+        unit=mote.unit,
+        kind=mote.kind,
+        room=mote.rid,
+        level=mote.level,
+        x=mote.x,
+        y=mote.y,
     )

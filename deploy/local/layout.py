@@ -1,10 +1,8 @@
 """Where `pando up` keeps things, below its data directory."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from host.files.file_lock import is_locked
 from streamsql.errors import DeploymentError
 from ui.cli.federations import lock_of
 
@@ -55,6 +53,10 @@ class Layout:
         """Names, process ids and commands of the running services."""
         return self.root / "run" / "services.json"
 
+    def endpoints(self, gateway: str) -> Path:
+        """File of a service's endpoints, with passwords; `pando endpoint` writes it."""
+        return self.root / "endpoints" / f"{gateway}.json"
+
     def settings(self, service: str) -> Path:
         """A service's settings file."""
         return self.root / "run" / f"{service}.json"
@@ -70,7 +72,7 @@ class Layout:
             DeploymentError: They are somebody else's.
         """
         try:
-            for folder in (self.root / "run", self.root / "state"):
+            for folder in (self.root / "run", self.root / "state", self.root / "endpoints"):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 folder.chmod(0o700)
                 for below in folder.iterdir():
@@ -80,30 +82,3 @@ class Layout:
                 f"cannot make {error.filename} private: {error.strerror}",
                 hint="choose another directory with --data",
             ) from error
-
-    def request_restart(self, service: str) -> None:
-        """Ask the running federation to start a service again.
-
-        Raises:
-            DeploymentError: No federation runs here, or it has no such service.
-        """
-        known = self._running()
-        if not known:
-            raise DeploymentError(
-                f"no federation runs on data directory {self.root}",
-                hint="start one with `pando up`, or name its directory with --data",
-            )
-        if service not in known:
-            names = ", ".join(sorted(known))
-            raise DeploymentError(f"there is no service {service!r}", hint=f"one of: {names}")
-        self.restart_requests.mkdir(parents=True, exist_ok=True)
-        (self.restart_requests / service).touch()
-
-    def _running(self) -> list[str]:
-        """Return the names of the services that run here; none after a crash."""
-        if not is_locked(self.lock):
-            return []
-        try:
-            return list(json.loads(self.processes.read_text(encoding="utf-8")))
-        except (OSError, ValueError):
-            return []

@@ -25,6 +25,7 @@ from deploy.local.probes import (
     sites_online,
 )
 from deploy.local.recordings import Recording, inspect
+from deploy.local.restart_requests import answer_restart_requests, discard_restart_requests
 from deploy.local.service_processes import BROKER, Death, Services, ServiceSpec
 from deploy.local.up_options import UpOptions
 from gateway.settings import ClockSettings
@@ -221,7 +222,9 @@ class Federation:
                 raise _VitalDeathError(death)
             if death is not None:
                 self._report_death(death)
-            await self._answer_restart_requests()
+            await answer_restart_requests(
+                self.layout, self.services, self.reporter, self._write_processes
+            )
 
     def _report_death(self, death: Death) -> None:
         consequence = (
@@ -237,24 +240,6 @@ class Federation:
             status=death.status,
             last_lines=death.service.last_lines[-3:],
         )
-
-    async def _answer_restart_requests(self) -> None:
-        requests = self.layout.restart_requests
-        for request in sorted(requests.iterdir()) if requests.is_dir() else ():
-            with contextlib.suppress(FileNotFoundError):
-                request.unlink()
-            if request.name not in self.services:
-                message = f"asked to restart {request.name!r}: there is no such service"
-                self.reporter.event("warning", message)
-                continue
-            service = await self.services.restart(request.name)
-            self._write_processes()
-            self.reporter.event(
-                "restarted",
-                f"{request.name} started again (pid {service.pid})",
-                service=request.name,
-                pid=service.pid,
-            )
 
     def _write_processes(self) -> None:
         content = json.dumps(self.services.facts(), indent=2)
@@ -283,8 +268,7 @@ class Federation:
         await self.services.stop()
         if not self._claim.held:
             return
-        for request in self.layout.restart_requests.glob("*"):
-            request.unlink(missing_ok=True)
+        discard_restart_requests(self.layout)
         self.layout.processes.unlink(missing_ok=True)
         for path in (self.layout.console, entry_of(self.layout.root)):
             with contextlib.suppress(OSError):

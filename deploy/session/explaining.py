@@ -22,7 +22,7 @@ from streamsql.binder import GatewayDeletion, bind_confidence, bind_what_if, bin
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import UnsupportedError
 from streamsql.reference.database import contents, windowed
-from streamsql.syntax import Explain, ExplainConfidence, ExplainWhatIf, ExplainWhy
+from streamsql.syntax import Explain, ExplainConfidence, ExplainFormat, ExplainWhatIf, ExplainWhy
 
 Question = ExplainWhy | ExplainWhatIf | ExplainConfidence
 
@@ -96,5 +96,7 @@ def _base_rows(plan: Plan, history: History) -> BaseRows:
     return BaseRows(rows, {}, ())
 
 
-def _text(found: StatementResult, form: str) -> str:
-    return json.dumps(found.data, indent=2, ensure_ascii=False) if form == "json" else found.text
+def _text(found: StatementResult, form: ExplainFormat) -> str:
+    if form == ExplainFormat.JSON:
+        return json.dumps(found.data, indent=2, ensure_ascii=False)
+    return found.text

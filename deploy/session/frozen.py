@@ -25,9 +25,8 @@ from streamsql.algebra.operators import (
 )
 from streamsql.data.delta import expand
 from streamsql.data.types import MICROSECONDS, DataType, Row
-from streamsql.errors import InternalError
 from streamsql.reference import evaluate
-from streamsql.reference.database import Database, contents, in_window, windowed
+from streamsql.reference.database import Database
 from streamsql.reference.stream_instants import closings, databases, first_open
 
 
@@ -36,24 +35,17 @@ def frozen(plan: Plan, database: Database, now: int) -> Plan:
 
     What is emitted moment by moment becomes the union over the moments.
     """
-    rows: list[Row]
     match plan:
-        case Window():
-            rows = windowed(plan, database, now)
-        case Scan():
-            rows = [row for _, row in contents(plan, database, now)]
+        case Scan() | Window() | StreamWindow(kind=WindowKind.ROWS):
+            return Values(tuple(expand(evaluate(plan, database, now))), plan.schema)
         case OnClose():
             return _frozen_closings(plan, database, now)
         case ToStream():
             return _frozen_instants(plan, database, now)
-        case StreamWindow(kind=kind) if kind != WindowKind.ROWS:
+        case StreamWindow():
             return _frozen_window(plan, frozen(plan.input, database, now), now)
-        case StreamWindow(input=child, time=time):
-            stream = list(expand(evaluate(child, database, now)))
-            rows = in_window(plan, [(_time(row, time), row) for row in stream], now)
         case _:
             return with_inputs(plan, tuple(frozen(child, database, now) for child in plan.inputs))
-    return Values(tuple(rows), plan.schema)
 
 
 def _frozen_closings(plan: OnClose, database: Database, now: int) -> Plan:
@@ -68,16 +60,9 @@ def _frozen_closings(plan: OnClose, database: Database, now: int) -> Plan:
         sides = tuple(frozen(child, then, now) for child in plan.inputs)
         branch = with_inputs(plan, sides)
         if closing.after is not None:
-            after = Literal(closing.after, DataType.TIMESTAMP)
-            branch = Filter(branch, Call(">", (end, after), DataType.BOOLEAN))
+            branch = _compared(branch, end, ">", closing.after)
         branches.append(branch)
-    match branches:
-        case []:
-            return Values((), plan.schema)
-        case [only]:
-            return only
-        case _:
-            return UnionAll(tuple(branches))
+    return _union(branches) if branches else Values((), plan.schema)
 
 
 def _frozen_instants(plan: ToStream, database: Database, now: int) -> Plan:
@@ -125,24 +110,17 @@ def _frozen_window(window: StreamWindow, rows: Plan, now: int) -> Plan:
     """Return the rows of a stream that a window by time holds."""
     name = rows.schema.names[window.time]
     time = Column(window.time, name, DataType.TIMESTAMP)
-    until = None
     if window.kind == WindowKind.NOW:
         since = now // MICROSECONDS * MICROSECONDS - 1
-        until = since + MICROSECONDS
+        until: int | None = since + MICROSECONDS
     else:
-        edge = now if window.slide is None else now // window.slide * window.slide
-        since = edge - (window.size or 0)
-        until = None if window.slide is None else edge
-    tests = [Call(">", (time, Literal(since, DataType.TIMESTAMP)), DataType.BOOLEAN)]
-    if until is not None:
-        tests.append(Call("<=", (time, Literal(until, DataType.TIMESTAMP)), DataType.BOOLEAN))
-    for test in tests:
-        rows = Filter(rows, test)
-    return rows
+        until = None if window.slide is None else now // window.slide * window.slide
+        since = (now if until is None else until) - (window.size or 0)
+    found = _compared(rows, time, ">", since)
+    return found if until is None else _compared(found, time, "<=", until)
 
 
-def _time(row: Row, position: int) -> int:
-    value = row[position]
-    if not isinstance(value, int):
-        raise InternalError("a row of a stream has no time")
-    return value
+def _compared(rows: Plan, time: Column, comparison: str, instant: int) -> Plan:
+    """Return the rows whose time compares so with an instant."""
+    sides = (time, Literal(instant, DataType.TIMESTAMP))
+    return Filter(rows, Call(comparison, sides, DataType.BOOLEAN))

@@ -10,6 +10,7 @@ from deploy.session.history import History
 from deploy.session.results import Result
 from deploy.session.standing import StandingDefinitions
 from federated_optimizer.coordinator.contract.coordinator_model import Change, StatementResult
+from federated_optimizer.coordinator.queries.planner import query_of
 from federated_optimizer.coordinator.queries.upserts import UpsertEnvelope
 from federated_optimizer.coordinator.statements.definition_drops import (
     Reader,
@@ -18,6 +19,10 @@ from federated_optimizer.coordinator.statements.definition_drops import (
     users_of,
 )
 from federated_optimizer.coordinator.statements.listings import describe_definition, show
+from federated_optimizer.coordinator.statements.source_replacement import (
+    broken_readers,
+    refuse_broken,
+)
 from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.algebra.operators.orders import in_order
 from streamsql.algebra.scalar import compile_predicate
@@ -25,11 +30,13 @@ from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import (
     BoundQuery,
     Creating,
+    altered_source,
     bind_delete,
     bind_insert,
     bind_query,
     define,
     key_positions,
+    mapping_warnings,
     refreshed_view,
 )
 from streamsql.catalog.catalog import Catalog, kind_of
@@ -46,9 +53,10 @@ from streamsql.errors import BindingError, FederationError, UnsupportedError
 from streamsql.library import library_views
 from streamsql.reference.database import contents
 from streamsql.reference.evaluate import relation_rows
-from streamsql.syntax import parse_script
+from streamsql.syntax import parse_script, parse_statement
 from streamsql.syntax.statements import (
     AdvanceTime,
+    AlterSource,
     CreateAlarm,
     CreateDisplay,
     CreateFunction,
@@ -107,6 +115,10 @@ class LocalSession:
             FederationError: It is wrong, or the engine refuses it.
         """
         match statement:
+            case CreateSource(replace=True):
+                return self._changed(self._create(statement))
+            case AlterSource():
+                return self._changed(self._create(altered_source(statement, self.catalog)))
             case CreateSource() | CreateView() | CreateFunction() | CreateDisplay() | CreateAlarm():
                 return self._create(statement)
             case Drop():
@@ -143,7 +155,8 @@ class LocalSession:
         if isinstance(definition, FunctionDefinition):
             INSTALLED.check(definition.implementation, aggregate=definition.aggregate)
         rows = _stored_rows(definition)
-        self.catalog.define(definition)
+        replaced = self._give_way(statement, definition)
+        self.catalog.define(definition, replace=replaced)
         if rows:
             events = tuple(SourceEvent(row, self.history.now) for row in rows)
             self.history.record(definition.name, events)
@@ -152,7 +165,30 @@ class LocalSession:
         except FederationError:
             self.catalog.drop(definition.name)
             raise
-        return Result(message=f"{kind_of(definition)} {definition.name} created")
+        done = "replaced; its rows are discarded" if replaced else "created"
+        warned = mapping_warnings(definition) if isinstance(definition, SourceDefinition) else ()
+        return Result(message=f"{kind_of(definition)} {definition.name} {done}", warnings=warned)
+
+    def _give_way(self, statement: Creating, new: Definition) -> bool:
+        """Discard the rows of the source that a definition replaces; return whether there is one.
+
+        Raises:
+            BindingError: Something that reads the source could not go on.
+        """
+        old = self.catalog.find(new.name)
+        if not isinstance(old, SourceDefinition) or not isinstance(new, SourceDefinition):
+            return False
+        alarms = [
+            Reader("alarm", a.name, a.query, self._bound(a.query).schema)
+            for a in self.catalog.alarms
+        ]
+        refuse_broken(statement.name, broken_readers(old, new, self.catalog, alarms))
+        self._samplers.pop(old.name, None)
+        self.history.discard(old.name)
+        return True
+
+    def _bound(self, text: str) -> BoundQuery:
+        return bind_query(query_of(parse_statement(text)), self.catalog)
 
     def suggest(self, text: str, place: int) -> list[str]:
         """Return what may stand at a place of a text that is being typed."""

@@ -18,7 +18,7 @@ import anyio
 import httpx
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from building.files.provision import provision
 from building.sample.sample_building import sample_building
@@ -28,6 +28,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     Change,
     ChangeBatch,
     Freshness,
+    Origin,
     QueryInfo,
     QueryStatus,
     ResultKind,
@@ -37,12 +38,14 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     alarm_info,
 )
 from federated_optimizer.coordinator.contract.presentation import presentation_of
+from federated_optimizer.coordinator.contract.sink_model import SinkInfo
 from federated_optimizer.coordinator.explaining.explaining_rows import Question
 from federated_optimizer.coordinator.planning_processes import OnTheLoop
 from federated_optimizer.coordinator.queries.result_subscriptions import ResultSubscription
 from federated_optimizer.coordinator.statements.statement_execution import carry_out
 from federated_optimizer.coordinator.statements.statement_validation import select_all, validate
 from federated_optimizer.coordinator.system.site_settings_changes import changed
+from federated_optimizer.coordinator.trials.source_trials import SourceTrials
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition
@@ -50,22 +53,34 @@ from streamsql.catalog.notices import AlarmDefinition
 from streamsql.data.types import Row, Value
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
 from streamsql.library import library_views
-from streamsql.syntax import parse_script, parse_statement
+from streamsql.syntax import parse_script
 from streamsql.syntax.statements import (
     CreateAlarm,
     CreateDisplay,
+    CreateSink,
     CreateSource,
     CreateView,
     Drop,
     Explain,
+    Insert,
     Query,
     Show,
     Statement,
     Subscribe,
 )
-from streamsql.wire.site_messages import BufferState, SiteState, WrapperState
+from streamsql.wire.messages import Command
+from streamsql.wire.site_messages import (
+    BufferState,
+    EndpointState,
+    SiteRole,
+    SiteState,
+    WrapperState,
+)
 from streamsql.wire.site_settings import SiteSettings
+from streamsql.wire.source_trials import SAMPLE, TRIAL, TrialReport, TrialSample
+from tests.headless_browser import headless_browser
 from tests.loop_turns import loop_turns
+from tests.streamsql.from_text import query_of
 from tests.ui.questions import questions
 from ui.app import create_app
 from ui.map.site_map import SiteMap, read_site, site_map
@@ -80,13 +95,6 @@ UNSETTLED_SINCE = 1_767_258_000_000_000  # 2026-01-01T09:00:00Z
 def now() -> int:
     """Wall-clock microseconds."""
     return time.time_ns() // 1000
-
-
-def parse_query(text: str) -> Query:
-    """Parse a query."""
-    statement = parse_statement(text)
-    assert isinstance(statement, Query)
-    return statement
 
 
 class _Running:
@@ -108,11 +116,39 @@ def definitions_of(script: str) -> tuple[Definition, ...]:
     return tuple(found)
 
 
+class FakeSinks:
+    """The sinks are those that a test lists.
+
+    Attributes:
+        listed: All sinks.
+        retried: Names of the sinks whose dead letters were sent again.
+    """
+
+    def __init__(self) -> None:
+        self.listed: tuple[SinkInfo, ...] = ()
+        self.retried: list[str] = []
+
+    def infos(self) -> tuple[SinkInfo, ...]:
+        """Return all sinks."""
+        return self.listed
+
+    def retry(self, name: str) -> int:
+        """Note that dead letters are to be sent again."""
+        found = next((i for i in self.listed if i.definition.name == name), None)
+        if found is None:
+            raise KeyError(name)
+        self.retried.append(name)
+        return len(found.dead)
+
+
 class FakeCoordinator:
     """Binds like the real one; the rows of its queries are what a test pushes.
 
     Attributes:
         commands: What was sent to sites.
+        inserted: Statements that insert rows.
+        tried: Commands to try sources, by site; `report` answers them.
+        devices: What every trial finds at once; empty: it goes on until `report` ends it.
         answers: Called with a query's text when it starts; gives its first rows.
         status: Of queries that start.
         base: Rows of sources, for questions about rows.
@@ -127,6 +163,7 @@ class FakeCoordinator:
             self.catalog.define(definition)
         self.running: dict[str, _Running] = {}
         self.commands: list[tuple[str, str, dict[str, Value]]] = []
+        self.inserted: list[str] = []
         self.answers: Callable[[str], list[Row]] = lambda _text: []
         self.status = QueryStatus.RUNNING
         self.waiting_for: tuple[str, ...] = ()
@@ -137,6 +174,12 @@ class FakeCoordinator:
         self.site_infos = tuple(self._site(f"gw-{n}") for n in (1, 2, 3))
         self.base: dict[str, list[Row]] = {}
         self.rows = questions(self.base, self.catalog, self.queries)
+        self.trials = SourceTrials(
+            self._tried, self.sites, lambda: [d.name for d in self.catalog], OnTheLoop()
+        )
+        self.tried: list[tuple[str, Command]] = []
+        self.devices: tuple[TrialSample, ...] = ()
+        self.sinks = FakeSinks()
 
     # --- what tests do -----------------------------------------------------------------------
 
@@ -189,10 +232,15 @@ class FakeCoordinator:
             for s in self.site_infos
         )
 
+    def report(self, *samples: TrialSample, number: int = 0, **more: Any) -> None:
+        """Say what the trial that was begun last has found."""
+        trial = next(c.id for _, c in reversed(self.tried) if TRIAL in c.arguments)
+        self.trials.heard(trial, TrialReport(trial, number, samples, **more))
+
     # --- CoordinatorApi ----------------------------------------------------------------------
 
     async def execute(
-        self, text: str, *, name: str = "", origin: str = "user"
+        self, text: str, *, name: str = "", origin: Origin = Origin.USER
     ) -> tuple[StatementResult, ...]:
         """Run a script."""
         return await carry_out(text, lambda s: self._run_one(s, name, origin), OnTheLoop())
@@ -205,7 +253,7 @@ class FakeCoordinator:
         """Check that names can be read."""
         return {name: validate(select_all(name), self.catalog) for name in names}
 
-    def queries(self, origin: str | None = None) -> tuple[QueryInfo, ...]:
+    def queries(self, origin: Origin | None = None) -> tuple[QueryInfo, ...]:
         """List queries."""
         infos = (running.info for running in self.running.values())
         return tuple(info for info in infos if origin is None or info.origin == origin)
@@ -257,9 +305,7 @@ class FakeCoordinator:
         """List alarms; their rows are what `raise_alarm` said."""
         return tuple(
             replace(
-                alarm_info(
-                    book, bind_query(parse_query(book.definition.query), self.catalog).schema
-                ),
+                alarm_info(book, bind_query(query_of(book.definition.query), self.catalog).schema),
                 query="q0",
                 status="running",
                 away=self.away if book.has_unknown else (),
@@ -307,9 +353,9 @@ class FakeCoordinator:
         """List definitions."""
         return tuple(self.catalog)
 
-    def links(self) -> tuple[tuple[str, str, float], ...]:
+    def links(self) -> tuple[tuple[str, str, float | None, str, str], ...]:
         """List links."""
-        return (("m-1", "m-2", 1.25),)
+        return (("m-1", "m-2", 1.25, "link", "gw-1"), ("m-2", "m-1", None, "link", "gw-1"))
 
     def command(self, site: str, verb: str, arguments: dict[str, Value]) -> None:
         """Take note of a command."""
@@ -319,18 +365,25 @@ class FakeCoordinator:
 
     # --- inside ------------------------------------------------------------------------------
 
-    async def _run_one(self, statement: Statement, name: str, origin: str) -> StatementResult:
+    def _tried(self, site: str, verb: str, command: Command) -> None:
+        assert verb == SAMPLE
+        self.tried.append((site, command))
+        if TRIAL in command.arguments and self.devices:
+            sent = self.devices
+            asyncio.get_running_loop().call_soon(lambda: self.report(*sent, done=True))
+
+    async def _run_one(self, statement: Statement, name: str, origin: Origin) -> StatementResult:
         if isinstance(statement, Question):
             return await self.rows.answer(statement)
         return self._run(statement, name, origin)
 
-    def _run(self, statement: Statement, name: str, origin: str) -> StatementResult:
+    def _run(self, statement: Statement, name: str, origin: Origin) -> StatementResult:
         match statement:
             case Query() | Subscribe():
                 return self._start(statement, name, origin)
-            case CreateSource() | CreateView() | CreateDisplay() | CreateAlarm():
+            case CreateSource() | CreateView() | CreateDisplay() | CreateAlarm() | CreateSink():
                 definition = self._define(statement)
-                self.catalog.define(definition)
+                self.catalog.define(definition, replace=True)
                 if isinstance(definition, AlarmDefinition):
                     numbers = itertools.count(1 + 100 * len(self.books))
                     self.books[definition.name] = AlarmBook(definition, lambda: next(numbers))
@@ -338,6 +391,9 @@ class FakeCoordinator:
             case Drop():
                 self.catalog.drop(statement.name.text)
                 return StatementResult(ResultKind.DONE, f"{statement.name.text} dropped")
+            case Insert():
+                self.inserted.append(statement.text)
+                return StatementResult(ResultKind.DONE, "inserted")
             case Explain():
                 if isinstance(statement.inner, Query):
                     bind_query(statement.inner, self.catalog)
@@ -348,7 +404,7 @@ class FakeCoordinator:
             case _:
                 raise UnsupportedError("not here", span=statement.span)
 
-    def _start(self, statement: Query | Subscribe, name: str, origin: str) -> StatementResult:
+    def _start(self, statement: Query | Subscribe, name: str, origin: Origin) -> StatementResult:
         query = statement.inner if isinstance(statement, Subscribe) else statement
         bound = bind_query(query, self.catalog)
         existing = next(
@@ -381,7 +437,9 @@ class FakeCoordinator:
         return StatementResult(ResultKind.QUERY, "started", query=self.query(info.id))
 
     def _define(self, statement: Statement) -> Definition:
-        assert isinstance(statement, CreateSource | CreateView | CreateDisplay | CreateAlarm)
+        assert isinstance(
+            statement, CreateSource | CreateView | CreateDisplay | CreateAlarm | CreateSink
+        )
         return define(statement, self.catalog)
 
     def _find(self, query_id: str) -> _Running:
@@ -408,12 +466,13 @@ class FakeCoordinator:
             online=True,
             epoch=1,
             ts=now(),
-            role="gateway",
+            role=SiteRole.GATEWAY,
             buffer=BufferState(stored=3, bytes=120, dropped=0, hours_left=5.0),
+            endpoints=(EndpointState("home", "mqtt"), EndpointState("meter", "modbus")),
         )
         return SiteInfo(
             name,
-            "gateway",
+            SiteRole.GATEWAY,
             online=True,
             freshness=Freshness.LIVE,
             epoch=1,
@@ -672,17 +731,6 @@ def addresses() -> Callable[[str], list[str]]:
 
 # --- a browser ---------------------------------------------------------------------------------
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
@@ -691,12 +739,8 @@ def chromium() -> Iterator[Browser]:
     Not for the session: Playwright keeps an event loop running in this thread, and the tests of
     other modules run their own.
     """
-    if not CHROMIUM.exists():
-        pytest.fail("browser tests need Debian's chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(FLAGS))
+    with headless_browser() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

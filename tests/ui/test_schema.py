@@ -33,6 +33,25 @@ def test_what_has_changed_is_replaced(coordinator: Any) -> None:
     assert "weight > 7.0" in text_of(coordinator, "TakenChair")
 
 
+def test_a_source_gives_way_although_a_view_reads_it(coordinator: Any) -> None:
+    apply(coordinator, SEAT + VIEW)
+    wider = SEAT.replace("weight DOUBLE", "weight DOUBLE, room TEXT").replace("CREATE", "create")
+    assert apply(coordinator, wider + VIEW) == 1
+    assert "room TEXT" in text_of(coordinator, "Chair")
+    assert apply(coordinator, wider + VIEW) == 0
+
+
+def test_a_source_that_people_have_altered_stays_so(coordinator: Any) -> None:
+    meter = (
+        "CREATE SOURCE Meter (device TEXT, watts DOUBLE, KEY (device)) "
+        "WITH (connector = 'mqtt', endpoint = 'home', topic = 'm/{device}');"
+    )
+    altered = meter.replace("watts DOUBLE,", "watts DOUBLE, volts DOUBLE FROM 'u',")
+    assert apply(coordinator, altered) == 1
+    assert apply(coordinator, meter) == 0
+    assert "volts" in text_of(coordinator, "meter")
+
+
 def test_what_is_in_use_is_kept_with_a_warning(
     coordinator: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

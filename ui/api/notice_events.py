@@ -10,6 +10,7 @@ from typing import Any
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
+from streamsql.algebra.streams import Emit
 from streamsql.catalog.notices import DisplayDefinition
 from ui.api.objects import alarm_object, event_text, query_object, row_object
 
@@ -134,7 +135,7 @@ def with_rows(coordinator: CoordinatorApi, display: dict[str, Any]) -> dict[str,
             schema = coordinator.query(query["id"]).schema
         except KeyError:
             continue  # stopped meanwhile
-        is_stream = query["emit"] != "relation"
+        is_stream = query["emit"] == Emit.STREAM
         first = relation[: -display["rows"] - 1 : -1] if is_stream else relation[: display["rows"]]
         answers.append(
             {**query, "total": len(relation), "first": [row_object(schema, row) for row in first]}

@@ -11,11 +11,13 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     SiteInfo,
     StatementResult,
 )
+from federated_optimizer.coordinator.contract.sink_model import DeadLetter, SinkInfo
 from federated_optimizer.coordinator.queries.upserts import Upsert
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import Definition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.sinks import SinkDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import MICROSECONDS, Row, timestamp_text
 from streamsql.errors import FederationError, QueryError
@@ -110,6 +112,44 @@ def alarm_object(info: AlarmInfo) -> Object:
     }
 
 
+def sink_object(info: SinkInfo) -> Object:
+    """Return a sink and its dead letters."""
+    definition = info.definition
+    key = Schema(tuple(info.schema.fields[info.schema.index_of(n)] for n in definition.key))
+    return {
+        "sink": definition.name,
+        "connector": str(definition.connector),
+        "endpoint": definition.endpoint,
+        "to": definition.target,
+        "mode": str(definition.mode),
+        "format": str(definition.format),
+        "key": list(definition.key),
+        "discovery": definition.discovery,
+        "units": dict(zip(info.schema.names, definition.units, strict=False)),
+        "query": info.query,
+        "query_status": info.query_status,
+        "text": definition.query,
+        "status": str(info.status),
+        "problem": info.problem,
+        "delivered": info.delivered,
+        "waiting": info.waiting,
+        "unknown": info.unknown,
+        "dropped": info.dropped,
+        "last": _time(info.last),
+        "dead_letters": [_letter_object(key, info.schema, letter) for letter in info.dead],
+    }
+
+
+def _letter_object(key: Schema, schema: Schema, letter: DeadLetter) -> Object:
+    return {
+        "key": row_object(key, letter.key) if letter.key else None,
+        "row": None if letter.row is None else row_object(schema, letter.row),
+        "reason": letter.reason,
+        "tries": letter.tries,
+        "given_up": _time(letter.given_up),
+    }
+
+
 def alarm_row_object(schema: Schema, row: AlarmRow) -> Object:
     """Return one row of an alarm."""
     return {
@@ -161,6 +201,22 @@ def site_object(site: SiteInfo) -> Object:
             }
             for w in site.wrappers
         ],
+        "declared": [
+            {
+                "source": d.name,
+                "version": d.version,
+                "endpoint": d.endpoint,
+                "problem": d.problem,
+                "rows": d.rows,
+                "bad": d.bad,
+                "last_bad": d.last_bad,
+            }
+            for d in (figures.declared if figures is not None else ())
+        ],
+        "endpoints": [
+            {"name": e.name, "connector": e.connector}
+            for e in (figures.endpoints if figures is not None else ())
+        ],
         "buffer": None
         if buffer is None
         else {
@@ -198,6 +254,9 @@ def _definition_object(definition: Definition) -> Object:
         shown["columns"] = []
         hold = definition.hold / MICROSECONDS
         return shown | {"severity": str(definition.severity), "for_seconds": hold}
+    if isinstance(definition, SinkDefinition):
+        shown["columns"] = []
+        return shown | {"connector": str(definition.connector), "to": definition.target}
     shown["columns"] = schema_object(definition.schema)
     if definition.refresh is not None:
         return shown | {"library": False, "refresh": definition.refresh.text}

@@ -18,13 +18,15 @@ from federated_optimizer.coordinator.contract.coordinator_api import (
     CoordinatorApi,
     UnknownQueryError,
 )
-from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
+from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryInfo
 from federated_optimizer.coordinator.planning_processes import wanted_until
+from streamsql.algebra.streams import Emit
 from streamsql.binder import key_positions
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import Definition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.sinks import SinkDefinition
 from streamsql.completion import complete
 from streamsql.errors import BindingError, Span
 from streamsql.syntax.statements import Name
@@ -41,7 +43,7 @@ from ui.settings import ConsoleSettings
 
 MAX_TEXT = 200_000
 
-_KINDS = "^(source|table|view|function|aggregate|display|alarm)$"
+_KINDS = "^(source|table|view|function|aggregate|display|alarm|sink)$"
 
 router = APIRouter(prefix="/api")
 
@@ -125,7 +127,7 @@ async def statements(
 ) -> list[dict[str, Any]]:
     """Run a script; a SELECT or SUBSCRIBE starts a continuous query."""
     async with while_asked(request):
-        results = await coordinator.execute(body.text, name=body.name, origin=body.origin)
+        results = await coordinator.execute(body.text, name=body.name, origin=Origin(body.origin))
     return [result_object(result) for result in results]
 
 
@@ -143,7 +145,7 @@ async def validate(body: Text, request: Request, coordinator: Coordinator) -> di
 
 @router.get("/queries")
 async def queries(
-    coordinator: Coordinator, origin: Annotated[str | None, Query()] = None
+    coordinator: Coordinator, origin: Annotated[Origin | None, Query()] = None
 ) -> list[dict[str, Any]]:
     """List queries, newest last."""
     return [query_object(query) for query in coordinator.queries(origin)]
@@ -207,7 +209,7 @@ async def changes(  # noqa: PLR0913, PLR0917  (parameters of the request)
         progress=found.progress if progress is None else progress,
         key=found.key if key is None else key_positions(names, found.schema),
     )
-    if reading.key and found.emit != "relation":
+    if reading.key and found.emit == Emit.STREAM:
         raise BindingError(
             "rows of a stream are never replaced, so a stream has no upserts",
             hint="remove the key",
@@ -226,7 +228,8 @@ async def sites(coordinator: Coordinator) -> list[dict[str, Any]]:
 @router.get("/links")
 async def links(coordinator: Coordinator) -> list[dict[str, Any]]:
     """List the links that gateways have published."""
-    return [{"src": s, "dst": d, "cost": c} for s, d, c in coordinator.links()]
+    names = ("src", "dst", "cost", "source", "gateway")
+    return [dict(zip(names, link, strict=True)) for link in coordinator.links()]
 
 
 @router.post("/complete")
@@ -239,7 +242,7 @@ async def completions(body: Place, coordinator: Coordinator) -> list[dict[str, s
             functions.append(found.usage)
         elif isinstance(found, DisplayDefinition):
             displays.append(found.name)
-        elif not isinstance(found, AlarmDefinition):
+        elif not isinstance(found, AlarmDefinition | SinkDefinition):
             read.append(found)
     relations = {
         shown["name"]: [column["name"] for column in shown["columns"]]

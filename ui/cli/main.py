@@ -22,6 +22,7 @@ from ui.cli.site_settings import (
     changes_of,
     show_or_change,
 )
+from ui.cli.source_trials import add_commands
 
 app = typer.Typer(
     help="Pando: sensor federation. Start with: pando up",
@@ -174,6 +175,9 @@ def gateway_list(form: ListFormat = "table", console: Address = None) -> None:
         print_list(sites, columns, form)
 
 
+DECLARED_COLUMNS = ("source", "version", "endpoint", "rows", "bad", "problem", "last_bad")
+
+
 @gateway_app.command("show")
 def gateway_show(gateway: SiteName, form: ListFormat = "table", console: Address = None) -> None:
     """Show one site: state, buffer, wrappers."""
@@ -184,9 +188,11 @@ def gateway_show(gateway: SiteName, form: ListFormat = "table", console: Address
         if check_format(form, LISTS) == "json":
             print_json(found)
             return
-        _print_facts({k: v for k, v in found.items() if k != "wrappers"})
+        lists = ("wrappers", "declared", "endpoints")
+        _print_facts({k: v for k, v in found.items() if k not in lists})
         columns = ("kind", "streams", "readings", "errors", "last_error", "note")
         print_list(found["wrappers"], columns, form)
+        print_list(found["declared"], DECLARED_COLUMNS, form)
 
 
 @gateway_app.command("remove")
@@ -259,7 +265,10 @@ def _definitions(kind: str) -> typer.Typer:
     return commands
 
 
-for _kind in ("source", "table", "view"):
+source_app = _definitions("source")
+add_commands(source_app)
+app.add_typer(source_app, name="source")
+for _kind in ("table", "view"):
     app.add_typer(_definitions(_kind), name=_kind)
 
 

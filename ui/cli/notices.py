@@ -109,7 +109,7 @@ def alarm_acknowledge(
 def _because(alarm: Mapping[str, Any]) -> str:
     """Return why rows of an alarm are unknown, as a clause behind a comma."""
     if alarm["away"]:
-        return f", because {', '.join(alarm['away'])} {_is(alarm['away'])} away"
+        return f", because {', '.join(alarm['away'])} {_is(alarm['away'])} offline"
     if alarm["unsettled_since"]:
         since = short_time(alarm["unsettled_since"])
         return f", because its query has not settled since {since} (UTC)"

@@ -18,12 +18,12 @@ const StreamSQL = SQLDialect.define({
     " source link view table recursive materialized range rows slide now unbounded partition istream" +
     " dstream rstream subscribe snapshot progress explain type logical federated validate format" +
     " watermark for key show sources tables views queries query gateways describe second seconds" +
-    " full semi anti asof natural using qualify over row_number filter within nulls first last offset" +
+    " full semi anti asof natural using qualify over row_number filter within nulls first last" +
     " emit close window tumble hop session late function aggregate returns functions why what row" +
     " confidence" +
     " alarm display output to severity for alter site set refresh at cost weights grouping sets cube rollup" +
     " envelope upsert preceding following current ignore respect" +
-    " minute minutes hour hours day days",
+    " minute minutes hour hours day days unit zone scale offset sink",
   types: "boolean integer double text timestamp interval bigint float varchar",
   builtin:
     "count sum avg min max arg_min arg_max stddev variance median quantile_cont percentile_cont" +
@@ -63,7 +63,7 @@ const ICON = { column: "property", relation: "class", aggregate: "function", win
 /** @typedef {(text: string) => Promise<Diagnosis[]>} Validate */
 /** @typedef {(text: string, offset: number) => Promise<Completion[]>} Complete */
 /** @typedef {{ doc?: string, schema?: SQLNamespace, onRun: (text: string) => void, validate: Validate,
- *    complete?: Complete }} Options */
+ *    complete?: Complete, hint?: string }} Options */
 
 /** A linter that underlines what `validate` finds.
  *  @param {Validate} validate */
@@ -108,9 +108,9 @@ const suggestedBy = (complete) => async (context) => {
  * Mount an editor.
  * @param {Element} parent element to fill
  * @param {Options} options `doc`: first text; `schema`: columns by relation, for completion; `onRun` is called with
- *   the text on Ctrl-Enter; `complete`: without it, by schema
+ *   the text on Ctrl-Enter; `complete`: without it, by schema; `hint`: shown while it is empty
  */
-export function mount(parent, { doc = "", schema = {}, onRun, validate, complete }) {
+export function mount(parent, { doc = "", schema = {}, onRun, validate, complete, hint = "SELECT … FROM …" }) {
   const language = new Compartment();
   /** @param {SQLNamespace} known */
   const dialect = (known) => sql({ dialect: StreamSQL, schema: known, upperCaseKeywords: true });
@@ -130,7 +130,7 @@ export function mount(parent, { doc = "", schema = {}, onRun, validate, complete
         lintGutter(),
         checkedBy(validate),
         syntaxHighlighting(colours),
-        placeholder("SELECT … FROM …"),
+        placeholder(hint),
         EditorView.lineWrapping,
         EditorView.contentAttributes.of({ "aria-label": "StreamSQL statement" }),
         language.of(dialect(schema)),

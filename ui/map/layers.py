@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
+from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from streamsql.errors import FederationError
 
 log = logging.getLogger(__name__)
@@ -72,7 +73,7 @@ class LayerQueries:
         try:
             await self._stop_if_changed(layer)
             if self.query_id(layer) is None:
-                await self._coordinator.execute(layer.text, name=layer.query, origin="map")
+                await self._coordinator.execute(layer.text, name=layer.query, origin=Origin.MAP)
         except FederationError as error:
             if self.errors.get(layer.name) != error.message:
                 log.warning("map layer %s: %s", layer.name, error.message)
@@ -91,7 +92,7 @@ class LayerQueries:
     async def _drop_unknown(self) -> None:
         """Stop layers of an older release or of another kind of site."""
         wanted = {layer.query for layer in self.layers}
-        for query in self._coordinator.queries("map"):
+        for query in self._coordinator.queries(Origin.MAP):
             if query.name not in wanted:
                 await self._stop(query.id)
 

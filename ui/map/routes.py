@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from ui.api.changes import EventStream
 from ui.api.objects import query_object
 from ui.api.routes import Coordinator
+from ui.map.calibration import HEARD, Spot, calibration_script, point_id
 from ui.map.directions import Wish, path_query, route_query
 from ui.map.events import MapEvents
 from ui.map.service import MapService
@@ -42,6 +43,18 @@ class Simulation(BaseModel):
     action: str = Field(max_length=40, examples=["sit"])
     target: str = Field(max_length=100, examples=["lab101-03"])
     celsius: float = 10.0
+
+
+class Calibration(BaseModel):
+    """What receivers have heard of a badge at a place."""
+
+    room: Named
+    floor: int = Field(ge=-1000, le=1000)
+    x: float = Field(description="Metres of the plan")
+    y: float
+    levels: dict[Named, float] = Field(
+        description="Mean RSSI in dBm by receiver", max_length=1000, examples=[{"r1": -61.5}]
+    )
 
 
 def service_of(request: Request) -> MapService:
@@ -87,6 +100,21 @@ async def path(body: RadioPath, request: Request) -> dict[str, Any]:
     service = service_of(request)
     text = path_query(Wish(body.start, body.to), service.site)
     return query_object(await service.sessions.start(text))
+
+
+@router.post("/api/calibration/heard")
+async def heard(request: Request) -> dict[str, Any]:
+    """Start (or reuse) the query for what receivers hear of each badge, as means of 10 s."""
+    return query_object(await service_of(request).sessions.start(HEARD))
+
+
+@router.post("/api/calibration")
+async def calibrate(body: Calibration, coordinator: Coordinator) -> dict[str, Any]:
+    """Keep a point of the radio map: rows of the tables radio_map and calibration_point."""
+    point = point_id()
+    spot = Spot(body.room, body.floor, body.x, body.y)
+    await coordinator.execute(calibration_script(point, spot, body.levels))
+    return {"point": point, "receivers": len(body.levels)}
 
 
 @router.post("/api/simulate")

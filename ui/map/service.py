@@ -4,7 +4,11 @@ import asyncio
 from pathlib import Path
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
-from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo, QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_model import (
+    Origin,
+    QueryInfo,
+    QueryStatus,
+)
 from streamsql.errors import DeploymentError, InternalError
 from ui.map.drawing import PlanDrawing
 from ui.map.layers import LayerQueries, layers_of
@@ -32,7 +36,7 @@ class SessionQueries:
             running = self._running(text)
             if running is not None:
                 return running
-            results = await self._coordinator.execute(text, origin="session")
+            results = await self._coordinator.execute(text, origin=Origin.SESSION)
             query = results[-1].query if results else None
             if query is None:
                 raise InternalError("a directions query started no query")

@@ -27,6 +27,9 @@ for _page in ("monitor", "network", "gateways", "data", "alarms"):
     router.get(f"/{_page}", response_class=HTMLResponse)(_plain(_page))
 
 
+router.get("/sources/new", response_class=HTMLResponse)(_plain("new_source"))
+
+
 @router.get("/queries", response_class=HTMLResponse)
 async def queries(request: Request) -> HTMLResponse:
     """The query console."""

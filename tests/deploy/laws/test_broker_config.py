@@ -231,6 +231,9 @@ def test_a_gateway_writes_only_in_its_own_name(port: int, topic: str, *, allowed
         ("gateway-a", "gw/gateway-b/cmd/forget/base", False),
         ("gateway-a", "gw/gateway-b/cmd/flush", False),
         ("coordinator", "gw/gateway-b/cmd/flush", True),
+        ("gateway-a", "source/climate", False),
+        ("base", "source/climate", False),
+        ("coordinator", "source/climate", True),
         ("coordinator", "gw/gateway-b/cmd/resync/coordinator", True),
         ("coordinator", "gw/gateway-b/link/radio/a/b", True),
     ],
@@ -240,6 +243,24 @@ def test_the_embedded_broker_reads_the_same_access_list(
 ) -> None:
     access = Access.read(None, FOLDER / "acl")
     assert access.may_publish(client, client, f"{ROOT}/{topic}") is allowed
+
+
+@pytest.mark.parametrize(
+    ("client", "topic", "allowed"),
+    [
+        ("coordinator", "building/free/d1", True),
+        ("coordinator", "homeassistant/sensor/x/config", True),
+        ("coordinator", "elsewhere/d1", False),
+        ("gateway-a", "building/free/d1", False),
+    ],
+)
+def test_only_the_coordinator_sends_answers_to_others_and_only_where_the_list_says(
+    port: int, client: str, topic: str, *, allowed: bool
+) -> None:
+    with Client(port, client) as connected:
+        assert connected.publish(topic) is allowed
+    access = Access.read(None, FOLDER / "acl")
+    assert access.may_publish(client, client, topic) is allowed
 
 
 def test_another_client_id_does_not_help(port: int) -> None:
@@ -305,6 +326,16 @@ def test_sites_see_states_and_only_a_base_site_sees_readings(
         assert gateway.publish(f"{ROOT}/host/gateway-a/state")
         expected = [f"{ROOT}/{topic}", f"{ROOT}/host/gateway-a/state"]
         assert site.wait_for(expected[-1]) == (expected if allowed else expected[1:])
+
+
+@pytest.mark.parametrize("reader", ["gateway-b", "base"])
+def test_sites_read_definitions_that_only_the_coordinator_writes(port: int, reader: str) -> None:
+    topic = f"{ROOT}/source/climate"
+    with Client(port, reader) as site, Client(port, "coordinator") as coordinator:
+        site.subscribe(f"{ROOT}/source/+")
+        assert not site.publish(topic)
+        assert coordinator.publish(topic)
+        assert site.wait_for(topic) == [topic]
 
 
 def test_the_coordinator_sees_every_branch(port: int) -> None:

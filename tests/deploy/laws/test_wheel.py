@@ -22,10 +22,20 @@ LEFT_OUT = (
     "broker/broker_testing.py",
     "federated_optimizer/testing",
     "gateway/testing",
+    "host/mqtt/in_memory",
+    "stream_engine/provenance/relative.py",
+    "stream_engine/provenance/variable_order.py",
+    "stream_engine/recursion/absorption/token_order.py",
+    "stream_engine/recursion/baselines/",
     "stream_engine/simulation/",
     "stream_engine/testing/",
 )
-"""Test kits and simulated networks."""
+"""Test kits, simulated networks, and what recursions are compared with."""
+
+LINKS = """CREATE LINK SOURCE link (src TEXT, dst TEXT, pdr DOUBLE);
+           INSERT INTO link VALUES ('a', 'b', 0.5), ('b', 'c', 0.5), ('c', 'a', 1.0);
+           DELETE FROM link WHERE src = 'c';"""
+REACHED = "a,b\na,c\nb,c"
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -164,6 +174,56 @@ def test_benchmarks_are_said_to_be_in_the_source_tree(installed: Installed) -> N
     assert "the source tree contains the benchmarks" in done.stderr
     assert "hint: in a clone of the source tree" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def run_locally(installed: Installed, query: str, *options: str) -> tuple[int, str, str]:
+    done = installed.pando(
+        "run", "-", "--local", "--format", "csv", *options,
+        packages=sysconfig.get_path("purelib"), stdin=f"{LINKS} {query};",
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("sites", ["1", "3"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        "strategy = 'dred'",
+        "strategy = 'set'",
+        "strategy = 'recompute'",
+        "strategy = 'relative'",
+        "annotations = 'bdd'",
+    ],
+)
+def test_what_is_for_comparison_is_refused_in_words(
+    installed: Installed, option: str, sites: str
+) -> None:
+    query = f"SELECT src, dst FROM reachable WITH ({option})"
+    status, out, error = run_locally(installed, query, "--sites", sites)
+    assert status != 0
+    assert REACHED not in out
+    assert f"{option} is for comparison and is not in the installed package" in error
+    assert f"checkout of Pando's source has {option}" in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["", "strategy = 'ranked'", "way = 'flood'", "way = 'annotations'", "strategy = 'absorption'"],
+)
+def test_recursions_work_without_it(installed: Installed, options: str) -> None:
+    chosen = f" WITH ({options})" if options else ""
+    query = f"SELECT src, dst FROM reachable{chosen}"
+    status, out, error = run_locally(installed, query, "--sites", "3")
+    assert (status, REACHED in out) == (0, True), error
+
+
+def test_confidence_works_without_it(installed: Installed) -> None:
+    """Its decision diagrams are in the wheel; the variable orders of `annotations` are not."""
+    pytest.importorskip("biodivine_aeon")
+    query = "EXPLAIN CONFIDENCE (SELECT src, dst FROM reachable) USING link.pdr"
+    status, out, error = run_locally(installed, query, "--format", "table")
+    assert (status, "0.2500  ('a', 'c')" in out) == (0, True), error
 
 
 @pytest.mark.parametrize("option", ["--version", "-V"])

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from deploy.local.claim import Claim, end_leftovers, leftovers
-from deploy.local.layout import Layout
 from host.files.file_lock import is_locked
 from streamsql.errors import DeploymentError
 
@@ -124,20 +123,3 @@ def test_a_damaged_list_of_processes_names_nobody(tmp_path: Path, content: str) 
     path.write_text(content)
     assert leftovers(path) == []
     assert leftovers(tmp_path / "none.json") == []
-
-
-def test_a_restart_is_asked_of_a_running_federation_only(tmp_path: Path) -> None:
-    layout = Layout(tmp_path)
-    layout.processes.parent.mkdir(parents=True)
-    layout.processes.write_text('{"gw-1": {}, "base": {}}')
-    with pytest.raises(DeploymentError, match="no federation runs on data directory"):
-        layout.request_restart("gw-1")
-    claim = Claim(layout.lock)
-    claim.take()
-    layout.request_restart("gw-1")
-    assert [path.name for path in layout.restart_requests.iterdir()] == ["gw-1"]
-    with pytest.raises(DeploymentError, match="no service 'gw-9'\nhint: one of: base, gw-1"):
-        layout.request_restart("gw-9")
-    with pytest.raises(DeploymentError, match=r"no service '\.\./x'"):
-        layout.request_restart("../x")
-    claim.release()

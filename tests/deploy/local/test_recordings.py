@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from deploy.local.configure import streams_of
 from deploy.local.recordings import Recording, inspect
+from gateway.connectors.reading import Reading
 from gateway.wrappers.recordings.readers import read_csv, read_senml
-from gateway.wrappers.wrapper import Reading
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType
 from streamsql.errors import DeploymentError

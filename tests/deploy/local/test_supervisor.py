@@ -16,28 +16,16 @@ from typing import Any
 import pytest
 
 from broker.free_ports import free_port
-from deploy.local.events import Reporter
+from deploy.local import supervisor
+from deploy.local.restart_requests import request_restart
 from deploy.local.service_processes import ServiceSpec
 from deploy.local.supervisor import Federation, _VitalDeathError, up
 from deploy.local.up_options import UpOptions
 from streamsql.errors import InternalError
+from tests.deploy.local.kept_events import KeptEvents
 from tests.loop_turns import calls
 
 SLEEP = "print('up', flush=True); import time; time.sleep(60)"
-
-
-class Heard(Reporter):
-    """Keeps events instead of printing them."""
-
-    def __init__(self) -> None:
-        super().__init__("json")
-        self.events: list[dict[str, Any]] = []
-
-    def _line(self, facts: dict[str, Any]) -> None:
-        self.events.append(facts)
-
-    def of(self, kind: str) -> list[dict[str, Any]]:
-        return [event for event in self.events if event["event"] == kind]
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +35,7 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextlib.asynccontextmanager
 async def sleepers(tmp_path: Path, *names: str) -> AsyncIterator[Federation]:
-    federation = Federation(UpOptions(data=tmp_path / "data", port=free_port()), Heard())
+    federation = Federation(UpOptions(data=tmp_path / "data", port=free_port()), KeptEvents())
     federation._claim.take()
     try:
         for name in names:
@@ -61,7 +49,7 @@ async def sleepers(tmp_path: Path, *names: str) -> AsyncIterator[Federation]:
 
 async def heard(federation: Federation, kind: str, count: int = 1) -> list[dict[str, Any]]:
     reporter = federation.reporter
-    assert isinstance(reporter, Heard)
+    assert isinstance(reporter, KeptEvents)
     for _ in range(1_200):
         if len(reporter.of(kind)) >= count:
             return reporter.of(kind)
@@ -108,7 +96,7 @@ def test_a_requested_restart_is_done_once_and_told(tmp_path: Path) -> None:
     async def run() -> None:
         async with sleepers(tmp_path, "base", "gw-1") as federation:
             before = federation.services.pids()["gw-1"]
-            federation.layout.request_restart("gw-1")
+            request_restart(federation.layout, "gw-1")
             (federation.layout.restart_requests / "nobody").touch()
             serving = asyncio.create_task(federation._serve())
             (told,) = await heard(federation, "restarted")
@@ -117,7 +105,7 @@ def test_a_requested_restart_is_done_once_and_told(tmp_path: Path) -> None:
             assert "'nobody'" in warned["message"]
             listed = json.loads(federation.layout.processes.read_text())
             assert listed["gw-1"]["pid"] == told["pid"]
-            await calls(federation, "_answer_restart_requests")
+            await calls(supervisor, "answer_restart_requests")
             assert len(await heard(federation, "restarted")) == 1
             assert federation.services.death() is None
             serving.cancel()
@@ -157,7 +145,7 @@ def test_what_never_comes_is_given_up(tmp_path: Path, monkeypatch: pytest.Monkey
     async def never() -> bool:
         return False
 
-    federation = Federation(UpOptions(data=tmp_path), Heard())
+    federation = Federation(UpOptions(data=tmp_path), KeptEvents())
     with pytest.raises(InternalError, match="the sites did not come online within 0 s"):
         asyncio.run(federation._until(never, "the sites", "come online"))
 
@@ -166,7 +154,7 @@ def test_ending_leaves_no_file_but_data(tmp_path: Path) -> None:
     async def run() -> Federation:
         async with sleepers(tmp_path, "gw-1") as federation:
             federation._write_address()
-            federation.layout.request_restart("gw-1")
+            request_restart(federation.layout, "gw-1")
             assert federation.layout.console.exists()
             return federation
 
@@ -174,7 +162,7 @@ def test_ending_leaves_no_file_but_data(tmp_path: Path) -> None:
     left = [p.name for p in (tmp_path / "data").rglob("*") if p.is_file()]
     assert left == []
     assert not list((tmp_path / "user").rglob("*.json"))
-    assert isinstance(federation.reporter, Heard)
+    assert isinstance(federation.reporter, KeptEvents)
     assert federation.reporter.events[-1]["event"] == "stopped"
 
 
@@ -183,7 +171,7 @@ def test_a_refused_federation_touches_nothing_of_the_running_one(tmp_path: Path)
         async with sleepers(tmp_path, "gw-1") as first:
             first._write_address()
             options = UpOptions(data=tmp_path / "data", port=first.options.port)
-            second = Heard()
+            second = KeptEvents()
             assert await up(options, second) == 2
             (told,) = second.of("error")
             assert f"another federation (pid {os.getpid()}) runs" in told["message"]
@@ -205,7 +193,7 @@ def test_a_refused_federation_touches_nothing_of_the_running_one(tmp_path: Path)
     ],
 )
 def test_a_broker_that_is_none_is_the_users_error(tmp_path: Path, broker: str, said: str) -> None:
-    reporter = Heard()
+    reporter = KeptEvents()
     given = broker.format(closed=free_port())
     options = UpOptions(data=tmp_path / "data", port=free_port(), broker=given)
     assert asyncio.run(up(options, reporter)) == 2

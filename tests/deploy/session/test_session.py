@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deploy.session import LocalSession, Result
+from stream_engine.recursion import strategies
 from streamsql.errors import FederationError, QueryError
 
 READINGS = """
@@ -199,6 +200,21 @@ def test_drop_discards_the_rows_too(session: LocalSession) -> None:
     assert last(session, "SELECT k FROM r").rows == ()
 
 
+def test_a_replaced_source_begins_without_rows(session: LocalSession) -> None:
+    session.run(
+        "CREATE SOURCE s (a TEXT, n INTEGER); INSERT INTO s VALUES ('x', 1);"
+        "CREATE VIEW v AS SELECT a FROM s; CREATE ALARM any AS SELECT a FROM s SEVERITY 'info'"
+    )
+    replaced = last(session, "CREATE OR REPLACE SOURCE s (n DOUBLE, a TEXT)")
+    assert replaced.message == "source s replaced; its rows are discarded"
+    assert last(session, "SELECT * FROM v").rows == ()
+    session.run("ALTER SOURCE s ADD COLUMN b TEXT; INSERT INTO s VALUES (1.5, 'y', 'z')")
+    assert last(session, "SELECT * FROM s").rows == ((1.5, "y", "z"),)
+    told = refusal(session, "ALTER SOURCE s DROP a")
+    assert "alarm any reads a, which would be gone; view v reads a, which would be gone" in told
+    assert last(session, "SELECT b FROM s").rows == (("z",),)
+
+
 def test_drop_refuses(session: LocalSession) -> None:
     session.run(READINGS + "CREATE VIEW w AS SELECT k FROM r; CREATE VIEW x AS SELECT k FROM w;")
     assert "there is no source 'nothing'" in refusal(session, "DROP SOURCE nothing")
@@ -295,6 +311,17 @@ def test_explain_names_what_keeps_a_recursion_and_refuses_what_cannot() -> None:
         forced = f"{PAIRS} WITH (strategy = 'kernel')"
         for statement in (forced, f"EXPLAIN (TYPE FEDERATED) {forced}"):
             assert "reads the relation more than once" in refusal(session, statement)
+
+
+def test_what_is_for_comparison_is_refused_where_it_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(strategies, "find_spec", lambda _name: None)
+    with contextlib.closing(LocalSession("stream")) as session:
+        session.run("CREATE LINK SOURCE link (src TEXT, dst TEXT, KEY (src, dst))")
+        compared = "SELECT * FROM reachable WITH (strategy = 'recompute')"
+        for statement in (compared, f"EXPLAIN (TYPE FEDERATED) {compared}"):
+            assert "strategy = 'recompute' is for comparison" in refusal(session, statement)
 
 
 @pytest.mark.parametrize("name", ["sys_stream", "sys_operators", "sys_queries"])

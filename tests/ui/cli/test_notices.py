@@ -44,12 +44,12 @@ def test_alarms_and_displays(pando: Any, console: Any, client: httpx.Client) -> 
     assert pando("alarm", "acknowledge", "77").exit_code == 2
     console.do(lambda: console.coordinator.raise_alarm("hot", ("L102", 42.0), in_doubt=True))
     listed = pando("alarm", "list").output
-    assert "hot: 1 row unknown, because gw-2 is away" in listed
+    assert "hot: 1 row unknown, because gw-2 is offline" in listed
     for word in ("severity", "rows", "since", "for", "query", "acknowledge", "Temperature"):
         assert word in listed, "in 80 columns"
     assert "unknown" in pando("alarm", "rows").output
     console.coordinator.away = ("gw-1", "gw-2")
-    assert "because gw-1, gw-2 are away" in pando("alarm", "list").output
+    assert "because gw-1, gw-2 are offline" in pando("alarm", "list").output
     console.coordinator.away = ()
     listed = " ".join(pando("alarm", "list").output.split())
     assert "1 row unknown, because its query has not settled since 2026-01-01 09:00:00" in listed

@@ -213,7 +213,7 @@ def test_a_dead_gateway_makes_its_rooms_stale(
     console.push("map-lights", (1, ("L012", "open")))
     expect(map_page.locator(".shape.is-open")).to_have_count(1)
     console.do(lambda: console.coordinator.set_site(gateway, "stale"))
-    expect(map_page.locator("#notice")).to_contain_text(f"{gateway} is away")
+    expect(map_page.locator("#notice")).to_contain_text(f"{gateway} is offline")
     expect(map_page.locator(".shape.is-open")).to_have_count(0)
     assert map_page.locator(".shape.is-stale").count() > 3
     console.do(lambda: console.coordinator.set_site(gateway, "live"))
@@ -246,6 +246,17 @@ def test_links_regions_and_visitors_are_drawn(map_page: Any, console: Any, expec
     expect(map_page.locator("#route-from option[value='badge-2']")).to_have_count(1)
     console.push("map-visitors", (-1, ("badge-2", "rfid-0-01")))
     expect(map_page.locator(".visitor:not(.key)")).to_have_count(0)
+
+
+def test_a_radio_link_without_a_cost_is_neither_good_nor_poor(
+    map_page: Any, console: Any, expect: Any
+) -> None:
+    map_page.get_by_label("Radio links").check()
+    console.push("map-links", (1, ("m-L012", "m-T013", None)))
+    expect(map_page.locator("path.link")).to_have_count(1)
+    expect(map_page.locator("path.link.good, path.link.fair, path.link.poor")).to_have_count(0)
+    console.push("map-links", (1, ("m-T013", "m-L012", 1.9)))
+    expect(map_page.locator("path.link.poor")).to_have_count(1)
 
 
 def test_nothing_is_fetched_from_elsewhere_and_nothing_fails(
@@ -281,6 +292,10 @@ def test_a_trace_shows_nodes_links_and_the_cheapest_path(
     expect(page.locator(".node.on-path")).to_have_count(3)
     page.locator("#path-to").select_option("10")
     expect(page.locator("#path-answer")).to_contain_text("is not reachable")
+    expect(page.locator("#path-answer")).not_to_contain_text("without a cost")
+    trace_console.push("map-links", (1, ("2", "10", None)))
+    page.locator("#path-from").select_option("1")
+    expect(page.locator("#path-answer")).to_contain_text("Links without a cost are on no path")
     assert problems == []
 
 
@@ -307,3 +322,43 @@ def test_what_is_simulated_says_so(map_page: Any, facts: dict[str, Any], expect:
     map_page.fill("input[list=places]", "this-machine")
     map_page.press("input[list=places]", "Enter")
     expect(map_page.locator("#details")).to_contain_text("· this computer, with its measured load")
+
+
+POSITIONS = """
+CREATE SOURCE heard (badge TEXT, receiver TEXT, rssi DOUBLE, ts TIMESTAMP) WITH (ttl = '1 min');
+CREATE TABLE radio_map (point TEXT, receiver TEXT, rssi DOUBLE)
+  WITH (source = 'csv', path = 'r.csv');
+CREATE TABLE calibration_point (point TEXT, room TEXT, floor INTEGER, x DOUBLE, y DOUBLE)
+  WITH (source = 'csv', path = 'c.csv')"""
+
+
+def test_a_calibration_walk_keeps_what_is_heard_at_the_clicked_place(
+    map_page: Any, console: Any, expect: Any
+) -> None:
+    map_page.get_by_text("Calibrate positions").click()
+    expect(map_page.locator("#calibration-state")).to_contain_text("heard")
+    console.run(console.coordinator.execute(POSITIONS))
+    map_page.get_by_text("Calibrate positions").click()
+    console.coordinator.answers = lambda text: (
+        [("ann", "r1", -61.25, 9), ("ann", "r2", -80.0, 4), ("bob", "r1", -50.0, 9)]
+        if "FROM heard" in text
+        else []
+    )
+    map_page.get_by_text("Calibrate positions").click()
+    expect(map_page.locator("#calibration-badge option")).to_have_count(3)
+    map_page.locator("#calibration-badge").select_option("ann")
+    show_level(map_page, 1)
+    room = map_page.locator(".shape.kind-lab").first
+    room.click()
+    expect(map_page.locator("#calibration-state")).to_contain_text("recording")
+    expect(map_page.locator("#calibration-save")).to_be_disabled()
+    expect(map_page.locator("#calibration-save")).to_be_enabled(timeout=30_000)
+    expect(map_page.locator("#calibration-heard li")).to_have_text(
+        ["r1 -61.3 dBm (9)", "r2 -80.0 dBm (4)"]
+    )
+    map_page.locator("#calibration-save").click()
+    expect(map_page.locator("#calibration-state")).to_contain_text("Saved as point-")
+    levels, place = console.coordinator.inserted
+    assert re.search(r"\('point-\d+', 'r1', -61.25\), \('point-\d+', 'r2', -80(\.0)?\)", levels)
+    assert re.search(r"VALUES \('point-\d+', 'L1\w+', 1, -?\d+\.\d+, -?\d+\.\d+\)", place)
+    assert "bob" not in levels

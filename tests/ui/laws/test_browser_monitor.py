@@ -262,7 +262,7 @@ def test_what_is_missing_is_said_in_words(
     page = watched.open()
     said = page.locator("#plan-message")
     console.do(lambda: console.coordinator.set_site("gw-2", "stale"))
-    expect(said).to_contain_text("gw-2 is away")
+    expect(said).to_contain_text("gw-2 is offline")
     expect(page.locator(".site-box.away")).to_have_count(1)
     console.do(lambda: console.coordinator.set_site("gw-2", "live"))
     expect(said).to_be_hidden()

@@ -74,7 +74,7 @@ def test_the_map_shows_displays_and_alarms_at_their_places(
     expect(alarm).to_have_count(0)
     page.locator("input[data-layer='alarms']").check()
     console.do(lambda: console.coordinator.raise_alarm("hot", in_doubt=True))
-    unknown = "critical: hot, rid O024, celsius 41.5 (unknown: gw-2 is away)"
+    unknown = "critical: hot, rid O024, celsius 41.5 (unknown: gw-2 is offline)"
     expect(alarm).to_have_attribute("aria-label", unknown)
     console.coordinator.away = ()
     expect(alarm).to_have_attribute("aria-label", re.compile("its query has not settled since"))
@@ -90,7 +90,7 @@ def test_the_legend_of_the_map_explains_the_signs_of_alarms(
     console.do(lambda: console.coordinator.raise_alarm("hot", ("O024", 41.5)))
     legend = page.locator("#legend li")
     raised = legend.filter(has_text="critical").locator(".key")
-    unknown = legend.filter(has_text="unknown: its gateway is away").locator(".key")
+    unknown = legend.filter(has_text="unknown: its gateway is offline").locator(".key")
     expect(legend.filter(has_text="acknowledged")).to_have_count(1)
     # A key looks as the sign itself.
     sign = page.locator("#map_plan .alarm-place")
@@ -100,6 +100,24 @@ def test_the_legend_of_the_map_explains_the_signs_of_alarms(
     console.do(lambda: console.coordinator.raise_alarm("hot", in_doubt=True))
     expect(sign).to_have_text("?")
     assert sign.evaluate(look) == unknown.evaluate(look)
+
+
+@pytest.mark.usefixtures("query")
+def test_signs_of_one_room_stand_side_by_side_and_leave_its_name_readable(
+    console: Any, page: Any, expect: Any
+) -> None:
+    page.goto(console.address)
+    console.do(lambda: console.coordinator.raise_alarm("hot", ("O024", 41.5), ("O024", 1 / 3)))
+    signs = page.locator("#map_plan .alarm-place")
+    expect(signs).to_have_count(2)
+    labels = {sign.get_attribute("aria-label").rpartition(" ")[2] for sign in signs.all()}
+    assert labels == {"41.5", "0.333333"}
+    one, other = (sign.bounding_box() for sign in signs.all())
+    assert abs(one["x"] - other["x"]) >= 12
+    name = page.locator(".room-label b", has_text="O024").bounding_box()
+    assert name["height"] > 0
+    for sign in (one, other):
+        assert sign["y"] >= name["y"] + name["height"]
 
 
 @pytest.mark.usefixtures("query")
@@ -121,7 +139,7 @@ def test_alarms_are_counted_acknowledged_and_remembered(
     expect(page.locator("#cleared tr")).to_contain_text("O024")
     # Nobody knows about the row of a gateway that is away; then it is back without it.
     console.do(lambda: console.coordinator.raise_alarm("hot", in_doubt=True))
-    expect(raised.filter(has_text="L102")).to_contain_text("unknown: gw-2 is away")
+    expect(raised.filter(has_text="L102")).to_contain_text("unknown: gw-2 is offline")
     console.coordinator.away = ()
     reason = "unknown: its query has not settled since"
     expect(raised.filter(has_text="L102")).to_contain_text(reason)

@@ -30,6 +30,14 @@ def user_query(console: Any) -> Any:
     return queries[-1] if queries else None
 
 
+@pytest.fixture
+def query(query_page: Any, console: Any, wait_for: Any) -> Any:
+    """The query of seats, which was written into the editor and runs."""
+    write(query_page, SEATS)
+    query_page.keyboard.press("Control+Enter")
+    return wait_for(lambda: user_query(console))
+
+
 def rows(page: Any) -> Any:
     return page.locator("#rows tbody tr:not(.out)")
 
@@ -83,10 +91,7 @@ def test_a_subscription_with_upserts_is_shown_row_by_row(
     assert problems == []
 
 
-def test_columns_sort(query_page: Any, console: Any, expect: Any, wait_for: Any) -> None:
-    write(query_page, SEATS)
-    query_page.keyboard.press("Control+Enter")
-    query = wait_for(lambda: user_query(console))
+def test_columns_sort(query_page: Any, console: Any, expect: Any, query: Any) -> None:
     console.push(query.id, (1, ("a", 9.0)), (1, ("b", 10.0)), (1, ("c", 1.0)))
     expect(rows(query_page)).to_have_count(3)
     query_page.locator("th button", has_text="weightlevel").click()
@@ -99,11 +104,8 @@ def test_columns_sort(query_page: Any, console: Any, expect: Any, wait_for: Any)
 
 
 def test_duplicates_count_and_a_fresh_snapshot_replaces_everything(
-    query_page: Any, console: Any, expect: Any, wait_for: Any
+    query_page: Any, console: Any, expect: Any, query: Any
 ) -> None:
-    write(query_page, SEATS)
-    query_page.keyboard.press("Control+Enter")
-    query = wait_for(lambda: user_query(console))
     console.push(query.id, (2, ("m1", 1.0)))
     expect(rows(query_page)).to_have_count(1)
     console.push(query.id, (-1, ("m1", 1.0)))
@@ -168,54 +170,45 @@ def test_examples_fill_the_editor_and_are_explained(query_page: Any, expect: Any
 
 
 def test_queries_are_listed_chosen_and_stopped(
-    query_page: Any, console: Any, expect: Any, wait_for: Any
+    query_page: Any, console: Any, expect: Any, query: Any
 ) -> None:
-    write(query_page, SEATS)
-    query_page.keyboard.press("Control+Enter")
-    first = wait_for(lambda: user_query(console))
     write(query_page, "SELECT rid, status FROM RoomSensor")
     query_page.keyboard.press("Control+Enter")
     expect(query_page.locator("#queries button")).to_have_count(2)
-    query_page.locator("#queries button", has_text=first.id).click()
-    expect(query_page.locator("#title")).to_have_text(first.id)
+    query_page.locator("#queries button", has_text=query.id).click()
+    expect(query_page.locator("#title")).to_have_text(query.id)
     expect(query_page.locator("#shown-text")).to_have_text(SEATS)
     monitor = query_page.locator("#watch")
-    assert monitor.get_attribute("href") == f"/monitor?query={first.id}"
+    assert monitor.get_attribute("href") == f"/monitor?query={query.id}"
     query_page.get_by_role("button", name="Edit a copy").click()
     expect(query_page.locator(".cm-content")).to_have_text(SEATS)
     expect(query_page.locator("#shown-text")).to_be_hidden()
     query_page.get_by_role("button", name="Stop").click()
     expect(query_page.locator("#queries button")).to_have_count(1)
-    assert first.id not in console.coordinator.running
+    assert query.id not in console.coordinator.running
 
 
 def test_a_late_answer_does_not_take_the_place_of_what_was_chosen_since(
-    query_page: Any, console: Any, expect: Any, wait_for: Any
+    query_page: Any, expect: Any, query: Any
 ) -> None:
-    write(query_page, SEATS)
-    query_page.keyboard.press("Control+Enter")
-    first = wait_for(lambda: user_query(console))
-    expect(query_page.locator("#title")).to_have_text(first.id)
+    expect(query_page.locator("#title")).to_have_text(query.id)
     held: list[Any] = []
     query_page.route("**/api/statements", lambda route: held.append(route))  # noqa: PLW0108 - it marks what it is given
     with query_page.expect_request("**/api/statements"):
         write(query_page, "SELECT rid, status FROM RoomSensor")
         query_page.keyboard.press("Control+Enter")
-    query_page.locator("#queries button", has_text=first.id).click()
+    query_page.locator("#queries button", has_text=query.id).click()
     expect(query_page.locator("#shown-text")).to_have_text(SEATS)
     with query_page.expect_response("**/api/statements"):
         held[0].continue_()
     expect(query_page.locator("#queries button")).to_have_count(2)
     expect(query_page.locator("#run")).to_be_enabled()  # all that follows an answer is done
-    expect(query_page.locator("#title")).to_have_text(first.id)
+    expect(query_page.locator("#title")).to_have_text(query.id)
 
 
 def test_reloading_shows_the_same_query_and_an_unknown_one_is_told(
-    query_page: Any, console: Any, expect: Any, wait_for: Any
+    query_page: Any, console: Any, expect: Any, query: Any
 ) -> None:
-    write(query_page, SEATS)
-    query_page.keyboard.press("Control+Enter")
-    query = wait_for(lambda: user_query(console))
     console.push(query.id, (1, ("m1", 1.0)))
     expect(rows(query_page)).to_have_count(1)
     query_page.locator("#queries button").focus()
@@ -231,11 +224,8 @@ def test_reloading_shows_the_same_query_and_an_unknown_one_is_told(
 
 
 def test_a_page_recovers_after_the_console_was_started_again(
-    query_page: Any, console: Any, expect: Any, wait_for: Any
+    query_page: Any, console: Any, expect: Any, query: Any
 ) -> None:
-    write(query_page, SEATS)
-    query_page.keyboard.press("Control+Enter")
-    query = wait_for(lambda: user_query(console))
     console.push(query.id, (1, ("m1", 1.0)), (1, ("m2", 2.0)))
     expect(rows(query_page)).to_have_text(["m11", "m22"])
     console.stop()
@@ -255,11 +245,8 @@ def test_a_page_recovers_after_the_console_was_started_again(
 
 
 def test_a_console_that_refuses_while_it_starts_is_asked_again(
-    query_page: Any, console: Any, expect: Any, wait_for: Any
+    query_page: Any, console: Any, expect: Any, wait_for: Any, query: Any
 ) -> None:
-    write(query_page, SEATS)
-    query_page.keyboard.press("Control+Enter")
-    query = wait_for(lambda: user_query(console))
     console.push(query.id, (1, ("m1", 1.0)))
     expect(rows(query_page)).to_have_text(["m11"])
     refused: list[Any] = []
@@ -279,12 +266,9 @@ def test_a_console_that_refuses_while_it_starts_is_asked_again(
 
 
 def test_what_a_query_warns_of_is_shown_as_long_as_it_is_so(
-    query_page: Any, console: Any, expect: Any, wait_for: Any
+    query_page: Any, console: Any, expect: Any, query: Any
 ) -> None:
     warnings = query_page.locator("#warnings")
-    write(query_page, SEATS)
-    query_page.keyboard.press("Control+Enter")
-    query = wait_for(lambda: user_query(console))
     expect(query_page.locator("#title")).to_have_text(query.id)
     expect(warnings).to_be_hidden()
     slow = "windows wait for gw-2, whose readings are 40 s behind those of others"
@@ -353,11 +337,8 @@ def test_nothing_is_run_by_mistake(query_page: Any, console: Any, expect: Any) -
 
 
 def test_of_a_very_large_answer_the_first_rows_are_shown(
-    query_page: Any, console: Any, expect: Any, wait_for: Any
+    query_page: Any, console: Any, expect: Any, query: Any
 ) -> None:
-    write(query_page, SEATS)
-    query_page.keyboard.press("Control+Enter")
-    query = wait_for(lambda: user_query(console))
     console.push(query.id, *((1, (f"m{n}", 1.0)) for n in range(9_999, -1, -1)))
     expect(rows(query_page)).to_have_count(1000)
     expect(rows(query_page).first).to_contain_text("m0")
@@ -380,11 +361,8 @@ def test_what_a_query_waits_for_is_said(
 
 
 def test_values_are_text_never_markup(
-    query_page: Any, console: Any, expect: Any, wait_for: Any, problems: Any
+    query_page: Any, console: Any, expect: Any, problems: Any, query: Any
 ) -> None:
-    write(query_page, SEATS)
-    query_page.keyboard.press("Control+Enter")
-    query = wait_for(lambda: user_query(console))
     console.push(query.id, (1, ("<img src=x onerror=alert(1)>", None)))
     expect(rows(query_page)).to_contain_text("<img src=x onerror=alert(1)>NULL")
     assert problems == []

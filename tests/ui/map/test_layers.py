@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from tests.loop_turns import calls
 from ui.map import layers as module
 from ui.map.layers import Layer, LayerQueries, layers_of
@@ -71,9 +72,9 @@ def test_layers_are_installed_once_and_again_when_somebody_stops_them(coordinato
 def test_a_layer_whose_text_has_changed_is_replaced_and_unknown_ones_go(coordinator: Any) -> None:
     async def prepare() -> None:
         old = "SELECT mid, rid FROM SeatSensor"
-        await coordinator.execute(old, name="map-seats", origin="map")
-        await coordinator.execute(old, name="map-bygone", origin="map")
-        await coordinator.execute(old, name="mine", origin="user")
+        await coordinator.execute(old, name="map-seats", origin=Origin.MAP)
+        await coordinator.execute(old, name="map-bygone", origin=Origin.MAP)
+        await coordinator.execute(old, name="mine", origin=Origin.USER)
 
     asyncio.run(prepare())
 

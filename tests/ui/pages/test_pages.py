@@ -11,7 +11,7 @@ import pytest
 import ui.app
 from ui.pages.examples import BUILDING, TRACE, Example
 
-PAGES = ("/", "/queries", "/monitor", "/network", "/gateways", "/data", "/alarms")
+PAGES = ("/", "/queries", "/monitor", "/network", "/gateways", "/data", "/sources/new", "/alarms")
 VENDOR = ui.app.STATIC / "vendor"
 
 

@@ -1,5 +1,5 @@
 // The page of alarms: what is raised, what was, which there are.
-import { fill, make, moment, post, problemOf } from "./api.js";
+import { fill, make, moment, post, problemOf, text } from "./api.js";
 import { eventsWhileSeen } from "./events_while_seen.js";
 import { byId } from "./elements.js";
 import { whyUnknown } from "./why_unknown.js";
@@ -16,9 +16,7 @@ const time = (iso) => (iso ? make("time", { datetime: iso, title: iso }, moment(
 const severity = (name) => make("span", { class: `severity ${name}` }, name);
 /** @param {Row} row */
 const values = (row) =>
-  Object.entries(row).map(([name, value]) =>
-    make("span", { class: "value" }, make("b", {}, name), " ", value === null ? "NULL" : String(value)),
-  );
+  Object.entries(row).map(([name, value]) => make("span", { class: "value" }, make("b", {}, name), " ", text(value)));
 
 /** @param {Problem | null} error */
 function problem(error) {

@@ -1,5 +1,5 @@
 // The answers of a display as tables; rows that are new since the last time flash.
-import { make, moment } from "./api.js";
+import { headedTable, make, moment } from "./api.js";
 import { cell } from "./rows_table.js";
 
 /** @import { Answer, Display, Row, Value } from "./payloads.d.ts" */
@@ -57,19 +57,9 @@ export class Answers {
             runs ? null : make("span", { class: `badge ${query.status}` }, query.status),
           )
         : null,
-      make(
-        "table",
-        { class: "rows" },
-        make(
-          "thead",
-          {},
-          make(
-            "tr",
-            {},
-            columns.map(({ name, type }) =>
-              make("th", { class: ["INTEGER", "DOUBLE"].includes(type) ? "number" : null }, name),
-            ),
-          ),
+      headedTable(
+        columns.map(({ name, type }) =>
+          make("th", { class: ["INTEGER", "DOUBLE"].includes(type) ? "number" : null }, name),
         ),
         make(
           "tbody",

@@ -1,4 +1,4 @@
-/** @import { Child, GetAnswer, PostAnswer, Problem, Query } from "./payloads.d.ts" */
+/** @import { Child, GetAnswer, PostAnswer, Problem, Query, Value } from "./payloads.d.ts" */
 const SILENT_MS = 15_000; // a console that is asked and says nothing for so long is lost, though its connection stands
 const LOST = { message: "The console does not answer.", hint: "Check that `pando up` still runs.", lost: true };
 
@@ -110,4 +110,17 @@ export function age(iso) {
   if (!Number.isFinite(seconds)) return "";
   if (seconds < 90) return `${Math.round(seconds)} s`;
   return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
+}
+
+/** A table with a row of headings.
+ *  @param {HTMLElement[]} headings
+ *  @param {HTMLElement} body */
+export const headedTable = (headings, body) =>
+  make("table", { class: "rows" }, make("thead", {}, make("tr", {}, headings)), body);
+
+/** A value as people read it.
+ *  @param {Value} value */
+export function text(value) {
+  if (value === null) return "NULL";
+  return typeof value === "number" && !Number.isInteger(value) ? String(Math.round(value * 1e6) / 1e6) : String(value);
 }

@@ -1,7 +1,7 @@
 // Base rows as short names: a link as "a → b", anything else by source and key.
-import { get, make } from "./api.js";
+import { get, make, text } from "./api.js";
 
-/** @import { BaseRow, Confidence, Definition, Value } from "./payloads.d.ts" */
+/** @import { BaseRow, Confidence, Definition } from "./payloads.d.ts" */
 
 /** @type {Promise<Map<string, Definition>> | null} */
 let known = null; // definitions of sources and tables by name
@@ -15,13 +15,6 @@ export async function loadSources() {
     known = null;
     throw error;
   });
-}
-
-/** A value as people read it.
- *  @param {Value} value */
-export function text(value) {
-  if (value === null) return "NULL";
-  return typeof value === "number" && !Number.isInteger(value) ? String(Math.round(value * 1e6) / 1e6) : String(value);
 }
 
 /** {kind, name, values}: the source if it says more than the values, and the values of its key.

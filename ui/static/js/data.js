@@ -26,7 +26,7 @@ function show(definition) {
 
 /** @type {Definition[]} */
 const all = await get("/api/definitions").catch(() => []);
-const order = ["source", "table", "view", "function", "aggregate", "display", "alarm"];
+const order = ["source", "table", "view", "function", "aggregate", "display", "alarm", "sink"];
 all.sort(
   (a, b) =>
     order.indexOf(a.kind) - order.indexOf(b.kind) ||

@@ -38,6 +38,13 @@ function wrapperText(wrapper) {
   return `${wrapper.kind}: ${count(wrapper.readings, "reading")}${errors}${wrapper.note ? `; ${wrapper.note}` : ""}`;
 }
 
+/** What is wrong at a site: its own words, then the declared sources that it does not serve.
+ *  @param {Site} site */
+function problems(site) {
+  const missing = site.declared.filter((each) => each.problem).map((each) => `source ${each.source}: ${each.problem}`);
+  return [site.detail, ...missing].filter(Boolean).join("; ");
+}
+
 /** @param {Site} site */
 function row(site) {
   const buffer = site.role === "gateway" && site.buffer ? bufferText(site.buffer) : "";
@@ -56,7 +63,7 @@ function row(site) {
     make("td", { class: "number" }, String(site.sensors)),
     make("td", {}, wrappers && wrappers + since),
     make("td", {}, site.rooms.length > 8 ? `${site.rooms.length} rooms` : site.rooms.join(", ")),
-    make("td", { title: clock(site) }, site.detail),
+    make("td", { title: clock(site) }, problems(site)),
     make("td", { class: "tight" }, removal(site)),
   );
 }

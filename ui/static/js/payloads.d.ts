@@ -187,6 +187,22 @@ export interface Buffer {
   hours_left: number | null;
 }
 
+/** A source that the catalog declares, as a gateway serves it. */
+export interface DeclaredSource {
+  source: string;
+  version: number;
+  endpoint: string;
+  problem: string;
+  rows: number;
+  bad: number;
+  last_bad: string;
+}
+
+export interface Endpoint {
+  name: string;
+  connector: string;
+}
+
 export interface SiteState {
   site: string;
   role: string;
@@ -209,6 +225,8 @@ export interface Site extends SiteState {
   sources: string[];
   sensors: number;
   wrappers: Wrapper[];
+  declared: DeclaredSource[];
+  endpoints: Endpoint[];
   buffer: Buffer | null;
   counters: Record<string, number>;
 }
@@ -224,7 +242,7 @@ export interface SiteSettings {
 /** `definition_object`; what is behind `columns` depends on the kind. */
 export interface Definition {
   name: string;
-  kind: "source" | "table" | "view" | "function" | "aggregate" | "display" | "alarm";
+  kind: "source" | "table" | "view" | "function" | "aggregate" | "display" | "alarm" | "sink";
   text: string;
   columns: Column[];
   library?: boolean;
@@ -278,6 +296,38 @@ export interface Alarm {
   unsettled_since: string | null;
   since: string | null;
   rows: AlarmRow[];
+}
+
+export interface DeadLetter {
+  key: Row | null;
+  row: Row | null;
+  reason: string;
+  tries: number;
+  given_up: string;
+}
+
+/** `sink_object`. */
+export interface Sink {
+  sink: string;
+  connector: "mqtt" | "webhook";
+  endpoint: string;
+  to: string;
+  mode: "upsert" | "append";
+  format: "json" | "senml";
+  key: string[];
+  discovery: string;
+  units: Record<string, string>;
+  query: string;
+  query_status: string;
+  text: string;
+  status: "starting" | "running" | "failing";
+  problem: string;
+  delivered: number;
+  waiting: number;
+  unknown: number;
+  dropped: number;
+  last: string | null;
+  dead_letters: DeadLetter[];
 }
 
 export interface AlarmCount {
@@ -386,6 +436,55 @@ export interface SiteFile {
   features: SiteFeature[];
 }
 
+/** `trial_object`: a source that is tried at a gateway. */
+export interface Trial {
+  id: string;
+  gateway: string;
+  columns: Column[];
+  samples: TrialSample[]; // those that were not told yet
+  heard: number;
+  dropped: number;
+  notes: string[];
+  problem: string;
+  hint: string;
+  done: boolean;
+}
+
+/** `mapped_object`: what a statement makes of a payload. */
+export interface MappedPayload {
+  rows: Row[];
+  problems: string[];
+  ignored: boolean;
+}
+
+/** `sample_object`. */
+export interface TrialSample extends MappedPayload {
+  arrival: string;
+  topic: string;
+  facts: Row;
+  payload: string;
+  is_text: boolean; // else it is in base64
+  is_record: boolean;
+  size: number;
+  cut: boolean;
+}
+
+/** The answer of `/api/sources/try`. */
+export interface Mapped {
+  columns: Column[];
+  samples: MappedPayload[];
+}
+
+/** `proposal_object`. */
+export interface Proposal {
+  name: string;
+  title: string;
+  text: string;
+  topics: string[];
+  samples: number;
+  columns: Column[];
+}
+
 // Rows of the map's layers (ui/map/queries) and of its directions.
 
 export type LayerRows = {
@@ -405,12 +504,13 @@ export type LayerRows = {
   energy: { mid: string; watts: number };
   tasks: { mid: string; task: string; share: number };
   visitors: { tag: string; detector: string };
-  links: { src: string; dst: string; cost: number };
+  links: { src: string; dst: string; cost: number | null };
   regions: { sensorid: string; region: string };
   free: { mid: string; rid: string };
 };
 export type Layer = keyof LayerRows;
 export type RouteRow = { mid: string | null; distance: number; path: string | null };
+export type HeardRow = { badge: string; receiver: string; rssi: number; readings: number };
 export type PathRow = { cost: number; path: string | null };
 
 // Rows of the system's relations, as the monitor selects them.
@@ -440,17 +540,21 @@ export type GetAnswer<P extends string> = P extends "/api/queries"
     ? Site[]
     : P extends "/api/definitions"
       ? Definition[]
-      : P extends "/api/alarms/count"
-        ? AlarmCount
-        : P extends "/api/site.geojson"
-          ? SiteFile
-          : P extends `/api/queries/${string}/explain`
-            ? Result<Explained>
-            : P extends `/api/queries/${string}`
-              ? Query
-              : P extends `/api/sites/${string}/settings`
-                ? SiteSettings
-                : unknown;
+      : P extends "/api/sinks"
+        ? Sink[]
+        : P extends "/api/alarms/count"
+          ? AlarmCount
+          : P extends "/api/site.geojson"
+            ? SiteFile
+            : P extends `/api/queries/${string}/explain`
+              ? Result<Explained>
+              : P extends `/api/queries/${string}`
+                ? Query
+                : P extends `/api/sites/${string}/settings`
+                  ? SiteSettings
+                  : P extends `/api/sources/trials/${string}`
+                    ? Trial
+                    : unknown;
 
 export type PostAnswer<P extends string> = P extends "/api/statements"
   ? Result[]
@@ -462,9 +566,17 @@ export type PostAnswer<P extends string> = P extends "/api/statements"
         ? Answered<WhatIf>
         : P extends `/api/queries/${string}/why`
           ? Answered<Why>
-          : P extends "/api/route" | "/api/path"
+          : P extends "/api/route" | "/api/path" | "/api/calibration/heard"
             ? Query
-            : unknown;
+            : P extends "/api/calibration"
+              ? { point: string; receivers: number }
+              : P extends "/api/sources/trials"
+                ? Trial
+                : P extends "/api/sources/try"
+                  ? Mapped
+                  : P extends `/api/sources/trials/${string}/proposals`
+                    ? Proposal[]
+                    : unknown;
 
 // What an element may hold: null, undefined and false are nothing.
 export type Child = Node | string | number | false | null | undefined | readonly Child[];

@@ -1,5 +1,5 @@
 // A table that follows a relation: sorted, rows changed in place, inserts green, deletes fading red.
-import { make } from "./api.js";
+import { make, text } from "./api.js";
 
 /** A row of the table: how often it is there, and before the changes that are not shown yet.
  *  @typedef {{ row: Row, weight: number, before: number, element: HTMLTableRowElement | null,
@@ -25,15 +25,11 @@ export function compare(a, b) {
 
 /** @param {Value} value */
 export function cell(value) {
-  if (value === null) return make("td", { class: "null" }, "NULL");
+  if (value === null) return make("td", { class: "null" }, text(value));
   if (typeof value !== "number") {
     return make("td", { class: String(value).length <= ONE_LINE ? "tight" : null }, String(value));
   }
-  return make(
-    "td",
-    { class: "number" },
-    Number.isInteger(value) ? String(value) : String(Math.round(value * 1e6) / 1e6),
-  );
+  return make("td", { class: "number" }, text(value));
 }
 
 /** The row that an event is about.

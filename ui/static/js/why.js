@@ -1,6 +1,6 @@
 // The panel beside a result: what the clicked row rests on, and what would go without a base row.
-import { count, fill, make, post, problemOf } from "./api.js";
-import { deletion, facts, loadSources, nameOf, naming, probabilityColumns, share, text } from "./base_rows.js";
+import { count, fill, make, post, problemOf, text } from "./api.js";
+import { deletion, facts, loadSources, nameOf, naming, probabilityColumns, share } from "./base_rows.js";
 
 /** @typedef {{ query: Query, row: Row, limit: number, confidence: string }} Question */
 /** @import { BaseRow, Child, Definition, Loss, Problem, Query, Row, Unanswered, Why } from "./payloads.d.ts" */

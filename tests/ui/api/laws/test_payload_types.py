@@ -12,6 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.ui.api.test_source_trials import KITCHEN
+
 ROOT = Path(__file__).resolve().parents[4]
 TSC = ROOT / "node_modules/.bin/tsc"
 PAYLOADS = ROOT / "ui/static/js/payloads.d.ts"
@@ -74,7 +76,25 @@ def test_answers_are_of_the_types_that_scripts_have(
     place = client.post("/api/complete", json={"text": "SELECT ", "offset": 7}).json()
     assert place
     answers.append(('payloads.PostAnswer<"/api/complete">', place))
+    answers += trial_answers(client, console)
     assert errors(tmp_path, answers) == []
+
+
+def trial_answers(client: httpx.Client, console: Any) -> list[tuple[str, Any]]:
+    """Return answers about a source that is tried."""
+    begun = client.post("/api/sources/trials", json={"endpoint": "home", "options": {"topic": "#"}})
+    console.do(lambda: console.coordinator.report(KITCHEN, notes=("subscribed",), done=True))
+    path = f"/api/sources/trials/{begun.json()['id']}"
+    proposals = client.post(f"{path}/proposals", json={}).json()
+    body = {"trial": begun.json()["id"], "text": proposals[0]["text"]}
+    mapped = client.post("/api/sources/try", json=body).json()
+    assert mapped["samples"][0]["rows"]
+    return [
+        ('payloads.PostAnswer<"/api/sources/trials">', begun.json()),
+        ('payloads.GetAnswer<"/api/sources/trials/x">', client.get(path).json()),
+        ('payloads.PostAnswer<"/api/sources/trials/x/proposals">', proposals),
+        ('payloads.PostAnswer<"/api/sources/try">', mapped),
+    ]
 
 
 def test_what_a_type_lacks_or_an_answer_is_found(tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ def test_the_list_can_be_narrowed_by_origin(client: httpx.Client) -> None:
     client.post("/api/statements", json={"text": SEATS, "origin": "session"})
     client.post("/api/statements", json={"text": SEATS})
     assert [q["id"] for q in client.get("/api/queries?origin=session").json()]
+    assert client.get("/api/queries?origin=oracle").status_code == 422
     origins = {q["origin"] for q in client.get("/api/queries").json()}
     assert {"session", "user"} <= origins
     refused = client.post("/api/statements", json={"text": SEATS, "origin": "map"})
@@ -117,7 +118,10 @@ def test_sites_say_how_fresh_they_are(client: httpx.Client, coordinator: Any) ->
 
 
 def test_links_are_listed(client: httpx.Client) -> None:
-    assert client.get("/api/links").json() == [{"src": "m-1", "dst": "m-2", "cost": 1.25}]
+    assert client.get("/api/links").json() == [
+        {"src": "m-1", "dst": "m-2", "cost": 1.25, "source": "link", "gateway": "gw-1"},
+        {"src": "m-2", "dst": "m-1", "cost": None, "source": "link", "gateway": "gw-1"},
+    ]
 
 
 def test_the_map_file_is_given_as_it_is(client: httpx.Client, site_file: Any) -> None:

@@ -1,5 +1,5 @@
 // The right pane: a machine, a room, or the whole site.
-import { make } from "../api.js";
+import { headedTable, make } from "../api.js";
 import { byId } from "../elements.js";
 import { STATES } from "./desks.js";
 import { actions } from "./simulation.js";
@@ -220,20 +220,8 @@ export class Details {
     return make(
       "div",
       { role: "tabpanel" },
-      make(
-        "table",
-        { class: "rows" },
-        make(
-          "thead",
-          {},
-          make(
-            "tr",
-            {},
-            make("th", {}, "Task"),
-            make("th", { class: "number" }, "Share"),
-            make("th", { class: "number" }, "Power"),
-          ),
-        ),
+      headedTable(
+        [make("th", {}, "Task"), make("th", { class: "number" }, "Share"), make("th", { class: "number" }, "Power")],
         body,
       ),
       note,

@@ -1,6 +1,6 @@
 // Directions: a place and a wish become a query; its answer becomes a route that moves by itself.
 import { make, post } from "../api.js";
-import { mark } from "./plan.js";
+import { drawnRoute, mark } from "./plan.js";
 import { QueryRows } from "./subscription.js";
 import { byId } from "../elements.js";
 
@@ -291,19 +291,7 @@ export class Directions {
   drawLeg(leg) {
     const places = leg.points.map((point) => point.at);
     if (places.length > 1) {
-      this.put(
-        leg.level,
-        L.polyline.antPath(places, {
-          color: "#0b6fd6",
-          pulseColor: "#ffffff",
-          weight: 5,
-          opacity: 0.9,
-          delay: 900,
-          dashArray: [10, 22],
-          interactive: false,
-          className: "route",
-        }),
-      );
+      this.put(leg.level, drawnRoute(places));
     }
     const { to } = leg;
     if (to !== null) {

@@ -1,11 +1,14 @@
 // Displays and alarms at their places on the map.
 import { Displays } from "./displays.js";
 import { eventsWhileSeen } from "../events_while_seen.js";
+import { text } from "../api.js";
 import { whyUnknown } from "../why_unknown.js";
 
 /** @import { Alarm, AlarmRow, Display, Row, Severity, Value } from "../payloads.d.ts" */
 /** @import { Choice, Plan } from "./plan.js" */
 /** @import { Place } from "./site.js" */
+/** @typedef {{ at: L.LatLngTuple, level: number, choice: Choice | null }} Spot */
+/** @typedef {{ marker: L.Marker, group: L.LayerGroup, state: string, label: string }} Sign */
 
 export class Notices {
   /** @param {Plan} plan
@@ -14,7 +17,7 @@ export class Notices {
     this.plan = plan;
     this.choose = choose;
     this.displays = new Displays(plan);
-    /** @type {Map<number, { marker: L.Marker, group: L.LayerGroup, state: string, label: string }>} */
+    /** @type {Map<number, Sign>} */
     this.alarms = new Map(); // by the id of a row
     const handlers = {
       /** @param {Display} display */
@@ -54,7 +57,7 @@ export class Notices {
         className: `alarm-place ${row.severity} ${state}`,
         html: state === "unknown" ? "?" : "!",
         iconSize: [20, 20],
-        iconAnchor: [-4, 24],
+        iconAnchor: anchorOf(place, this.signsAt(place), this.plan),
       });
       const marker = L.marker(place.at, { icon, title: label, alt: label, zIndexOffset: 900 });
       marker.on("add", () => marker.getElement()?.setAttribute("aria-label", label));
@@ -64,12 +67,33 @@ export class Notices {
       this.alarms.set(id, { marker, group, state, label });
     }
   }
+
+  /** How many signs of alarms stand at a place.
+   *  @param {Spot} place */
+  signsAt({ at, level }) {
+    const group = this.plan.group(level, "alarms");
+    const here = L.latLng(at);
+    const signs = [...this.alarms.values()];
+    return signs.filter((sign) => sign.group === group && sign.marker.getLatLng().equals(here)).length;
+  }
+}
+
+/** How far a sign stands from its place, in pixels: what names the place stays readable.
+ *  @param {Spot} place
+ *  @param {number} others signs that stand there
+ *  @param {Plan} plan
+ *  @returns {L.PointTuple} left, up */
+function anchorOf({ choice }, others, plan) {
+  const room = choice && "room" in choice ? plan.site.spaces.get(String(choice.room)) : null;
+  const isCorridor = room && room.width > 3 * room.height;
+  const [left, up] = !room ? [-4, 24] : isCorridor ? [-50, 10] : [10, -13];
+  return [left - 14 * others, up];
 }
 
 /** @param {AlarmRow} row
  *  @param {Alarm} alarm */
 function labelOf(row, alarm) {
-  const values = Object.entries(row.row).map(([name, value]) => `${name} ${value}`);
+  const values = Object.entries(row.row).map(([name, value]) => `${name} ${text(value)}`);
   const label = `${alarm.severity}: ${row.alarm}, ${values.join(", ")}`;
   return row.state === "unknown" ? `${label} (${whyUnknown(alarm)})` : label;
 }
@@ -81,7 +105,7 @@ const isNumber = (value) => Number.isFinite(value);
 /** Where a row belongs: {at, level, choice}, or null. What is named most exactly counts.
  *  @param {Row} row
  *  @param {Plan} plan
- *  @returns {{ at: L.LatLngTuple, level: number, choice: Choice | null } | null} */
+ *  @returns {Spot | null} */
 export function placeOf(row, plan) {
   const site = plan.site;
   /** @type {[string[], Map<string, Place>, "machine" | "room" | null][]} */

@@ -1,5 +1,6 @@
 // The map page: everything that moves on it follows standing queries.
 import { count, make, problemOf } from "../api.js";
+import { Calibration } from "./calibration.js";
 import { Desks } from "./desks.js";
 import { Details } from "./details.js";
 import { Directions } from "./directions.js";
@@ -41,7 +42,7 @@ const SIGNS = [
   ["alarm-place warning", "warning", "!"],
   ["alarm-place critical", "critical", "!"],
   ["alarm-place acknowledged", "acknowledged", "!"],
-  ["alarm-place unknown", "unknown: its gateway is away, or its query has not settled", "?"],
+  ["alarm-place unknown", "unknown: its gateway is offline, or its query has not settled", "?"],
 ];
 
 const LEGEND = isTrace
@@ -94,6 +95,7 @@ async function start() {
     chosen = wanted;
     const place = site.machines.get(wanted.machine ?? "") || site.spaces.get(wanted.room ?? "");
     if (place) parts.plan.show(place.level);
+    if (parts.calibration?.choose(wanted)) return;
     // While somebody asks for directions, a click on a room says where they stand.
     if (wanted.room && parts.directions?.asks) parts.directions.from(wanted.room);
     parts.details.show(wanted);
@@ -122,10 +124,8 @@ async function start() {
   if (isTrace) parts.trace = new Trace(parts.plan, parts.live);
   else {
     parts.radio.addMotes();
-    // A building without software has no directions.
-    if (document.getElementById("route-form")) {
-      parts.directions = new Directions(parts.plan, parts.live, choose, () => changed("route"));
-    }
+    parts.calibration = new Calibration(parts.plan);
+    parts.directions = directions(parts, choose, () => changed("route"));
   }
   parts.details = new Details(parts, choose);
   parts.notices = new Notices(parts.plan, choose);
@@ -134,6 +134,14 @@ async function start() {
   parts.plan.addSwitch();
   document.addEventListener("keydown", (event) => event.key === "Escape" && choose({}));
   window.pandoMap = parts; // for those who look behind the page, and for its tests
+}
+
+/** A building without software has no directions.
+ *  @param {{ plan: Plan, live: LiveLayers }} parts
+ *  @param {(wanted: Choice) => void} choose
+ *  @param {() => void} changed */
+function directions({ plan, live }, choose, changed) {
+  return document.getElementById("route-form") ? new Directions(plan, live, choose, changed) : undefined;
 }
 
 /** @param {Problem} problem */
@@ -184,7 +192,7 @@ function notice(live) {
   if (!live.connected) lines.push("Connection lost: this page shows old data. Reconnecting…");
   if (away.length) {
     const are = away.length > 1 ? "are" : "is";
-    lines.push(`${away.join(", ")} ${are} away: its rooms are stale, and its rows leave every result.`);
+    lines.push(`${away.join(", ")} ${are} offline: its rooms are stale, and its rows leave every result.`);
   }
   const waiting = states
     .filter(([, state]) => state.status === "starting" && state.waiting_for.includes("static"))

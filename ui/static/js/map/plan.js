@@ -159,6 +159,20 @@ export function mark(at, className, { size = 16, label = "", text = "", interact
   return marker;
 }
 
+/** A route whose dashes move along it.
+ *  @param {LatLng[]} places */
+export const drawnRoute = (places) =>
+  L.polyline.antPath(places, {
+    color: "#0b6fd6",
+    pulseColor: "#ffffff",
+    weight: 5,
+    opacity: 0.9,
+    delay: 900,
+    dashArray: [10, 22],
+    interactive: false,
+    className: "route",
+  });
+
 /** Set the classes of a marker or path to `base` and those wanted.
  *  @param {L.Marker} layer
  *  @param {string} base

@@ -43,13 +43,15 @@ export class Radio {
     this.regions = [];
   }
 
-  /** Draw each pair of motes once; the dearer direction decides the colour. */
+  /** Draw each pair of motes once; the dearer direction decides the colour. A pair without costs
+   *  has none. */
   updateLinks() {
-    /** @type {Map<string, number>} */
+    /** @type {Map<string, number | null>} */
     const pairs = new Map();
     for (const { src, dst, cost } of this.live.rows("links").values()) {
       const key = src < dst ? `${src}|${dst}` : `${dst}|${src}`;
-      pairs.set(key, Math.max(pairs.get(key) || 0, cost));
+      const known = pairs.get(key) ?? null;
+      pairs.set(key, known === null || cost === null ? (known ?? cost) : Math.max(known, cost));
     }
     for (const [key, drawn] of this.lines) {
       if (!pairs.has(key)) {
@@ -61,11 +63,11 @@ export class Radio {
   }
 
   /** @param {string} key
-   *  @param {number} cost */
+   *  @param {number | null} cost */
   drawLink(key, cost) {
     const [a, b] = key.split("|").map((id) => this.plan.site.motes.get(id));
     if (!a || !b) return;
-    const wanted = quality(cost);
+    const wanted = cost === null ? "" : quality(cost);
     const known = this.lines.get(key);
     if (known?.quality === wanted) return;
     if (known) known.group.removeLayer(known.line);

@@ -1,6 +1,6 @@
 // A recorded network: nodes, links that come and go, the cheapest path between two nodes.
 import { make, post } from "../api.js";
-import { mark, setClasses } from "./plan.js";
+import { drawnRoute, mark, setClasses } from "./plan.js";
 import { QueryRows } from "./subscription.js";
 import { byId } from "../elements.js";
 
@@ -91,26 +91,20 @@ export class Trace {
     if (wrong) this.say(wrong);
     else if (row) this.draw(row);
     else if (query?.status === "starting") this.say("Computing the path…");
-    else this.say(`Node ${to} is not reachable from ${from} now.`);
+    else this.say(`Node ${to} is not reachable from ${from} now.${this.withoutCosts()}`);
     this.update();
+  }
+
+  withoutCosts() {
+    const links = [...this.live.rows("links").values()];
+    return links.some(({ cost }) => cost === null) ? " Links without a cost are on no path." : "";
   }
 
   /** @param {PathRow & { path: string }} row */
   draw(row) {
     this.path = row.path.split(">");
     const places = this.path.map((id) => this.plan.site.motes.get(id)?.at).filter((at) => at !== undefined);
-    this.route = L.polyline
-      .antPath(places, {
-        color: "#0b6fd6",
-        pulseColor: "#ffffff",
-        weight: 5,
-        opacity: 0.9,
-        delay: 900,
-        dashArray: [10, 22],
-        interactive: false,
-        className: "route",
-      })
-      .addTo(this.plan.map);
+    this.route = drawnRoute(places).addTo(this.plan.map);
     const hops = this.path.length - 1;
     byId("path-answer").replaceChildren(
       make(

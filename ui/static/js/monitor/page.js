@@ -253,7 +253,7 @@ function said(away) {
   if (shownQuery.status === "failed") return `${name} was stopped by an error: ${shownQuery.error}`;
   if (away.size) {
     const [are, they] = away.size > 1 ? ["are", "they are"] : ["is", "it is"];
-    return `${[...away].join(", ")} ${are} away: what happens there is not known until ${they} back.`;
+    return `${[...away].join(", ")} ${are} offline: what happens there is not known until ${they} online again.`;
   }
   return plan.sites.length ? "" : whyEmpty(name);
 }

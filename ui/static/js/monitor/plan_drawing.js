@@ -121,7 +121,7 @@ export class PlanDrawing {
       const waiting = now.value(site, "site", site, "queued_rows");
       const memory = now.value(site, "site", site, "memory_mb");
       facts.textContent = away
-        ? "away"
+        ? "offline"
         : width < 260
           ? waiting === null
             ? ""

@@ -177,7 +177,7 @@ export class SettingsForm {
       this.settings = settings;
       this.reset(field, control);
       this.hoped = { field, value: settings[field.name] };
-      const done = this.isAway(site) ? `is kept; ${site} is away and takes it over when it is back.` : "changed.";
+      const done = this.isAway(site) ? `is kept; ${site} is offline and takes it over when it returns.` : "changed.";
       this.say(`${field.label} ${done}`);
     } catch (error) {
       if (site === this.site) this.refuse(field, control, problemOf(error));

@@ -1,6 +1,5 @@
 // The network page: the links of a source, live; click one to see what breaks without it.
-import { count, fill, get, make, post, problemOf } from "../api.js";
-import { text } from "../base_rows.js";
+import { count, fill, get, make, post, problemOf, text } from "../api.js";
 import { quality } from "../map/radio.js";
 import { QueryRows } from "../map/subscription.js";
 import { againWhileSeen } from "../while_seen.js";

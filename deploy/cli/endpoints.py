@@ -1,0 +1,136 @@
+"""`pando endpoint`: which brokers, meters and servers the services of `pando up` reach."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deploy.cli.shared_options import TwoFormats
+from streamsql.errors import DeploymentError
+from ui.cli.console_command import Address, guarded
+from ui.cli.printing import print_list
+
+if TYPE_CHECKING:
+    from deploy.local.layout import Layout
+
+endpoint_app = typer.Typer(
+    no_args_is_help=True, help="What gateways, and sinks, connect to: brokers, meters, servers"
+)
+
+Data = Annotated[Path | None, typer.Option(help="Data directory of `pando up`")]
+Gateway = Annotated[str, typer.Argument(help="gw-1, gw-2, …; console for sinks")]
+Name = Annotated[str, typer.Argument(help="Name that sources say: WITH (endpoint = 'home')")]
+
+
+@endpoint_app.command("add")
+def endpoint_add(  # noqa: PLR0913, PLR0917  (the command line contract)
+    gateway: Gateway,
+    name: Name,
+    connector: Annotated[str, typer.Argument(help="mqtt, http, modbus, …")],
+    options: Annotated[list[str] | None, typer.Argument(help="address=mqtt://… and so on")] = None,
+    ask: Annotated[
+        list[str] | None, typer.Option(help="Option to type hidden, such as password")
+    ] = None,
+    data: Data = None,
+    console: Address = None,
+) -> None:
+    """Add an endpoint to a gateway, or change it; a running gateway restarts with it.
+
+    Secrets stay in the data directory of this machine; statements only name the endpoint.
+
+    Examples:
+      pando endpoint add gw-1 home mqtt address=mqtt://192.168.1.10 username=pando --ask password
+      pando endpoint add gw-2 meters modbus host=192.168.1.31
+      pando endpoint add console orders webhook url=https://host.example/pando --ask secret
+    """
+    from deploy.local.endpoints import add_endpoint  # noqa: PLC0415
+
+    with guarded():
+        given = {"connector": connector, **dict(_option(text) for text in options or ())}
+        for secret in ask or ():
+            given[secret] = typer.prompt(secret, hide_input=True)
+        layout = _layout(console, data)
+        add_endpoint(layout, gateway, name, given)
+        typer.echo(f"{gateway} has the endpoint {name} ({connector}){_restarted(layout, gateway)}")
+
+
+@endpoint_app.command("remove")
+def endpoint_remove(
+    gateway: Gateway, name: Name, data: Data = None, console: Address = None
+) -> None:
+    """Remove an endpoint from a gateway; its sources get no rows from there any more.
+
+    Examples:
+      pando endpoint remove gw-1 home
+    """
+    from deploy.local.endpoints import remove_endpoint  # noqa: PLC0415
+
+    with guarded():
+        layout = _layout(console, data)
+        remove_endpoint(layout, gateway, name)
+        typer.echo(f"{gateway} has no endpoint {name} now{_restarted(layout, gateway)}")
+
+
+@endpoint_app.command("list")
+def endpoint_list(data: Data = None, console: Address = None, form: TwoFormats = "table") -> None:
+    """List the endpoints of all gateways, without their secrets."""
+    from deploy.local.kept_endpoints import read_endpoints  # noqa: PLC0415
+    from gateway.connectors.secrets import Secrets  # noqa: PLC0415
+
+    with guarded():
+        layout = _layout(console, data)
+        rows = []
+        for path in sorted(layout.endpoints("*").parent.glob("*.json")):
+            for name, options in sorted(read_endpoints(layout, path.stem).items()):
+                secrets = Secrets(options)
+                shown = ", ".join(
+                    f"{key}={secrets.hidden(str(value))}"
+                    for key, value in options.items()
+                    if key != "connector"
+                )
+                rows.append(
+                    {
+                        "gateway": path.stem,
+                        "endpoint": name,
+                        "connector": options.get("connector"),
+                        "options": shown,
+                    }
+                )
+        print_list(rows, ("gateway", "endpoint", "connector", "options"), form)
+
+
+def _layout(console: str | None, data: Path | None) -> "Layout":
+    from deploy.local.layout import Layout  # noqa: PLC0415
+    from ui.cli.federations import data_directory  # noqa: PLC0415
+
+    return Layout(data_directory(console, data))
+
+
+def _option(text: str) -> tuple[str, Any]:
+    """Split `name=value`; numbers, true, false and JSON lists are values of their type.
+
+    Raises:
+        DeploymentError: There is no `=`. The text is not repeated: it may be a secret.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise DeploymentError(
+            "an option is not name=value", hint="address=mqtt://192.168.1.10; --ask for secrets"
+        )
+    try:
+        parsed = json.loads(value)
+    except ValueError:
+        return name, value
+    return name, value if isinstance(parsed, dict) or parsed is None else parsed
+
+
+def _restarted(layout: "Layout", gateway: str) -> str:
+    """Ask the running federation to restart the gateway; return what to say about it."""
+    from deploy.local.restart_requests import request_restart  # noqa: PLC0415
+
+    try:
+        request_restart(layout, gateway)
+    except DeploymentError as error:
+        return f" from its next start on ({error.message})"
+    return "; it restarts with it"

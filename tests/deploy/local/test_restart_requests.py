@@ -1,0 +1,76 @@
+"""A restart is asked of a running federation, and answered once."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from deploy.local.claim import Claim
+from deploy.local.layout import Layout
+from deploy.local.restart_requests import (
+    answer_restart_requests,
+    discard_restart_requests,
+    request_restart,
+)
+from deploy.local.service_processes import Services, ServiceSpec
+from streamsql.errors import DeploymentError
+from tests.deploy.local.kept_events import KeptEvents
+
+SLEEP = "print('up', flush=True); import time; time.sleep(60)"
+
+
+def test_a_restart_is_asked_of_a_running_federation_only(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    layout.processes.parent.mkdir(parents=True)
+    layout.processes.write_text('{"gw-1": {}, "base": {}}')
+    with pytest.raises(DeploymentError, match="no federation runs on data directory"):
+        request_restart(layout, "gw-1")
+    claim = Claim(layout.lock)
+    claim.take()
+    request_restart(layout, "gw-1")
+    assert [path.name for path in layout.restart_requests.iterdir()] == ["gw-1"]
+    with pytest.raises(DeploymentError, match="no service 'gw-9'\nhint: one of: base, gw-1"):
+        request_restart(layout, "gw-9")
+    with pytest.raises(DeploymentError, match=r"no service '\.\./x'"):
+        request_restart(layout, "../x")
+    claim.release()
+
+
+def test_requests_are_answered_once_after_the_list_of_processes_has_it(tmp_path: Path) -> None:
+    async def run() -> None:
+        layout, reporter = Layout(tmp_path), KeptEvents()
+        layout.restart_requests.mkdir(parents=True)
+        for name in ("gw-1", "nobody"):
+            (layout.restart_requests / name).touch()
+        services = Services(reporter.log)
+        reported: list[tuple[int, int]] = []
+        try:
+            await services.start(ServiceSpec("gw-1", (sys.executable, "-c", SLEEP)))
+            before = services.pids()["gw-1"]
+            for _ in range(2):
+                await answer_restart_requests(
+                    layout,
+                    services,
+                    reporter,
+                    lambda: reported.append((services.pids()["gw-1"], len(reporter.events))),
+                )
+            after = services.pids()["gw-1"]
+        finally:
+            await services.stop()
+        assert after != before
+        assert reported == [(after, 0)]
+        assert [event["event"] for event in reporter.events] == ["restarted", "warning"]
+        assert reporter.events[0]["pid"] == after
+        assert "asked to restart 'nobody'" in reporter.events[1]["message"]
+
+    asyncio.run(run())
+
+
+def test_requests_of_an_ended_federation_are_discarded(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    discard_restart_requests(layout)
+    layout.restart_requests.mkdir(parents=True)
+    (layout.restart_requests / "gw-1").touch()
+    discard_restart_requests(layout)
+    assert list(layout.restart_requests.iterdir()) == []

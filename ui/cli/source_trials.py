@@ -1,0 +1,344 @@
+"""`pando source try`, `discover` and `add`: devices are looked at, and become sources."""
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from streamsql.errors import DeploymentError, FederationError
+from streamsql.syntax.parse import parse_script, parse_statement
+from streamsql.syntax.statements import CreateSource
+from ui.cli.client import ConsoleClient
+from ui.cli.console_command import LISTS, Address, ListFormat, connected
+from ui.cli.printing import Terminal, check_format, print_json, print_list, short_time
+from ui.cli.running import seconds_of
+
+LOOK_SECONDS = 0.3
+MAX_SHOWN = 300
+"""Characters of a payload in a line of the terminal."""
+_ZONES = "zoneinfo"
+
+Gateway = Annotated[
+    str, typer.Option("--gateway", help="Where; default: one that has the endpoint")
+]
+Endpoint = Annotated[
+    str, typer.Option("--endpoint", help="What to listen to, as the gateway's settings name it")
+]
+Topic = Annotated[str, typer.Option("--topic", help="MQTT: which topics, such as 'tele/#'")]
+Options = Annotated[
+    list[str] | None, typer.Option("--option", help="Of the connector: path=/status.json")
+]
+For = Annotated[str, typer.Option("--for", help="How long to listen, at most 30s")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=100, help="Payloads after which to end")]
+Zone = Annotated[
+    str | None, typer.Option("--zone", help="Of times that name none; default: this machine's")
+]
+Sql = Annotated[bool, typer.Option("--sql", help="Print only the proposed statements")]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """How results are printed: a table, one JSON value, or statements alone."""
+
+    form: str
+    sql: bool
+
+    @property
+    def is_for_people(self) -> bool:
+        return self.form == "table" and not self.sql
+
+
+def add_commands(commands: typer.Typer) -> None:
+    """Add the commands to those of sources."""
+    commands.command("try")(source_try)
+    commands.command("discover")(source_discover)
+    commands.command("add")(source_add)
+
+
+def source_try(  # noqa: PLR0913, PLR0917  (the command line contract)
+    file: Annotated[
+        Path | None, typer.Argument(help="A file with CREATE SOURCE; without: --endpoint")
+    ] = None,
+    gateway: Gateway = "",
+    endpoint: Endpoint = "",
+    topic: Topic = "",
+    options: Options = None,
+    seconds: For = "10s",
+    limit: Limit = 100,
+    zone: Zone = None,
+    sql: Sql = False,
+    form: ListFormat = "table",
+    console: Address = None,
+) -> None:
+    """Show what devices send, propose a source for it, and show its rows. Nothing is stored.
+
+    Examples:
+      pando source try --gateway west --endpoint home --topic 'tele/#'
+
+      pando source try climate.sql
+    """
+    with connected(console) as client:
+        shown = _Shown(check_format(form, LISTS), sql)
+        body: dict[str, Any] = {
+            "gateway": gateway,
+            "seconds": seconds_of(seconds),
+            "payloads": limit,
+        }
+        if file is not None:
+            _try_file(client, {**body, "text": _one_source(file)}, shown)
+            return
+        if not endpoint:
+            raise DeploymentError(
+                "nothing to try", hint="name a file, or --endpoint with --topic or --option"
+            )
+        body.update(endpoint=endpoint, options=_options(topic, options or []))
+        _try_endpoint(client, body, shown, local_zone() if zone is None else zone)
+
+
+def source_discover(  # noqa: PLR0913, PLR0917  (the command line contract)
+    endpoint: Annotated[str, typer.Option("--endpoint", help="A broker, by its endpoint's name")],
+    gateway: Gateway = "",
+    adopt: Annotated[
+        list[str] | None, typer.Option("--adopt", help="Create the source of this name; repeatable")
+    ] = None,
+    seconds: For = "5s",
+    sql: Sql = False,
+    form: ListFormat = "table",
+    console: Address = None,
+) -> None:
+    """List devices that announce themselves on a broker: Home Assistant, Zigbee2MQTT, Sparkplug.
+
+    Examples:
+      pando source discover --endpoint home
+
+      pando source discover --endpoint home --adopt door_sensor
+    """
+    with connected(console) as client:
+        check_format(form, LISTS)
+        body = {
+            "gateway": gateway,
+            "endpoint": endpoint,
+            "discover": True,
+            "seconds": seconds_of(seconds),
+        }
+        trial = _finished(client, body, lambda _sample: None)
+        found = client.post(f"/api/sources/trials/{trial['id']}/proposals", {})
+        if adopt:
+            _adopt(client, found, adopt)
+        elif form == "json":
+            print_json(found)
+        elif sql:
+            _print_statements(found)
+        elif not found:
+            typer.echo("no device has announced itself")
+        else:
+            rows = [
+                {**p, "devices": ", ".join(p["topics"][:8]), "count": p["samples"]} for p in found
+            ]
+            print_list(rows, ("name", "title", "count", "devices"), "table")
+
+
+def source_add(
+    file: Annotated[Path, typer.Argument(help="A file with CREATE SOURCE statements")],
+    console: Address = None,
+) -> None:
+    """Create the sources of a file; gateways learn them at once.
+
+    Example:
+      pando source add climate.sql
+    """
+    with connected(console) as client:
+        text = _text_of(file)
+        for statement in parse_script(text):
+            if not isinstance(statement, CreateSource):
+                raise DeploymentError(
+                    f"{file} holds more than CREATE SOURCE: {statement.text[:60]!r}",
+                    hint="run other statements with pando run FILE",
+                )
+        _create(client, text)
+
+
+def local_zone() -> str:
+    """Return the IANA name of this machine's time zone, or empty if it is not known."""
+    named = os.environ.get("TZ", "").removeprefix(":")
+    if "/" in named:
+        return named
+    parts = Path("/etc/localtime").resolve().parts
+    return "/".join(parts[parts.index(_ZONES) + 1 :]) if _ZONES in parts else ""
+
+
+def _try_file(client: ConsoleClient, body: dict[str, Any], shown: _Shown) -> None:
+    printer = Terminal(highlight=False, soft_wrap=True)
+
+    def show(sample: dict[str, Any]) -> None:
+        if shown.is_for_people:
+            _print_payload(printer, sample)
+            _print_problems(printer, sample)
+
+    trial = _finished(client, body, show)
+    if not shown.is_for_people:
+        print_json(trial)
+        return
+    _print_rows(trial["columns"], trial["samples"])
+
+
+def _try_endpoint(client: ConsoleClient, body: dict[str, Any], shown: _Shown, zone: str) -> None:
+    printer = Terminal(highlight=False, soft_wrap=True)
+
+    def show(sample: dict[str, Any]) -> None:
+        if shown.is_for_people:
+            _print_payload(printer, sample)
+
+    trial = _finished(client, body, show)
+    proposals = client.post(f"/api/sources/trials/{trial['id']}/proposals", {"zone": zone})
+    if shown.sql:
+        _print_statements(proposals)
+        return
+    tried = [
+        client.post("/api/sources/try", {"trial": trial["id"], "text": proposal["text"]})
+        for proposal in proposals
+    ]
+    if shown.form == "json":
+        rows = [[row for sample in t["samples"] for row in sample["rows"]] for t in tried]
+        proposals = [{**p, "rows": r} for p, r in zip(proposals, rows, strict=True)]
+        print_json({**trial, "proposals": proposals})
+        return
+    for proposal, mapped in zip(proposals, tried, strict=True):
+        printer.print(f"\n[bold cyan]{escape(proposal['text'])};[/]")
+        _print_rows(mapped["columns"], mapped["samples"])
+    if not trial["samples"]:
+        typer.echo(f"nothing has come to gateway {trial['gateway']}")
+
+
+def _finished(
+    client: ConsoleClient, body: dict[str, Any], show: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
+    """Run a trial to its end and return it with all samples; `show` gets each as it comes.
+
+    Raises:
+        DeploymentError: The gateway says what keeps it from being tried.
+    """
+    trial = client.post("/api/sources/trials", body)
+    with _stopped_at_the_end(client, trial["id"]):
+        samples: list[dict[str, Any]] = []
+        while True:
+            trial = client.get(f"/api/sources/trials/{trial['id']}", since=str(len(samples)))
+            for sample in trial["samples"]:
+                show(sample)
+            samples += trial["samples"]
+            if trial["done"] and len(samples) >= trial["heard"]:
+                break
+            if not trial["samples"]:
+                time.sleep(LOOK_SECONDS)
+    if trial["problem"]:
+        if not samples:
+            raise DeploymentError(trial["problem"], hint=trial["hint"])
+        sys.stderr.write(f"warning: {trial['problem']}\n")
+    if trial["dropped"]:
+        sys.stderr.write(f"{trial['dropped']} more payloads like these have come\n")
+    return {**trial, "samples": samples}
+
+
+@contextlib.contextmanager
+def _stopped_at_the_end(client: ConsoleClient, trial: str) -> Iterator[None]:
+    """Stop a trial that somebody interrupts: the gateway runs one at a time."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(FederationError):
+            client.delete(f"/api/sources/trials/{trial}")
+        raise
+
+
+def _print_payload(printer: Terminal, sample: dict[str, Any]) -> None:
+    text = " ".join(sample["payload"].split()) if sample["is_text"] else sample["payload"]
+    cut = "…" if sample["cut"] or len(text) > MAX_SHOWN else ""
+    kind = "" if sample["is_text"] else "[dim](base64)[/] "
+    printer.print(
+        f"[dim]{short_time(sample['arrival'])}[/] [cyan]{escape(sample['topic'])}[/] "
+        f"{kind}{escape(text[:MAX_SHOWN])}{cut}"
+    )
+
+
+def _print_problems(printer: Terminal, sample: dict[str, Any]) -> None:
+    for problem in sample["problems"]:
+        printer.print(f"  [red]{escape(problem)}[/]")
+
+
+def _print_rows(columns: Sequence[dict[str, Any]], samples: Sequence[dict[str, Any]]) -> None:
+    """Print the rows of all samples, and each problem once."""
+    rows = [row for sample in samples for row in sample["rows"]]
+    if rows:
+        print_list(rows, [column["name"] for column in columns], "table")
+    printer = Terminal(highlight=False)
+    for problem in dict.fromkeys(p for sample in samples for p in sample["problems"]):
+        printer.print(f"[red]{escape(problem)}[/]")
+
+
+def _print_statements(proposals: Sequence[dict[str, Any]]) -> None:
+    for proposal in proposals:
+        typer.echo(f"{proposal['text']};\n")
+
+
+def _adopt(client: ConsoleClient, found: Sequence[dict[str, Any]], names: Sequence[str]) -> None:
+    """Create proposed sources.
+
+    Raises:
+        DeploymentError: There is none of such a name.
+    """
+    by_name = {proposal["name"]: proposal for proposal in found}
+    for name in names:
+        if name not in by_name:
+            raise DeploymentError(
+                f"no device that has announced itself is {name!r:.60}",
+                hint=f"there are: {', '.join(sorted(by_name)[:20]) or 'none'}",
+            )
+    for name in names:
+        _create(client, by_name[name]["text"])
+
+
+def _create(client: ConsoleClient, text: str) -> None:
+    for result in client.post("/api/statements", {"text": text}):
+        for warning in result["warnings"]:
+            sys.stderr.write(f"warning: {warning}\n")
+        typer.echo(result["message"])
+
+
+def _options(topic: str, written: Sequence[str]) -> dict[str, str]:
+    """Return the connector's options.
+
+    Raises:
+        DeploymentError: One has no name.
+    """
+    found = {"topic": topic} if topic else {}
+    for option in written:
+        name, sign, value = option.partition("=")
+        if not sign or not name.strip():
+            raise DeploymentError(f"--option {option!r:.60}?", hint="--option path=/status.json")
+        found[name.strip()] = value
+    return found
+
+
+def _one_source(file: Path) -> str:
+    """Return the text of a file with one statement.
+
+    Raises:
+        FederationError: It cannot be read, or is wrong.
+    """
+    text = _text_of(file)
+    parse_statement(text)
+    return text
+
+
+def _text_of(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DeploymentError(f"{file} cannot be read: {error}") from error
