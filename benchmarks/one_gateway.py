@@ -36,9 +36,10 @@ import psutil
 
 from broker.broker_launch import Preference, find_mosquitto
 from broker.broker_testing import BrokerProcess
+from gateway.connectors.reading import Reading
 from gateway.settings import GatewaySettings, WrapperSettings
 from gateway.wrappers import registry
-from gateway.wrappers.wrapper import Reading, WrapperContext
+from gateway.wrappers.wrapper import WrapperContext
 from host.clocks import wall_clock
 from host.mqtt import Message, open_client
 from streamsql.algebra.operators import RemoteSource, SourceKind

@@ -31,12 +31,13 @@ from rich.console import Console
 from rich.progress import track
 
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
-from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.simulation.fragmentations import everywhere
 from stream_engine.site.site_engine import SiteEngine
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import LINK, reachable
 from stream_engine.testing.recursion_sizes import sizes_of
+from streamsql.algebra.choices import Shipping, Strategy
 from streamsql.algebra.operators import Fixpoint, RecursionChoice
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
@@ -169,7 +170,7 @@ class Engine:
     """A site engine with a source of links that expire by themselves."""
 
     def __init__(self, options: RecursionOptions) -> None:
-        choice = RecursionChoice(strategy="absorption", ship=str(options.shipping))
+        choice = RecursionChoice(strategy=Strategy.ABSORPTION, ship=str(options.shipping))
         source = replace(LINK, key=(0, 1), ttl=LIFE)
         node = replace(_over(reachable(), source), choice=choice)
         self._engine = SiteEngine("base", 1)
@@ -324,7 +325,7 @@ def main() -> None:
     if options.quick:
         options.updates = 5_000
     how = RecursionOptions(
-        strategy="absorption",
+        strategy=Strategy.ABSORPTION,
         shipping=Shipping(options.ship),
         annotations=options.annotations,
     )

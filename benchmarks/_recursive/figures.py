@@ -9,20 +9,21 @@ from benchmarks._recursive.trials import SITES, Change, Links, Plan, Runs, Serie
 from benchmarks._recursive.virtual_network import VirtualNetwork
 from benchmarks._recursive.workloads import SensorTrace, w2
 from stream_engine.provenance.bdd import BddEncoding
-from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_programs import reachable, region
+from streamsql.algebra.choices import Shipping, Strategy, Way
 from streamsql.algebra.operators import AggregateSelection, Best, Fixpoint
 from streamsql.data.types import Row
 
 WIDE = 1_000_000
 """No bound on the width of annotations: the paper had none."""
 
-DRED = RecursionOptions(strategy="dred")
-ABSORPTION = RecursionOptions(strategy="absorption", annotations="bdd", width=WIDE)
+DRED = RecursionOptions(strategy=Strategy.DRED)
+ABSORPTION = RecursionOptions(strategy=Strategy.ABSORPTION, annotations="bdd", width=WIDE)
 EAGER = replace(ABSORPTION, shipping=Shipping.EAGER)
-RELATIVE = RecursionOptions(strategy="relative", annotations="relative", width=WIDE)
+RELATIVE = RecursionOptions(strategy=Strategy.RELATIVE, annotations="relative", width=WIDE)
 RELATIVE_EAGER = replace(RELATIVE, shipping=Shipping.EAGER)
-WITNESS = RecursionOptions(strategy="absorption", way="witness")
+WITNESS = RecursionOptions(strategy=Strategy.ABSORPTION, way=Way.WITNESS)
 
 INSERTING = {
     "DRed": DRED,

@@ -12,6 +12,7 @@ from benchmarks._recursive.targets import Outcome
 from benchmarks._recursive.workloads import LinkTrace, w1, w2
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_ensembles import Ensemble
+from streamsql.algebra.choices import Strategy
 from streamsql.algebra.operators import Best, Fixpoint
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
@@ -67,7 +68,7 @@ def selections(trace: LinkTrace) -> dict[str, dict[str, float]]:
         ensemble = Ensemble(
             recursion_of(BOTH.format(wanted=wanted)),
             SITES,
-            RecursionOptions(strategy="absorption"),
+            RecursionOptions(strategy=Strategy.ABSORPTION),
             max_steps=100_000_000,
         )
         nodes = sorted({link[0] for link in trace.links})

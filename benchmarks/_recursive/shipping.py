@@ -12,9 +12,10 @@ from typing import Any
 
 from benchmarks._recursive.targets import Outcome
 from benchmarks._recursive.workloads import LinkTrace, closure, w1
-from stream_engine.recursion.program.fixpoint_options import RecursionOptions, Shipping
+from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import reachable
+from streamsql.algebra.choices import Shipping, Strategy, Way
 from streamsql.data.types import Row
 
 SITES = tuple(f"g{number}" for number in range(12))
@@ -40,13 +41,13 @@ def by_stub(trace: LinkTrace) -> Owner:
 
 
 WAYS: dict[str, RecursionOptions] = {
-    "dred": RecursionOptions(strategy="dred"),
-    "lazy BDD": RecursionOptions(strategy="absorption", annotations="bdd", packed=False),
-    "lazy BDD, packed": RecursionOptions(strategy="absorption", annotations="bdd"),
-    "lazy": RecursionOptions(strategy="absorption"),
-    "witness": RecursionOptions(strategy="absorption", way="witness"),
-    "flood": RecursionOptions(way="flood"),
-    "centre": RecursionOptions(way="centre"),
+    "dred": RecursionOptions(strategy=Strategy.DRED),
+    "lazy BDD": RecursionOptions(strategy=Strategy.ABSORPTION, annotations="bdd", packed=False),
+    "lazy BDD, packed": RecursionOptions(strategy=Strategy.ABSORPTION, annotations="bdd"),
+    "lazy": RecursionOptions(strategy=Strategy.ABSORPTION),
+    "witness": RecursionOptions(strategy=Strategy.ABSORPTION, way=Way.WITNESS),
+    "flood": RecursionOptions(way=Way.FLOOD),
+    "centre": RecursionOptions(way=Way.CENTRE),
 }
 
 
@@ -95,7 +96,9 @@ def run_shipping(*, quick: bool) -> tuple[dict[str, Any], list[Outcome]]:
 
 def _eager(trace: LinkTrace) -> dict[str, dict[str, float]]:
     few = LinkTrace("240 links", trace.links[:240], trace.links[:48], trace.nodes)
-    bdd = RecursionOptions(strategy="absorption", annotations="bdd", width=1_000_000, packed=False)
+    bdd = RecursionOptions(
+        strategy=Strategy.ABSORPTION, annotations="bdd", width=1_000_000, packed=False
+    )
     ways = {
         "lazy BDD": bdd,
         "eager BDD": replace(bdd, shipping=Shipping.EAGER),

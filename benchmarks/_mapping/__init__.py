@@ -1,0 +1,1 @@
+"""Payloads and libraries of `benchmarks/mapping.py`."""

@@ -1,0 +1,1 @@
+"""Recorded signal strengths for the benchmark of positions."""
