@@ -15,7 +15,7 @@ import pytest
 from deploy.cli.bench import BENCHMARKS
 
 ALL = sorted(path.stem for path in BENCHMARKS.glob("*.py") if not path.stem.startswith("_"))
-CHEAP = ("optimizer", "restart")
+CHEAP = ("optimizer", "positions", "restart")
 SPARK = ("static_fragments",)
 REAL = "recursive_real"
 SOAK = "soak_faults"  # test_soak_faults runs it

@@ -16,7 +16,8 @@ from sqlglot import exp
 
 from streamsql.catalog.definitions import ViewDefinition
 from streamsql.data.types import DataType, Row
-from streamsql.syntax import CreateSource, CreateView, Query, Statement, parse_script
+from streamsql.syntax import CreateSource, CreateView, Statement, parse_script
+from tests.streamsql.from_text import query_of
 
 MACROS = ("CREATE MACRO distance(x1, y1, x2, y2) AS SQRT(POW(x1 - x2, 2) + POW(y1 - y2, 2))",)
 ROUNDS = 200
@@ -60,8 +61,7 @@ class Peer:
         """Return the bag of rows of a query."""
         query = self._plain.get(text)
         if query is None:
-            (statement,) = parse_script(text)
-            assert isinstance(statement, Query)
+            statement = query_of(text)
             query = self._translated(statement.tree)
             if query.startswith("WITH") or "WITH" not in text:  # nothing was iterated for it
                 self._plain[text] = query

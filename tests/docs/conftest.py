@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
-from streamsql.library import library_views
-from streamsql.syntax import CreateSource, CreateView, parse_script
+from tests.streamsql.from_text import catalog_of
 
 SCHEMA = Path(__file__).resolve().parents[2] / "deploy" / "schema" / "building.sql"
 
@@ -16,11 +14,7 @@ SCHEMA = Path(__file__).resolve().parents[2] / "deploy" / "schema" / "building.s
 @pytest.fixture
 def building() -> Catalog:
     """Return a fresh catalog with the building's definitions and the library."""
-    catalog = Catalog(library_views())
-    for statement in parse_script(SCHEMA.read_text(encoding="utf-8")):
-        assert isinstance(statement, CreateSource | CreateView)
-        catalog.define(define(statement, catalog), replace=True)
-    return catalog
+    return catalog_of(SCHEMA.read_text(encoding="utf-8"), library=True)
 
 
 @pytest.fixture

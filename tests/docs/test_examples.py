@@ -30,6 +30,7 @@ from streamsql.syntax import (
     CreateAlarm,
     CreateDisplay,
     CreateFunction,
+    CreateSink,
     CreateSource,
     CreateView,
     Explain,
@@ -54,7 +55,14 @@ def _with_note(note: str) -> list[Block]:
 
 def _bind(statement: Statement, catalog: Catalog) -> None:
     match statement:
-        case CreateSource() | CreateView() | CreateFunction() | CreateDisplay() | CreateAlarm():
+        case (
+            CreateSource()
+            | CreateView()
+            | CreateFunction()
+            | CreateDisplay()
+            | CreateAlarm()
+            | CreateSink()
+        ):
             catalog.define(define(statement, catalog), replace=True)
         case Explain(inner=inner) | Subscribe(inner=inner):
             _bind(inner, catalog)
@@ -85,8 +93,9 @@ def _printed(text: str, engine: str, sites: int) -> str:
 
 
 def test_there_are_examples_of_every_kind() -> None:
-    # Those of docs/errors.md, marked `codes`, are run by test_error_codes.py.
-    assert {block.note for block in EXAMPLES} == {"", "local", "refused", "codes"}
+    # Those of docs/errors.md, marked `codes`, are run by test_error_codes.py, those of
+    # docs/sinks.md, marked `sink`, by test_sinks.py.
+    assert {block.note for block in EXAMPLES} == {"", "local", "refused", "codes", "sink"}
     assert len(_with_note("")) >= 10
     assert len(_with_note("local")) >= 4
     assert LOCAL

@@ -55,9 +55,11 @@ def test_the_question_is_answered_where_the_table_says(question: Question) -> No
 
 
 def test_the_settings_file_of_the_page_is_a_gateways() -> None:
-    (block,) = blocks(DOCS / "gateways.md", "json")
-    settings = msgspec.convert(json.loads(block.text), GatewaySettings)
+    whole, part = blocks(DOCS / "gateways.md", "json")
+    settings = msgspec.convert(json.loads(whole.text), GatewaySettings)
     assert settings.sources[0].schema.names == ("mid", "watts", "ts")
+    both = {**json.loads(whole.text), **json.loads(part.text)}
+    assert list(msgspec.convert(both, GatewaySettings).endpoints) == ["home"]
 
 
 def test_the_floor_plan_of_the_page_is_a_building(tmp_path: Path) -> None:

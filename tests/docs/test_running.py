@@ -28,6 +28,7 @@ OWN_TESTS = re.compile(
     r"pando (up|bench)\b"  # test_supervision.py, test_real_input.py, benchmarks/test_options.py
     r"|pando run docs/examples"  # test_examples.py
     r"|pando shell"  # test_session.py
+    r"|pando source (try|discover|add)"  # end_to_end/test_devices.py: with devices that are there
 )
 
 

@@ -2,28 +2,18 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from tests.end_to_end.answers import FreeMachines
 from tests.end_to_end.federation import PATIENCE, Federation, federation, wait
 from tests.end_to_end.stillness import hold_still
+from tests.headless_browser import headless_browser
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.browser, pytest.mark.timeout(600)]
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 PATIENCE_MS = 1000 * PATIENCE
 NO_RESERVATIONS = "BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:none\nEND:VCALENDAR\n"
 
@@ -40,15 +30,11 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
 
 @pytest.fixture(scope="module")
 def page() -> Iterator[Page]:
-    if not CHROMIUM.exists():
-        pytest.fail("browser tests need Debian's chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+    with headless_browser() as browser:
         opened = browser.new_page(viewport={"width": 1280, "height": 800})
         opened.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)
         yield opened
-        browser.close()
 
 
 def test_the_route_is_drawn_and_moves_when_somebody_sits_down(up: Federation, page: Page) -> None:
@@ -78,12 +64,17 @@ def test_the_route_is_drawn_and_moves_when_somebody_sits_down(up: Federation, pa
     free.close()
 
 
-def test_a_query_is_typed_run_and_its_rows_are_live(up: Federation, page: Page) -> None:
+def run_query(up: Federation, page: Page, text: str) -> None:
+    """Type a query into the console and run it."""
     page.goto(f"{up.address}/queries")
     page.locator(".cm-content").click()
     page.keyboard.press("Control+A")
-    page.keyboard.type("SELECT mid, weightLevel FROM SeatSensor WHERE weightLevel > 5.0")
+    page.keyboard.type(text)
     page.click("#run")
+
+
+def test_a_query_is_typed_run_and_its_rows_are_live(up: Federation, page: Page) -> None:
+    run_query(up, page, "SELECT mid, weightLevel FROM SeatSensor WHERE weightLevel > 5.0")
     rows = page.locator("#rows tbody tr")
     expect(rows.first).to_be_visible()
     mid = rows.first.locator("td").first.inner_text()
@@ -93,11 +84,7 @@ def test_a_query_is_typed_run_and_its_rows_are_live(up: Federation, page: Page) 
 
 
 def test_a_wrong_query_shows_place_and_hint(up: Federation, page: Page) -> None:
-    page.goto(f"{up.address}/queries")
-    page.locator(".cm-content").click()
-    page.keyboard.press("Control+A")
-    page.keyboard.type("SELECT weigth FROM SeatSensor")
-    page.click("#run")
+    run_query(up, page, "SELECT weigth FROM SeatSensor")
     problem = page.locator("#problem")
     expect(problem).to_contain_text("line 1, column 8")
     expect(problem).to_contain_text("weigth")

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from tests.end_to_end.federation import PATIENCE, Federation, federation
-from tests.end_to_end.test_browser import CHROMIUM, FLAGS, PATIENCE_MS
+from tests.end_to_end.test_browser import PATIENCE_MS
+from tests.headless_browser import headless_browser
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.browser, pytest.mark.timeout(600)]
 
@@ -30,17 +31,13 @@ def problems() -> list[str]:
 
 @pytest.fixture
 def page(problems: list[str]) -> Iterator[Page]:
-    if not CHROMIUM.exists():
-        pytest.fail("browser tests need Debian's chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+    with headless_browser() as browser:
         opened = browser.new_page(viewport={"width": 1400, "height": 950})
         opened.set_default_timeout(PATIENCE_MS)
         expect.set_options(timeout=PATIENCE_MS)
         opened.on("pageerror", lambda error: problems.append(str(error)))
         opened.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
         yield opened
-        browser.close()
 
 
 def sessions(up: Federation) -> list[str]:

@@ -13,14 +13,11 @@ import pytest
 from benchmarks._fleet import LINK_SOURCE, Fleet, Link
 from broker.broker_testing import BrokerProcess
 from stream_engine.simulation.topologies import transit_stub
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
-from streamsql.library import library_views
 from streamsql.reference import Database, evaluate
-from streamsql.syntax import CreateSource, Query, parse_statement
 from tests.end_to_end.federation import PATIENCE
+from tests.streamsql.from_text import bound_query, catalog_of
 
 pytestmark = pytest.mark.end_to_end  # 45 s on two busy cores, most of it starting processes
 
@@ -31,15 +28,11 @@ TEXT = "SELECT src, dst FROM reachable WITH (way = '{}')"
 
 def reference(links: set[Link]) -> set[Row]:
     """Return what the query means over these links."""
-    catalog = Catalog(library_views())
-    source = parse_statement(LINK_SOURCE)
-    query = parse_statement("SELECT src, dst FROM reachable")
-    assert isinstance(source, CreateSource)
-    assert isinstance(query, Query)
-    catalog.define(define(source, catalog))
+    catalog = catalog_of(LINK_SOURCE, library=True)
+    bound = bound_query("SELECT src, dst FROM reachable", catalog)
     database = Database()
     database.append("link", [SourceEvent(link, 1) for link in sorted(links)])
-    return set(evaluate(bind_query(query, catalog).plan, database, 2))
+    return set(evaluate(bound.plan, database, 2))
 
 
 class World:

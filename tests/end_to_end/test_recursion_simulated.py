@@ -15,14 +15,11 @@ from federated_optimizer.placement import Homes, Statistics, Topology
 from stream_engine.simulation.network import Faults, Network
 from stream_engine.simulation.topologies import transit_stub
 from streamsql.algebra.operators import Plan
-from streamsql.binder import bind_query, define
-from streamsql.catalog.catalog import Catalog
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
-from streamsql.library import library_views
 from streamsql.reference import Database, evaluate
-from streamsql.syntax import CreateSource, Query, parse_script, parse_statement
 from streamsql.wire.fragments import FragmentBundle
+from tests.streamsql.from_text import bound_query, catalog_of
 
 pytestmark = pytest.mark.end_to_end
 
@@ -32,13 +29,11 @@ QUERIES = {
     "cheapest": "SELECT src, dst, cost FROM cheapest_path WHERE src <> dst",
     "from one": "SELECT dst FROM reachable WHERE src = 'n0'",
 }
-CATALOG = Catalog(library_views())
-for _statement in parse_script(
+CATALOG = catalog_of(
     "CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, KEY (src, dst)) "
-    "WITH (wrapper = 'motes')"
-):
-    assert isinstance(_statement, CreateSource)
-    CATALOG.define(define(_statement, CATALOG))
+    "WITH (wrapper = 'motes')",
+    library=True,
+)
 SCAN = CATALOG.sources[0].scan()
 
 Link = tuple[str, str, float]
@@ -48,9 +43,7 @@ def bundle_of(
     text: str, way: str, gateways: tuple[str, ...], homes: Homes
 ) -> tuple[Plan, FragmentBundle]:
     """Return the plan as bound, and its fragments at gateways and the base."""
-    statement = parse_statement(f"{text} WITH (way = '{way}')")
-    assert isinstance(statement, Query)
-    bound = bind_query(statement, CATALOG)
+    bound = bound_query(f"{text} WITH (way = '{way}')", CATALOG)
     topology = Topology(dict.fromkeys(gateways, frozenset({"link"})))
     bundle = plan(bound, topology, query="q", statistics=Statistics(homes=homes))
     assert bundle.recursions[0].way == way

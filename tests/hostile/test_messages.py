@@ -51,7 +51,7 @@ from streamsql.wire.messages import (
     WeightedRow,
 )
 from streamsql.wire.observation_logs import PacksPublished, PacksWanted
-from streamsql.wire.site_messages import Birth, SiteState, SourceRows
+from streamsql.wire.site_messages import Birth, SiteRole, SiteState, SourceRows
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.table_changes import TableChange, TableChanged
 from streamsql.wire.topics import Topics
@@ -182,7 +182,7 @@ async def coordinator(folder: Path) -> AsyncIterator[Victim]:
             "CREATE SOURCE SeatSensor (mid TEXT, KEY (mid)) WITH (wrapper = 'motes')"
         )
         birth = Birth("gw-1", 1, 0, wall(), sources=("seatsensor",))
-        for site in (birth, Birth("base", 1, 0, wall(), role="base")):
+        for site in (birth, Birth("base", 1, 0, wall(), role=SiteRole.BASE)):
             made._receiver.on_messages([Message(TOPICS.birth(site.gateway), encode_json(site))])
         (result,) = await made.execute("SELECT mid FROM SeatSensor", name="q1")
         assert result.query is not None

@@ -13,7 +13,6 @@ from federated_optimizer import plan as place_plan
 from stream_engine.recursion.foreseen import foreseen
 from stream_engine.state.watermark import HERE
 from streamsql.algebra.user_functions import INSTALLED
-from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import Delta
@@ -22,7 +21,6 @@ from streamsql.data.types import Row
 from streamsql.errors import FederationError
 from streamsql.reference import evaluate
 from streamsql.reference.database import Database, contents
-from streamsql.syntax import Query, parse_script
 from streamsql.wire.partitioning import site_of
 from tests.conformance.duckdb_peer import rounded
 from tests.random_queries.duckdb_oracle import shared_duckdb
@@ -30,6 +28,7 @@ from tests.random_queries.oracles import Oracle, Tally
 from tests.random_queries.queries import Case
 from tests.random_queries.schemas import Batch
 from tests.random_queries.scopes import ours, postgres, theirs
+from tests.streamsql.from_text import bound_query
 
 
 class DisagreementError(AssertionError):
@@ -57,9 +56,7 @@ def check(
         try:
             for view in case.views:
                 session.run(ours(view))
-            (statement,) = parse_script(ours(case.query))
-            assert isinstance(statement, Query)
-            bound = bind_query(statement, session.catalog)
+            bound = bound_query(ours(case.query), session.catalog)
         except FederationError as error:
             if oracle.refuses(case):
                 tally.refused_by_both += 1

@@ -13,12 +13,11 @@ from deploy.session import LocalSession
 from deploy.session.engines import QUERY, _Run, local_topology
 from deploy.session.history import Moment
 from federated_optimizer import plan as place_plan
-from streamsql.binder import bind_query
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.reference import evaluate
-from streamsql.syntax import Query, parse_statement
 from tests.conformance.duckdb_peer import rounded
+from tests.streamsql.from_text import bound_query
 
 CARS = 24
 STEP_SECONDS = 20
@@ -51,9 +50,7 @@ def test_all_agree_after_every_step(sites: int) -> None:
     session.run(SCRIPT.format(free=FREE))
     bounds = {}
     for query in QUERIES:
-        statement = parse_statement(query.text)
-        assert isinstance(statement, Query)
-        bounds[query.name] = bind_query(statement, session.catalog)
+        bounds[query.name] = bound_query(query.text, session.catalog)
     names = tuple(f"site-{number}" for number in range(1, sites + 1))
     topology = local_topology(sites, session.catalog)
     runs = {

@@ -1,0 +1,127 @@
+"""The recipes of docs/devices.md: messages published on a real broker give the rows shown."""
+
+import asyncio
+import contextlib
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from broker.broker_testing import BrokerProcess
+from gateway.connectors.mqtt.mqtt_connector import MqttConnector
+from host.mqtt import open_client
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.types import DataType, Value, display
+from tests.docs.markdown import ROOT, Block, blocks
+from tests.gateway.connectors.serving import Served, definitions_of, serving, until
+
+pytestmark = pytest.mark.broker
+
+PAGE = ROOT / "docs" / "devices.md"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A section: its statements, what the devices publish, and the rows that come of it."""
+
+    sql: Block
+    messages: tuple[tuple[str, str], ...]
+    rows: str
+
+    def __str__(self) -> str:
+        return self.sql.text.split("(")[0].split()[-1]
+
+
+def recipes() -> Iterator[Recipe]:
+    statements = list(blocks(PAGE, "sql"))
+    for published in blocks(PAGE, "mqtt"):
+        sql = max((b for b in statements if b.line < published.line), key=lambda b: b.line)
+        lines = published.text.splitlines()
+        yield Recipe(sql, tuple(_message(line) for line in lines), published.answer)
+
+
+def _message(line: str) -> tuple[str, str]:
+    """Split a line into topic and payload; a topic may hold blanks, as a payload in JSON does."""
+    begin = line.find(" {")
+    topic, _, payload = line.rpartition(" ") if begin < 0 else (line[:begin], "", line[begin + 1 :])
+    return topic, payload
+
+
+def shown(value: object, dtype: DataType) -> str:
+    """Return a value as the page prints it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    assert isinstance(value, int | float | str)
+    text = str(display(value, dtype))
+    return text.removesuffix("Z").replace("T", " ") if dtype == DataType.TIMESTAMP else text
+
+
+def relation(served: Served, definition: SourceDefinition) -> list[list[str]]:
+    """Return what the source holds after all that was emitted: the newest row of each key."""
+    names, dtypes = definition.schema.names, definition.schema.dtypes
+    held: dict[tuple[object, ...], list[str]] = {}
+    for reading in served.readings:
+        if reading.source != definition.name:
+            continue
+        columns = definition.key or range(len(names))  # without key every row counts
+        key = tuple(reading.values.get(names[position]) for position in columns)
+        if reading.delete:
+            held.pop(key, None)
+            continue
+        held[key] = [
+            shown(reading.values.get(name), dtype)
+            for name, dtype in zip(names, dtypes, strict=True)
+        ]
+    return sorted(held.values())
+
+
+def printed(served: Served, definitions: list[SourceDefinition]) -> str:
+    output = io.StringIO()
+    writer = csv.writer(output, lineterminator="\n")
+    for definition in definitions:
+        writer.writerow(definition.schema.names)
+        writer.writerows(relation(served, definition))
+    return output.getvalue()
+
+
+def test_every_section_has_a_recipe() -> None:
+    found = list(recipes())
+    assert len(found) >= 7
+    assert all(recipe.messages and recipe.rows for recipe in found)
+
+
+@pytest.mark.parametrize("recipe", list(recipes()), ids=str)
+def test_a_recipe_gives_its_rows(recipe: Recipe, tmp_path: Path) -> None:
+    definitions = definitions_of(recipe.sql.text)
+    served = Served()
+
+    async def scenario(url: str) -> None:
+        text = recipe.sql.text
+        async with serving(MqttConnector(), {"address": url}, text, served=served):
+            await until(lambda: "subscribed" in " ".join(served.notes))
+            client = open_client(url, "device")
+            await client.connect()
+            for topic, payload in recipe.messages:
+                client.publish(topic, payload.encode())
+            with contextlib.suppress(TimeoutError):  # the rows tell more than the time
+                await until(lambda: printed(served, definitions) == recipe.rows, 10)
+            await client.close()
+
+    with BrokerProcess("mosquitto", tmp_path) as broker:
+        asyncio.run(scenario(broker.url))
+    assert printed(served, definitions) == recipe.rows
+    assert not served.problems
+
+
+def test_values_are_printed_as_on_the_page() -> None:
+    values: list[tuple[Value, DataType, str]] = [
+        (True, DataType.BOOLEAN, "true"),
+        (1.0, DataType.DOUBLE, "1.0"),
+        (1_780_308_000_000_000, DataType.TIMESTAMP, "2026-06-01 10:00:00"),
+    ]
+    assert [shown(value, dtype) for value, dtype, _ in values] == [text for *_, text in values]

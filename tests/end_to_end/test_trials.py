@@ -1,0 +1,157 @@
+"""A source is tried while another one of the same broker runs, proposed, created, and has rows."""
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from broker.broker_testing import BrokerProcess
+from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
+from federated_optimizer.coordinator.service import Coordinator, open_coordinator
+from gateway.__main__ import serve
+from gateway.testing import settings_for, until
+from host.mqtt import MessageClient, Will, open_client
+from host.mqtt.in_memory import InMemoryBroker, InMemoryClient
+from streamsql.data.types import Row
+from streamsql.wire.site_messages import SiteRole
+
+pytestmark = pytest.mark.broker
+
+PLUG = (
+    "CREATE SOURCE plug (device TEXT, power DOUBLE, KEY (device)) "
+    "WITH (connector = 'mqtt', endpoint = 'home', topic = 'plug/{device}')"
+)
+
+
+def now() -> int:
+    """Microseconds since 1970."""
+    return time.time_ns() // 1_000
+
+
+class World:
+    """A coordinator and a gateway on a broker in memory, and devices on another one."""
+
+    def __init__(self, coordinator: Coordinator, devices: MessageClient) -> None:
+        self.coordinator = coordinator
+        self.devices = devices
+
+    async def query(self, text: str) -> str:
+        (result,) = await self.coordinator.execute(text)
+        assert result.query is not None
+        return result.query.id
+
+    async def publish_until_rows(
+        self, query: str, rows: set[Row], *messages: tuple[str, object]
+    ) -> None:
+        """Publish again and again: the gateway may not have subscribed yet."""
+
+        async def publish() -> None:
+            while True:
+                self.publish(*messages)
+                await asyncio.sleep(0.1)
+
+        publishing = asyncio.create_task(publish())
+        await until(lambda: set(self.coordinator.relation(query)) == rows, f"{rows} are there")
+        publishing.cancel()
+
+    def publish(self, *messages: tuple[str, object]) -> None:
+        for topic, body in messages:
+            self.devices.publish(topic, json.dumps(body).encode())
+
+
+@contextlib.asynccontextmanager
+async def world(folder: Path, address: str) -> AsyncIterator[World]:
+    broker = InMemoryBroker()
+
+    def client(name: str) -> Callable[[Will], InMemoryClient]:
+        return lambda will: broker.client(name, will=will)
+
+    endpoints = {"home": {"connector": "mqtt", "address": address}}
+    gateway = settings_for(folder / "gw-1", sources=(), endpoints=endpoints)
+    base = settings_for(folder / "base", "base", sources=(), role=SiteRole.BASE)
+    database = CoordinatorSettings(database=f"sqlite:///{folder}/catalog.db")
+    coordinator = await open_coordinator(database, client("coordinator"), now)
+    sites = [
+        asyncio.create_task(serve(gateway, client("gw-1"))),
+        asyncio.create_task(serve(base, client("base"))),
+    ]
+    devices = open_client(address, "devices")
+    await devices.connect()
+    try:
+        await until(lambda: sum(s.online for s in coordinator.sites()) == 2, "sites are there")
+        yield World(coordinator, devices)
+    finally:
+        for site in sites:
+            site.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await site
+        await coordinator.close()
+        await devices.close()
+
+
+def test_what_is_tried_becomes_a_source_and_disturbs_nothing(tmp_path: Path) -> None:
+    async def scenario(address: str) -> None:
+        async with asyncio.timeout(60), world(tmp_path, address) as house:
+            coordinator = house.coordinator
+            await coordinator.execute(PLUG)
+            query = await house.query("SELECT device, power FROM plug")
+            await house.publish_until_rows(query, {("k", 1.0)}, ("plug/k", {"power": 1}))
+
+            trial = coordinator.trials.listen("gw-1", "home", {"topic": "air/#"}, seconds=20).id
+
+            async def hear() -> None:
+                while len(coordinator.trials.info(trial).samples) < 4:
+                    house.publish(("air/hall", {"celsius": 20.5}), ("air/attic", {"celsius": 18}))
+                    house.publish(("plug/k", {"power": 2}))
+                    await asyncio.sleep(0.1)
+
+            await hear()
+            await until(lambda: coordinator.relation(query) == (("k", 2.0),), "plug is read still")
+            coordinator.trials.stop(trial)
+            await until(lambda: coordinator.trials.info(trial).done, "the trial has ended")
+            assert coordinator.trials.info(trial).problem == ""
+            names = {definition.name for definition in coordinator.definitions()}
+            assert "air" not in names
+
+            (proposal,) = await coordinator.trials.propose(trial)
+            assert "topic = 'air/{device}'" in proposal.text
+            await coordinator.execute(proposal.text)
+            rows = await house.query(f"SELECT device, celsius FROM {proposal.name}")
+            await house.publish_until_rows(
+                rows, {("hall", 21.5), ("attic", 18.0)},
+                ("air/hall", {"celsius": 21.5}), ("air/attic", {"celsius": 18}),
+            )  # fmt: skip
+
+    with BrokerProcess("embedded", tmp_path) as devices:
+        asyncio.run(scenario(devices.url))
+
+
+def test_retained_announcements_are_found_and_adopted(tmp_path: Path) -> None:
+    exposes = [{"type": "numeric", "property": "temperature", "unit": "°C", "access": 1}]
+    listed = [
+        {"friendly_name": name, "definition": {"model": "T1", "exposes": exposes}}
+        for name in ("front door", "attic")
+    ]
+    # Larger than what is shown of a payload: it has to come whole.
+    listed += [{"friendly_name": f"d{n}", "definition": {"exposes": "x" * 90}} for n in range(400)]
+
+    async def scenario(address: str) -> None:
+        async with asyncio.timeout(60), world(tmp_path, address) as house:
+            topic, payload = "zigbee2mqtt/bridge/devices", json.dumps(listed).encode()
+            await house.devices.publish(topic, payload, retain=True).wait(10)
+            trial = house.coordinator.trials.discover("", "home", seconds=1.5).id
+            await until(lambda: house.coordinator.trials.info(trial).done, "it has looked")
+            (proposal,) = await house.coordinator.trials.propose(trial)
+            assert proposal.topics == ("front door", "attic")
+            await house.coordinator.execute(proposal.text)
+            rows = await house.query(f"SELECT device, temperature FROM {proposal.name}")
+            await house.publish_until_rows(
+                rows, {("front door", 20.5)}, ("zigbee2mqtt/front door", {"temperature": 20.5})
+            )
+
+    with BrokerProcess("embedded", tmp_path) as devices:
+        asyncio.run(scenario(devices.url))
