@@ -37,6 +37,8 @@ class Queries:
     Attributes:
         differing: How gateways define sources otherwise than the catalog, by source and gateway.
         missing: Why rows of declared sources are missing, by source and gateway.
+        has_old_plans: Whether one was planned, before it started, for other sites or definitions
+            than there are since: plans are to be made again.
     """
 
     def __init__(self, shared: SharedParts, planner: Planner) -> None:
@@ -52,6 +54,7 @@ class Queries:
         self.differing: Mapping[str, Mapping[str, str]] = {}
         self.missing: Mapping[str, Mapping[str, str]] = {}
         self._compared = 0
+        self.has_old_plans = False
         planner.watch(self.all)
 
     def __contains__(self, query_id: str) -> bool:
@@ -105,8 +108,9 @@ class Queries:
         recovered: bool = False,
         deploy: bool = True,
         gathered: bool = True,
+        is_current: bool = True,
     ) -> RunningQuery:
-        """Deploy a query."""
+        """Deploy a query; not current, it was planned for other sites or definitions than now."""
         bundle = planned.bundle
         result = QueryResult(
             bundle,
@@ -133,6 +137,7 @@ class Queries:
         if deploy:
             self._deployment.publish(bundle)
         self._running[query.id] = query
+        self.has_old_plans = self.has_old_plans or not is_current
         return query
 
     def stop(self, query: RunningQuery) -> QueryInfo:

@@ -45,7 +45,9 @@ class Replanning:
 
     def look(self) -> None:
         """Plan again soon if sites or definitions are others than when it was done last."""
-        if self.due is None and self._inputs() != self._planned_for:
+        if self.due is not None:
+            return
+        if self._queries.has_old_plans or self._inputs() != self._planned_for:
             self.soon(self._seconds)
 
     def look_after(self, statement: Statement) -> None:
@@ -73,6 +75,7 @@ class Replanning:
         retry = self.due
         # Others change queries and definitions meanwhile: `look` sees that afterwards.
         self._planned_for = self._inputs()
+        self._queries.has_old_plans = False
         ids = [query.id for query in self._queries.all()]
         for first in range(0, len(ids), AT_ONCE):
             plans = await self._plans(ids[first : first + AT_ONCE])

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from federated_optimizer.coordinator.contract.presentation import presentation_of
 from federated_optimizer.coordinator.queries.planner import Planned, Planner
 from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.placement import Topology
 from streamsql.binder import Creating, define
 from streamsql.catalog.definitions import Definition
 from streamsql.syntax import (
@@ -22,12 +23,14 @@ class Prepared:
 
     Attributes:
         catalog: The definitions it was planned with.
+        sites: The sites it was planned with.
         planned: Its plan, without an id.
         display: The display it wants to be shown on, or empty.
         gathered: Whether rows of gateways are brought together first.
     """
 
     catalog: tuple[Definition, ...]
+    sites: Topology
     planned: Planned
     display: str
     gathered: bool = True
@@ -71,22 +74,25 @@ class Preparation:
         return defined
 
     def is_current(self, prepared: Prepared | PreparedDefinition) -> bool:
-        """Whether no definition has changed since."""
+        """Whether no definition has changed since, nor the sites that a plan rests on."""
+        if isinstance(prepared, Prepared) and prepared.sites != self._planner.topology():
+            return False
         return prepared.catalog == tuple(self._shared.catalog)
 
     async def query(self, statement: Query | Subscribe, *, gathered: bool = True) -> Prepared:
         """Return a query with its plan; not gathered, gateways give their rows themselves."""
-        self._planner.topology()  # remembers who is there
+        sites = self._planner.topology()
         known = tuple(self._shared.catalog)
 
-        def work() -> Prepared:
+        def work() -> tuple[Planned, str]:
             bound = self._planner.bind(statement)
             presentation = presentation_of(statement, bound.schema, bound.emit)
             bundle = self._planner.place(bound, query="", text=statement.text, gathered=gathered)
             planned = Planned(bundle, tuple(bound.warnings), bound.order)
-            return Prepared((), planned, presentation.display, gathered)
+            return planned, presentation.display
 
-        return replace(await self._shared.beside.run(work, "planning the query"), catalog=known)
+        planned, display = await self._shared.beside.run(work, "planning the query")
+        return Prepared(known, sites, planned, display, gathered)
 
     async def definition(self, statement: Creating) -> PreparedDefinition:
         """Return a definition that was checked."""

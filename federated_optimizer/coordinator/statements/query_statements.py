@@ -97,6 +97,7 @@ class QueryStatements:
                 origin=origin,
                 created=stored.created,
                 gathered=prepared.gathered,
+                is_current=self._preparation.is_current(prepared),
             )
         except FederationError:
             await asyncio.to_thread(self._shared.store.drop_query, query_id)

@@ -20,6 +20,7 @@ STREAMS = {
     "/gateways": 0,
     "/alarms": 1,
     "/data": 0,
+    "/sources/new": 0,
     "/displays": 0,
     "/displays/lobby": 1,
 }

@@ -1,6 +1,7 @@
 // The sinks on the page of data: where answers go, and what their receivers did not take.
 import { fill, get, make, post } from "./api.js";
 import { byId } from "./elements.js";
+import { againWhileSeen } from "./while_seen.js";
 
 /** @import { Sink } from "./payloads.d.ts" */
 
@@ -51,5 +52,4 @@ async function refresh() {
   fill(byId("sinks"), sinks.map(row));
 }
 
-await refresh();
-setInterval(refresh, REFRESH_MILLISECONDS);
+againWhileSeen(refresh, REFRESH_MILLISECONDS);

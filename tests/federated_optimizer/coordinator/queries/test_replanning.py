@@ -1,0 +1,122 @@
+"""A query finds the gateways that announce themselves while it is planned and stored."""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, TypeVar
+
+import pytest
+
+from federated_optimizer.coordinator.store.catalog_store import CatalogStore
+from gateway.__main__ import serve
+from gateway.connectors import registry
+from gateway.testing import settings_for
+from gateway.testing_connectors import TELLING, TellingConnector
+from host.mqtt import Will
+from host.mqtt.in_memory import InMemoryClient
+
+T = TypeVar("T")
+
+SOURCE = (
+    "CREATE SOURCE climate (device TEXT, temp DOUBLE FROM 'T', KEY (device)) "
+    "WITH (connector = 'telling', endpoint = 'home', topic = 'air')"
+)
+
+
+class SlowPlanning:
+    """Plans at once, and hands the plan over when it is told to."""
+
+    def __init__(self) -> None:
+        self.is_planned = asyncio.Event()
+        self.go_on = asyncio.Event()
+
+    async def run(self, work: Callable[[], T], what: str) -> T:
+        """Return what work has found, later if it is a plan."""
+        found = work()
+        if what == "planning the query":
+            self.is_planned.set()
+            await self.go_on.wait()
+        return found
+
+
+@pytest.fixture(autouse=True)
+def _telling(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setitem(registry.BUILT_IN, "telling", TELLING)
+    TellingConnector.forget()
+    yield
+    TellingConnector.forget()
+
+
+@contextlib.asynccontextmanager
+async def gateway(federation: Any) -> AsyncIterator[None]:
+    endpoints = {"home": {"connector": "telling"}}
+    settings = settings_for(federation.folder, "gw-1", sources=(), endpoints=endpoints)
+
+    def client(will: Will) -> InMemoryClient:
+        made: InMemoryClient = federation.broker.client("gw-1", will=will)
+        return made
+
+    task = asyncio.create_task(serve(settings, client))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def until_others_were_planned(harness: Any, coordinator: Any) -> None:
+    """Wait until the gateway is known and the queries that ran were placed for it."""
+    await harness.until(lambda: "gw-1" in {s.site for s in coordinator.sites()}, "gw-1 is there")
+    await harness.until(lambda: TellingConnector.running, "it serves the source")
+    await asyncio.sleep(1)  # ten times what the coordinator waits before it plans again
+
+
+async def answers(harness: Any, coordinator: Any, starting: "asyncio.Task[Any]") -> None:
+    (result,) = await starting
+    TellingConnector.running["home"].tell("air", b'{"device": "k1", "T": 21.5}')
+    await harness.until_rows(coordinator, result.query.id, [("k1", 21.5)])
+
+
+def test_a_gateway_announces_itself_while_a_query_is_planned(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        await federation.site("base", "base")
+        planning = SlowPlanning()
+        coordinator = await federation.coordinator(beside=planning)
+        await coordinator.execute(SOURCE)
+        starting = asyncio.create_task(coordinator.execute("SELECT device, temp FROM climate"))
+        await planning.is_planned.wait()
+        async with gateway(federation):
+            await until_others_were_planned(harness, coordinator)
+            planning.go_on.set()
+            await answers(harness, coordinator, starting)
+
+    harness.run(scenario)
+
+
+def test_a_gateway_announces_itself_while_a_query_is_stored(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_storing, go_on = threading.Event(), threading.Event()
+    put = CatalogStore.put_query
+
+    def slow(store: CatalogStore, query: Any) -> None:
+        is_storing.set()
+        assert go_on.wait(30)
+        put(store, query)
+
+    async def scenario(federation: Any) -> None:
+        await federation.site("base", "base")
+        coordinator = await federation.coordinator()
+        await coordinator.execute(SOURCE)
+        monkeypatch.setattr(CatalogStore, "put_query", slow)
+        starting = asyncio.create_task(coordinator.execute("SELECT device, temp FROM climate"))
+        await asyncio.to_thread(is_storing.wait, 30)
+        async with gateway(federation):
+            await until_others_were_planned(harness, coordinator)
+            monkeypatch.setattr(CatalogStore, "put_query", put)
+            go_on.set()
+            await answers(harness, coordinator, starting)
+
+    harness.run(scenario)
