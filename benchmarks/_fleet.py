@@ -28,6 +28,7 @@ from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row
 from streamsql.syntax import CreateSource, parse_statement
+from streamsql.wire.site_messages import SiteRole
 
 ROOT = Path(__file__).resolve().parent.parent
 LINK_SOURCE = "CREATE LINK SOURCE Link (src TEXT, dst TEXT, cost DOUBLE, KEY (src, dst))"
@@ -131,7 +132,7 @@ class Fleet:
             "keepalive": 2,
         }
         if name == "base":
-            return SiteProcess(self.folder, GatewaySettings(**plain, role="base"))
+            return SiteProcess(self.folder, GatewaySettings(**plain, role=SiteRole.BASE))
         wrapper = WrapperSettings("links", {"links": str(self._held(name))})
         settings = GatewaySettings(**plain, sources=(self._source,), wrappers=(wrapper,))
         return SiteProcess(self.folder, settings)
