@@ -45,8 +45,8 @@ class FollowedAnswer(ABC):
         # still be retracted (a base that gave it up says so only when it is back itself).
         self._is_unsettled = False
         self._refilled_since: int | None = None
-        query.result.on_change = self._changed
         query.on_site_left = self.site_left
+        query.result.follow(self._changed)
 
     @abstractmethod
     def meet(self, *, in_doubt: bool) -> None:

@@ -117,6 +117,8 @@ class Queries:
             clock=self._clock,
             max_behind=self._settings.max_behind,
             recovered=recovered,
+            # Its definition is stored first: rows may be there before.
+            is_followed=origin in {Origin.ALARM, Origin.SINK},
         )
         query = RunningQuery(
             id=bundle.query,

@@ -40,10 +40,10 @@ class QueryResult:
 
     Args:
         recovered: The query ran before: what its first snapshot holds is nothing new.
+        is_followed: Somebody will call `follow`: changes before are kept for that moment.
 
     Attributes:
         is_partial: Shown before all that had been there was back; see `release`.
-        on_change: Called with every change of the relation in view, after it is there.
         time: What time it is where the answer is made.
     """
 
@@ -54,6 +54,7 @@ class QueryResult:
         clock: Clock,
         max_behind: int,
         recovered: bool = False,
+        is_followed: bool = False,
     ) -> None:
         self._clock = clock
         self._max_behind = max_behind
@@ -73,8 +74,15 @@ class QueryResult:
         self.last_change: int | None = None
         self.readers: set[ResultSubscription] = set()
         self._told_progress = 0
-        self.on_change: Callable[[Delta], None] | None = None
+        self._on_change: Callable[[Delta], None] | None = None
+        self._unfollowed: Delta | None = {} if is_followed else None
         self.time = AnswerClock()
+
+    def follow(self, on_change: Callable[[Delta], None]) -> None:
+        """Have every change of the relation in view told, after it is there; those before, too."""
+        self._on_change, before, self._unfollowed = on_change, self._unfollowed, None
+        if before:
+            on_change(before)
 
     @property
     def is_synchronised(self) -> bool:
@@ -236,8 +244,10 @@ class QueryResult:
             accumulate(self.view, delta)
         if self._bundle.is_final:
             self.forgotten += forget_oldest(self.view, 2 * STREAM_ROWS)
-        if self.on_change is not None:
-            self.on_change(delta)
+        if self._on_change is not None:
+            self._on_change(delta)
+        elif self._unfollowed is not None:
+            accumulate(self._unfollowed, delta)
         # All that was there before the restart has been emitted before the restart.
         changes = () if self._silent else self._changes(delta, reading_ts)
         if not changes:

@@ -39,7 +39,7 @@ class Base:
     def __init__(self) -> None:
         self.result = QueryResult(bundle(), clock=lambda: 0, max_behind=10)
         self.seen: list[tuple[Row, int]] = []
-        self.result.on_change = lambda delta: self.seen.extend(delta.items())
+        self.result.follow(lambda delta: self.seen.extend(delta.items()))
         self.begin(1)
 
     def begin(self, epoch: int, version: int = 1, known: Delta | None = None) -> None:

@@ -1,11 +1,13 @@
 """Sinks of a whole federation on MQTT: told, taken back, kept over restarts, emptied on DROP."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 
 from federated_optimizer.coordinator.contract.sink_model import SinkStatus
+from federated_optimizer.coordinator.store.catalog_store import CatalogStore
 from streamsql.errors import BindingError
 
 SINK = (
@@ -47,6 +49,50 @@ def test_the_newest_row_of_each_key_is_retained_until_it_goes(harness: Any) -> N
         assert shown.rows[0][:2] == ("open", "mqtt")
         (described,) = await coordinator.execute("DESCRIBE open")
         assert described.rows[0] == ("rid", "TEXT", "key")
+
+    harness.run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (SINK, "upsert"),
+        (
+            "CREATE SINK heard FROM ISTREAM(SELECT rid, status FROM RoomSensor) "
+            "WITH (connector = 'mqtt', topic = 'building/heard')",
+            "append",
+        ),
+    ],
+)
+def test_rows_that_come_before_the_sink_is_stored_are_told(
+    harness: Any, monkeypatch: pytest.MonkeyPatch, text: str, kind: str
+) -> None:
+    """The answer may be there before the catalog on disk knows the sink."""
+    is_storing, go_on = threading.Event(), threading.Event()
+    put = CatalogStore.put_definition
+
+    def slow(store: CatalogStore, definition: Any) -> None:
+        is_storing.set()
+        assert go_on.wait(30)
+        put(store, definition)
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        heard: list[Any] = []
+        listener = federation.broker.client("listener")
+        listener.on_messages(heard.extend)
+        await listener.connect()
+        await listener.subscribe("building/#")
+        monkeypatch.setattr(CatalogStore, "put_definition", slow)
+        creating = asyncio.create_task(coordinator.execute(text))
+        await asyncio.to_thread(is_storing.wait, 30)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until(lambda: any(q.changes for q in coordinator.queries()), "it is there")
+        monkeypatch.setattr(CatalogStore, "put_definition", put)
+        go_on.set()
+        (made,) = await creating
+        assert f": {kind} to" in made.message
+        await harness.until(lambda: [m.payload for m in heard] == [row("r1")], "it is told once")
 
     harness.run(scenario)
 
