@@ -92,7 +92,8 @@ def test_rows_that_come_before_the_sink_is_stored_are_told(
         go_on.set()
         (made,) = await creating
         assert f": {kind} to" in made.message
-        await harness.until(lambda: [m.payload for m in heard] == [row("r1")], "it is told once")
+        await harness.until(lambda: heard, "it is told")
+        assert [b'"rid":"r1"' in message.payload for message in heard] == [True]
 
     harness.run(scenario)
 
