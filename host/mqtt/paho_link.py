@@ -114,6 +114,14 @@ class _EnduringClient(BurstClient):
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_RDWR)
 
+    def release(self) -> None:
+        """Close every socket, after the thread has ended.
+
+        paho leaves the pair that wakes its thread to a finalizer, which in a cycle may come after
+        the sockets' own: they complain that nobody has closed them.
+        """
+        self._reset_sockets()
+
 
 class PahoLink:
     """One paho client and what its thread reports; the public methods are for the event loop."""
@@ -196,6 +204,7 @@ class PahoLink:
         if self._paho.socket() is not None:
             # It had just reconnected: without a DISCONNECT the broker would publish the will.
             self._paho.disconnect()
+        self._paho.release()
 
     # --- on paho's network thread --------------------------------------------------------------
 

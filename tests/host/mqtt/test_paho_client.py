@@ -8,6 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from broker.broker_testing import PATIENCE, BrokerProcess, RawClient
@@ -257,6 +258,20 @@ def test_a_close_flushes_and_leaves_no_will(broker: BrokerProcess) -> None:
         _run(scenario)
         assert [int(m.payload) for m in watcher.wait_for(500)] == list(range(500))
         assert watcher.sync() == []
+
+
+def test_a_close_leaves_no_socket_open(broker: BrokerProcess) -> None:
+    process = psutil.Process()
+
+    async def scenario() -> None:
+        before = process.num_fds()
+        client = open_client(broker.url, "leaver")
+        await client.connect()
+        assert process.num_fds() >= before + 3, "a connection, and a pair that wakes its thread"
+        await client.close()
+        assert process.num_fds() == before
+
+    asyncio.run(scenario())
 
 
 def test_two_clients_with_one_id_do_not_spin(broker: BrokerProcess) -> None:
