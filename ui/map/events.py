@@ -1,21 +1,27 @@
 """Everything the map shows, as one stream of server-sent events.
 
-Events: `layer` (changes of one layer's query), `layers` (where the layers' queries stand) and
-`sites` (which sites are fresh). One connection instead of a dozen, as browsers open few per host.
+Events: `layer` (changes of one layer's query), `layers` (where the layers' queries stand), `sites`
+(which sites are fresh) and `positions` (what can be followed, and what is). One connection instead
+of a dozen, as browsers open few per host.
 """
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from ui.api.changes import HEARTBEAT, HEARTBEAT_SECONDS, changes_text
 from ui.api.objects import event_text
 from ui.map.layers import Layer, LayerQueries
+from ui.map.placed_events import PlacedFollower, PlacedLayer
+from ui.map.placed_sources import PlacedSources
 
 POLL_SECONDS = 0.25
 MAX_WAITING = 256
+MAX_BADGES = 500
+MAX_DEVICES = 2_000
 
 
 class MapEvents:
@@ -25,14 +31,31 @@ class MapEvents:
     replace what it misses by snapshots, so nothing here grows.
     """
 
-    def __init__(self, coordinator: CoordinatorApi, queries: LayerQueries) -> None:
+    def __init__(
+        self,
+        coordinator: CoordinatorApi,
+        queries: LayerQueries,
+        placed: PlacedSources | None = None,
+        wanted: str = "",
+    ) -> None:
         self._coordinator = coordinator
         self._queries = queries
+        self._placed = placed
         self._waiting: asyncio.Queue[bytes] = asyncio.Queue(MAX_WAITING)
+        self._followers: dict[str, PlacedFollower] = {}
+        if placed is not None:
+            for layer in (
+                PlacedLayer("positions", partial(placed.chosen, wanted), MAX_BADGES),
+                PlacedLayer("places", placed.device_places, MAX_DEVICES),
+            ):
+                self._followers[layer.name] = PlacedFollower(
+                    coordinator, placed, layer, self._waiting.put
+                )
 
     async def events(self, closing: asyncio.Event) -> AsyncIterator[bytes]:
         """Yield events until the reader goes or the console closes."""
         tasks = [asyncio.create_task(self._follow(layer)) for layer in self._queries.layers]
+        tasks.extend(asyncio.create_task(each.follow()) for each in self._followers.values())
         tasks.append(asyncio.create_task(self._watch()))
         closed = asyncio.create_task(closing.wait())
         item = asyncio.create_task(self._waiting.get())
@@ -80,11 +103,12 @@ class MapEvents:
         await self._waiting.put(event_text("layer", gone))
 
     async def _watch(self) -> None:
-        """Send where sites and layers stand whenever that has changed."""
-        last: tuple[Any, Any] = (None, None)
+        """Send where sites, layers and positions stand whenever that has changed."""
+        names = ("sites", "layers", "positions")
+        last: tuple[Any, Any, Any] = (None, None, None)
         while True:
-            now = (self._sites(), self._layers())
-            for event, before, after in zip(("sites", "layers"), last, now, strict=True):
+            now = (self._sites(), self._layers(), self._positions())
+            for event, before, after in zip(names, last, now, strict=True):
                 if before != after:
                     await self._waiting.put(event_text(event, after))
             last = now
@@ -117,7 +141,24 @@ class MapEvents:
                 "error": query.error or error,
                 "waiting_for": list(query.waiting_for),
             }
+        for name, follower in self._followers.items():
+            state = follower.state()
+            if state is not None:
+                shown[name] = state
         return shown
+
+    def _positions(self) -> dict[str, Any] | None:
+        if self._placed is None:
+            return None
+        follower = self._followers["positions"]
+        followed = follower.source
+        return {
+            "offered": [
+                {"key": source.key, "title": source.title} for source in self._placed.badges
+            ],
+            "followed": followed.key if followed is not None else "",
+            "others": follower.others,
+        }
 
 
 def _raise_failed(tasks: list[asyncio.Task[None]]) -> None:

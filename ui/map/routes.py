@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, HTMLResponse
 from pydantic import BaseModel, Field
 
@@ -80,9 +80,17 @@ async def plan(request: Request) -> FileResponse:
 
 
 @router.get("/api/map/events")
-async def events(request: Request, coordinator: Coordinator) -> EventStream:
+async def events(
+    request: Request,
+    coordinator: Coordinator,
+    positions: Annotated[
+        str, Query(max_length=200, description="Key of a view or query with positions to follow")
+    ] = "",
+) -> EventStream:
     """Stream all layers of the map, and how fresh they are, as server-sent events."""
-    stream = MapEvents(coordinator, service_of(request).layers)
+    service = service_of(request)
+    placed = service.placed if service.kind == "building" else None
+    stream = MapEvents(coordinator, service.layers, placed, positions)
     return EventStream(stream.events(request.app.state.closing))
 
 

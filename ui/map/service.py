@@ -1,60 +1,16 @@
-"""The map's state in the console: site, layers, drawing, directions."""
+"""The map's state in the console: site, layers, positions, drawing, directions."""
 
 import asyncio
 from pathlib import Path
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
-from federated_optimizer.coordinator.contract.coordinator_model import (
-    Origin,
-    QueryInfo,
-    QueryStatus,
-)
-from streamsql.errors import DeploymentError, InternalError
+from streamsql.errors import DeploymentError
 from ui.map.drawing import PlanDrawing
 from ui.map.layers import LayerQueries, layers_of
+from ui.map.placed_sources import PlacedSources
+from ui.map.session_queries import SessionQueries
 from ui.map.site_map import SiteMap, read_site, site_map
 from ui.settings import ConsoleSettings
-
-MAX_REMEMBERED = 500
-
-
-class SessionQueries:
-    """Starts session queries, or finds the one with the same text that still runs."""
-
-    def __init__(self, coordinator: CoordinatorApi) -> None:
-        self._coordinator = coordinator
-        self._ids: dict[str, str] = {}
-        self._lock = asyncio.Lock()
-
-    async def start(self, text: str) -> QueryInfo:
-        """Return the running query of a text.
-
-        Raises:
-            FederationError: It cannot be started.
-        """
-        async with self._lock:
-            running = self._running(text)
-            if running is not None:
-                return running
-            results = await self._coordinator.execute(text, origin=Origin.SESSION)
-            query = results[-1].query if results else None
-            if query is None:
-                raise InternalError("a directions query started no query")
-            while len(self._ids) >= MAX_REMEMBERED:
-                del self._ids[next(iter(self._ids))]
-            self._ids[text] = query.id
-            return query
-
-    def _running(self, text: str) -> QueryInfo | None:
-        known = self._ids.get(text)
-        if known is None:
-            return None
-        try:
-            query = self._coordinator.keep(known)
-        except KeyError:
-            del self._ids[text]
-            return None
-        return None if query.status in (QueryStatus.FAILED, QueryStatus.STOPPED) else query
 
 
 class MapService:
@@ -68,6 +24,7 @@ class MapService:
         self.kind = settings.layers
         self.layers = LayerQueries(coordinator, layers_of(settings.layers))
         self.sessions = SessionQueries(coordinator)
+        self.placed = PlacedSources(coordinator, self.sessions)
         self.site = SiteMap()
         self._drawing: PlanDrawing | None = None
         if settings.site_file:
@@ -91,6 +48,8 @@ class MapService:
     async def start(self) -> None:
         """Begin to keep the layers, and to draw the plan, without waiting for either."""
         self._tasks.append(asyncio.create_task(self.layers.keep()))
+        if self.kind == "building":
+            self._tasks.append(asyncio.create_task(self.placed.keep()))
         if self._drawing is not None:
             self._tasks.append(asyncio.create_task(self._drawing.script()))
 

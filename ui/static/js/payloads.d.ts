@@ -365,6 +365,13 @@ export interface LayerChanges {
 /** The event `layers` of the map, by name. */
 export type LayerStates = Record<string, { status: string; error: string; waiting_for: string[] }>;
 
+/** The event `positions` of the map: the views and queries with positions, and the one that is followed. */
+export interface PlacedOffer {
+  offered: { key: string; title: string }[];
+  followed: string;
+  others: number; // rows that are not sent
+}
+
 // The map file (deploy/site/site_geojson.py): metres, x to the east and y to the north.
 
 export type Point = [number, number];
@@ -507,7 +514,18 @@ export type LayerRows = {
   links: { src: string; dst: string; cost: number | null };
   regions: { sensorid: string; region: string };
   free: { mid: string; rid: string };
+  positions: PlacedRow;
+  places: PlacedRow;
 };
+/** Where a badge or a device is: in a room, at a point in metres, or both. */
+export interface PlacedRow {
+  id: string;
+  room: string | null;
+  floor: number | null;
+  x: number | null;
+  y: number | null;
+  confidence: number | null;
+}
 export type Layer = keyof LayerRows;
 export type RouteRow = { mid: string | null; distance: number; path: string | null };
 export type HeardRow = { badge: string; receiver: string; rssi: number; readings: number };

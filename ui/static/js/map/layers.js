@@ -1,7 +1,7 @@
 // The live layers: every row the map shows comes from a standing query, over one event stream.
 import { whileSeen } from "../while_seen.js";
 
-/** @import { Layer, LayerChanges, LayerRows, LayerStates, SiteState } from "../payloads.d.ts" */
+/** @import { Layer, LayerChanges, LayerRows, LayerStates, PlacedOffer, SiteState } from "../payloads.d.ts" */
 
 /** @type {Record<string, string[]>} */
 const KEYS = {
@@ -16,13 +16,19 @@ const KEYS = {
   links: ["src", "dst"],
   regions: ["sensorid"],
   free: ["mid"],
+  positions: ["id", "room", "floor", "x", "y", "confidence"],
+  places: ["id", "room", "floor", "x", "y", "confidence"],
 };
 
 export class LiveLayers {
   /** @param {(what: string) => void} changed called with what has changed: the name of a layer,
-   *    "sites", "layers" or "connection" */
-  constructor(changed) {
+   *    "sites", "layers", "offer" (of positions) or "connection"
+   *  @param {string} wanted key of the view or query with positions to follow, empty for the first one */
+  constructor(changed, wanted) {
     this.changed = changed;
+    this.wanted = wanted;
+    /** @type {PlacedOffer} */
+    this.placed = { offered: [], followed: "", others: 0 };
     /** @type {Map<string, Map<string, any>>} */
     this.tables = new Map(); // layer -> Map(key -> row)
     /** @type {LayerStates} */
@@ -61,12 +67,16 @@ export class LiveLayers {
   }
 
   connect() {
-    const source = new EventSource("/api/map/events");
+    const source = new EventSource(`/api/map/events?positions=${encodeURIComponent(this.wanted)}`);
     this.source = source;
     source.addEventListener("layer", (event) => this.apply(JSON.parse(event.data)));
     source.addEventListener("layers", (event) => {
       this.states = JSON.parse(event.data);
       this.changed("layers");
+    });
+    source.addEventListener("positions", (event) => {
+      this.placed = JSON.parse(event.data);
+      this.changed("offer");
     });
     source.addEventListener("sites", (event) => {
       /** @type {SiteState[]} */
@@ -80,6 +90,15 @@ export class LiveLayers {
       this.changed("connection");
       if (source.readyState === EventSource.CLOSED) setTimeout(() => this.source === source && this.connect(), 2000);
     });
+  }
+
+  /** Follow the positions of another view or query.
+   *  @param {string} wanted its key, empty for the first one */
+  follow(wanted) {
+    this.wanted = wanted;
+    if (!this.source) return;
+    this.rest();
+    this.connect();
   }
 
   rest() {

@@ -7,6 +7,7 @@ import { Directions } from "./directions.js";
 import { LiveLayers } from "./layers.js";
 import { Notices } from "./notices.js";
 import { missingPlan, Plan } from "./plan.js";
+import { Positions } from "./positions.js";
 import { Radio } from "./radio.js";
 import { Rooms } from "./rooms.js";
 import { loadSite, simulatedWords } from "./site.js";
@@ -30,6 +31,7 @@ const TOGGLES = isTrace
       ["names", "Names and temperatures", true],
       ["desks", "Desks and machines", true],
       ["visitors", "Visitors", true],
+      ["positions", "Positions", true],
       ["regions", "Hot regions", true],
       ["links", "Radio links", false],
       ["displays", "Displays", true],
@@ -62,6 +64,7 @@ const LEGEND = isTrace
       ["desk is-idle", "machine free, room closed"],
       ["desk is-taken", "machine in use"],
       ["visitor", "visitor's badge"],
+      ["position", "badge, at its computed position"],
       ["region-key", "hot region"],
       ["line good", "radio link, good"],
       ["line poor", "poor"],
@@ -105,11 +108,11 @@ async function start() {
     frame = 0;
     const what = dirty;
     dirty = new Set();
-    if (what.has("links")) parts.radio.updateLinks();
-    if (what.has("regions")) parts.radio.updateRegions();
+    parts.radio.update(what);
     if (what.has("visitors")) parts.directions?.updateBadges();
     parts.rooms.update(chosen.room);
     parts.desks.update(chosen.machine, parts.directions?.target);
+    parts.positions?.update(what);
     parts.trace?.update();
     parts.details.update();
     notice(parts.live);
@@ -117,13 +120,14 @@ async function start() {
   };
 
   parts.plan = new Plan(site, () => changed("level"));
-  parts.live = new LiveLayers(changed);
+  parts.live = new LiveLayers(changed, isTrace ? "" : Positions.wanted);
   parts.rooms = new Rooms(parts.plan, parts.live, choose);
   parts.desks = new Desks(parts.plan, parts.live, choose);
   parts.radio = new Radio(parts.plan, parts.live);
   if (isTrace) parts.trace = new Trace(parts.plan, parts.live);
   else {
     parts.radio.addMotes();
+    parts.positions = new Positions(parts.plan, parts.live, choose);
     parts.calibration = new Calibration(parts.plan);
     parts.directions = directions(parts, choose, () => changed("route"));
   }
@@ -161,10 +165,19 @@ function legend(site) {
   const useful = LEGEND.filter(([key]) => site.machines.size || !key.startsWith("desk"));
   byId("legend").replaceChildren(
     ...[...useful, ...SIGNS].map(([key, text, sign]) =>
-      make("li", {}, make("span", { class: `key ${key}`, "aria-hidden": "true" }, sign ?? ""), text),
+      make(
+        "li",
+        onlyWithPositions(key),
+        make("span", { class: `key ${key}`, "aria-hidden": "true" }, sign ?? ""),
+        text,
+      ),
     ),
   );
 }
+
+/** Attributes of what is hidden while nothing says where badges are.
+ *  @param {string} name of a layer or key */
+const onlyWithPositions = (name) => (name.startsWith("position") ? { "data-with-positions": "", hidden: true } : {});
 
 /** @param {Plan} plan
  *  @param {Site} site */
@@ -175,7 +188,7 @@ function toggles(plan, site) {
       plan.toggle(name, on);
       const box = make("input", { type: "checkbox", checked: on, "data-layer": name });
       box.addEventListener("change", () => plan.toggle(name, box.checked));
-      return make("label", { class: "check" }, box, label);
+      return make("label", { class: "check", ...onlyWithPositions(name) }, box, label);
     }),
   );
 }

@@ -1,8 +1,10 @@
 // Radio: motes, links coloured by cost, contiguous hot regions.
 import { mark } from "./plan.js";
+import { spotsOf } from "./positions.js";
 
 /** @import { LiveLayers } from "./layers.js" */
 /** @import { Plan } from "./plan.js" */
+/** @import { Spot } from "./positions.js" */
 /** @import { Sensor } from "./site.js" */
 
 /** Expected transmissions as "good", "fair" or "poor".
@@ -41,6 +43,32 @@ export class Radio {
     this.lines = new Map(); // "a|b" with a < b -> {line, group, quality}
     /** @type {{ group: L.LayerGroup, shape: L.Layer }[]} */
     this.regions = [];
+    /** @type {Map<string, Spot>} */
+    this.places = new Map(); // device -> where a relation says that it is
+    /** @type {{ group: L.LayerGroup, shape: L.Layer }[]} */
+    this.devices = [];
+  }
+
+  /** @param {Set<string>} news */
+  update(news) {
+    if (news.has("places")) this.updatePlaces();
+    if (news.has("links") || news.has("places")) this.updateLinks();
+    if (news.has("regions")) this.updateRegions();
+  }
+
+  /** Devices that are not in the plan's file, but in a table. */
+  updatePlaces() {
+    const rows = [...this.live.rows("places").values()].filter(({ id }) => !this.plan.site.motes.has(id));
+    this.places = spotsOf(new Map(rows.map((row) => [row.id, row])), this.plan);
+    for (const { group, shape } of this.devices) group.removeLayer(shape);
+    this.devices = [...this.places].map(([id, { at, level }]) => {
+      const group = this.plan.group(level, "links");
+      const shape = L.circleMarker(at, { radius: 4, className: "mote" }).bindTooltip(id);
+      group.addLayer(shape);
+      return { group, shape };
+    });
+    for (const { group, line } of this.lines.values()) group.removeLayer(line);
+    this.lines.clear();
   }
 
   /** Draw each pair of motes once; the dearer direction decides the colour. A pair without costs
@@ -65,7 +93,7 @@ export class Radio {
   /** @param {string} key
    *  @param {number | null} cost */
   drawLink(key, cost) {
-    const [a, b] = key.split("|").map((id) => this.plan.site.motes.get(id));
+    const [a, b] = key.split("|").map((id) => this.plan.site.motes.get(id) ?? this.places.get(id));
     if (!a || !b) return;
     const wanted = cost === null ? "" : quality(cost);
     const known = this.lines.get(key);
