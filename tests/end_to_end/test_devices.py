@@ -16,6 +16,7 @@ from tests.end_to_end.federation import Federation, federation, wait
 from tests.end_to_end.peers import beside
 from tests.gateway.connectors.http.pages import Pages, answer, pages
 from tests.gateway.connectors.modbus.meters import device, float32, modbus, registers
+from tests.server_sent_events import Events
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(400)]
 
@@ -48,6 +49,21 @@ CREATE SOURCE outlet (
 ) WITH (connector = 'http', endpoint = 'strips', path = '/outlets.htm', interval = '0.5 s',
         format = 'html', rows = 'table#outlets tr');
 """
+HEARD = """
+CREATE SOURCE heard (
+  badge TEXT FROM 'id',
+  receiver TEXT,
+  rssi DOUBLE UNIT 'dBm'
+) WITH (connector = 'mqtt', endpoint = 'home', topic = 'home/{receiver}/BTtoMQTT/{mac}',
+        ttl = '1 min');
+
+CREATE TABLE receiver (receiver TEXT, room TEXT, floor INTEGER, x DOUBLE, y DOUBLE)
+  WITH (source = 'csv', path = 'receiver.csv');
+
+CREATE TABLE standing (device TEXT, room TEXT) WITH (source = 'csv', path = 'standing.csv');
+"""
+RECEIVERS = "receiver,room,floor,x,y\nomg-hall,L101,1,4.0,9.0\nomg-lab,L102,1,14.0,9.0\n"
+STANDING = "device,room\n0x00158d0001dc1268,L101\n0x00124b0018ed2c5b,L102\n"
 QUERY = """
 SELECT c.device, m.power, o.amps FROM contact c, meter m, outlet o
 WHERE NOT c.is_closed AND m.unit = 1 AND o.outlet = '1'
@@ -180,6 +196,55 @@ def test_their_links_are_links_of_the_federation(house: House) -> None:
         return {(link["src"], link["dst"]) for link in links}
 
     running.until(lambda: ("0x00158d0001dc1268", "0x00124b0018ed2c5b") in ends())
+
+
+def test_links_and_the_position_of_a_badge_stand_on_the_map(house: House, tmp_path: Path) -> None:
+    running, url = house.federation, house.home.url
+    for name, text in (("receiver.csv", RECEIVERS), ("standing.csv", STANDING)):
+        (running.data / "site" / "tables" / name).write_text(text)
+    script = tmp_path / "heard.sql"
+    script.write_text(HEARD)
+    done = running.pando("run", str(script))
+    assert done.returncode == 0, done.stdout + done.stderr
+    running.until(lambda: "heard" in served(running))
+    shown = Events(f"{running.address}/api/map/events")
+
+    def hear(hall: float, lab: float) -> None:
+        for receiver, rssi in (("omg-hall", hall), ("omg-lab", lab)):
+            publish(url, (f"home/{receiver}/BTtoMQTT/ANN", {"id": "ann", "rssi": rssi}))
+
+    def rows(layer: str) -> list[dict[str, Any]]:
+        """Return the rows of a layer as the map has them now."""
+        found: dict[str, dict[str, Any]] = {}
+        for kind, event in tuple(shown.seen):
+            if kind == "layer" and event["layer"] == layer:
+                found = {} if event["snapshot"] else found
+                for change in event["changes"]:
+                    key = json.dumps(change["row"])
+                    if change["diff"] > 0:
+                        found[key] = change["row"]
+                    else:
+                        found.pop(key, None)
+        return [*found.values()]
+
+    def room(badge: str) -> set[str]:
+        return {row["room"] for row in rows("positions") if row["id"] == badge}
+
+    publish(url, ("zigbee2mqtt/bridge/response/networkmap", MAP))
+    ends = {"0x00158d0001dc1268", "0x00124b0018ed2c5b"}
+    running.until(lambda: {row["id"] for row in rows("places")} == ends)
+    running.until(lambda: any({row["src"], row["dst"]} == ends for row in rows("declared")))
+    hear(-50.0, -80.0)
+
+    def between_both() -> bool:
+        ann = next((row for row in rows("positions") if row["id"] == "ann"), None)
+        return ann is not None and 0.9 < ann["confidence"] < 1.0 and 4.0 < ann["x"] < 6.0
+
+    running.until(between_both)
+    assert room("ann") == {"L101"}
+    for _ in range(3):
+        hear(-90.0, -50.0)
+    running.until(lambda: room("ann") == {"L102"})
 
 
 def test_a_column_takes_effect_without_a_restart(house: House) -> None:

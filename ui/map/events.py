@@ -14,6 +14,7 @@ from typing import Any
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from ui.api.changes import HEARTBEAT, HEARTBEAT_SECONDS, changes_text
 from ui.api.objects import event_text
+from ui.map.declared_links import follow_links
 from ui.map.layers import Layer, LayerQueries
 from ui.map.placed_events import PlacedFollower, PlacedLayer
 from ui.map.placed_sources import PlacedSources
@@ -56,6 +57,9 @@ class MapEvents:
         """Yield events until the reader goes or the console closes."""
         tasks = [asyncio.create_task(self._follow(layer)) for layer in self._queries.layers]
         tasks.extend(asyncio.create_task(each.follow()) for each in self._followers.values())
+        if self._placed is not None:
+            links = follow_links(self._coordinator, self._waiting.put)
+            tasks.append(asyncio.create_task(links))
         tasks.append(asyncio.create_task(self._watch()))
         closed = asyncio.create_task(closing.wait())
         item = asyncio.create_task(self._waiting.get())

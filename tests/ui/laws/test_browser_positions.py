@@ -122,7 +122,9 @@ def test_labels_of_many_badges_do_not_overlap(page: Any, console: Any, expect: A
 def test_links_of_devices_in_a_table_are_drawn(page: Any, console: Any, expect: Any) -> None:
     page.goto(console.address)
     page.get_by_label("Radio links").check()
-    console.push("map-links", (1, ("0x00158d01", "0x00124b02", 1.1)))
+    ours = console.coordinator.links()
+    mesh: list[Any] = [("0x00158d01", "0x00124b02", 1.1, "mesh", "gw-1")]
+    console.coordinator.links = lambda: (*ours, *mesh)
     rows = [("0x00158d01", "L012", 0, 12.0, 9.0), ("0x00124b02", "T013", 0, None, None)]
     console.coordinator.answers = lambda text: rows if "standing" in text else []
     drawn = page.locator("path.link.good")
@@ -131,5 +133,8 @@ def test_links_of_devices_in_a_table_are_drawn(page: Any, console: Any, expect: 
       WITH (source = 'csv', path = 'standing.csv')"""
     console.run(console.coordinator.execute(places))
     expect(drawn).to_have_count(1)
-    console.push("map-links", (-1, ("0x00158d01", "0x00124b02", 1.1)))
+    mesh[:] = [("0x00158d01", "0x00124b02", None, "mesh", "gw-1")]
     expect(drawn).to_have_count(0)
+    expect(page.locator("path.link")).to_have_count(1)
+    mesh.clear()
+    expect(page.locator("path.link")).to_have_count(0)

@@ -512,6 +512,7 @@ export type LayerRows = {
   tasks: { mid: string; task: string; share: number };
   visitors: { tag: string; detector: string };
   links: { src: string; dst: string; cost: number | null };
+  declared: { src: string; dst: string; cost: number | null };
   regions: { sensorid: string; region: string };
   free: { mid: string; rid: string };
   positions: PlacedRow;

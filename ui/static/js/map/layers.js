@@ -14,6 +14,7 @@ const KEYS = {
   tasks: ["mid", "task"],
   visitors: ["tag"],
   links: ["src", "dst"],
+  declared: ["src", "dst"],
   regions: ["sensorid"],
   free: ["mid"],
   positions: ["id", "room", "floor", "x", "y", "confidence"],

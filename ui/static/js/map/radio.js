@@ -52,7 +52,7 @@ export class Radio {
   /** @param {Set<string>} news */
   update(news) {
     if (news.has("places")) this.updatePlaces();
-    if (news.has("links") || news.has("places")) this.updateLinks();
+    if (["links", "declared", "places"].some((part) => news.has(part))) this.updateLinks();
     if (news.has("regions")) this.updateRegions();
   }
 
@@ -76,7 +76,8 @@ export class Radio {
   updateLinks() {
     /** @type {Map<string, number | null>} */
     const pairs = new Map();
-    for (const { src, dst, cost } of this.live.rows("links").values()) {
+    const rows = (/** @type {"links" | "declared"} */ layer) => this.live.rows(layer).values();
+    for (const { src, dst, cost } of [...rows("links"), ...rows("declared")]) {
       const key = src < dst ? `${src}|${dst}` : `${dst}|${src}`;
       const known = pairs.get(key) ?? null;
       pairs.set(key, known === null || cost === null ? (known ?? cost) : Math.max(known, cost));
