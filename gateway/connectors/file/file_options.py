@@ -10,6 +10,7 @@ from gateway.connectors.options import Seconds
 from streamsql.errors import DeploymentError
 
 MAX_PATTERN = 200
+MAX_SKIP = 100
 MAX_WILD = 4
 """Wildcards and names of one pattern: a name of a file is searched in that power of its length."""
 
@@ -49,15 +50,18 @@ class FileSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         each: Whether each line is a payload, or each file as a whole.
         encoding: Of the text.
         interval: From one look at the folder to the next.
+        skip: Lines at the beginning of each file that are no rows; what names columns comes after.
     """
 
     files: str
     each: Each = Each.LINE
     encoding: Encoding = Encoding.UTF_8
     interval: Seconds = Seconds(1)
+    skip: int = 0
 
     def __post_init__(self) -> None:
         _require(self.interval >= 0.1, "interval: at least 0.1 s between looks")
+        _require(0 <= self.skip <= MAX_SKIP, f"skip: 0 to {MAX_SKIP} lines")
         _require(
             0 < len(self.files) <= MAX_PATTERN and "/" not in self.files,
             f"files: a name of 1 to {MAX_PATTERN} characters without /, such as '{{device}}.csv'",

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gateway.connectors.file.file_options import Each, FileSource
-from gateway.connectors.file.place import MAX_LINE, Place, remembered
+from gateway.connectors.file.place import BATCH_BYTES, MAX_LINE, Place, remembered
 from streamsql.mapping.payloads.payload_reader import MAX_PAYLOAD
 
+MAX_PIECES = 20
+"""Of a line that is left out at the beginning, 800 kB each."""
 MAX_FILES = 500
 """Of a source; the ones that were written last."""
 
@@ -128,20 +130,38 @@ class Folder:
         if place.position and not place.is_of(file, status.st_size):
             place.restart()
             yield News(name, notes=[f"{name} was truncated or replaced; it is read from its start"])
-        header = b""
-        if self._has_header:
-            file.seek(0)
-            header = file.readline(MAX_LINE)
-            if not header.endswith(b"\n"):
-                return  # it is still being written
+        header = self._header(file)
+        if header is None:
+            return  # it is still being written
+        if place.position < file.tell():
+            place.begin(file, file.tell())
         while True:
             is_first = place.position == 0
             lines, too_long = place.lines(file)
             if not lines and not too_long:
                 return
-            yield News(
-                name, _payloads(lines, header, is_first=is_first), _complaints(name, too_long)
-            )
+            if is_first and lines:
+                lines[0] = lines[0].removeprefix(b"\xef\xbb\xbf")
+            payloads = [header + line for line in lines if line]
+            yield News(name, payloads, _complaints(name, too_long))
+
+    def _header(self, file: BinaryIO) -> bytes | None:
+        """Return the line that names the columns, and stand behind it; None while it is missing.
+
+        Lines that are left out before it may be long: they are read piece by piece.
+        """
+        file.seek(0)
+        for _ in range(self._options.skip):
+            for _ in range(MAX_PIECES):
+                piece = file.readline(BATCH_BYTES)
+                if piece.endswith(b"\n"):
+                    break
+            else:
+                return None
+        if not self._has_header:
+            return b""
+        header = file.readline(MAX_LINE)
+        return header if header.endswith(b"\n") else None
 
     def _whole(self, name: str, file: BinaryIO, status: os.stat_result) -> Iterator[News]:
         """Yield a whole file that has changed, and since the last look has not changed again."""
@@ -157,15 +177,8 @@ class Folder:
         if len(content) > MAX_PAYLOAD:
             yield News(name, problems=[f"{name}: more than {MAX_PAYLOAD:,} bytes; it is not read"])
         else:
-            yield News(name, [content])
-
-
-def _payloads(lines: list[bytes], header: bytes, *, is_first: bool) -> list[bytes]:
-    if header:
-        lines = lines[1:] if is_first else lines
-    elif is_first and lines:
-        lines[0] = lines[0].removeprefix(b"\xef\xbb\xbf")
-    return [header + line for line in lines if line]
+            skip = self._options.skip
+            yield News(name, content.split(b"\n", skip)[skip:])
 
 
 def _complaints(name: str, too_long: int) -> list[str]:

@@ -43,6 +43,11 @@ class Place:
         """Begin with the file's first line."""
         self.position, self.head, self.is_in_long_line = 0, "", False
 
+    def begin(self, file: BinaryIO, position: int) -> None:
+        """Leave out what comes before a position."""
+        self.position = position
+        self.head = _digest(file, position)
+
     def lines(self, file: BinaryIO) -> tuple[list[bytes], int]:
         """Return the next whole lines, and how many were too long; they are read from then on."""
         file.seek(self.position)

@@ -226,6 +226,8 @@ async def test_too_many_files_are_said_and_the_newest_are_read(tmp_path: Path) -
         ({"files": "{a"}, "a brace is open"),
         ({"files": "a", "each": "row"}, "each"),
         ({"files": "a", "encoding": "punycode"}, "encoding"),
+        ({"files": "a", "skip": "101"}, "0 to 100"),
+        ({"files": "a", "skip": "-1"}, "0 to 100"),
     ],
 )
 def test_wrong_options_are_refused(given: dict[str, object], said: str) -> None:
