@@ -34,7 +34,7 @@ PATHS = BOTH.format(wanted="MIN(hops) AS hops, MIN(cost) AS cost")
 
 def run_overheads(*, quick: bool, rounds: int, cap: float) -> tuple[dict[str, Any], list[Outcome]]:
     """Return the figures, and the outcomes P9, A1 and B7."""
-    trace = w1(400)
+    trace = w1(200 if quick else 400, sparse=quick)
     whole = LinkTrace(f"{trace.name}, inserting only", trace.links, (), trace.nodes)
     ways = {
         "set execution": product("reachable", "strategy = 'set'"),
@@ -48,7 +48,7 @@ def run_overheads(*, quick: bool, rounds: int, cap: float) -> tuple[dict[str, An
     }
     witnesses, plain = same_updates(timings["witnesses"].insert, timings["set execution"].insert)
     outcomes = [Outcome("P9", quantile(witnesses.all(), 0.5) / quantile(plain.all(), 0.5))]
-    selected = selections(w1(200, sparse=True) if quick else trace)
+    selected = selections(trace)
     figures["aggregate selection, rows shipped between 12 sites"] = selected
     one = min(selected[alone]["rows"] for alone in ("MIN(hops)", "MIN(cost)"))
     outcomes.append(Outcome("A1", one / selected["both together"]["rows"]))

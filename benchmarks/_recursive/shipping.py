@@ -84,13 +84,15 @@ def run_shipping(*, quick: bool) -> tuple[dict[str, Any], list[Outcome]]:
     dense = w1(200 if quick else 400, sparse=quick)
     sparse = w1(200, sparse=True)
     for trace in (sparse,) if quick else (dense, sparse):
-        for placing, owner in (("by number", by_number(trace)), ("by stub", by_stub(trace))):
+        owners = {"by number": by_number(trace)}
+        if not quick:
+            owners["by stub"] = by_stub(trace)
+        for placing, owner in owners.items():
             figures[f"{trace.name}, nodes placed {placing}"] = {
                 name: shipped(trace, options, owner) for name, options in WAYS.items()
             }
-    eager = w1(240, sparse=False)
     if not quick:
-        figures["240 links, eager"] = _eager(eager)
+        figures["240 links, eager"] = _eager(w1(240, sparse=False))
     return figures, _outcomes(figures, dense, sparse)
 
 

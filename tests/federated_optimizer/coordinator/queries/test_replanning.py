@@ -70,7 +70,8 @@ async def until_others_were_planned(harness: Any, coordinator: Any) -> None:
     """Wait until the gateway is known and the queries that ran were placed for it."""
     await harness.until(lambda: "gw-1" in {s.site for s in coordinator.sites()}, "gw-1 is there")
     await harness.until(lambda: TellingConnector.running, "it serves the source")
-    await asyncio.sleep(1)  # ten times what the coordinator waits before it plans again
+    # By then those who run are planned again, ten times over.
+    await asyncio.sleep(1)  # time passes: the coordinator plans again after 0.1 s
 
 
 async def answers(harness: Any, coordinator: Any, starting: "asyncio.Task[Any]") -> None:

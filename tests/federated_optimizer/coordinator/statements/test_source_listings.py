@@ -52,7 +52,8 @@ def test_gateways_whose_rows_are_missing_are_listed_with_the_reason() -> None:
         "b: connector mqtt is not installed; c: serves version 7, not 1; d: is offline",
     )
     assert climate() == ("", "west: has never reported")
-    assert climate(site("west")) == ("", "no gateway has endpoint home of connector mqtt")
+    unknown = "west: endpoint 'home' is unknown here; there are: none"
+    assert climate(site("west")) == ("", unknown)
 
 
 def test_a_declared_source_says_where_each_column_comes_from() -> None:
