@@ -97,9 +97,10 @@ bench: $(DEVELOPMENT_READY) ## run all benchmarks, or one (NAME=broker ARGS="--q
 	  echo "== $$file"; $(BIN)/pando bench $$file $(ARGS) || exit 1; done
 
 # dev.txt decides the versions; the others are cut from it, so all images run what was tested.
-# The static image has a Java runtime of its own.
+# The static image has a Java runtime of its own. Extras stay written (coverage[toml]): without them,
+# pip 23.2 takes the newest release for the extra and misses its hash.
 LOCK = $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
-	--generate-hashes --no-annotate --no-emit-index-url --no-header
+	--generate-hashes --no-annotate --no-emit-index-url --no-header --no-strip-extras
 
 lock: $(DEVELOPMENT_READY) ## pin all requirements again (ARGS=--upgrade for newer versions)
 	@echo "[1/6] dev";     $(LOCK) $(ARGS) --extra dev -o requirements/dev.txt > /dev/null
