@@ -42,13 +42,14 @@ from federated_optimizer.coordinator.contract.sink_model import SinkInfo
 from federated_optimizer.coordinator.explaining.explaining_rows import Question
 from federated_optimizer.coordinator.planning_processes import OnTheLoop
 from federated_optimizer.coordinator.queries.result_subscriptions import ResultSubscription
+from federated_optimizer.coordinator.statements.source_listings import SOURCE_COLUMNS, source_row
 from federated_optimizer.coordinator.statements.statement_execution import carry_out
 from federated_optimizer.coordinator.statements.statement_validation import select_all, validate
 from federated_optimizer.coordinator.system.site_settings_changes import changed
 from federated_optimizer.coordinator.trials.source_trials import SourceTrials
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
-from streamsql.catalog.definitions import Definition
+from streamsql.catalog.definitions import Definition, SourceDefinition
 from streamsql.catalog.notices import AlarmDefinition
 from streamsql.data.types import Row, Value
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
@@ -399,6 +400,10 @@ class FakeCoordinator:
                 if isinstance(statement.inner, Query):
                     bind_query(statement.inner, self.catalog)
                 return StatementResult(ResultKind.TEXT, text="Fragment f0 [BASE: base] -> result")
+            case Show(kind="sources"):
+                sources = [d for d in self.catalog if isinstance(d, SourceDefinition)]
+                rows = tuple(source_row(source, self.sites()) for source in sources)
+                return StatementResult(ResultKind.ROWS, columns=SOURCE_COLUMNS, rows=rows)
             case Show():
                 rows = tuple((d.name,) for d in self.catalog)
                 return StatementResult(ResultKind.ROWS, columns=("name",), rows=rows)

@@ -1,6 +1,7 @@
 """Commands over HTTP; `deploy.cli.main` adds the local ones to the same `app`."""
 
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -22,6 +23,7 @@ from ui.cli.site_settings import (
     changes_of,
     show_or_change,
 )
+from ui.cli.source_list import print_sources
 from ui.cli.source_trials import add_commands
 
 app = typer.Typer(
@@ -233,19 +235,14 @@ def site_settings(  # noqa: PLR0913, PLR0917  (one option a setting)
         show_or_change(client, site, changes, form)
 
 
-def _definitions(kind: str) -> typer.Typer:
+def _definitions(kind: str, show: Callable[[ConsoleClient, str], None]) -> typer.Typer:
     commands = typer.Typer(help=f"List and describe {kind}s", no_args_is_help=True)
 
-    @commands.command("list", help=f"List {kind}s with their columns.")
+    @commands.command("list", help=f"List all {kind}s.")
     def list_all(form: ListFormat = "table", console: Address = None) -> None:
         """List the definitions of one kind."""
         with connected(console) as client:
-            found = client.get("/api/definitions", kind=kind)
-            if check_format(form, LISTS) == "json":
-                print_json(found)
-                return
-            shown = [{**d, "columns": _columns_text(d)} for d in found]
-            print_list(shown, ("name", "columns"), form)
+            show(client, check_format(form, LISTS))
 
     @commands.command("describe")
     def describe(
@@ -265,11 +262,21 @@ def _definitions(kind: str) -> typer.Typer:
     return commands
 
 
-source_app = _definitions("source")
+def _listed_with_columns(kind: str) -> Callable[[ConsoleClient, str], None]:
+    def show(client: ConsoleClient, form: str) -> None:
+        found = client.get("/api/definitions", kind=kind)
+        if form != "json":
+            found = [{**d, "columns": _columns_text(d)} for d in found]
+        print_list(found, ("name", "columns"), form)
+
+    return show
+
+
+source_app = _definitions("source", print_sources)
 add_commands(source_app)
 app.add_typer(source_app, name="source")
 for _kind in ("table", "view"):
-    app.add_typer(_definitions(_kind), name=_kind)
+    app.add_typer(_definitions(_kind, _listed_with_columns(_kind)), name=_kind)
 
 
 @app.command()

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from streamsql.errors import DeploymentError
 
@@ -25,6 +26,10 @@ class Terminal(Console):
 FORMATS = ("table", "json", "csv")
 SHORT = 24
 """Characters of a value that is not broken in a table."""
+NARROW = 8
+"""Characters that each column keeps in a table, so that none vanishes."""
+BORDER = 3
+"""Characters between two columns."""
 
 
 def check_format(form: str, allowed: Sequence[str] = FORMATS) -> str:
@@ -39,20 +44,43 @@ def check_format(form: str, allowed: Sequence[str] = FORMATS) -> str:
 
 
 def print_list(rows: Iterable[dict[str, Any]], columns: Sequence[str], form: str) -> None:
-    """Print objects: chosen columns as a table, or everything as a JSON array."""
+    """Print objects: chosen columns as a table, or everything as a JSON array.
+
+    A table with too many columns for the terminal is printed as one block of lines for each row.
+    """
     listed = list(rows)
     if form == "json":
         print_json(listed)
         return
-    table = Table(header_style="bold cyan")
     cells = [[cell(row.get(column)) for column in columns] for row in listed]
-    for index, column in enumerate(columns):
+    widths = [max(map(_width, column)) for column in zip(columns, *cells, strict=True)]
+    terminal = Terminal(highlight=False)
+    if sum(min(width, NARROW) + BORDER for width in widths) >= terminal.width and cells:
+        _print_blocks(terminal, columns, cells)
+        return
+    table = Table(header_style="bold cyan")
+    for column, width in zip(columns, widths, strict=True):
         # Long values are broken, so that short ones (names, times) stay whole.
-        short = all(len(line[index]) <= SHORT for line in cells)
-        table.add_column(column, no_wrap=short, overflow="fold")
+        table.add_column(
+            column, no_wrap=width <= SHORT, overflow="fold", min_width=min(width, NARROW)
+        )
     for line in cells:
         table.add_row(*line)
-    Terminal(highlight=False).print(table)
+    terminal.print(table)
+
+
+def _print_blocks(
+    terminal: Terminal, columns: Sequence[str], cells: Sequence[Sequence[str]]
+) -> None:
+    indent = max(map(len, columns))
+    for number, line in enumerate(cells, start=1):
+        terminal.print(f"[dim]── {number}[/]")
+        for column, value in zip(columns, line, strict=True):
+            terminal.print(f"[bold cyan]{escape(column):<{indent}}[/]  {value}", soft_wrap=True)
+
+
+def _width(marked: str) -> int:
+    return Text.from_markup(marked).cell_len
 
 
 def print_json(value: object) -> None:

@@ -13,7 +13,7 @@ import typer
 from rich.markup import escape
 
 from streamsql.errors import DeploymentError, FederationError
-from streamsql.syntax.parse import parse_script, parse_statement
+from streamsql.syntax.parse import parse_script
 from streamsql.syntax.statements import CreateSource
 from ui.cli.client import ConsoleClient
 from ui.cli.console_command import LISTS, Address, ListFormat, connected
@@ -64,7 +64,8 @@ def add_commands(commands: typer.Typer) -> None:
 
 def source_try(  # noqa: PLR0913, PLR0917  (the command line contract)
     file: Annotated[
-        Path | None, typer.Argument(help="A file with CREATE SOURCE; without: --endpoint")
+        Path | None,
+        typer.Argument(help="File with CREATE SOURCE statements; without: --endpoint"),
     ] = None,
     gateway: Gateway = "",
     endpoint: Endpoint = "",
@@ -92,7 +93,8 @@ def source_try(  # noqa: PLR0913, PLR0917  (the command line contract)
             "payloads": limit,
         }
         if file is not None:
-            _try_file(client, {**body, "text": _one_source(file)}, shown)
+            for statement in _sources_of(file):
+                _try_source(client, statement, body, shown)
             return
         if not endpoint:
             raise DeploymentError(
@@ -155,14 +157,8 @@ def source_add(
       pando source add climate.sql
     """
     with connected(console) as client:
-        text = _text_of(file)
-        for statement in parse_script(text):
-            if not isinstance(statement, CreateSource):
-                raise DeploymentError(
-                    f"{file} holds more than CREATE SOURCE: {statement.text[:60]!r}",
-                    hint="run other statements with pando run FILE",
-                )
-        _create(client, text)
+        _sources_of(file)
+        _create(client, _text_of(file))
 
 
 def local_zone() -> str:
@@ -174,19 +170,25 @@ def local_zone() -> str:
     return "/".join(parts[parts.index(_ZONES) + 1 :]) if _ZONES in parts else ""
 
 
-def _try_file(client: ConsoleClient, body: dict[str, Any], shown: _Shown) -> None:
+def _try_source(
+    client: ConsoleClient, source: CreateSource, body: dict[str, Any], shown: _Shown
+) -> None:
     printer = Terminal(highlight=False, soft_wrap=True)
+    if shown.is_for_people:
+        printer.print(f"[bold cyan]{escape(source.name.text)}[/]")
 
     def show(sample: dict[str, Any]) -> None:
         if shown.is_for_people:
             _print_payload(printer, sample)
             _print_problems(printer, sample)
 
-    trial = _finished(client, body, show)
+    trial = _finished(client, {**body, "text": source.text}, show)
     if not shown.is_for_people:
         print_json(trial)
         return
     _print_rows(trial["columns"], trial["samples"])
+    if not trial["samples"]:
+        typer.echo(f"nothing has come to gateway {trial['gateway']}")
 
 
 def _try_endpoint(client: ConsoleClient, body: dict[str, Any], shown: _Shown, zone: str) -> None:
@@ -326,15 +328,21 @@ def _options(topic: str, written: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _one_source(file: Path) -> str:
-    """Return the text of a file with one statement.
+def _sources_of(file: Path) -> list[CreateSource]:
+    """Return the statements of a file.
 
     Raises:
-        FederationError: It cannot be read, or is wrong.
+        FederationError: It cannot be read, is wrong, or holds more than CREATE SOURCE.
     """
-    text = _text_of(file)
-    parse_statement(text)
-    return text
+    sources: list[CreateSource] = []
+    for statement in parse_script(_text_of(file)):
+        if not isinstance(statement, CreateSource):
+            raise DeploymentError(
+                f"{file} holds more than CREATE SOURCE: {statement.text[:60]!r}",
+                hint="run other statements with pando run FILE",
+            )
+        sources.append(statement)
+    return sources
 
 
 def _text_of(file: Path) -> str:

@@ -62,6 +62,28 @@ def test_a_file_is_tried_with_rows_and_problems(pando: Any, console: Any, tmp_pa
     assert trial["samples"][0]["rows"] == [{"device": "kitchen", "power": 42.0}]
 
 
+def test_each_statement_of_a_file_is_tried(pando: Any, console: Any, tmp_path: Path) -> None:
+    file = tmp_path / "plugs.sql"
+    file.write_text(f"{STATEMENT};\n{STATEMENT.replace('plug', 'second')};\n")
+    console.coordinator.devices = (sample("tele/a/SENSOR", {"a": 1}, rows=(("kitchen", 42.0),)),)
+    said = pando("source", "try", str(file))
+    assert said.exit_code == 0, said.output
+    assert len(re.findall(r"kitchen\s+│\s+42", said.output)) == 2
+    assert "second" in said.output
+    lines = pando("source", "try", str(file), "--format", "json").output.splitlines()
+    assert [len(json.loads(line)["samples"]) for line in lines] == [1, 1]
+    file.write_text(f"{STATEMENT}; DROP SOURCE plug")
+    assert "holds more than CREATE SOURCE" in pando("source", "try", str(file)).output
+
+
+def test_sources_are_listed_with_what_is_missing(pando: Any) -> None:
+    listed = pando("source", "list")
+    assert listed.exit_code == 0, listed.output
+    assert re.search(r"name\s+┃ connector\s+┃ endpoint\s+┃ gateways", listed.output)
+    sources = json.loads(pando("source", "list", "--format", "json").output)
+    assert {"name", "columns", "text", "connector", "gateways", "missing"} <= set(sources[0])
+
+
 def test_json_holds_proposals_with_their_rows(pando: Any, console: Any) -> None:
     console.coordinator.devices = (KITCHEN, CELLAR)
     said = pando("source", "try", "--endpoint", "home", "--topic", "tele/#", "--format", "json")

@@ -1,0 +1,25 @@
+"""`pando source list`: where the rows of each source come from, and which are missing."""
+
+from typing import Any
+
+from ui.cli.client import ConsoleClient
+from ui.cli.printing import print_list
+
+COLUMNS = ("name", "connector", "endpoint", "gateways", "missing")
+_SERVING = ("connector", "endpoint", "version", "gateways", "missing")
+
+
+def print_sources(client: ConsoleClient, form: str) -> None:
+    """Print all sources; as JSON with their columns and statements, too."""
+    defined = client.get("/api/definitions", kind="source")
+    (listing,) = client.post("/api/statements", {"text": "SHOW SOURCES"})
+    told = [dict(zip(listing["columns"], row, strict=True)) for row in listing["rows"]]
+    by_name = {str(row["source"]).lower(): row for row in told}
+    print_list([_merged(d, by_name.get(d["name"].lower(), {})) for d in defined], COLUMNS, form)
+
+
+def _merged(definition: dict[str, Any], serving: dict[str, Any]) -> dict[str, Any]:
+    """Return a definition with who serves it; a wrapper stands for a connector."""
+    found = {**definition, **{name: serving.get(name) or "" for name in _SERVING}}
+    found["connector"] = found["connector"] or definition["options"].get("wrapper", "")
+    return found
