@@ -21,6 +21,7 @@ from ui.api.routes import router as api
 from ui.api.sinks import router as sinks
 from ui.api.site_settings import router as site_settings
 from ui.api.source_trials import router as source_trials
+from ui.api.sources import router as sources
 from ui.guard import Guard, problem
 from ui.hosts import Hosts
 from ui.map.routes import router as live_map
@@ -71,6 +72,7 @@ def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAP
         api,
         explanations,
         site_settings,
+        sources,
         source_trials,
         many_changes,
         notices,

@@ -12,9 +12,7 @@ _SERVING = ("connector", "endpoint", "version", "gateways", "missing")
 def print_sources(client: ConsoleClient, form: str) -> None:
     """Print all sources; as JSON with their columns and statements, too."""
     defined = client.get("/api/definitions", kind="source")
-    (listing,) = client.post("/api/statements", {"text": "SHOW SOURCES"})
-    told = [dict(zip(listing["columns"], row, strict=True)) for row in listing["rows"]]
-    by_name = {str(row["source"]).lower(): row for row in told}
+    by_name = {row["source"].lower(): row for row in client.get("/api/sources")}
     print_list([_merged(d, by_name.get(d["name"].lower(), {})) for d in defined], COLUMNS, form)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import httpx
 import pytest
 
 pytestmark = pytest.mark.browser
@@ -18,6 +19,22 @@ def test_the_gateways_page_follows(console: Any, page: Any, expect: Any) -> None
     expect(page.locator("#sites tr", has_text="gw-2")).to_contain_text("(last known ")
     expect(page.locator("#sites tr", has_text="gw-1")).not_to_contain_text("last known")
     expect(page.locator("#status")).to_contain_text("2 of 3 gateways online")
+
+
+def test_a_source_that_no_gateway_serves_is_named(
+    console: Any, page: Any, expect: Any, client: httpx.Client
+) -> None:
+    page.goto(f"{console.address}/gateways")
+    expect(page.locator("#sites tbody tr")).to_have_count(3)
+    expect(page.locator("#missing-section")).to_be_hidden()
+    text = (
+        "CREATE SOURCE ghost (device TEXT, x DOUBLE, KEY (device)) "
+        "WITH (connector = 'mqtt', endpoint = 'nowhere', topic = 'a/{device}')"
+    )
+    assert client.post("/api/statements", json={"text": text}).is_success
+    row = page.locator("#missing tr")
+    expect(row).to_have_count(1)
+    expect(row).to_contain_text("no gateway has endpoint nowhere of connector mqtt")
 
 
 def test_a_gateway_that_has_left_is_removed_after_a_question(

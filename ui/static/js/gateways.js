@@ -1,9 +1,9 @@
 // The table of sites.
-import { age, count, get, make, moment, request } from "./api.js";
+import { age, count, fill, get, make, moment, request } from "./api.js";
 import { againWhileSeen } from "./while_seen.js";
 import { byId, focusOn, focusedIn } from "./elements.js";
 
-/** @import { Buffer, Problem, Site, Wrapper } from "./payloads.d.ts" */
+/** @import { Buffer, Problem, Site, SourceServing, Wrapper } from "./payloads.d.ts" */
 
 const dialog = byId("remove", HTMLDialogElement);
 const [body] = byId("sites", HTMLTableElement).tBodies;
@@ -107,8 +107,22 @@ async function remove() {
   await look();
 }
 
+/** @param {SourceServing} source */
+function missingRow({ source, connector, endpoint, gateways, missing }) {
+  const cells = [make("strong", {}, source), connector, endpoint, gateways, missing];
+  return make("tr", {}, ...cells.map((text) => make("td", {}, text)));
+}
+
 async function look() {
-  const sites = await get("/api/sites").catch(() => null);
+  const [sites, sources] = await Promise.all([
+    get("/api/sites").catch(() => null),
+    get("/api/sources").catch(() => null),
+  ]);
+  if (sources) {
+    const incomplete = sources.filter((source) => source.missing);
+    byId("missing-section").hidden = !incomplete.length;
+    fill(byId("missing"), incomplete.map(missingRow));
+  }
   byId("sites").classList.toggle("outdated", !sites);
   if (!sites) return; // the line at the top says that the console does not answer
   const focused = focusedIn(body)?.dataset.remove;

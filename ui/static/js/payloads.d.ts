@@ -306,6 +306,19 @@ export interface DeadLetter {
   given_up: string;
 }
 
+/** A row of SHOW SOURCES: `source_row`. */
+export interface SourceServing {
+  source: string;
+  kind: string;
+  columns: string;
+  ttl: string;
+  connector: string; // "" where a wrapper gives its rows
+  endpoint: string;
+  version: number | null;
+  gateways: string; // those that send its rows
+  missing: string; // whose rows are missing, and why
+}
+
 /** `sink_object`. */
 export interface Sink {
   sink: string;
@@ -561,19 +574,21 @@ export type GetAnswer<P extends string> = P extends "/api/queries"
       ? Definition[]
       : P extends "/api/sinks"
         ? Sink[]
-        : P extends "/api/alarms/count"
-          ? AlarmCount
-          : P extends "/api/site.geojson"
-            ? SiteFile
-            : P extends `/api/queries/${string}/explain`
-              ? Result<Explained>
-              : P extends `/api/queries/${string}`
-                ? Query
-                : P extends `/api/sites/${string}/settings`
-                  ? SiteSettings
-                  : P extends `/api/sources/trials/${string}`
-                    ? Trial
-                    : unknown;
+        : P extends "/api/sources"
+          ? SourceServing[]
+          : P extends "/api/alarms/count"
+            ? AlarmCount
+            : P extends "/api/site.geojson"
+              ? SiteFile
+              : P extends `/api/queries/${string}/explain`
+                ? Result<Explained>
+                : P extends `/api/queries/${string}`
+                  ? Query
+                  : P extends `/api/sites/${string}/settings`
+                    ? SiteSettings
+                    : P extends `/api/sources/trials/${string}`
+                      ? Trial
+                      : unknown;
 
 export type PostAnswer<P extends string> = P extends "/api/statements"
   ? Result[]

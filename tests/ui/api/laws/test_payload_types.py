@@ -58,6 +58,7 @@ def test_answers_are_of_the_types_that_scripts_have(
         "/api/queries",
         "/api/sites",
         "/api/definitions",
+        "/api/sources",
         "/api/alarms/count",
         f"/api/queries/{query['id']}",
     ]
