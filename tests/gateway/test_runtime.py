@@ -381,6 +381,24 @@ def test_of_two_processes_with_one_id_the_newer_one_stays(tmp_path: Path) -> Non
     run(tmp_path, scenario)
 
 
+def test_one_that_stops_for_another_leaves_no_state_that_says_it_is_online(tmp_path: Path) -> None:
+    """The other may be gone before it has spoken again: nobody would ever retract the rows."""
+
+    async def scenario(world: World) -> None:
+        old = world.serve()
+        await world.ready()
+        other = SiteState(True, 1, 0, instance="other", started=2**60)
+        world.console.publish(TOPICS.state("gw-1"), encode_json(other))
+        with pytest.raises(StolenIdError):
+            await old
+        world.tasks.remove(old)
+        await world.broker.settle()
+        assert (state := world.state()) is not None
+        assert (state.online, state.reason) == (False, "lost")
+
+    run(tmp_path, scenario)
+
+
 def test_a_forged_state_without_instance_makes_it_start_above_but_not_stop(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         task = world.serve()
