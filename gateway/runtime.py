@@ -213,7 +213,7 @@ class Gateway:
         self._stopping = True
         if not self._others_run:
             self.lane.flush()
-        # The other may be gone, too, before it speaks again: our "online" must not be the last word.
+        # The other may be gone before it speaks again: our "online" must not be the last word.
         self.announcer.publish_state(self._ended("lost" if self._others_run else "stopped"))
         await self._trials.close()
         await self.client.close()
