@@ -11,7 +11,7 @@ from benchmarks._recursive.workloads import SensorTrace, w2
 from stream_engine.provenance.bdd import BddEncoding
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_programs import reachable, region
-from streamsql.algebra.choices import Shipping, Strategy, Way
+from streamsql.algebra.choices import Annotations, Shipping, Strategy, Way
 from streamsql.algebra.operators import AggregateSelection, Best, Fixpoint
 from streamsql.data.types import Row
 
@@ -19,9 +19,11 @@ WIDE = 1_000_000
 """No bound on the width of annotations: the paper had none."""
 
 DRED = RecursionOptions(strategy=Strategy.DRED)
-ABSORPTION = RecursionOptions(strategy=Strategy.ABSORPTION, annotations="bdd", width=WIDE)
+ABSORPTION = RecursionOptions(strategy=Strategy.ABSORPTION, annotations=Annotations.BDD, width=WIDE)
 EAGER = replace(ABSORPTION, shipping=Shipping.EAGER)
-RELATIVE = RecursionOptions(strategy=Strategy.RELATIVE, annotations="relative", width=WIDE)
+RELATIVE = RecursionOptions(
+    strategy=Strategy.RELATIVE, annotations=Annotations.RELATIVE, width=WIDE
+)
 RELATIVE_EAGER = replace(RELATIVE, shipping=Shipping.EAGER)
 WITNESS = RecursionOptions(strategy=Strategy.ABSORPTION, way=Way.WITNESS)
 

@@ -15,7 +15,7 @@ from benchmarks._recursive.workloads import LinkTrace, closure, w1
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import reachable
-from streamsql.algebra.choices import Shipping, Strategy, Way
+from streamsql.algebra.choices import Annotations, DiagramOrder, Shipping, Strategy, Way
 from streamsql.data.types import Row
 
 SITES = tuple(f"g{number}" for number in range(12))
@@ -42,8 +42,10 @@ def by_stub(trace: LinkTrace) -> Owner:
 
 WAYS: dict[str, RecursionOptions] = {
     "dred": RecursionOptions(strategy=Strategy.DRED),
-    "lazy BDD": RecursionOptions(strategy=Strategy.ABSORPTION, annotations="bdd", packed=False),
-    "lazy BDD, packed": RecursionOptions(strategy=Strategy.ABSORPTION, annotations="bdd"),
+    "lazy BDD": RecursionOptions(
+        strategy=Strategy.ABSORPTION, annotations=Annotations.BDD, packed=False
+    ),
+    "lazy BDD, packed": RecursionOptions(strategy=Strategy.ABSORPTION, annotations=Annotations.BDD),
     "lazy": RecursionOptions(strategy=Strategy.ABSORPTION),
     "witness": RecursionOptions(strategy=Strategy.ABSORPTION, way=Way.WITNESS),
     "flood": RecursionOptions(way=Way.FLOOD),
@@ -99,12 +101,14 @@ def run_shipping(*, quick: bool) -> tuple[dict[str, Any], list[Outcome]]:
 def _eager(trace: LinkTrace) -> dict[str, dict[str, float]]:
     few = LinkTrace("240 links", trace.links[:240], trace.links[:48], trace.nodes)
     bdd = RecursionOptions(
-        strategy=Strategy.ABSORPTION, annotations="bdd", width=1_000_000, packed=False
+        strategy=Strategy.ABSORPTION, annotations=Annotations.BDD, width=1_000_000, packed=False
     )
     ways = {
         "lazy BDD": bdd,
         "eager BDD": replace(bdd, shipping=Shipping.EAGER),
-        "eager BDD, arrival order": replace(bdd, shipping=Shipping.EAGER, order="arrival"),
+        "eager BDD, arrival order": replace(
+            bdd, shipping=Shipping.EAGER, order=DiagramOrder.ARRIVAL
+        ),
     }
     return {name: shipped(few, options, by_number(few)) for name, options in ways.items()}
 

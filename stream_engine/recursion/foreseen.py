@@ -7,7 +7,7 @@ from stream_engine.recursion.kernels.kernel_engine import is_compilable, recogni
 from stream_engine.recursion.kernels.recognition import recognise
 from stream_engine.recursion.program.program import program_of
 from stream_engine.recursion.strategies import recursive_operator
-from streamsql.algebra.choices import Copies, Strategy
+from streamsql.algebra.choices import Compiled, Copies, Strategy
 from streamsql.algebra.operators import Fixpoint
 
 _ALGORITHMS = {
@@ -36,7 +36,7 @@ def foreseen(node: Fixpoint, sites: tuple[str, ...]) -> str:
     plain = node
     if node.choice.compiled == "yes":  # whether there is a compiler is the sites' affair
         plain = msgspec.structs.replace(
-            node, choice=msgspec.structs.replace(node.choice, compiled="no")
+            node, choice=msgspec.structs.replace(node.choice, compiled=Compiled.NO)
         )
     text = recursive_operator(plain, site=sites[0], sites=sites, epoch=1).description
     if text.startswith("kernel: "):

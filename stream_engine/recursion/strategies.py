@@ -19,7 +19,7 @@ from stream_engine.recursion.program.fixpoint_options import RecursionOptions, o
 from stream_engine.recursion.program.local_engine import LocalEngine
 from stream_engine.recursion.program.program import Program, program_of
 from stream_engine.recursion.ranked.best_engine import ranked_engine
-from streamsql.algebra.choices import RecursionChoice, Shipping, Strategy, Way
+from streamsql.algebra.choices import Annotations, RecursionChoice, Shipping, Strategy, Way
 from streamsql.algebra.operators import Fixpoint
 from streamsql.errors import UnsupportedError
 
@@ -77,8 +77,8 @@ FOR_COMPARISON: Mapping[tuple[str, str], str] = {
     ("strategy", Strategy.RECOMPUTE): _BASELINES,
     ("strategy", Strategy.SET): _BASELINES,
     ("strategy", Strategy.RELATIVE): "stream_engine.provenance.relative",
-    ("annotations", "relative"): "stream_engine.provenance.relative",
-    ("annotations", "bdd"): "stream_engine.recursion.absorption.token_order",
+    ("annotations", Annotations.RELATIVE): "stream_engine.provenance.relative",
+    ("annotations", Annotations.BDD): "stream_engine.recursion.absorption.token_order",
 }
 """Options that no query needs, by name and value, with a module that the wheel leaves out."""
 
@@ -141,7 +141,7 @@ def recursive_operator(
         program = program_of(node, interrupted=options.interrupted)
         return SetOperator(program, site=site, sites=sites, options=options)
     if options.strategy == Strategy.RELATIVE:
-        options = replace(options, annotations="relative")
+        options = replace(options, annotations=Annotations.RELATIVE)
     elif options.strategy not in (Strategy.AUTO, Strategy.ABSORPTION):
         raise UnsupportedError(
             f"strategy {options.strategy} does not run at {len(sites)} sites",

@@ -110,6 +110,35 @@ class Shipping(enum.StrEnum):
     SHIP_ALL = "ship-all"
 
 
+class Annotations(enum.StrEnum):
+    """Encoding of provenance: lists of supports, decision diagrams, or relative provenance.
+
+    RELATIVE belongs to the strategy of that name and is not chosen by itself.
+    """
+
+    AUTO = "auto"
+    DNF = "dnf"
+    BDD = "bdd"
+    RELATIVE = "relative"
+
+
+class DiagramOrder(enum.StrEnum):
+    """Order of the tokens in decision diagrams."""
+
+    AUTO = "auto"
+    DFS = "dfs"
+    ARRIVAL = "arrival"
+    REBUILD = "rebuild"
+
+
+class Compiled(enum.StrEnum):
+    """Whether kernels may be compiled."""
+
+    AUTO = "auto"
+    YES = "yes"
+    NO = "no"
+
+
 class RecursionChoice(msgspec.Struct, frozen=True):
     """The requested maintenance of a recursion; the answer is the same whatever is chosen.
 
@@ -119,9 +148,6 @@ class RecursionChoice(msgspec.Struct, frozen=True):
     Attributes:
         ship: When alternative derivations go to other sites: "auto", a `Shipping`, or an interval
             in microseconds as digits.
-        order: Variable order of decision diagrams: "auto", "dfs", "arrival" or "rebuild".
-        annotations: Encoding of provenance: "auto", "dnf" or "bdd".
-        compiled: Whether kernels may be compiled: "auto", "yes" or "no".
         width: Most supports of an annotation, in units of its encoding; 0 for the default.
         capacity: Rows with alternatives held back that cause a lazy site to send them; 0 for none.
     """
@@ -129,8 +155,8 @@ class RecursionChoice(msgspec.Struct, frozen=True):
     strategy: Strategy = Strategy.AUTO
     way: Way = Way.AUTO
     ship: str = "auto"
-    order: str = "auto"
-    annotations: str = "auto"
-    compiled: str = "auto"
+    order: DiagramOrder = DiagramOrder.AUTO
+    annotations: Annotations = Annotations.AUTO
+    compiled: Compiled = Compiled.AUTO
     width: int = 0
     capacity: int = 0

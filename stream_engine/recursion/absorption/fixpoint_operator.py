@@ -24,7 +24,7 @@ from stream_engine.recursion.program.placement import Placement, Router, placeme
 from stream_engine.recursion.program.probing import Annotated
 from stream_engine.recursion.program.program import program_of
 from stream_engine.recursion.program.rules import Rule
-from streamsql.algebra.choices import Shipping
+from streamsql.algebra.choices import Annotations, DiagramOrder, Shipping
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
@@ -94,7 +94,7 @@ class FixpointOperator(SiteRecursion):
     @property
     def description(self) -> str:
         """How it is maintained, for EXPLAIN ANALYZE."""
-        if self._annotations == "relative":
+        if self._annotations == Annotations.RELATIVE:
             return f"relative ({self._shipping})"
         if self._shipping is Shipping.WITNESS:
             return "absorption (witness)"
@@ -248,14 +248,14 @@ class FixpointOperator(SiteRecursion):
 
 def _shipping(options: RecursionOptions) -> Shipping:
     """Return how alternatives are sent: a derivation graph has no single witness."""
-    if options.annotations == "relative" and options.shipping is Shipping.WITNESS:
+    if options.annotations == Annotations.RELATIVE and options.shipping is Shipping.WITNESS:
         return Shipping.LAZY
     return options.shipping
 
 
 def _encoding(options: RecursionOptions, shipping: Shipping) -> AnnotationEncoding[Any]:
     """Return the encoding of annotations: one conjunction is best listed."""
-    name = "dnf" if shipping is Shipping.WITNESS else options.annotations
+    name = Annotations.DNF if shipping is Shipping.WITNESS else options.annotations
     return encoding_named(name, width=options.width)
 
 
@@ -266,8 +266,8 @@ def _token_order(
     leaf_count: int,
     encoding: Any,
 ) -> Any:
-    has_diagrams = options.annotations == "bdd" and shipping is not Shipping.WITNESS
-    if not has_diagrams or options.order == "arrival":
+    has_diagrams = options.annotations == Annotations.BDD and shipping is not Shipping.WITNESS
+    if not has_diagrams or options.order == DiagramOrder.ARRIVAL:
         return None
     # Imported here because it needs the library of decision diagrams.
     from stream_engine.recursion.absorption.token_order import TokenOrder  # noqa: PLC0415

@@ -15,6 +15,7 @@ from stream_engine.recursion.program.fixpoint_options import FixpointCounters, R
 from stream_engine.recursion.program.local_engine import LocalEngine
 from stream_engine.recursion.program.program import Program, program_of
 from stream_engine.recursion.ranked.best_engine import ranked_engine
+from streamsql.algebra.choices import Compiled
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
@@ -45,7 +46,7 @@ class KernelEngine(LocalEngine):
         self._how = "python"
         if can_be_compiled(problem, options.compiled):
             self._how = "compiled"
-        elif options.compiled == "yes":
+        elif options.compiled == Compiled.YES:
             self._how = "python: this kind is not compiled"
         self._leaves: tuple[dict[Row, None], ...] = tuple({} for _ in program.uses)
         self._other: LocalEngine | None = None
@@ -186,21 +187,21 @@ def is_compilable(problem: GraphProblem) -> bool:
     return problem.kind in (Kind.REACH, Kind.COST) and not problem.payload
 
 
-def can_be_compiled(problem: GraphProblem, choice: str) -> bool:
+def can_be_compiled(problem: GraphProblem, choice: Compiled) -> bool:
     """Return whether a problem is solved by compiled code.
 
     Args:
         problem: The graph problem.
-        choice: "no", "yes" or "auto". The last means "no": loading the compiler takes 140 MB, and
+        choice: AUTO means NO: loading the compiler takes 140 MB, and
             compiling some seconds, which nobody should pay who has not asked for it.
 
     Raises:
         UnsupportedError: It is asked for, and the compiler is not installed.
     """
     fits = is_compilable(problem)
-    if choice == "yes" and importlib.util.find_spec("numba") is None:
+    if choice == Compiled.YES and importlib.util.find_spec("numba") is None:
         raise UnsupportedError(
             "compiled kernels need the package numba, which is not installed",
             hint="install pando[compiled] (requirements/compiled.txt), or remove compiled = 'yes'",
         )
-    return fits and choice == "yes"
+    return fits and choice == Compiled.YES

@@ -7,11 +7,17 @@ from typing import Any
 from stream_engine.operators.rows.operator import RoundTrace
 from stream_engine.recursion.program.placement import OwnerFunction
 from stream_engine.recursion.program.program import never
-from streamsql.algebra.choices import RecursionChoice, Shipping, Strategy, Way
+from streamsql.algebra.choices import (
+    Annotations,
+    Compiled,
+    DiagramOrder,
+    RecursionChoice,
+    Shipping,
+    Strategy,
+    Way,
+)
 from streamsql.errors import UnsupportedError
 from streamsql.wire.partitioning import site_of
-
-ORDERS = ("dfs", "arrival", "rebuild")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +28,7 @@ class RecursionOptions:
         shipping: When alternative derivations are sent on.
         interval: Microseconds between two sendings of buffered alternatives; None for never.
         capacity: Buffered alternatives that cause a sending; None for no bound but `width`.
-        annotations: "dnf", "bdd" or "relative".
-        order: Variable order of decision diagrams: "dfs", "arrival" or "rebuild".
-        compiled: Whether kernels may be compiled: "auto", "yes" or "no".
+        annotations: Never AUTO, and so is `order`.
         width: Bound on the buffered supports of a row; beyond it rows are derived again instead.
         packed: Whether the rows of a message share tables of values and tokens; without, every row
             carries its annotation as the literature counts it, for comparison.
@@ -33,9 +37,6 @@ class RecursionOptions:
         max_derivations: Bound on the derivations of one settle.
         owner: Chooses the site of a key.
         interrupted: Whether the query is to stop at once; asked in the middle of a change.
-
-    Raises:
-        UnsupportedError: There is no such order.
     """
 
     strategy: Strategy = Strategy.AUTO
@@ -43,23 +44,15 @@ class RecursionOptions:
     shipping: Shipping = Shipping.LAZY
     interval: int | None = None
     capacity: int | None = None
-    annotations: str = "dnf"
-    order: str = "dfs"
-    compiled: str = "auto"
+    annotations: Annotations = Annotations.DNF
+    order: DiagramOrder = DiagramOrder.DFS
+    compiled: Compiled = Compiled.AUTO
     width: int = 64
     packed: bool = True
     elastic: float = 0.5
     max_derivations: int = 20_000_000
     owner: OwnerFunction = site_of
     interrupted: Callable[[], bool] = never
-
-    def __post_init__(self) -> None:
-        """Refuse an order that there is not."""
-        if self.order not in ORDERS:
-            raise UnsupportedError(
-                f"no variable order {self.order!r:.40}",
-                hint=f"choose one of {', '.join(ORDERS)}",
-            )
 
 
 def options_of(choice: RecursionChoice, given: RecursionOptions | None = None) -> RecursionOptions:

@@ -10,7 +10,15 @@ from typing import Any
 
 import msgspec
 
-from streamsql.algebra.choices import WITH_ANNOTATIONS, Shipping, Strategy, Way
+from streamsql.algebra.choices import (
+    WITH_ANNOTATIONS,
+    Annotations,
+    Compiled,
+    DiagramOrder,
+    Shipping,
+    Strategy,
+    Way,
+)
 from streamsql.algebra.operators import Fixpoint, Plan, RecursionChoice, transform_up, walk_plan
 from streamsql.binder.names.environment import Binding
 from streamsql.data.durations import parse_duration
@@ -22,9 +30,9 @@ VALUES: Mapping[str, tuple[str, ...]] = {
     "strategy": tuple(Strategy),
     "way": tuple(Way),
     "ship": ("auto", *Shipping),
-    "order": ("auto", "dfs", "arrival", "rebuild"),
-    "annotations": ("auto", "dnf", "bdd"),
-    "compiled": ("auto", "yes", "no"),
+    "order": tuple(DiagramOrder),
+    "annotations": (Annotations.AUTO, Annotations.DNF, Annotations.BDD),
+    "compiled": tuple(Compiled),
 }
 """The options that name one of several ways, with the names."""
 
@@ -154,9 +162,9 @@ def idle_options(choice: RecursionChoice) -> Iterator[str]:
     """Yield a warning for every option that changes nothing.
 
     Examples:
-        >>> list(idle_options(RecursionChoice(strategy=Strategy.RANKED, order="dfs")))
+        >>> list(idle_options(RecursionChoice(strategy=Strategy.RANKED, order=DiagramOrder.DFS)))
         ["order has no effect: strategy = 'ranked' keeps no annotations"]
-        >>> list(idle_options(RecursionChoice(annotations="bdd", order="dfs")))
+        >>> list(idle_options(RecursionChoice(annotations=Annotations.BDD, order=DiagramOrder.DFS)))
         []
     """
     given = [name for name in _OF_ANNOTATIONS if _is_given(choice, name)]
@@ -177,7 +185,7 @@ def idle_options(choice: RecursionChoice) -> Iterator[str]:
     runs_kernels = strategy == Strategy.KERNEL or (
         strategy == Strategy.AUTO and not {*given} - {"width", "capacity"}
     )
-    if choice.compiled == "yes" and not runs_kernels:
+    if choice.compiled == Compiled.YES and not runs_kernels:
         yield from _without_effect(["compiled"], "no kernel is used with the other options")
 
 
@@ -186,10 +194,10 @@ def _idle_with_absorption(choice: RecursionChoice, given: list[str]) -> Iterator
         yield from _without_effect(["ship"], "way = 'witness' sends one combination of tokens")
     if choice.way == Way.WITNESS or choice.ship == Shipping.WITNESS:
         idle = ["order"] if "order" in given else []
-        if choice.annotations == "bdd":
+        if choice.annotations == Annotations.BDD:
             idle = ["annotations", *idle]
         yield from _without_effect(idle, "a witness is one combination of tokens, always listed")
-    elif "order" in given and choice.annotations != "bdd":
+    elif "order" in given and choice.annotations != Annotations.BDD:
         reason = "it applies to decision diagrams only (annotations = 'bdd')"
         yield from _without_effect(["order"], reason)
 

@@ -5,7 +5,7 @@ import random
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_schedules import database
-from streamsql.algebra.choices import Shipping, Strategy
+from streamsql.algebra.choices import Annotations, Shipping, Strategy
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.types import Row
 from streamsql.reference import evaluate
@@ -17,10 +17,10 @@ OPTIONS = [
     RecursionOptions(
         strategy=Strategy.ABSORPTION, shipping=shipping, annotations=annotations, width=width
     )
-    for annotations in ("dnf", "bdd")
+    for annotations in (Annotations.DNF, Annotations.BDD)
     for shipping in Shipping
     for width in (1, 64)
-    if shipping is not Shipping.WITNESS or (annotations, width) == ("dnf", 64)
+    if shipping is not Shipping.WITNESS or (annotations, width) == (Annotations.DNF, 64)
 ]
 
 

@@ -9,7 +9,7 @@ from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.strategies import recursive_operator
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import cheapest_path, reachable
-from streamsql.algebra.choices import RecursionChoice, Shipping, Strategy
+from streamsql.algebra.choices import Annotations, RecursionChoice, Shipping, Strategy
 from streamsql.algebra.operators import Fixpoint, walk_plan
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row, Value
@@ -90,9 +90,9 @@ def test_too_many_derivations_are_stopped() -> None:
         operator.settle()
 
 
-@pytest.mark.parametrize("annotations", ["dnf", "bdd"])
+@pytest.mark.parametrize("annotations", [Annotations.DNF, Annotations.BDD])
 @pytest.mark.parametrize("shipping", list(Shipping))
-def test_dropped_alternatives_are_found_again(shipping: Shipping, annotations: str) -> None:
+def test_dropped_alternatives_are_found_again(shipping: Shipping, annotations: Annotations) -> None:
     """With room for one alternative the view stays right, because rows are derived again."""
     options = RecursionOptions(shipping=shipping, annotations=annotations, width=1)
     operator = alone(reachable(), options)
@@ -106,7 +106,7 @@ def test_dropped_alternatives_are_found_again(shipping: Shipping, annotations: s
         operator.apply(0, {link: -1})
         operator.settle()
         assert set(operator.state_rows()) == closure(live)
-    if annotations == "dnf":
+    if annotations == Annotations.DNF:
         assert operator.counters.rederived > 0
 
 

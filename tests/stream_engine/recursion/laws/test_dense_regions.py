@@ -10,7 +10,7 @@ import pytest
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_programs import region
-from streamsql.algebra.choices import Shipping
+from streamsql.algebra.choices import Annotations, Shipping
 from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.data.types import Row
 
@@ -23,7 +23,7 @@ NEIGHBOURS = [
 OPTIONS = [
     RecursionOptions(shipping=Shipping.WITNESS),
     RecursionOptions(shipping=Shipping.LAZY),
-    RecursionOptions(shipping=Shipping.LAZY, annotations="bdd"),
+    RecursionOptions(shipping=Shipping.LAZY, annotations=Annotations.BDD),
     RecursionOptions(shipping=Shipping.EAGER, width=2),
 ]
 

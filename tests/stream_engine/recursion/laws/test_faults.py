@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from stream_engine.recursion.absorption.deaths import Deaths
 from stream_engine.simulation.network import Faults
 from stream_engine.testing.recursion_programs import doubling, odd_and_even, reachable
-from streamsql.algebra.choices import Strategy, Way
+from streamsql.algebra.choices import Annotations, Strategy, Way
 from streamsql.algebra.operators import Fixpoint, RecursionChoice
 from streamsql.data.types import Row
 from streamsql.errors import WireError
@@ -21,7 +21,7 @@ CHOICES = [
     RecursionChoice(strategy=Strategy.ABSORPTION, way=Way.WITNESS),
     RecursionChoice(strategy=Strategy.ABSORPTION, way=Way.ANNOTATIONS, ship="lazy"),
     RecursionChoice(
-        strategy=Strategy.ABSORPTION, way=Way.ANNOTATIONS, ship="eager", annotations="bdd"
+        strategy=Strategy.ABSORPTION, way=Way.ANNOTATIONS, ship="eager", annotations=Annotations.BDD
     ),
     RecursionChoice(way=Way.FLOOD),
     RecursionChoice(way=Way.CENTRE),

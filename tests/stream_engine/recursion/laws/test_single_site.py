@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperator
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_programs import cheapest_path, reachable, region, two_ways
-from streamsql.algebra.choices import Shipping
+from streamsql.algebra.choices import Annotations, Shipping
 from streamsql.algebra.operators import Fixpoint, Plan, Scan
 from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.data.events import SourceEvent
@@ -34,8 +34,8 @@ OPTIONS = [
     RecursionOptions(shipping=Shipping.EAGER),
     RecursionOptions(shipping=Shipping.EAGER, width=2),
     RecursionOptions(shipping=Shipping.WITNESS),
-    RecursionOptions(annotations="bdd", width=1),
-    RecursionOptions(annotations="bdd", shipping=Shipping.EAGER),
+    RecursionOptions(annotations=Annotations.BDD, width=1),
+    RecursionOptions(annotations=Annotations.BDD, shipping=Shipping.EAGER),
 ]
 HALF = settings(max_examples=max(settings().max_examples // 2, 1))
 LINK_VIEWS = [reachable(), cheapest_path(), cheapest_path(via=True), two_ways()]
@@ -124,7 +124,7 @@ def test_base_and_step_share_the_leaf() -> None:
     "options",
     [
         RecursionOptions(),
-        RecursionOptions(annotations="bdd"),
+        RecursionOptions(annotations=Annotations.BDD),
         RecursionOptions(shipping=Shipping.WITNESS),
     ],
     ids=describe,

@@ -13,7 +13,7 @@ from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import doubling, reachable
 from stream_engine.testing.recursion_sizes import sizes_of
-from streamsql.algebra.choices import Shipping, Strategy
+from streamsql.algebra.choices import Annotations, Shipping, Strategy
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
@@ -72,7 +72,7 @@ def check(state: dict[str, int], sites: int = 1) -> None:
         (RecursionOptions(shipping=Shipping.WITNESS), 20_000),
         (RecursionOptions(shipping=Shipping.LAZY), 4_000),
         (RecursionOptions(shipping=Shipping.EAGER, width=4), 2_000),
-        (RecursionOptions(shipping=Shipping.LAZY, annotations="bdd"), 1_500),
+        (RecursionOptions(shipping=Shipping.LAZY, annotations=Annotations.BDD), 1_500),
     ],
     ids=lambda value: f"{value.shipping}-{value.annotations}" if hasattr(value, "way") else "",
 )

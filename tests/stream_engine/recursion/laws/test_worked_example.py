@@ -10,7 +10,7 @@ from stream_engine.recursion.absorption.fixpoint_operator import FixpointOperato
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.testing.recursion_ensembles import Ensemble
 from stream_engine.testing.recursion_programs import reachable
-from streamsql.algebra.choices import Shipping, Strategy
+from streamsql.algebra.choices import Annotations, Shipping, Strategy
 from streamsql.data.types import Row
 from tests.stream_engine.recursion.row_explanations import explain_row, leaf_rows
 
@@ -35,7 +35,7 @@ def owner(key: Row, _sites: tuple[str, ...]) -> str:
     return str(key[0])
 
 
-def loaded(shipping: Shipping, annotations: str) -> tuple[Ensemble, list[int]]:
+def loaded(shipping: Shipping, annotations: Annotations) -> tuple[Ensemble, list[int]]:
     options = RecursionOptions(
         strategy=Strategy.ABSORPTION, shipping=shipping, annotations=annotations, owner=owner
     )
@@ -66,7 +66,7 @@ def provenance(ensemble: Ensemble) -> dict[str, str]:
     return result
 
 
-@pytest.mark.parametrize("annotations", ["dnf", "bdd"])
+@pytest.mark.parametrize("annotations", [Annotations.DNF, Annotations.BDD])
 @pytest.mark.parametrize(
     ("shipping", "per_round"),
     [
@@ -76,7 +76,9 @@ def provenance(ensemble: Ensemble) -> dict[str, str]:
         (Shipping.WITNESS, [4, 5, 6, 1]),
     ],
 )
-def test_messages_to_load(shipping: Shipping, annotations: str, per_round: list[int]) -> None:
+def test_messages_to_load(
+    shipping: Shipping, annotations: Annotations, per_round: list[int]
+) -> None:
     ensemble, sent = loaded(shipping, annotations)
     assert sent == per_round
     if shipping in (Shipping.LAZY, Shipping.WITNESS):
@@ -85,9 +87,9 @@ def test_messages_to_load(shipping: Shipping, annotations: str, per_round: list[
         assert provenance(ensemble) == FULL
 
 
-@pytest.mark.parametrize("annotations", ["dnf", "bdd"])
+@pytest.mark.parametrize("annotations", [Annotations.DNF, Annotations.BDD])
 @pytest.mark.parametrize("shipping", list(Shipping))
-def test_messages_to_delete_a_link(shipping: Shipping, annotations: str) -> None:
+def test_messages_to_delete_a_link(shipping: Shipping, annotations: Annotations) -> None:
     ensemble, _ = loaded(shipping, annotations)
     ensemble.apply("C", 0, {("C", "B", 1): -1})
     sent = ensemble.rounds()
@@ -108,7 +110,7 @@ def assert_known_part(known: dict[str, str], full: dict[str, str]) -> None:
 
 
 def test_no_row_flickers_when_a_link_is_deleted_in_one_site() -> None:
-    ensemble, _ = loaded(Shipping.EAGER, "dnf")
+    ensemble, _ = loaded(Shipping.EAGER, Annotations.DNF)
     before = {site: dict(view) for site, view in ensemble.views.items()}
     ensemble.apply("C", 0, {("C", "B", 1): -1})
     for site in SITES:
@@ -116,8 +118,8 @@ def test_no_row_flickers_when_a_link_is_deleted_in_one_site() -> None:
     assert ensemble.views == before
 
 
-@pytest.mark.parametrize("annotations", ["dnf", "bdd"])
-def test_plain_and_packed_rows_say_the_same(annotations: str) -> None:
+@pytest.mark.parametrize("annotations", [Annotations.DNF, Annotations.BDD])
+def test_plain_and_packed_rows_say_the_same(annotations: Annotations) -> None:
     packed, plain = (
         Ensemble(
             reachable(),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamsql.algebra.choices import Way
+from streamsql.algebra.choices import Compiled, Way
 from streamsql.algebra.explain import choice_text
 from streamsql.algebra.operators import Fixpoint, RecursionChoice, walk_relation
 from streamsql.binder import BoundQuery, bind_query
@@ -113,7 +113,7 @@ def test_without_options_the_optimizer_chooses() -> None:
 @pytest.mark.parametrize("word", ["TRUE", "true", "'Yes'", "'true'"])
 def test_truth_and_numbers_need_no_quotes(word: str) -> None:
     query = bound(f"{RECURSIVE} WITH (compiled = {word}, width = 7)")
-    assert choices(query) == [RecursionChoice(compiled="yes", width=7)]
+    assert choices(query) == [RecursionChoice(compiled=Compiled.YES, width=7)]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.program.leaves import LeafInput
 from stream_engine.recursion.program.local_engine import LocalEngine
 from stream_engine.recursion.program.program import Program, program_of
+from streamsql.algebra.choices import Compiled
 from streamsql.algebra.operators import Fixpoint, Plan, Scan
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.delta import Delta, accumulate, difference
@@ -121,9 +122,9 @@ ROWS = {
     "free": st.tuples(st.sampled_from("MNO"), NODES, st.sampled_from([0.0, 0.5, 1.0])),
 }
 WAYS = {
-    "repairs": RecursionOptions(compiled="no"),
-    "searches again": RecursionOptions(compiled="no", elastic=0.0),
-    "compiled": RecursionOptions(compiled="yes"),
+    "repairs": RecursionOptions(compiled=Compiled.NO),
+    "searches again": RecursionOptions(compiled=Compiled.NO, elastic=0.0),
+    "compiled": RecursionOptions(compiled=Compiled.YES),
 }
 COMPILED = {
     view

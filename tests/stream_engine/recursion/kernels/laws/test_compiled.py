@@ -9,6 +9,7 @@ import pytest
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.strategies import recursive_operator
 from stream_engine.testing.recursion_programs import cheapest_path, reachable
+from streamsql.algebra.choices import Compiled
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.delta import Delta, accumulate
 from streamsql.data.types import Row
@@ -17,7 +18,7 @@ from streamsql.errors import UnsupportedError
 compiled_view = pytest.importorskip(
     "stream_engine.recursion.kernels.compiled_view", reason="compiled kernels need numba"
 )
-YES, NO = RecursionOptions(compiled="yes"), RecursionOptions(compiled="no")
+YES, NO = RecursionOptions(compiled=Compiled.YES), RecursionOptions(compiled=Compiled.NO)
 
 
 def operator(node: Fixpoint, options: RecursionOptions) -> Any:
