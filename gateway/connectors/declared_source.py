@@ -32,6 +32,9 @@ class RowMapper(Protocol):
     def map(self, payload: bytes, facts: Mapping[str, Value], arrival: int) -> MappedRows:
         """Return the rows of a payload."""
 
+    def given(self, facts: Mapping[str, Value]) -> dict[str, Value]:
+        """Return the columns that these facts alone give; NULL where a value is a wrong one."""
+
     def map_record(
         self, values: Mapping[str, object], facts: Mapping[str, Value], arrival: int
     ) -> MappedRows:
@@ -131,6 +134,10 @@ class DeclaredSource:
         """Return the reading of values by their addresses; see `read`."""
         arrival = self._clock()
         return self._readings(self._mapper.map_record(values, self._known(levels, facts), arrival))
+
+    def given(self, levels: Mapping[str, str]) -> dict[str, Value]:
+        """Return the columns that parts of a topic or path alone give; see `RowMapper.given`."""
+        return self._mapper.given(levels)
 
     def go_on(self, former: "DeclaredSource") -> None:
         """Count on from what was counted of this source before its connector was restarted."""

@@ -15,6 +15,8 @@ class Reading(msgspec.Struct, frozen=True):
             stamps it on arrival.
         sensor: Id of the device, for the retained last value; empty: none is kept.
         delete: Withdraw the row instead (for a keyed source only the key must be given).
+        matching: With `delete`, of a keyed source: withdraw all rows that have the given values,
+            whatever columns these are; without values all rows of the source here.
     """
 
     # A struct: a frozen dataclass takes eight times as long to make (benchmarks/intake.py).
@@ -24,6 +26,7 @@ class Reading(msgspec.Struct, frozen=True):
     ts: int | None = None
     sensor: str = ""
     delete: bool = False
+    matching: bool = False
 
 
 Memory = dict[str, object]

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from gateway.connectors.reading import Memory, Reading
-from gateway.intake.feeds import Feeds
+from gateway.intake.feeds import Feed, Feeds
 from gateway.intake.last_values import LastValues
 from gateway.intake.observations import ObservationLane
+from gateway.intake.withdrawals import Withdrawals
 from gateway.senml import Observed
 from gateway.settings import WrapperSettings
 from gateway.wrappers.registry import make_wrapper
@@ -127,6 +128,29 @@ class _Taken:
         self.observed: list[Observed] = []
 
 
+class _Batch:
+    """What a batch of readings has become.
+
+    Attributes:
+        newest: The last event of each sensor, and its source.
+        withdrawals: Finds the rows that matching withdrawals mean.
+    """
+
+    __slots__ = ("by_source", "newest", "withdrawals")
+
+    def __init__(self, engine: RecordedSite) -> None:
+        self.by_source: dict[str, _Taken] = {}
+        self.newest: dict[str, tuple[SourceEvent, SourceDefinition]] = {}
+        self.withdrawals = Withdrawals(engine)
+
+    def of(self, definition: SourceDefinition) -> _Taken:
+        """Return the events of a source, none at first."""
+        taken = self.by_source.get(definition.name)
+        if taken is None:
+            taken = self.by_source[definition.name] = _Taken(definition.schema)
+        return taken
+
+
 class Devices:
     """All wrappers of a gateway.
 
@@ -236,11 +260,14 @@ class Devices:
         """
         now = self.clock()
         correction = self.correction() if device.correct_times else 0
-        taken: dict[str, _Taken] = {}
-        newest: dict[str, tuple[SourceEvent, SourceDefinition]] = {}
+        batch = _Batch(self.engine)
         for reading in readings:
             try:
                 fed = self._feeds.fed_by(reading)
+                if reading.matching:
+                    self._withdraw(reading, fed, batch, now)
+                    device.readings += 1
+                    continue
                 events = [feed.event(reading, now, correction) for feed in fed]
             except ValueError as error:
                 device.failed(f"reading of {reading.sensor or reading.source!s:.60}: {error}")
@@ -250,19 +277,24 @@ class Devices:
             for feed, event in zip(fed, events, strict=True):
                 if not feed.keeps(event):
                     continue
-                definition = feed.definition
-                batch = taken.get(definition.name)
-                if batch is None:
-                    batch = taken[definition.name] = _Taken(definition.schema)
-                batch.events.append(event)
+                taken = batch.of(feed.definition)
+                taken.events.append(event)
                 if not event.delete:
-                    batch.observed.append((sensor or self.gateway, event.ts, event.row))
+                    taken.observed.append((sensor or self.gateway, event.ts, event.row))
                     if sensor:
-                        newest[sensor] = (event, definition)
-        if taken:
-            for sensor, (event, definition) in newest.items():
+                        batch.newest[sensor] = (event, feed.definition)
+        if batch.by_source:
+            for sensor, (event, definition) in batch.newest.items():
                 self.last.note(sensor, event, definition)
-            self._ingest(device, taken)
+            self._ingest(device, batch.by_source)
+
+    def _withdraw(self, reading: Reading, fed: Sequence[Feed], batch: _Batch, now: int) -> None:
+        """Withdraw the rows that a matching withdrawal means; raises as `Withdrawals.resolved`."""
+        for feed in fed:
+            before = batch.by_source.get(feed.definition.name)
+            events = before.events if before is not None else ()
+            if found := batch.withdrawals.resolved(reading, feed.definition, events):
+                batch.of(feed.definition).events += [feed.event(each, now) for each in found]
 
     def _ingest(self, device: Device, taken: Mapping[str, _Taken]) -> None:
         for name, batch in taken.items():

@@ -1,6 +1,6 @@
 """The sources of a site: their rows, their watermarks, and the events that wait for a step."""
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 
 from stream_engine.site.changed_sources import (
     carried_over,
@@ -292,6 +292,16 @@ class SiteSources:
         if scan is None:
             return []
         return list(expand(without_times(self.relations[source][scan].snapshot())))
+
+    def known_events(self, source: str) -> Iterator[SourceEvent]:
+        """Yield the rows of a declared source as of the last step, then its waiting events."""
+        scan = self.declared.get(source)
+        if scan is None:
+            return
+        for ts, row in self.relations[source][scan].snapshot():
+            yield SourceEvent(row, ts)
+        for _origin, events in self._events.get(source, ()):
+            yield from events
 
     def keep(self, sources: Iterable[str], read: Container[Scan]) -> None:
         """Discard, of some sources, the relations that are neither declared nor `read`."""

@@ -1,6 +1,6 @@
 """The read-only view of a site between two steps."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from stream_engine.scheduling.queue_meter import QueueMeasures, QueueMeter
@@ -10,6 +10,7 @@ from stream_engine.site.measured_values import Measured, Property, Report
 from stream_engine.site.pending_queries import PendingQueries
 from stream_engine.site.site_report import RunningOperator, SiteParts, measured_site, operators_of
 from stream_engine.site.site_sources import SiteSources
+from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.wire.messages import FlowReport
 from streamsql.wire.site_settings import SiteSettings
@@ -99,6 +100,10 @@ class VisibleSite:
         A log (a bag without ttl) keeps none.
         """
         return self._sources.rows(source)
+
+    def known_events(self, source: str) -> Iterator[SourceEvent]:
+        """Yield the rows of a declared source as of the last step, then its waiting events."""
+        return self._sources.known_events(source)
 
     @property
     def settings(self) -> SiteSettings:

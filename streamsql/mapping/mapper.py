@@ -112,6 +112,15 @@ class Mapper:
         except ValueError as error:
             return _unreadable(str(error))
 
+    def given(self, facts: Mapping[str, Value]) -> dict[str, Value]:
+        """Return the columns that these facts alone give; NULL where a value is a wrong one."""
+        row: dict[str, Value] = {}
+        for column in self._columns.of_facts:
+            if column.get(facts) is not None:
+                row[column.name] = None
+                _fill(row, (column,), facts, Mapped([], []), "")
+        return row
+
     def _mapped(self, root: object, facts: Mapping[str, Value], arrival: int) -> Mapped:
         mapped = Mapped([], [])
         if self._columns.need_arrival:

@@ -70,6 +70,14 @@ def relation(served: Served, definition: SourceDefinition) -> list[list[str]]:
             continue
         columns = definition.key or range(len(names))  # without key every row counts
         key = tuple(reading.values.get(names[position]) for position in columns)
+        if reading.matching:
+            given = {names.index(name): value for name, value in reading.values.items()}
+            held = {
+                key: row
+                for key, row in held.items()
+                if any(row[p] != shown(value, dtypes[p]) for p, value in given.items())
+            }
+            continue
         if reading.delete:
             held.pop(key, None)
             continue

@@ -1,27 +1,20 @@
 """One source's share of a broker's messages: which are its, and what rows they are."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.mqtt.mqtt_options import MqttSource
 from gateway.connectors.reading import Reading
-from streamsql.catalog.definitions import SourceDefinition
-from streamsql.data.types import DataType, Value
-from streamsql.mapping.source_mapping import ColumnMapping
 from streamsql.mapping.topic_pattern import TopicPattern
 
-MAX_DEVICES = 10_000
-"""Devices of a source whose rows are remembered, to withdraw them when the device goes."""
-MAX_ROWS_EACH = 1_000
 MAX_STATUS = 1_000
 """Bytes of a payload on an availability topic."""
-_Key = tuple[Value, ...]
 _Levels = Mapping[str, str]
 
 
 class SubscribedSource:
-    """A declared source, its patterns, and the devices it has heard of.
+    """A declared source and its patterns.
 
     Attributes:
         filters: Of MQTT, as they are subscribed to: none is covered by another, so that a message
@@ -41,11 +34,6 @@ class SubscribedSource:
             self._availability = TopicPattern(self.options.availability)
             if not covers(self.filters[0], self._availability.filter):
                 self.filters.append(self._availability.filter)
-        definition = source.definition
-        self._key = tuple(definition.schema.names[position] for position in definition.key)
-        names = self._availability.names if self._availability is not None else ()
-        self._is_key_in_topic = is_key_in_topic(definition, names)
-        self._rows_of: dict[tuple[str, ...], dict[_Key, str]] = {}
 
     def match(self, topic: str) -> "tuple[_Levels, bool] | None":
         """Return (levels by name, whether it tells availability), or None if it is not ours."""
@@ -62,58 +50,19 @@ class SubscribedSource:
         """Return the readings of a message."""
         if retained and self.options.retained == "ignore":
             return []
-        readings = self.source.read(payload, levels, topic=topic, retained=retained)
-        if self._availability is not None and self._key and not self._is_key_in_topic:
-            self._remember(levels, readings)
-        return readings
+        return self.source.read(payload, levels, topic=topic, retained=retained)
 
     def withdrawn(self, levels: _Levels, payload: bytes) -> Iterator[Reading]:
-        """Yield the deletions of a device's rows, if the message says that it goes."""
+        """Yield the withdrawal of a device's rows, if the message says that it goes.
+
+        The gateway finds the rows: those that have the values which the topic gives.
+        """
         if _status(payload) != self.options.offline.lower():
             return
-        if self._is_key_in_topic:
-            # Known from the message alone: it may be of a row that an earlier life has read.
-            values: dict[str, Value] = {name: levels[name] for name in self._key}
-            sensor = levels[self._key[0]] if len(self._key) == 1 else ""
-            yield Reading(self.source.name, values, sensor=sensor, delete=True)
-            return
-        for key, sensor in self._rows_of.pop(self._device(levels), {}).items():
-            values = dict(zip(self._key, key, strict=True))
-            yield Reading(self.source.name, values, sensor=sensor, delete=True)
-
-    def _device(self, levels: _Levels) -> tuple[str, ...]:
-        assert self._availability is not None  # noqa: S101  (whoever asks has one)
-        return tuple(levels[name] for name in self._availability.names)
-
-    def _remember(self, levels: _Levels, readings: list[Reading]) -> None:
-        device = self._device(levels)
-        rows = self._rows_of.get(device)
-        if rows is None:
-            if len(self._rows_of) >= MAX_DEVICES:
-                self.source.problem(f"more than {MAX_DEVICES:,} devices: {device} will not expire")
-                return
-            rows = self._rows_of[device] = {}
-        for reading in readings:
-            key = tuple(_plain(reading.values.get(name)) for name in self._key)
-            if len(rows) < MAX_ROWS_EACH or key in rows:
-                rows[key] = reading.sensor
-
-
-def is_key_in_topic(definition: SourceDefinition, names: Collection[str]) -> bool:
-    """Whether levels of these names are a source's key, each as it stands in the topic."""
-    mapping, schema = definition.mapping, definition.schema
-    if mapping is None or not definition.key:
-        return False
-    return all(
-        schema.names[position] in names
-        and schema.dtypes[position] == DataType.TEXT
-        and mapping.columns[position] == ColumnMapping()
-        for position in definition.key
-    )
-
-
-def _plain(value: object) -> Value:
-    return value if value is None or isinstance(value, bool | int | float | str) else None
+        values = self.source.given(levels)
+        if None in values.values() or (levels and not values):
+            return  # the topic names no row
+        yield Reading(self.source.name, values, delete=True, matching=True)
 
 
 def _status(payload: bytes) -> str:

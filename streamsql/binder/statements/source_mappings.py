@@ -93,9 +93,12 @@ def check_compiles(statement: CreateSource, definition: SourceDefinition) -> Non
     if definition.mapping is None:
         return
     try:
-        Mapper(definition)
+        mapper = Mapper(definition)
     except ValueError as error:
         raise BindingError(str(error), span=statement.name.span, code="bad_clause") from None
+    options = {option.name: option for option in statement.options}
+    if definition.mapping.connector == ConnectorKind.MQTT and "availability" in options:
+        _check_availability(options["availability"], options.get("topic"), definition, mapper)
 
 
 def mapping_warnings(definition: SourceDefinition) -> tuple[str, ...]:
@@ -206,6 +209,35 @@ def _check_topic(connector: Option, topic: Option | None, payloads: PayloadForma
             refuse_option(connector, "connector mqtt needs the option topic", f"add {example}")
         return
     check_value(topic, TopicPattern, f"{example}; + stands for one level, # for all further ones")
+
+
+def _check_availability(
+    option: Option, topic: Option | None, definition: SourceDefinition, mapper: Mapper
+) -> None:
+    """Refuse an option `availability` that can withdraw no row."""
+    check_value(option, TopicPattern, "availability = 'tele/{device}/LWT'")
+    names = TopicPattern(option.value).names
+    if not definition.key:
+        refuse_option(
+            option,
+            "availability withdraws the rows of a device that goes, but rows of "
+            f"{definition.name} cannot be withdrawn: it has no KEY",
+            "add KEY (…) with the columns that tell its rows apart, or remove availability",
+        )
+    if topic is not None and (extra := set(names) - set(TopicPattern(topic.value).names)):
+        refuse_option(
+            option,
+            f"availability names {{{min(extra)}}}, which topic does not",
+            "give a device the same name in both, as in 'tele/{device}/SENSOR' and "
+            "'tele/{device}/LWT'",
+        )
+    if names and not mapper.given(dict.fromkeys(names, "")):
+        refuse_option(
+            option,
+            f"availability tells {{{names[0]}}} of a device that goes, which is in no column of "
+            f"{definition.name}: its rows cannot be found",
+            f"add the column {names[0]} TEXT, or FROM '@{names[0]}' to another",
+        )
 
 
 def _reader(mapping: SourceMapping, options: Mapping[str, Option]) -> PayloadReader:

@@ -46,6 +46,9 @@ class Told:
         self.facts.append(dict(facts))
         return self.answers.pop(0)
 
+    def given(self, facts: Mapping[str, Value]) -> dict[str, Value]:
+        return {name.upper(): value for name, value in facts.items()}
+
     def map_record(
         self, values: Mapping[str, object], facts: Mapping[str, Value], arrival: int
     ) -> Mapped:

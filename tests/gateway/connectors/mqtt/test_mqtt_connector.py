@@ -178,25 +178,8 @@ def test_a_device_that_goes_takes_its_rows_with_it(broker: BrokerProcess) -> Non
                 ("zigbee2mqtt/back/availability", "Offline"),
             )
             await until(lambda: sum(r.delete for r in served.readings) == 2)
-        gone = [(r.values["device"], r.sensor) for r in served.readings if r.delete]
-        assert gone == [("front", "front"), ("back", "back")]
-
-    run(scenario)
-
-
-def test_a_device_goes_that_an_earlier_life_has_read(broker: BrokerProcess) -> None:
-    """A change of the endpoint's sources starts the connector anew; it remembers no device."""
-
-    async def scenario() -> None:
-        endpoint = {"address": broker.url}
-        async with serving(MqttConnector(), endpoint, DOOR) as served:
-            await subscribed(served, broker.url, "zigbee2mqtt/front", '{"contact": false}')
-        async with serving(MqttConnector(), endpoint, DOOR) as served:
-            await until(lambda: bool(served.notes))
-            await publish(broker.url, ("zigbee2mqtt/front/availability", "offline"))
-            await until(lambda: any(reading.delete for reading in served.readings))
-        gone = [r for r in served.readings if r.delete]
-        assert [(r.values, r.sensor) for r in gone] == [({"device": "front"}, "front")]
+        gone = [(r.values, r.matching) for r in served.readings if r.delete]
+        assert gone == [({"device": "front"}, True), ({"device": "back"}, True)]
 
     run(scenario)
 

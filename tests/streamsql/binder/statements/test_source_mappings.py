@@ -92,6 +92,44 @@ def test_formats_by_default(connector: str, payloads: PayloadFormat) -> None:
     assert (mapping.mapping.connector, mapping.mapping.format) == (connector, payloads)
 
 
+@pytest.mark.parametrize(
+    ("columns", "availability", "message"),
+    [
+        ("device TEXT, n INTEGER", "a/{device}/lwt", "it has no KEY"),
+        ("device TEXT, KEY (device)", "a/{room}/lwt", "names {room}, which topic does not"),
+        ("id TEXT, KEY (id)", "a/{device}/lwt", "which is in no column of s"),
+        ("device TEXT, KEY (device)", "a/#/lwt", "# stands at the end only"),
+    ],
+)
+def test_availability_that_withdraws_nothing_is_refused(
+    columns: str, availability: str, message: str
+) -> None:
+    with pytest.raises(BindingError, match=re.escape(message)) as caught:
+        defined(
+            f"CREATE SOURCE s ({columns}) WITH (connector = 'mqtt', topic = 'a/{{device}}', "
+            f"availability = '{availability}')"
+        )
+    assert caught.value.code == "bad_option"
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("columns", "availability"),
+    [
+        ("device TEXT, part INTEGER, KEY (device, part)", "a/{device}/lwt"),
+        ("d TEXT FROM '@device', id TEXT, KEY (id)", "a/{device}/lwt"),
+        ("device TEXT, KEY (device)", "a/bridge"),
+    ],
+)
+def test_availability_by_any_column_or_of_all_devices(columns: str, availability: str) -> None:
+    definition = defined(
+        f"CREATE SOURCE s ({columns}) WITH (connector = 'mqtt', topic = 'a/{{device}}', "
+        f"availability = '{availability}')"
+    )
+    assert definition.mapping is not None
+    assert definition.mapping.option("availability") == availability
+
+
 def test_a_register_has_an_address_and_a_data_type() -> None:
     definition = defined(
         "CREATE SOURCE meter (kw DOUBLE FROM 'holding:100' FORMAT 'int32 swap' SCALE 0.001, "
