@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,25 @@ def test_named_files_exist() -> None:
     named = {(page, name) for page in pages() for name in path.findall(page.read_text("utf-8"))}
     assert len(named) > 50
     assert not [(page.name, name) for page, name in named if not (ROOT / name).exists()]
+
+
+def test_files_named_from_their_folder_exist() -> None:
+    """`rooms/file.py` in a page or a docstring is the end of the path of some file."""
+    command = ["git", "ls-files"]
+    tracked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    files = [Path(name) for name in tracked.stdout.split()]
+    ends = {str(Path(*file.parts[start:])) for file in files for start in range(len(file.parts))}
+    modules = [ROOT / file for file in files if file.suffix == ".py" and file.parts[0] != "tests"]
+    current = [page for page in pages() if page.name != "CHANGELOG.md"]
+    path = re.compile(r"`([\w./]+/[\w.]+\.(?:py|sql|js))`")
+    named = [
+        (file.name, name)
+        for file in [*current, *modules]
+        if "decisions" not in file.parts
+        for name in path.findall(file.read_text("utf-8"))
+    ]
+    assert len(named) > 50
+    assert not [each for each in named if each[1] not in ends]
 
 
 def test_every_page_is_reached_from_the_readme() -> None:

@@ -39,7 +39,7 @@ class Subscription(Protocol):
 class RowQuestions(Protocol):
     """Why a row is there, and what a deletion would do; the running queries are not touched.
 
-    Answers are of kind TEXT, with `data` as well (see `coordinator/explanation_text.py`).
+    Answers are of kind TEXT, with `data` as well (`coordinator/explaining/explanation_text.py`).
     """
 
     async def why_row(

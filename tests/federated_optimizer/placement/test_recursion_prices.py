@@ -28,7 +28,7 @@ from federated_optimizer.placement.recursion_prices import (
     price,
     prices,
 )
-from federated_optimizer.placement.recursions import recursion_key
+from federated_optimizer.placement.recursion_workload import recursion_key
 from streamsql.algebra.choices import Way
 from streamsql.algebra.operators import Fixpoint, walk_plan
 from streamsql.binder import BoundQuery

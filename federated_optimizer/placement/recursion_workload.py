@@ -1,0 +1,144 @@
+"""What a recursion's prices are computed from: sizes and rates of its inputs and of its view."""
+
+import hashlib
+
+import msgspec
+
+from federated_optimizer.placement.estimates import Estimate, estimate, row_bytes, total
+from federated_optimizer.placement.recursion_prices import Workload, moved_per_change
+from federated_optimizer.placement.statistics import RecursionFacts, Statistics
+from federated_optimizer.placement.topology import Topology
+from streamsql.algebra.choices import RecursionChoice, Shipping
+from streamsql.algebra.explain import explain_plan
+from streamsql.algebra.expressions import Column
+from streamsql.algebra.operators import (
+    Fixpoint,
+    Plan,
+    Project,
+    Scan,
+    SourceKind,
+    UnionAll,
+    walk_plan,
+)
+
+DEGREE = 4.0
+"""Base rows per value of the join key, if nobody has counted: the dense net of the papers."""
+
+DEPTH = 8.0
+"""Different values of a computed column, such as a count of hops."""
+
+
+def recursion_key(node: Fixpoint) -> str:
+    """Return what identifies a recursion whatever query it is in: its text without its choice."""
+    plain = msgspec.structs.replace(node, choice=RecursionChoice())
+    return hashlib.sha256(explain_plan(plain).encode()).hexdigest()[:16]
+
+
+def workload(  # noqa: PLR0913  (what the estimate rests on)
+    node: Fixpoint,
+    leaves: tuple[Plan, ...],
+    sites: tuple[str, ...],
+    topology: Topology,
+    statistics: Statistics,
+    *,
+    shown: float,
+) -> tuple[Workload, tuple[str, ...]]:
+    """Return what the prices are computed from, and what of it is assumed, in words."""
+    parts = {scan: estimate(scan, statistics) for leaf in leaves for scan in _sources(leaf)}
+    base = total(estimate(leaf, statistics) for leaf in _once(leaves))
+    here = [e for scan, e in parts.items() if set(topology.owners(scan.source)) & set(sites)]
+    moving = sum(e.inserts + e.deletes for e in parts.values())
+    at_sites = sum(e.inserts + e.deletes for e in here) / moving if moving else 1.0
+    facts = statistics.recursions.get(recursion_key(node))
+    rows, view_rows, assumed = _sizes(node, base, facts)
+    inserts, deletes = base.inserts, base.deletes
+    if facts is not None:
+        inserts = deletes = facts.changes / 2
+        assumed = ()
+    # 0 is an answer: most deletions in a dense net change nothing.
+    moved = facts.view_changes if facts else moved_per_change(view_rows, rows, DEGREE)
+    load = Workload(
+        sites=max(len(sites), 1),
+        base_rows=rows,
+        inserts=inserts,
+        deletes=deletes,
+        base_bytes=min((row_bytes(leaf.schema) for leaf in leaves), default=2.0),
+        view_rows=view_rows,
+        view_bytes=row_bytes(node.schema),
+        view_changes=moved,
+        fan=DEGREE,
+        local=_local(leaves, sites, topology, statistics),
+        at_sites=at_sites,
+        shown=shown,
+        whole=node.choice.ship in (Shipping.EAGER, Shipping.SHIP_ALL),
+    )
+    return load, assumed
+
+
+def _local(
+    leaves: tuple[Plan, ...], sites: tuple[str, ...], topology: Topology, statistics: Statistics
+) -> float:
+    """Return the share of derivations whose row is owned where it is derived.
+
+    By hash one in so many; where ends of links have homes, the links that leave no gateway.
+    """
+    by_hash = 1.0 / max(len(sites), 1)
+    if set(sites) & set(topology.bases) or not reads_links(leaves):
+        return by_hash
+    return max(by_hash, statistics.homes.local)
+
+
+def _once(leaves: tuple[Plan, ...]) -> list[Plan]:
+    """Return leaves over distinct sources: base and step branches mostly read the same one."""
+    seen: dict[tuple[str, ...], Plan] = {}
+    for leaf in leaves:
+        seen.setdefault(tuple(scan.source for scan in _sources(leaf)), leaf)
+    return list(seen.values())
+
+
+def _sources(plan: Plan) -> list[Scan]:
+    return [node for node in walk_plan(plan) if isinstance(node, Scan)]
+
+
+def _sizes(
+    node: Fixpoint, base: Estimate, facts: RecursionFacts | None
+) -> tuple[float, float, tuple[str, ...]]:
+    """Return base rows, view rows, and what was assumed."""
+    if facts is not None:
+        return facts.base_rows, facts.view_rows, ()
+    rows = max(base.rows, 1.0)
+    nodes = rows / DEGREE + 1
+    named = _named_columns(node)
+    view = nodes ** min(named, 2)
+    if node.selection is None:
+        view *= DEPTH ** min(len(node.schema) - named, 1)
+    view = min(view, float(node.limit))
+    text = f"{node.name}: {view:.0f} rows, {DEGREE:g} of its base rows per value joined"
+    return rows, view, (*base.assumed, text)
+
+
+def _named_columns(node: Fixpoint) -> int:
+    """Return how many columns hold names from the base rows; the others are computed.
+
+    With a selection those are its groups.
+    """
+    if node.selection is not None:
+        return len(node.selection.group)
+    width = len(node.schema)
+    named = set(range(width))
+    for branch in _branches(node.step):
+        if isinstance(branch, Project):
+            named &= {i for i, e in enumerate(branch.expressions) if isinstance(e, Column)}
+    return len(named)
+
+
+def _branches(plans: tuple[Plan, ...]) -> list[Plan]:
+    found: list[Plan] = []
+    for plan in plans:
+        found.extend(_branches(plan.branches) if isinstance(plan, UnionAll) else [plan])
+    return found
+
+
+def reads_links(leaves: tuple[Plan, ...]) -> bool:
+    """Whether a source of links is among the inputs."""
+    return any(s.kind == SourceKind.LINK for leaf in leaves for s in _sources(leaf))
