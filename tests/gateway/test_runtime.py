@@ -312,12 +312,12 @@ def test_store_and_forward_over_outages_and_a_kill(tmp_path: Path) -> None:
         for _round in range(3):
             wrapper.emit(temperature("t1", float(number)))
             number += 1
-            await asyncio.sleep(0.15)
+            await asyncio.sleep(0.15)  # time passes: each reading is a pack of its own
         world.broker.cut("gw-1")
         for _round in range(3):
             wrapper.emit(temperature("t1", float(number)))
             number += 1
-            await asyncio.sleep(0.15)
+            await asyncio.sleep(0.15)  # time passes: each reading is a pack of its own
         task.cancel()  # it never speaks to the broker again
         with contextlib.suppress(asyncio.CancelledError):
             await task
@@ -375,7 +375,7 @@ def test_of_two_processes_with_one_id_the_newer_one_stays(tmp_path: Path) -> Non
         for _ in range(5):
             await asyncio.sleep(0.1)
             world.bring_back()
-        assert not new.done()
+            assert not new.done()
         await until(world.is_online, "the newer one is online")
 
     run(tmp_path, scenario)

@@ -174,7 +174,7 @@ def test_a_full_queue_is_made_good_by_snapshots(
         gateway.client._flush = lambda: None  # type: ignore[method-assign]  # nothing is taken
         for number in range(20):
             gateway.put(f"m{number}")
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)  # time passes: each change is a batch of its own
         assert "snapshots will follow" in caplog.text
         gateway.client._flush = publish  # type: ignore[method-assign]
         publish()

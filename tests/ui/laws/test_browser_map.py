@@ -264,7 +264,7 @@ def test_nothing_is_fetched_from_elsewhere_and_nothing_fails(
 ) -> None:
     for path in ("/queries", "/gateways", "/data", "/"):
         page.goto(f"{console.address}{path}")
-        page.wait_for_timeout(500)
+        page.wait_for_function("performance.getEntriesByType('resource').length > 2")
     page.wait_for_selector(".desk")
     assert len(requests) > 20
     hosts = {request.split("/")[2] for request in requests if not request.startswith("data:")}

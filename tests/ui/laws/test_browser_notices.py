@@ -60,7 +60,7 @@ def test_the_map_shows_displays_and_alarms_at_their_places(
     # Where there is no room beside it, its title stands at the place, and opens the rest.
     for _ in range(8):
         page.locator(".leaflet-control-zoom-in").click()
-        page.wait_for_timeout(60)
+        page.wait_for_timeout(60)  # time passes: a step of the zoom is drawn
     expect(page.locator(".map-display.folded")).to_have_count(1)
     expect(display.locator("tbody")).to_be_hidden()
     page.reload()

@@ -109,7 +109,7 @@ def test_duplicates_count_and_a_fresh_snapshot_replaces_everything(
     console.push(query.id, (2, ("m1", 1.0)))
     expect(rows(query_page)).to_have_count(1)
     console.push(query.id, (-1, ("m1", 1.0)))
-    query_page.wait_for_timeout(300)
+    query_page.wait_for_timeout(300)  # time passes: the row would have gone
     expect(rows(query_page)).to_have_count(1)
     # More changes than may wait for a reader: it gets a snapshot instead.
     console.do(

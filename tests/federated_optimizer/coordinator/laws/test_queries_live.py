@@ -185,7 +185,7 @@ def test_batches_of_a_query_are_its_own(harness: Any) -> None:
             gateway.put("seatsensor", ("m1", "r1", float(number)))
             gateway.put("seatsensor", (f"m{number % 2 + 1}", "r2", 1.0), delete=number % 3 == 0)
             await federation.broker.settle()
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)  # time passes: each change is a batch of its own
         await harness.until(lambda: coordinator.query(first).settled)
         counted = coordinator.explain(first).data["batches"]
         assert counted["gw-1"]["sent"] > 10

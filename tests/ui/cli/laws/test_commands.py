@@ -71,7 +71,7 @@ def test_run_until_settled_reads_everything_however_late_it_comes(
     def late(self: ConsoleClient, path: str) -> Iterator[tuple[str, Any]]:
         time.sleep(1)  # time passes: a slow answer
         for event in events(self, path):
-            time.sleep(0.2)
+            time.sleep(0.2)  # time passes: a slow event
             yield event
 
     monkeypatch.setattr(ConsoleClient, "events", late)
