@@ -153,6 +153,12 @@ class BrokerConnection:
             del self._granted[mid]
         return [filters[position][0] for position in refused]
 
+    def unsubscribe(self, filters: Sequence[str]) -> None:
+        """End subscriptions of earlier lives, which the broker has kept with the session."""
+        if filters:
+            self._paho.unsubscribe(list(filters))
+            self._write()
+
     def publish(self, topic: str, payload: str) -> None:
         """Send a message once, as a request to devices; it may get lost."""
         self._paho.publish(topic, payload.encode(), qos=0)

@@ -1,38 +1,29 @@
 """The MQTT connector: messages of a broker to readings, acknowledged once they are kept."""
 
 import asyncio
-import contextlib
 import secrets
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Callable
 
 import msgspec
 
 from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.mqtt.broker_connection import BrokerConnection, UnsupportedVersionError
 from gateway.connectors.mqtt.mqtt_options import MqttEndpoint, MqttSource
-from gateway.connectors.mqtt.subscribed_source import SubscribedSource, covers
-from gateway.connectors.reading import Reading
+from gateway.connectors.mqtt.subscribed_line import SubscribedLine
+from gateway.connectors.mqtt.subscribed_source import SubscribedSource
+from gateway.connectors.mqtt.subscription_plan import MAX_CONNECTIONS, Plan, plan_subscriptions
+from gateway.connectors.reading import Memory
 from host.mqtt.packet_stream import Received
 
-MAX_WAITING = 5_000
-"""Messages that wait to be kept; with more, the broker is read no further."""
-MAX_WAITING_BYTES = 16_000_000
-MAX_BATCH = 2_000
-"""Messages that are mapped before others get their turn on the event loop."""
-LAST_SECONDS = 0.5
-MAX_TOPICS = 20_000
-"""Topics whose sources are remembered."""
-
-_MAX_NUMBER = 268_435_455
-"""Of a subscription, in MQTT 5."""
-
-_Match = tuple[SubscribedSource, Mapping[str, str], bool]
+_FILTERS = "filters"
+"""In the connector's memory: the filters of each connection, which the broker may have kept."""
 
 
 class MqttConnector:
-    """Serves one broker with all sources that name it."""
+    """Serves one broker with all sources that name it.
+
+    A broker that does not name subscriptions gets a further connection for filters that overlap.
+    """
 
     kind = "mqtt"
     endpoint_options = MqttEndpoint
@@ -40,147 +31,108 @@ class MqttConnector:
 
     def __init__(self) -> None:
         self._context: ConnectorContext
-        self._connection: BrokerConnection
-        self._sources: list[SubscribedSource] = []
-        self._subscribed: dict[int, list[SubscribedSource]] = {}
-        self._matches: dict[tuple[str, tuple[int, ...]], tuple[_Match, ...]] = {}
-        self._waiting: list[Received] = []
-        self._bytes = 0
-        self._wake = asyncio.Event()
+        self._endpoint: MqttEndpoint
+        self._client_id = ""
+        self._version = "5"
+        self._lines: list[SubscribedLine] = []
 
     async def run(self, context: ConnectorContext) -> None:
-        """Read the broker until the connection is lost.
+        """Read the broker until a connection is lost.
 
         Raises:
             ConnectionError: It was lost, or could not be made.
         """
         self._context = context
-        endpoint = context.endpoint_as(MqttEndpoint)
-        self._sources = [
+        self._endpoint = endpoint = context.endpoint_as(MqttEndpoint)
+        self._version = endpoint.version
+        sources = [
             SubscribedSource(source, is_trial=context.is_trial) for source in context.sources
         ]
-        client_id = endpoint.client_id or f"pando-{context.gateway}-{context.endpoint_name}"
+        self._client_id = endpoint.client_id or f"pando-{context.gateway}-{context.endpoint_name}"
         if context.is_trial:
             # The broker keeps one connection of a name, and no session of this one.
-            client_id = f"pando-try-{secrets.token_hex(6)}"
-            endpoint = msgspec.structs.replace(endpoint, session_hours=0.0)
-        self._connection = BrokerConnection(endpoint, client_id, endpoint.version, self._received)
+            self._client_id = f"pando-try-{secrets.token_hex(6)}"
+            self._endpoint = msgspec.structs.replace(endpoint, session_hours=0.0)
         try:
-            await self._open(endpoint, client_id)
-            await self._subscribe()
-            self._note()
+            await self._open_first()
+            plan = plan_subscriptions(sources, named=self._lines[0].connection.names_subscriptions)
+            await self._subscribe(plan)
+            self._note(plan, len(sources))
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._connection.run())
-                group.create_task(self._work())
-                for served in self._sources:
-                    if served.options.request:
-                        group.create_task(self._ask(served.options))
-        except* ConnectionError as errors:
-            raise errors.exceptions[0] from None
-        finally:
-            self._connection.close()
-
-    async def _open(self, endpoint: MqttEndpoint, client_id: str) -> None:
-        try:
-            await self._connection.open()
-        except UnsupportedVersionError:
-            self._connection.close()
-            self._context.note("the broker speaks MQTT 3.1.1 only")
-            self._connection = BrokerConnection(endpoint, client_id, "3.1.1", self._received)
-            await self._connection.open()
-
-    def _note(self) -> None:
-        filters = sum(len(source.filters) for source in self._sources)
-        self._context.note(f"subscribed to {filters} topic filters of {len(self._sources)} sources")
-
-    async def _subscribe(self) -> None:
-        """Subscribe to each filter once: a second time would replace the first."""
-        readers: dict[str, list[SubscribedSource]] = {}
-        for source in self._sources:
-            for topic_filter in source.filters:
-                readers.setdefault(topic_filter, []).append(source)
-        for topic_filter, sources in readers.items():
-            if not self._connection.names_subscriptions and any(
-                other != topic_filter and covers(other, topic_filter) for other in readers
-            ):
-                continue  # without numbers a message comes once for each filter that it matches
-            number = 1 + zlib.crc32(topic_filter.encode()) % _MAX_NUMBER
-            self._subscribed[number] = sources
-            qos = max(source.options.qos for source in sources)
-            if await self._connection.subscribe([(topic_filter, qos)], number):
+                for line in self._lines:
+                    group.create_task(line.run())
                 for source in sources:
-                    source.source.problem(
-                        f"the broker refused the subscription to {topic_filter!r:.100}; "
-                        "check its access rules"
-                    )
+                    if source.options.request:
+                        group.create_task(self._ask(source.options))
+        except* ConnectionError as errors:
+            raise _first(errors) from None
+        finally:
+            for line in self._lines:
+                line.connection.close()
+
+    async def _open_first(self) -> None:
+        try:
+            await self._open()
+        except UnsupportedVersionError:
+            self._lines.pop().connection.close()
+            self._context.note("the broker speaks MQTT 3.1.1 only")
+            self._version = "3.1.1"
+            await self._open()
+
+    async def _open(self) -> SubscribedLine:
+        number = len(self._lines) + 1
+        name = self._client_id if number == 1 else f"{self._client_id}-{number}"
+
+        def connect(received: Callable[[list[Received]], None]) -> BrokerConnection:
+            return BrokerConnection(self._endpoint, name, self._version, received)
+
+        line = SubscribedLine(self._context, connect)
+        self._lines.append(line)
+        await line.connection.open()
+        return line
+
+    async def _subscribe(self, plan: Plan) -> None:
+        """Subscribe over as many connections as the plan has."""
+        former = _former(self._context.memory)
+        # A connection of an earlier life that is not needed any more has to end its subscriptions.
+        for number in range(max(len(plan.connections), len(former))):
+            line = self._lines[number] if number < len(self._lines) else await self._open()
+            subscriptions = plan.connections[number] if number < len(plan.connections) else []
+            await line.subscribe(subscriptions, former[number] if number < len(former) else [])
+        for subscription in plan.left_out:
+            for source, _ in subscription.readers:
+                source.source.problem(
+                    f"{subscription.topic_filter!r:.100} overlaps with filters of other sources, "
+                    "and the broker does not say which subscription a message is for; it would "
+                    f"take more than {MAX_CONNECTIONS} connections: use a broker with MQTT 5, or "
+                    "topics that do not overlap"
+                )
+        filters = [[each.topic_filter for each in own] for own in plan.connections]
+        if filters != former:
+            self._context.remember({_FILTERS: filters})
+
+    def _note(self, plan: Plan, sources: int) -> None:
+        filters = sum(map(len, plan.connections))
+        over = f" over {len(self._lines)} connections" if len(self._lines) > 1 else ""
+        self._context.note(f"subscribed to {filters} topic filters of {sources} sources{over}")
 
     async def _ask(self, options: MqttSource) -> None:
         """Ask devices that speak only when asked, for ever."""
         while True:
-            self._connection.publish(options.request, options.request_payload)
+            self._lines[0].connection.publish(options.request, options.request_payload)
             await asyncio.sleep(options.request_every)
 
-    def _received(self, messages: list[Received]) -> None:
-        self._waiting += messages
-        self._bytes += sum(len(message.payload) for message in messages)
-        if len(self._waiting) > MAX_WAITING or self._bytes > MAX_WAITING_BYTES:
-            self._connection.pause()
-        self._wake.set()
 
-    async def _work(self) -> None:
-        while True:
-            await self._wake.wait()
-            batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
-            self._bytes -= sum(len(message.payload) for message in batch)
-            readings = [reading for message in batch for reading in self._readings(message)]
-            if readings:
-                self._context.emit(readings)
-                await self._until_kept(batch)
-            self._connection.acknowledge(batch)
-            if not self._waiting:
-                self._wake.clear()
-                self._connection.resume()
-            else:
-                await asyncio.sleep(0)  # others have their turn
+def _former(memory: Memory | None) -> list[list[str]]:
+    """Return the filters of each connection that the broker may have kept."""
+    found = (memory or {}).get(_FILTERS)
+    if not isinstance(found, list):
+        return []
+    lists = [each for each in found if isinstance(each, list)][:MAX_CONNECTIONS]
+    return [[text for text in each if isinstance(text, str)] for each in lists]
 
-    async def _until_kept(self, batch: list[Received]) -> None:
-        """Wait until a batch is on disk; who is stopped meanwhile waits for a last moment.
 
-        What is not acknowledged comes again, to the connector that follows.
-        """
-        try:
-            await self._context.kept()
-        except asyncio.CancelledError:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LAST_SECONDS):
-                    await self._context.kept()
-                self._connection.acknowledge(batch)
-            raise
-
-    def _readings(self, message: Received) -> Iterator[Reading]:
-        for source, levels, is_availability in self._matching(message):
-            if is_availability:
-                yield from source.withdrawn(levels, message.payload)
-            else:
-                yield from source.readings(
-                    message.topic, levels, message.payload, retained=message.retain
-                )
-
-    def _matching(self, message: Received) -> tuple[_Match, ...]:
-        place = (message.topic, message.subscriptions)
-        found = self._matches.get(place)
-        if found is None:
-            found = tuple(self._find(message))
-            if len(self._matches) >= MAX_TOPICS:
-                self._matches.clear()
-            self._matches[place] = found
-        return found
-
-    def _find(self, message: Received) -> Iterable[_Match]:
-        # The broker keeps the subscriptions of earlier lives: their numbers are not ours.
-        named = (self._subscribed.get(number, ()) for number in message.subscriptions)
-        asked = chain.from_iterable(named) if message.subscriptions else self._sources
-        for source in dict.fromkeys(asked):
-            matched = source.match(message.topic)
-            if matched is not None:
-                yield source, *matched
+def _first(errors: BaseExceptionGroup[ConnectionError]) -> ConnectionError:
+    """Return the first fault: each connection has a group of its own."""
+    first = errors.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first

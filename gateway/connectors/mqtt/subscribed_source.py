@@ -17,8 +17,8 @@ class SubscribedSource:
     """A declared source and its patterns.
 
     Attributes:
-        filters: Of MQTT, as they are subscribed to: none is covered by another, so that a message
-            comes once. That of `availability` is not shared.
+        filters: Of MQTT, as they are subscribed to, each with whether it tells availability. That
+            of `availability` is not shared.
     """
 
     def __init__(self, source: DeclaredSource, *, is_trial: bool = False) -> None:
@@ -28,12 +28,11 @@ class SubscribedSource:
         is_shared = self.options.share and not is_trial
         share = f"$share/{self.options.share}/" if is_shared else ""
         self._pattern = TopicPattern(self.options.topic)
-        self.filters = [f"{share}{self._pattern.filter}"]
+        self.filters = [(f"{share}{self._pattern.filter}", False)]
         self._availability: TopicPattern | None = None
         if self.options.availability:
             self._availability = TopicPattern(self.options.availability)
-            if not covers(self.filters[0], self._availability.filter):
-                self.filters.append(self._availability.filter)
+            self.filters.append((self._availability.filter, True))
 
     def match(self, topic: str) -> "tuple[_Levels, bool] | None":
         """Return (levels by name, whether it tells availability), or None if it is not ours."""
@@ -77,22 +76,3 @@ def _status(payload: bytes) -> str:
             return text.lower()
         text = str(found.get("state", "")) if isinstance(found, dict) else ""
     return text.lower()
-
-
-def covers(wide: str, narrow: str) -> bool:
-    """Whether every topic that matches one filter matches the other one.
-
-    Examples:
-        >>> covers("a/#", "a/+/c"), covers("a/+", "a/#"), covers("+/b", "a/b")
-        (True, False, True)
-    """
-    levels = wide.split("/")
-    others = narrow.split("/")
-    for position, level in enumerate(levels):
-        if level == "#":
-            return True
-        if position >= len(others) or others[position] == "#":
-            return False
-        if level not in ("+", others[position]):
-            return False
-    return len(levels) == len(others)

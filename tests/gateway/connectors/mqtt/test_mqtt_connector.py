@@ -12,6 +12,8 @@ from broker.broker_launch import Preference, find_mosquitto
 from broker.broker_testing import BrokerProcess
 from gateway.connectors.mqtt.mqtt_connector import MqttConnector
 from host.mqtt import open_client
+from host.mqtt.topic_filters import matches
+from streamsql.mapping.topic_pattern import TopicPattern
 from tests.gateway.connectors.serving import Served, serving, until
 
 pytestmark = pytest.mark.broker
@@ -93,31 +95,82 @@ def test_messages_become_readings(broker: BrokerProcess, version: str) -> None:
     run(scenario)
 
 
-def test_each_source_gets_each_message_once(broker: BrokerProcess) -> None:
+OVERLAPPING = {
+    "every": "a/#",
+    "same": "a/#",
+    "one": "a/{device}",
+    "x": "+/x",
+    "wide": "#",
+    "first": "{room}/{device}",
+}
+
+
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+@pytest.mark.parametrize("without", ["nothing", "wide", "wide, every, same", "first, wide"])
+def test_each_source_gets_each_message_once(
+    broker: BrokerProcess, version: str, without: str
+) -> None:
     """Filters that are equal, cover each other or overlap give no row twice."""
-    patterns = {"every": "a/#", "same": "a/#", "one": "a/{device}", "x": "+/x", "wide": "#"}
+    left_out = without.split(", ")
+    patterns = {name: text for name, text in OVERLAPPING.items() if name not in left_out}
     text = ";".join(
         f"CREATE SOURCE {name} (topic TEXT FROM '@topic', n INTEGER) "
         f"WITH (connector = 'mqtt', endpoint = 'home', topic = '{pattern}')"
         for name, pattern in patterns.items()
     )
+    shared = (
+        "CREATE SOURCE shared (topic TEXT FROM '@topic', n INTEGER) "
+        "WITH (connector = 'mqtt', endpoint = 'home', topic = 'a/{device}', share = 'g')"
+    )
+    topics = {1: "a/x", 2: "b/x", 3: "a/b/c", 4: "a/last"}
 
     async def scenario() -> None:
-        async with serving(MqttConnector(), {"address": broker.url}, text) as served:
+        endpoint = {"address": broker.url, "version": version}
+        async with serving(MqttConnector(), endpoint, f"{text};{shared}") as served:
             await until(lambda: bool(served.notes))
-            await publish(
-                broker.url, ("a/x", '{"n": 1}'), ("b/x", '{"n": 2}'), ("a/b/c", '{"n": 3}')
-            )
-            await publish(broker.url, ("last", '{"n": 4}'))
-            await until(lambda: any(r.values["n"] == 4 for r in served.readings))
+            await publish(broker.url, *((topic, f'{{"n": {n}}}') for n, topic in topics.items()))
+
+            def last() -> set[str]:
+                return {r.source for r in served.readings if r.values["n"] == 4}
+
+            expected = {name for name, pattern in patterns.items() if pattern != "+/x"}
+            await until(lambda: last() == {*expected, "shared"})
         rows = sorted((r.source, r.values["n"]) for r in served.readings)
-        assert rows == [
-            *(("every", n) for n in (1, 3)),
-            ("one", 1),
-            *(("same", n) for n in (1, 3)),
-            *(("wide", n) for n in (1, 2, 3, 4)),
-            *(("x", n) for n in (1, 2)),
-        ]
+        filters = {name: TopicPattern(pattern).filter for name, pattern in patterns.items()}
+        assert rows == sorted(
+            (name, n)
+            for name, topic_filter in {**filters, "shared": "a/+"}.items()
+            for n, topic in topics.items()
+            if matches(topic_filter, topic)
+        )
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+def test_a_subscription_of_an_earlier_life_is_ended(broker: BrokerProcess, version: str) -> None:
+    """The broker keeps subscriptions with the session: a message would come once for each."""
+    former, now = (
+        ";".join(
+            f"CREATE SOURCE {name} (n INTEGER) "
+            f"WITH (connector = 'mqtt', endpoint = 'home', topic = '{topic}')"
+            for name, topic in patterns.items()
+        )
+        for patterns in ({"s": "a/#", "t": "+/x"}, {"s": "+/x"})
+    )
+
+    async def scenario() -> None:
+        endpoint = {"address": broker.url, "version": version}
+        async with serving(MqttConnector(), endpoint, former) as first:
+            await until(lambda: any("subscribed" in note for note in first.notes))
+        memory = first.memories[-1]
+        second = Served(memory=memory)
+        async with serving(MqttConnector(), endpoint, now, served=second):
+            await until(lambda: any("subscribed" in note for note in second.notes))
+            await publish(broker.url, ("a/x", '{"n": 1}'), ("a/y", '{"n": 2}'), ("b/x", '{"n": 3}'))
+            await until(lambda: ("n", 3) in {("n", r.values["n"]) for r in second.readings})
+        assert second.rows == [(1,), (3,)]
+        assert second.memories == [{"filters": [["+/x"]]}]
 
     run(scenario)
 
