@@ -18,7 +18,7 @@ ALL = sorted(path.stem for path in BENCHMARKS.glob("*.py") if not path.stem.star
 CHEAP = ("optimizer", "positions", "restart")
 SPARK = ("static_fragments",)
 REAL = "recursive_real"
-SOAK = "soak_faults"  # test_soak_faults runs it
+OWN_TESTS = ("device_faults", "soak_faults")  # with tests of their own, which run them
 TRIANGLE = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
 <graph edgedefault="undirected">
 <node id="a"/><node id="b"/><node id="c"/>
@@ -102,7 +102,7 @@ def test_recorded_networks_are_read_from_the_named_folder(tmp_path: Path) -> Non
     [
         pytest.param(name, marks=[pytest.mark.spark] if name in SPARK else [])
         for name in ALL
-        if name not in (*CHEAP, REAL, SOAK)
+        if name not in (*CHEAP, *OWN_TESTS, REAL)
     ],
 )
 def test_a_benchmark_prints_json(name: str) -> None:
