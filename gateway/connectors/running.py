@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from gateway.connectors.connector import ConnectorContext
+from gateway.connectors.connector import Connector, ConnectorContext
 from gateway.connectors.declared_source import DeclaredSource, RowMapper
+from gateway.connectors.handed_over import as_handed_over
 from gateway.connectors.options import convert_options
 from gateway.connectors.reading import Memory, Reading
 from gateway.connectors.registry import ConnectorMissingError, ConnectorRegistry, MakeConnector
@@ -206,16 +207,17 @@ class EndpointRunner:
             remember=port.remember,
             memory=port.memory,
         )
-        await connector.run(context)
+        await _run_alone(connector, context)
         port.noted("its connector has ended")
 
     def _prepared(self, make: MakeConnector, port: Port) -> tuple[DeclaredSource, ...]:
         """Return the sources whose options are right; the others have a problem from then on."""
-        options = make().source_options
+        connector = make()
+        options = connector.source_options
         served: dict[str, DeclaredSource] = {}
         for definition in self._definitions:
             try:
-                source = self._source(definition, port)
+                source = self._source(as_handed_over(definition, connector), port)
                 source.options_as(options)
             except (FederationError, ValueError) as error:
                 text = _words(error) if isinstance(error, FederationError) else str(error)
@@ -292,6 +294,25 @@ class RunningConnectors:
             bad=0 if source is None else source.bad,
             last_bad="" if source is None else source.last_bad[:SHOWN],
         )
+
+
+async def _run_alone(connector: Connector, context: ConnectorContext) -> None:
+    """Run a connector in a task of its own.
+
+    A TaskGroup of Python 3.11 that has failed leaves its task as one that is being cancelled
+    (`Task.cancelling`): the next instance in the same task would take that for its own end.
+
+    Raises:
+        ConnectionError: It was cancelled by itself, and by nobody else.
+    """
+    alone = asyncio.create_task(connector.run(context), name=f"{context.endpoint_name} connector")
+    try:
+        await alone
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if alone.cancelled() and task is not None and not task.cancelling():
+            raise ConnectionError("the connector has cancelled itself") from None
+        raise
 
 
 def _words(error: FederationError) -> str:

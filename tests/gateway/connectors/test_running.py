@@ -9,6 +9,7 @@ import pytest
 
 from gateway.connectors import running
 from gateway.connectors.connector import ConnectorContext
+from gateway.connectors.lost_cancellation import raise_if_cancelled
 from gateway.connectors.reading import Memory, Reading
 from gateway.connectors.registry import BuiltIn, ConnectorRegistry
 from gateway.connectors.running import EndpointRunner, Runtime
@@ -46,6 +47,33 @@ class Ending(TellingConnector):
 
     async def run(self, context: ConnectorContext) -> None:
         context.note("with password hunter2")
+
+
+class Grouped(TellingConnector):
+    """Loses its connection in a group of tasks; each life asks first whether it is cancelled."""
+
+    async def run(self, context: ConnectorContext) -> None:
+        raise_if_cancelled()
+        self.started.append(context.endpoint_name)
+
+        async def lose() -> None:
+            await asyncio.sleep(0)
+            raise ConnectionError("the connection was lost")
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(lose())
+                group.create_task(asyncio.Event().wait())
+        except* ConnectionError as errors:
+            raise errors.exceptions[0] from None
+
+
+class Cancelled(TellingConnector):
+    """Ends as if somebody had cancelled it."""
+
+    async def run(self, context: ConnectorContext) -> None:
+        self.started.append(context.endpoint_name)
+        raise asyncio.CancelledError
 
 
 class World:
@@ -255,3 +283,24 @@ def test_a_connector_that_is_not_there_is_not_looked_for_again() -> None:
         assert len(world.port.faults) == 1
 
     run(scenario, {"connector": "satellite"})
+
+
+@pytest.mark.parametrize("connector", ["Grouped", "Cancelled"])
+def test_a_cancellation_that_nobody_asked_for_ends_no_later_instance(connector: str) -> None:
+    async def scenario(world: World) -> None:
+        world.runner.serve([declared()])
+        lives = TellingConnector.started
+        await until(lambda: lives.count("home") >= 3, "it is started again and again")
+        await until(lambda: world.runner.problem_of("climate") != "", "it is told")
+
+    run(scenario, built_in=BuiltIn(__name__, connector))
+
+
+def test_a_connector_that_is_stopped_is_cancelled_once() -> None:
+    async def scenario(world: World) -> None:
+        world.runner.serve([declared()])
+        await world.running()
+        assert await world.runner.stop()
+        assert world.port.faults == []
+
+    run(scenario)
