@@ -35,7 +35,7 @@ class BacnetConnector:
         Raises:
             ConnectionError: It does not.
         """
-        device = Device(context.endpoint_as(BacnetEndpoint))
+        device = Device(context.endpoint_as(BacnetEndpoint), is_guest=context.is_trial)
         followed = []
         for source in context.sources:
             try:
@@ -94,9 +94,9 @@ class FollowedObjects:
     async def follow(self, wanted: Property, note: Callable[[str], None]) -> None:
         """Keep the newest value of a property whose changes the device notifies."""
         try:
-            async with self._device.changes(wanted) as changes:  # type: ignore[attr-defined]
+            async with self._device.changes(wanted) as changes:
                 while True:
-                    name, value = await changes.get_value()
+                    name, value = await changes.get_value()  # type: ignore[attr-defined]
                     raise_if_cancelled()
                     if str(name) == PRESENT_VALUE:
                         self._values[wanted.text] = plain_value(value)

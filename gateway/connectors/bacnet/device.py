@@ -1,7 +1,9 @@
 """One BACnet device: properties of its objects, and notifications of their changes."""
 
+import asyncio
 import contextlib
 import re
+from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from bacpypes3.apdu import AbortPDU, ErrorRejectAbortNack
@@ -15,6 +17,7 @@ from bacpypes3.primitivedata import Boolean, Enumerated, Null, ObjectIdentifier
 from gateway.connectors.bacnet.bacnet_options import BacnetEndpoint
 from gateway.connectors.lost_cancellation import raise_if_cancelled
 
+UNSUBSCRIBE_SECONDS = 0.4
 LIFETIME = 300
 """Seconds of a subscription; it is renewed before they are over."""
 PRESENT_VALUE = "present-value"
@@ -56,9 +59,18 @@ def parse_property(text: str) -> Property:
 
 
 class Device:
-    """A device; requests that it does not answer raise ConnectionError."""
+    """A device; requests that it does not answer raise ConnectionError.
 
-    def __init__(self, endpoint: BacnetEndpoint) -> None:
+    Args:
+        endpoint: Where it is, and where we are.
+        is_guest: Use any free port: two on one port would take answers from each other.
+    """
+
+    def __init__(self, endpoint: BacnetEndpoint, *, is_guest: bool = False) -> None:
+        local = endpoint.local
+        if is_guest:
+            local = f"{local.partition(':')[0]}:0"
+        self._is_lost = False
         self._name = f"bacnet {endpoint.address}"
         self._address = Address(endpoint.address)
         self._app = Application.from_object_list(
@@ -70,9 +82,7 @@ class Device:
                     apduTimeout=int(endpoint.timeout * 1_000),
                     numberOfApduRetries=1,
                 ),
-                NetworkPortObject(
-                    endpoint.local, objectIdentifier=("network-port", 1), objectName="port"
-                ),
+                NetworkPortObject(local, objectIdentifier=("network-port", 1), objectName="port"),
             ]
         )
 
@@ -96,12 +106,27 @@ class Device:
             raise self._failure(value)
         return plain_value(value)
 
-    def changes(self, wanted: Property) -> object:
-        """Return bacpypes3's subscription to an object's changes, a context manager."""
-        return self._app.change_of_value(self._address, wanted.of, None, True, LIFETIME)
+    @contextlib.asynccontextmanager
+    async def changes(self, wanted: Property) -> AsyncIterator[object]:
+        """Subscribe to an object's changes; yield what `await get_value()` of bacpypes3 gets.
+
+        Raises:
+            ErrorRejectAbortNack: The device takes no subscription.
+        """
+        subscription = self._app.change_of_value(self._address, wanted.of, None, True, LIFETIME)
+        changes = await subscription.__aenter__()
+        try:
+            yield changes
+        finally:
+            # Told of an error, bacpypes3 leaves the subscription to the device, until it expires.
+            is_lost = (ConnectionError, None, None) if self._is_lost else (None, None, None)
+            with contextlib.suppress(TimeoutError, ErrorRejectAbortNack):
+                async with asyncio.timeout(UNSUBSCRIBE_SECONDS):
+                    await subscription.__aexit__(*is_lost)
 
     def _failure(self, error: ErrorRejectAbortNack) -> Exception:
         if isinstance(error, AbortPDU) and str(error.apduAbortRejectReason) == "no-response":
+            self._is_lost = True
             return ConnectionError(f"{self._name}: it does not answer in time")
         return RefusedError(f"{error!s:.100}")
 
