@@ -70,6 +70,9 @@ class Handler(Protocol):
     async def take(self, head: Head, body: bytes) -> Answer:
         """Return the answer to a request that was admitted."""
 
+    def refused(self, head: Head, reason: str) -> None:
+        """Note why the body of a request that was admitted is not taken."""
+
 
 @dataclass(eq=False)
 class _Connection:
@@ -223,6 +226,7 @@ class BoundedServer:
                 raise ConnectionError("the sender has gone")
             return await self._handler.take(head, body.whole())
         except ContentError as error:
+            self._handler.refused(head, str(error))
             return Answer(413 if error.too_large else 415, {"error": str(error)})
         except TimeoutError:
             seconds = self._limits.body_seconds

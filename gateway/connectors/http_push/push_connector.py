@@ -116,6 +116,12 @@ class _Receiver:
             return Answer(400, {"error": reason, "rows": 0, "problems": problems})
         return await self._kept(readings, problems)
 
+    def refused(self, head: Head, reason: str) -> None:
+        """Count a body that is too long, or packed in a way that is not known."""
+        for route in self._found(head):
+            if _is_shown(route.token, head):
+                route.source.problem(f"{head.path:.100}: {reason}")
+
     async def _kept(self, readings: list[Reading], problems: int) -> Answer:
         self._context.emit(readings)
         self._waiting += 1

@@ -17,6 +17,9 @@ ODD = b"POST / HTTP/1.1\r\nHost: h\r\n"
 class Echo:
     """Answers with the length of the body."""
 
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
     def admit(self, head: Head) -> Answer | None:
         if head.path == "/long":
             return Answer(200, {"text": "x" * 30_000_000})
@@ -24,6 +27,9 @@ class Echo:
 
     async def take(self, head: Head, body: bytes) -> Answer:
         return Answer(202, {"method": head.method, "length": len(body)})
+
+    def refused(self, head: Head, reason: str) -> None:
+        self.reasons.append(f"{head.path}: {reason}")
 
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
