@@ -92,6 +92,9 @@ class Connector(Protocol):
             `forbid_unknown_fields=True`.
         source_options: What a source's WITH clause may hold of the connector's own options; all of
             them arrive as text and are converted. Declared with `forbid_unknown_fields=True`.
+
+    A class of which `hands_over_records` is true calls `read_record` of its sources: FROM holds its
+    addresses. Without it FROM holds paths in the payloads that it gives to `read`.
     """
 
     @property

@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from gateway.connectors.connector import Connector, ConnectorContext
 from gateway.connectors.declared_source import DeclaredSource
+from gateway.connectors.handed_over import as_handed_over
 from gateway.connectors.options import convert_options
 from gateway.connectors.reading import Reading
 from gateway.connectors.registry import ConnectorRegistry
@@ -239,6 +240,7 @@ class _Trial:
         Raises:
             DeploymentError: Its options are wrong.
         """
+        definition = as_handed_over(definition, connector)
         try:
             mapper = Mapper(definition)
         except ValueError as error:

@@ -85,11 +85,22 @@ def mapped_samples(text: str, samples: Sequence[TrialSample]) -> MappedTrial:
         FederationError: The statement is wrong.
     """
     definition = tried_definition(text)
+    if samples and samples[0].is_record:
+        definition = _by_address(definition)
     mapper = Mapper(definition)
     topic = definition.mapping.option("topic") if definition.mapping else None
     pattern = TopicPattern(topic) if topic else None
     found = tuple(_mapped(mapper, pattern, definition, sample) for sample in samples)
     return MappedTrial(definition.schema, found)
+
+
+def _by_address(definition: SourceDefinition) -> SourceDefinition:
+    """Return the definition as gateways take it of a plug-in that reads by addresses."""
+    mapping = definition.mapping
+    if mapping is None or mapping.format != PayloadFormat.JSON:
+        return definition
+    fields = msgspec.structs.replace(mapping, format=PayloadFormat.FIELDS)
+    return msgspec.structs.replace(definition, mapping=fields)
 
 
 def _mapped(

@@ -77,6 +77,25 @@ def source_mapping(statement: CreateSource) -> SourceMapping | None:
     )
     if kind == ConnectorKind.MQTT:
         _check_topic(connector, options.get("topic"), payloads)
+    if _may_be_addresses(mapping, options):
+        # Only the gateways know the class of a plug-in. What is no path can only be an address.
+        try:
+            return _with_columns(statement, mapping, options)
+        except BindingError:
+            by_address = msgspec.structs.replace(mapping, format=PayloadFormat.FIELDS)
+            return _with_columns(statement, by_address, options)
+    return _with_columns(statement, mapping, options)
+
+
+def _may_be_addresses(mapping: SourceMapping, options: Mapping[str, Option]) -> bool:
+    """Whether FROM may hold addresses of a plug-in, though no format says so."""
+    is_ours = mapping.connector in tuple(ConnectorKind)
+    return not is_ours and not mapping.rows and not mapping.only and "format" not in options
+
+
+def _with_columns(
+    statement: CreateSource, mapping: SourceMapping, options: Mapping[str, Option]
+) -> SourceMapping:
     reader = _reader(mapping, options)
     for column in statement.columns:
         _check_place(column, mapping)

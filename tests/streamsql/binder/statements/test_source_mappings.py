@@ -309,3 +309,22 @@ def test_secrets_do_not_travel_with_definitions(name: str, value: str) -> None:
         defined(text)
     assert "endpoint" in (refused.value.hint or "")
     assert "hunter2" not in f"{refused.value.message} {refused.value.hint}"
+
+
+@pytest.mark.parametrize(
+    ("origin", "form"),
+    [
+        ("'a.b'", PayloadFormat.JSON),
+        ("'dial nr. 12'", PayloadFormat.FIELDS),
+        ("'ns=2;s=Press'", PayloadFormat.JSON),
+    ],
+)
+def test_what_is_no_path_is_an_address_of_a_plug_in(origin: str, form: PayloadFormat) -> None:
+    """Its class may take paths for addresses, too: only the gateways know it."""
+    text = f"CREATE SOURCE s (a INTEGER, b INTEGER FROM {origin}) WITH (connector = 'my_meter'"
+    mapping = defined(f"{text})").mapping
+    assert mapping is not None
+    assert (mapping.format, mapping.columns[1].path) == (form, origin.strip("'"))
+    if form == PayloadFormat.FIELDS:
+        with pytest.raises(BindingError, match="column b"):
+            defined(f"{text}, format = 'json')")
