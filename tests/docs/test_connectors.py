@@ -3,12 +3,14 @@
 import asyncio
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
 from gateway.connectors.registry import BuiltIn, ConnectorRegistry, MakeConnector
 from gateway.connectors.testing.checks import CHECKS, Check, name_of, run_check
 from tests.docs.markdown import ROOT, blocks
+from tests.gateway.connectors.testing import lines_peer
 from tests.gateway.connectors.testing.lines_peer import LinesPeer
 
 PAGE = ROOT / "docs" / "connectors.md"
@@ -23,6 +25,16 @@ def make(monkeypatch: pytest.MonkeyPatch) -> MakeConnector:
     monkeypatch.setitem(sys.modules, MODULE, module)
     registry = ConnectorRegistry(built_in={"lines": BuiltIn(MODULE, "LinesConnector")})
     return registry.factory("lines")
+
+
+def test_its_peer_is_the_one_of_the_tests() -> None:
+    shown = [block.text for block in blocks(PAGE, "python")]
+    assert Path(lines_peer.__file__).read_text(encoding="utf-8") in shown
+
+
+def test_the_page_names_every_check() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert [name for name in map(name_of, CHECKS) if f"`{name}`" not in text] == []
 
 
 def test_it_has_less_than_60_lines() -> None:

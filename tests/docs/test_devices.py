@@ -12,11 +12,12 @@ import pytest
 
 from broker.broker_testing import BrokerProcess
 from gateway.connectors.mqtt.mqtt_connector import MqttConnector
+from gateway.connectors.testing.statements import definitions_of
 from host.mqtt import open_client
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType, Value, display
 from tests.docs.markdown import ROOT, Block, blocks
-from tests.gateway.connectors.serving import Served, definitions_of, serving, until
+from tests.gateway.connectors.serving import Served, serving, until
 
 pytestmark = pytest.mark.broker
 

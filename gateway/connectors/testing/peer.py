@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+from gateway.connectors.testing.absence import Transport
 from streamsql.catalog.definitions import SourceDefinition
 
 
@@ -54,6 +55,40 @@ class FloodingPeer(Protocol):
 
     async def flood(self, numbers: range) -> None:
         """Give readings with these numbers, as fast as it can."""
+
+
+@runtime_checkable
+class AddressedPeer(Protocol):
+    """A peer that is reached at a port of loopback: attempts to reach it are counted.
+
+    Attributes:
+        address: Transport and port, the same every time.
+    """
+
+    @property
+    def address(self) -> tuple[Transport, int]:
+        """See above."""
+
+
+@runtime_checkable
+class HugePeer(Protocol):
+    """A peer whose payloads may be as large as it likes."""
+
+    async def send_huge(self, number: int) -> None:
+        """Give a reading with that number whose payload has more than 1 MB, once."""
+
+
+@runtime_checkable
+class AttendedPeer(Protocol):
+    """A peer that knows who reads it."""
+
+    def clients(self) -> int:
+        """Return how many it knows: connections, sessions and subscriptions that outlive these."""
+
+
+def is_lasting(peer: Peer) -> bool:
+    """Whether the peer keeps what was sent while nobody was connected: attribute `lasting`."""
+    return bool(getattr(peer, "lasting", False))
 
 
 def calls_us(peer: Peer) -> bool:

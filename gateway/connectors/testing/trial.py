@@ -3,6 +3,9 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
+
+from typing_extensions import override
 
 from gateway.connectors.connector import Connector
 from gateway.connectors.reading import Memory, Reading
@@ -42,7 +45,7 @@ class Recorder:
         self.memory = memory
 
 
-class _OneConnector(ConnectorRegistry):
+class OneConnector(ConnectorRegistry):
     """Knows the connector on trial."""
 
     def __init__(self, make: MakeConnector, started: list[float]) -> None:
@@ -50,7 +53,8 @@ class _OneConnector(ConnectorRegistry):
         self._make = make
         self._started = started
 
-    def factory(self, kind: str) -> MakeConnector:  # noqa: ARG002
+    @override
+    def factory(self, kind: str) -> MakeConnector:
         def make() -> Connector:
             self._started.append(time.monotonic())
             return self._make()
@@ -78,19 +82,26 @@ class Trial:
         self.make = make
         self._runner: EndpointRunner | None = None
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Those of the gateway for the endpoint."""
+        return {**self.peer.endpoint, "connector": self.make().kind}
+
     async def begin(self) -> None:
-        """Run the connector; the peer has run once, so its settings are known."""
+        """Run the connector; the peer has run once, so its settings are known.
+
+        After `end` it is another life of the gateway, which knows what was remembered.
+        """
         runtime = Runtime(
             gateway="trial",
             clock=wall_clock,
-            registry=_OneConnector(self.make, self.started),
+            registry=OneConnector(self.make, self.started),
             open_port=lambda *_of: self.recorder,
             close_port=lambda *_of: None,
             kept=self._kept,
             make_mapper=Mapper,
         )
-        settings = {**self.peer.endpoint, "connector": self.make().kind}
-        self._runner = EndpointRunner("trial", settings, runtime)
+        self._runner = EndpointRunner("trial", self.settings, runtime)
         self._runner.serve(tuple(self.peer.sources))
 
     async def end(self) -> bool:
@@ -106,6 +117,10 @@ class Trial:
             return ""
         problems = (runner.problem_of(source.name) for source in self.peer.sources)
         return next(filter(None, problems), "")
+
+    def times(self, number: int) -> int:
+        """Return how often a reading with that number was emitted."""
+        return sum(number in reading.values.values() for reading in self.recorder.readings)
 
     def has(self, number: int) -> bool:
         """Whether a reading with that number was emitted."""
@@ -129,9 +144,13 @@ class Trial:
                 )
             await asyncio.sleep(0.02)
 
-    async def reads(self, number: int) -> None:
-        """Let the peer give a reading until it arrives: whoever subscribes late misses some."""
-        deadline = time.monotonic() + PATIENCE
+    async def reads(self, number: int, seconds: float | None = None) -> None:
+        """Let the peer give a reading until it arrives: whoever subscribes late misses some.
+
+        Raises:
+            AssertionError: It does not in time.
+        """
+        deadline = time.monotonic() + (PATIENCE if seconds is None else seconds)
         while not self.has(number):
             if time.monotonic() > deadline:
                 await self.until(lambda: self.has(number), f"reading {number} is emitted", 0.0)

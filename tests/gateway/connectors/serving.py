@@ -11,9 +11,8 @@ from typing import ParamSpec
 from gateway.connectors.connector import Connector, ConnectorContext
 from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.reading import Memory, Reading
-from streamsql.catalog.definitions import SourceDefinition
+from gateway.connectors.testing.statements import definitions_of
 from streamsql.mapping.mapper import Mapper
-from tests.streamsql.from_text import catalog_of
 
 PATIENCE = 30.0
 
@@ -94,12 +93,6 @@ async def until(condition: Callable[[], bool], seconds: float = PATIENCE) -> Non
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
-
-
-def definitions_of(text: str) -> list[SourceDefinition]:
-    """Return the sources that statements create."""
-    found = catalog_of(text).sources
-    return [definition for definition in found if definition.mapping is not None]
 
 
 @contextlib.asynccontextmanager

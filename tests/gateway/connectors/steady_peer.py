@@ -2,10 +2,12 @@
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from broker.free_ports import free_port
+from gateway.connectors.testing.absence import Transport
+from gateway.connectors.testing.statements import definitions_of
 from streamsql.catalog.definitions import SourceDefinition
-from tests.gateway.connectors.serving import definitions_of
 
 
 class SteadyPeer:
@@ -43,3 +45,13 @@ class SteadyPeer:
         running, self._running = self._running, None
         if running is not None:
             await running.aclose()
+
+
+class PortPeer(SteadyPeer):
+    """Serves at its port on loopback."""
+
+    transport: ClassVar[Transport] = "tcp"
+
+    @property
+    def address(self) -> tuple[Transport, int]:
+        return (self.transport, self.port)

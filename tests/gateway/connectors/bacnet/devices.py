@@ -16,6 +16,7 @@ class Thermostat:
     """A device with a measured value, a set point and a switch."""
 
     def __init__(self) -> None:
+        self.app: Application | None = None
         self.celsius = AnalogInputObject(
             objectIdentifier=("analog-input", 3),
             objectName="room temperature",
@@ -46,6 +47,7 @@ def bacnet(thermostat: Thermostat, port: int = 0) -> Iterator[int]:
     )
     objects = [device, network, thermostat.celsius, thermostat.target, thermostat.heating]
     app = Application.from_object_list(objects)
+    thermostat.app = app
     try:
         yield port
     finally:

@@ -4,14 +4,15 @@ import contextlib
 from collections.abc import Mapping
 
 from tests.gateway.connectors.coap.sensors import Changing, coap
-from tests.gateway.connectors.steady_peer import SteadyPeer
+from tests.gateway.connectors.steady_peer import PortPeer
 
 JSON = 50
 
 
-class SensorPeer(SteadyPeer):
+class SensorPeer(PortPeer):
     """Serves one resource that is observed."""
 
+    transport = "udp"
     statement = """
     CREATE SOURCE counted (number INTEGER)
     WITH (connector = 'coap', endpoint = 'trial', path = 'count', interval = '1 s')
@@ -34,6 +35,9 @@ class SensorPeer(SteadyPeer):
 
     async def send_bad(self) -> None:
         self._change(b'{"number": ')
+
+    async def send_huge(self, number: int) -> None:
+        self._change(b'{"number": %d, "padding": "%s"}' % (number, b"x" * 1_500_000))
 
     def _change(self, payload: bytes) -> None:
         assert self._resource is not None

@@ -10,6 +10,7 @@ from tests.gateway.connectors.steady_peer import SteadyPeer
 class FolderPeer(SteadyPeer):
     """Writes a log; the folder is moved away while the peer is."""
 
+    lasting = True
     statement = """
     CREATE SOURCE counted (number INTEGER)
     WITH (connector = 'file', endpoint = 'trial', files = 'counted.log', interval = '0.1 s')
@@ -34,6 +35,9 @@ class FolderPeer(SteadyPeer):
 
     async def send_bad(self) -> None:
         self._append('{"number": \n')
+
+    async def send_huge(self, number: int) -> None:
+        self._append(f'{{"number": {number}, "padding": "{"x" * 1_500_000}"}}\n')
 
     async def flood(self, numbers: range) -> None:
         self._append("".join(f'{{"number": {number}}}\n' for number in numbers))

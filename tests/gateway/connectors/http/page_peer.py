@@ -4,10 +4,10 @@ import contextlib
 from collections.abc import Mapping
 
 from tests.gateway.connectors.http.pages import Pages, answer, pages
-from tests.gateway.connectors.steady_peer import SteadyPeer
+from tests.gateway.connectors.steady_peer import PortPeer
 
 
-class PagePeer(SteadyPeer):
+class PagePeer(PortPeer):
     """Serves one page."""
 
     statement = """
@@ -32,3 +32,6 @@ class PagePeer(SteadyPeer):
 
     async def send_bad(self) -> None:
         self._pages.put("/now", answer('{"number": '))
+
+    async def send_huge(self, number: int) -> None:
+        self._pages.put("/now", answer(f'{{"number": {number}, "padding": "{"x" * 1_500_000}"}}'))

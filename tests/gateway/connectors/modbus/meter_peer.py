@@ -8,10 +8,10 @@ from pymodbus.simulator import SimData, SimDevice
 from pymodbus.simulator.simutils import DataType
 
 from tests.gateway.connectors.modbus.meters import modbus, registers
-from tests.gateway.connectors.steady_peer import SteadyPeer
+from tests.gateway.connectors.steady_peer import PortPeer
 
 
-class MeterPeer(SteadyPeer):
+class MeterPeer(PortPeer):
     """Serves one holding register, or refuses to."""
 
     statement = """

@@ -9,7 +9,7 @@ from pysnmp.entity.rfc3413 import cmdrsp, context
 from pysnmp.proto.rfc1902 import Integer32, OctetString
 from pysnmp.smi.instrum import AbstractMibInstrumController
 
-from tests.gateway.connectors.steady_peer import SteadyPeer
+from tests.gateway.connectors.steady_peer import PortPeer
 
 
 class _OneValue(AbstractMibInstrumController):  # type: ignore[misc]  # pysnmp is not typed
@@ -23,9 +23,10 @@ class _OneValue(AbstractMibInstrumController):  # type: ignore[misc]  # pysnmp i
         return [(name, self.value) for name, _ in asked]
 
 
-class AgentPeer(SteadyPeer):
+class AgentPeer(PortPeer):
     """Serves one object."""
 
+    transport = "udp"
     statement = """
     CREATE SOURCE counted (number INTEGER FROM '1.3.6.1.2.1.99.1.0')
     WITH (connector = 'snmp', endpoint = 'trial', interval = '0.1 s')

@@ -11,6 +11,7 @@ from tests.gateway.connectors.steady_peer import SteadyPeer
 class TablePeer(SteadyPeer):
     """Writes rows into a SQLite database, whose file is moved away while the peer is."""
 
+    lasting = True
     statement = """
     CREATE SOURCE counted (number INTEGER)
     WITH (connector = 'sql', endpoint = 'trial', table = 'counted', watermark = 'id',

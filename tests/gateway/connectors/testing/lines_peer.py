@@ -1,13 +1,13 @@
-"""A device of the manual: a word and a JSON object a line over TCP, each answered with `ok`."""
+"""The device of the manual, for the conformance kit."""
 
 import asyncio
-import json
 from collections import deque
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from broker.free_ports import free_port
+from gateway.connectors.testing.statements import definitions_of
 from streamsql.catalog.definitions import SourceDefinition
-from tests.gateway.connectors.serving import definitions_of
 
 PASSAGE = """
 CREATE SOURCE passage (badge INTEGER, opened BOOLEAN)
@@ -16,15 +16,22 @@ WITH (connector = 'lines', endpoint = 'trial', word = 'passage')
 
 
 class LinesPeer:
-    """Serves one connection at a time."""
+    """Sends each line to all who are connected, and keeps it until one of them answers `ok`."""
+
+    lasting = True
 
     def __init__(self) -> None:
         self.port = free_port()
         self.passwords: list[str] = []
         self._server: asyncio.Server | None = None
-        self._writer: asyncio.StreamWriter | None = None
-        self._open: deque[int | None] = deque()
+        # Of each connection the numbers of the lines that it has not answered.
+        self._sent: dict[asyncio.StreamWriter, deque[int | None]] = {}
+        self._kept: dict[int, None] = {}
         self._acknowledged: set[int] = set()
+
+    @property
+    def address(self) -> tuple[Literal["tcp"], int]:
+        return ("tcp", self.port)
 
     @property
     def endpoint(self) -> Mapping[str, object]:
@@ -42,35 +49,53 @@ class LinesPeer:
         server, self._server = self._server, None
         if server is not None:
             server.close()
-            if self._writer is not None:
-                self._writer.close()
+            for writer in self._sent:
+                writer.close()
             await server.wait_closed()
 
     async def send(self, number: int) -> None:
-        self._write("passage", json.dumps({"badge": number, "opened": True}), number)
+        self._kept[number] = None
+        self._say(_line_of(number), number)
 
     async def send_bad(self) -> None:
-        self._write("passage", '{"badge": ', None)
+        self._say('passage {"badge": ', None)
+
+    async def send_huge(self, number: int) -> None:
+        self._say(_line_of(number) + " " * 1_500_000, None)
 
     async def flood(self, numbers: range) -> None:
         for number in numbers:
             await self.send(number)
-            if self._writer is not None:
-                await self._writer.drain()
+            for writer in list(self._sent):
+                await writer.drain()
 
     def acknowledged(self) -> set[int]:
         return set(self._acknowledged)
 
-    def _write(self, word: str, text: str, number: int | None) -> None:
-        if self._writer is not None and not self._writer.is_closing():
-            self._open.append(number)
-            self._writer.write(f"{word} {text}\n".encode())
+    def clients(self) -> int:
+        return len(self._sent)
+
+    def _say(self, line: str, number: int | None) -> None:
+        for writer, sent in self._sent.items():
+            sent.append(number)
+            writer.write(f"{line}\n".encode())
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.passwords.append((await reader.readline()).decode().strip())
-        self._writer, self._open = writer, deque()
-        while await reader.readline():
-            number = self._open.popleft()
-            if number is not None:
-                self._acknowledged.add(number)
-        writer.close()
+        self._sent[writer] = sent = deque[int | None](self._kept)
+        writer.writelines(f"{_line_of(number)}\n".encode() for number in self._kept)
+        try:
+            while await reader.readline():
+                number = sent.popleft()
+                if number is not None:
+                    self._acknowledged.add(number)
+                    self._kept.pop(number, None)
+        except ConnectionError:
+            pass  # it went without a word
+        finally:
+            del self._sent[writer]
+            writer.close()
+
+
+def _line_of(number: int) -> str:
+    return f'passage {{"badge": {number}, "opened": true}}'

@@ -2,21 +2,20 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Mapping
-from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 import pytest
 
-from broker.broker_launch import Preference, find_mosquitto
 from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.declared_source import DeclaredSource
-from gateway.connectors.http_push.push_connector import PushConnector
-from gateway.connectors.mqtt.mqtt_connector import MqttConnector
+from gateway.connectors.reading import Reading
 from gateway.connectors.testing import checks
+from gateway.connectors.testing.beside_checks import leaves_a_running_one_alone
 from gateway.connectors.testing.checks import Check, run_check
-from tests.gateway.connectors.http_push.sender_peer import SenderPeer
-from tests.gateway.connectors.mqtt.broker_peer import BrokerPeer
+from gateway.connectors.testing.restart_checks import goes_on_after_a_restart
 from tests.gateway.connectors.testing.lines_peer import LinesPeer
 
 
@@ -69,7 +68,8 @@ class Lines:
         word, _, payload = line.partition(b" ")
         context.emit(sources[word.decode()].read(payload))
         await context.kept()
-        writer.write(b"ok\n")
+        if not context.is_trial:
+            writer.write(b"ok\n")
 
     async def lost(self) -> None:
         raise ConnectionError("the device is away")
@@ -138,6 +138,124 @@ class Impatient(Lines):
             await asyncio.sleep(0.01)
 
 
+class Redialling(Lines):
+    """Tries again at once by itself, and says why."""
+
+    async def run(self, context: ConnectorContext) -> None:
+        while True:
+            try:
+                await super().run(context)
+            except OSError as error:
+                context.problem(str(error))
+            await asyncio.sleep(0.01)
+
+
+class Choosy(Lines):
+    """Leaves out what is too long for it, silently."""
+
+    async def run(self, context: ConnectorContext) -> None:
+        while True:
+            with contextlib.suppress(ValueError):
+                await super().run(context)
+
+
+class Greedy(Lines):
+    """Makes a reading of whatever comes, by a reader of its own."""
+
+    async def run(self, context: ConnectorContext) -> None:
+        endpoint = context.endpoint_as(Endpoint)
+        reader, writer = await asyncio.open_connection(
+            endpoint.host, endpoint.port, limit=10_000_000
+        )
+        writer.write(b"\n")
+        try:
+            while line := await reader.readline():
+                number = int(line.partition(b'"badge": ')[2].partition(b",")[0])
+                context.emit([Reading("passage", {"badge": number})])
+                if len(line) > 1_000_000:
+                    context.problem("that was long")
+        finally:
+            writer.close()
+
+
+class Forgetful(Lines):
+    """Begins each life with what it takes for rests of the former one."""
+
+    async def run(self, context: ConnectorContext) -> None:
+        self.is_new = True
+        await super().run(context)
+
+    async def take(
+        self,
+        context: ConnectorContext,
+        sources: Mapping[str, DeclaredSource],
+        line: bytes,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        if self.is_new and context.memory is not None:
+            writer.write(b"ok\n")
+        else:
+            context.remember({"begun": True})
+            await super().take(context, sources, line, writer)
+        self.is_new = False
+
+
+class Repeating(Lines):
+    """Emits again what it has remembered to have emitted."""
+
+    async def run(self, context: ConnectorContext) -> None:
+        if context.memory is not None:
+            line = str(context.memory["line"]).encode()
+            context.emit(context.sources[0].read(line))
+        await super().run(context)
+
+    async def take(
+        self,
+        context: ConnectorContext,
+        sources: Mapping[str, DeclaredSource],
+        line: bytes,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        context.remember({"line": line.partition(b" ")[2].decode()})
+        await super().take(context, sources, line, writer)
+
+
+class Presuming(Lines):
+    """Does not ask whether it is a trial: what it answers for is not kept."""
+
+    async def take(
+        self,
+        context: ConnectorContext,
+        sources: Mapping[str, DeclaredSource],
+        line: bytes,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        context.emit(sources["passage"].read(line.partition(b" ")[2]))
+        await context.kept()
+        writer.write(b"ok\n")
+
+
+class Clinging(Lines):
+    """Leaves its connection open when it ends."""
+
+    left: ClassVar[list[asyncio.StreamWriter]] = []
+
+    async def run(self, context: ConnectorContext) -> None:
+        endpoint = context.endpoint_as(Endpoint)
+        _, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
+        writer.write(b"\n")
+        self.left.append(writer)
+        await super().run(context)
+
+
+class Blocking(Lines):
+    """Asks its device in the event loop."""
+
+    async def run(self, context: ConnectorContext) -> None:
+        time.sleep(1.0)  # time passes: it blocks  # noqa: ASYNC251
+        await super().run(context)
+
+
 @pytest.mark.parametrize("check", checks.CHECKS, ids=checks.name_of)
 def test_what_conforms_passes(check: Check) -> None:
     assert asyncio.run(run_check(check, Lines, LinesPeer()))
@@ -153,6 +271,14 @@ def test_what_conforms_passes(check: Check) -> None:
         (Impatient, checks.reconnects_with_pauses, "it says that its peer is away"),
         (Careless, checks.counts_what_is_bad, "the bad payload is counted"),
         (Lenient, checks.refuses_unknown_options, "Lax takes unknown options"),
+        (Redialling, checks.reconnects_with_pauses, r"its peer was asked \d+ times within 5 s"),
+        (Choosy, checks.refuses_huge_payloads, "the huge payload is counted"),
+        (Greedy, checks.refuses_huge_payloads, "more than 1 MB became a reading"),
+        (Forgetful, goes_on_after_a_restart, "sent during the restart is emitted"),
+        (Repeating, goes_on_after_a_restart, "emitted 2 times around a restart"),
+        (Presuming, leaves_a_running_one_alone, "a trial acknowledged what nobody has kept"),
+        (Clinging, leaves_a_running_one_alone, "nothing is left of a trial"),
+        (Blocking, checks.reads_and_stops, r"blocks the event loop for 0.5 s: .*Blocking\.run"),
     ],
 )
 def test_what_does_not_is_told_what_is_wrong(
@@ -161,17 +287,3 @@ def test_what_does_not_is_told_what_is_wrong(
     monkeypatch.setattr("gateway.connectors.testing.trial.PATIENCE", 3.0)
     with pytest.raises(AssertionError, match=complaint):
         asyncio.run(run_check(check, connector, LinesPeer()))
-
-
-@pytest.mark.broker
-@pytest.mark.parametrize("kind", ["embedded", "mosquitto"])
-@pytest.mark.parametrize("check", checks.CHECKS, ids=checks.name_of)
-def test_mqtt_conforms(check: Check, kind: Preference, tmp_path: Path) -> None:
-    if kind == "mosquitto" and find_mosquitto() is None:
-        pytest.skip("mosquitto is not installed")
-    asyncio.run(run_check(check, MqttConnector, BrokerPeer(kind, tmp_path)))
-
-
-@pytest.mark.parametrize("check", checks.CHECKS, ids=checks.name_of)
-def test_http_push_conforms(check: Check) -> None:
-    asyncio.run(run_check(check, PushConnector, SenderPeer()))

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from broker.broker_testing import BrokerProcess
+from gateway.connectors.testing.statements import definitions_of
 from gateway.testing import until
 from host.mqtt import open_client
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row
-from tests.gateway.connectors.serving import definitions_of
 from tests.gateway.declared_world import World, run
 
 pytestmark = pytest.mark.broker
