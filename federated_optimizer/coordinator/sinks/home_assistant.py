@@ -113,7 +113,7 @@ class Descriptions:
         said: dict[str, Any] = {
             "name": field.name,
             "unique_id": unique,
-            "object_id": unique,
+            "default_entity_id": f"{component}.{unique}",
             "state_topic": topic,
             "value_template": _template(field.name, field.dtype),
             "availability": [
@@ -124,6 +124,7 @@ class Descriptions:
                 "name": f"{self._definition.name} {shown}".strip()[:200],
                 "manufacturer": "Pando",
             },
+            "origin": {"name": "Pando"},
             **self._measure(position),
         }
         return where, encode_json(said)

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from streamsql.catalog.sinks import SinkDefinition, SinkFormat
-from streamsql.catalog.topic_template import level_text
 from streamsql.data.schema import Schema
-from streamsql.data.types import MICROSECONDS, DataType, Row, Value
+from streamsql.data.types import MICROSECONDS, DataType, Row, Value, display, text_of
 from streamsql.mapping.senml_units import senml_unit
 from streamsql.wire.codec import encode_json
 
-_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9:./_-]")
+# An underscore only where what follows could be read as an escape.
+_ESCAPED = re.compile(r"[^A-Za-z0-9:._-]|_(?=x)")
 
 RowObject = Callable[[Row], Any]
 
@@ -31,7 +31,7 @@ class SenmlPacks:
     """
 
     def __init__(self, definition: SinkDefinition, schema: Schema) -> None:
-        self._name = _plain(definition.name)
+        self._name = _first_part(definition.name)
         self._schema = schema
         self._key = tuple(schema.index_of(name) for name in definition.key)
         dtypes = schema.dtypes
@@ -60,12 +60,12 @@ class SenmlPacks:
 
     def _base_name(self, row: Row) -> str:
         dtypes = self._schema.dtypes
-        levels = [_plain(level_text(row[p], dtypes[p])) for p in self._key]
+        levels = [_key_part(row[p], dtypes[p]) for p in self._key]
         return "/".join((self._name, *levels)) + "/"
 
     def _record(self, position: int, value: Value) -> dict[str, Value]:
         field = self._schema.fields[position]
-        record: dict[str, Value] = {"n": _plain(field.name)}
+        record: dict[str, Value] = {"n": _part(field.name)}
         if isinstance(value, bool):
             return {**record, "vb": value}
         if isinstance(value, str):
@@ -78,10 +78,30 @@ class SenmlPacks:
         return {**record, "u": unit.name, "v": unit.convert(value)}
 
 
-def _plain(text: str) -> str:
-    """Return a text with only the characters that names in SenML may have."""
-    plain = _NOT_IN_A_NAME.sub("_", text)
-    return plain if plain[:1].isalnum() else f"x{plain}"
+def _part(text: str) -> str:
+    """Return a text as a part of a name in SenML; different texts differ.
+
+    Other characters than those of SenML's names become `_xHHHH_`, as SQL/XML (ISO 9075-14) writes
+    names in XML.
+
+    Examples:
+        >>> _part("d/1"), _part("d_2F1"), _part("d_x1")
+        ('d_x002F_1', 'd_2F1', 'd_x005F_x1')
+    """
+    return _ESCAPED.sub(lambda found: f"_x{ord(found[0]):04X}_", text)
+
+
+def _key_part(value: Value, dtype: DataType) -> str:
+    """Return a value of a key; NULL and an empty text are what no text becomes."""
+    if value is None:
+        return "_xnull_"
+    return _part(text_of(display(value, dtype))) or "_x_"
+
+
+def _first_part(text: str) -> str:
+    """Return the first part of a name, which SenML lets begin with a letter or a digit only."""
+    part = _part(text)
+    return part if part[:1].isalnum() else f"x_x_{part}"
 
 
 def payload_of(value: object) -> bytes:

@@ -11,6 +11,8 @@ from federated_optimizer.coordinator.sinks.row_payloads import payload_of, row_o
 from streamsql.catalog.sinks import SinkConnector, SinkDefinition, SinkMode
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
+from streamsql.mapping.units import _UNITS as UNITS
+from tests.federated_optimizer.coordinator.sinks import home_assistant_rules as rules
 
 SCHEMA = Schema.of(
     ("room", DataType.TEXT),
@@ -99,3 +101,45 @@ def test_a_key_without_a_row_is_unavailable() -> None:
         assert rendered(available["value_template"], '{"a": 1}') == "online"
         assert rendered(available["value_template"], "") == "offline"
         assert rendered(said["value_template"], "") == "None"
+
+
+def in_unit(unit: str) -> tuple[str, dict[str, Any]]:
+    """Topic and description of a number with a unit."""
+    schema = Schema.of(("room", DataType.TEXT), ("n", DataType.DOUBLE))
+    sink = SinkDefinition(
+        *("u", "SELECT", SinkConnector.MQTT, SinkMode.UPSERT),
+        key=("room",),
+        topic="u/{room}",
+        discovery="homeassistant",
+        units=("", unit),
+    )
+    ((topic, payload),) = Descriptions(sink, schema).of(("r",), "u/r")
+    return topic, json.loads(payload)
+
+
+def all_described() -> list[tuple[str, dict[str, Any]]]:
+    return [*described().values(), *(in_unit(unit) for unit in UNITS)]
+
+
+def test_descriptions_have_only_keys_that_home_assistant_knows() -> None:
+    for topic, said in all_described():
+        component = topic.split("/")[1]
+        assert said.keys() <= rules.KEYS[component]
+        assert said["device"].keys() <= rules.DEVICE_KEYS
+        assert said["origin"].keys() <= rules.ORIGIN_KEYS
+        assert said["origin"]["name"] == "Pando"
+        assert all(entry.keys() <= rules.AVAILABILITY_KEYS for entry in said["availability"])
+        assert said["default_entity_id"] == f"{component}.{said['unique_id']}"
+
+
+def test_units_and_state_classes_are_those_of_the_device_class() -> None:
+    kinds = set()
+    for _, said in all_described():
+        kind = said.get("device_class")
+        if kind is None:
+            continue
+        kinds.add(kind)
+        assert said.get("unit_of_measurement") in rules.UNITS[kind]
+        if "state_class" in said:
+            assert said["state_class"] in rules.STATE_CLASSES[kind]
+    assert kinds == rules.UNITS.keys()
