@@ -55,6 +55,17 @@ class TopicTemplate:
         """What matches its topics in MQTT, and perhaps more."""
         return "/".join("+" if "{" in level else level for level in self.text.split("/"))
 
+    def overlaps(self, other: "TopicTemplate") -> bool:
+        """Whether both can make the same topic, whatever the columns' values.
+
+        Examples:
+            >>> seats = TopicTemplate("b/{room}/seats")
+            >>> seats.overlaps(TopicTemplate("b/r1/{what}")), seats.overlaps(TopicTemplate("b/{x}"))
+            (True, False)
+        """
+        mine, others = self.text.split("/"), other.text.split("/")
+        return len(mine) == len(others) and all(map(_level_overlaps, mine, others))
+
     def topic(self, texts: Sequence[str]) -> str:
         """Return the topic for texts of the names, each as `level_text` writes it.
 
@@ -71,6 +82,24 @@ class TopicTemplate:
         if len(made) > MAX_TOPIC:
             raise ValueError(f"the topic {made[:60]!r}… has {len(made)} characters")
         return made
+
+
+def _level_overlaps(one: str, other: str) -> bool:
+    (head, *tail), (head_2, *tail_2) = (_NAME.sub("{", level).split("{") for level in (one, other))
+    if tail and tail_2:
+        ends = (tail[0][::-1], tail_2[0][::-1])
+        return _begins(head, head_2) and _begins(*ends)
+    if not tail and not tail_2:
+        return one == other
+    fixed, head, end = (other, head, tail[0]) if tail else (one, head_2, tail_2[0])
+    # A value is at least one character.
+    whole = len(fixed) > len(head) + len(end)
+    return whole and fixed.startswith(head) and fixed.endswith(end)
+
+
+def _begins(one: str, other: str) -> bool:
+    """Whether one of two texts begins with the other."""
+    return one.startswith(other) or other.startswith(one)
 
 
 def level_text(value: Value, dtype: DataType) -> str:

@@ -124,11 +124,13 @@ class FakeSinks:
     Attributes:
         listed: All sinks.
         retried: Names of the sinks whose dead letters were sent again.
+        discarded: Names of the sinks whose dead letters were discarded.
     """
 
     def __init__(self) -> None:
         self.listed: tuple[SinkInfo, ...] = ()
         self.retried: list[str] = []
+        self.discarded: list[str] = []
 
     def infos(self) -> tuple[SinkInfo, ...]:
         """Return all sinks."""
@@ -136,11 +138,17 @@ class FakeSinks:
 
     def retry(self, name: str) -> int:
         """Note that dead letters are to be sent again."""
-        found = next((i for i in self.listed if i.definition.name == name), None)
-        if found is None:
-            raise KeyError(name)
         self.retried.append(name)
-        return len(found.dead)
+        return len(self._of(name).dead)
+
+    def discard(self, name: str) -> int:
+        """Note that dead letters are to be forgotten."""
+        self.discarded.append(name)
+        return len(self._of(name).dead)
+
+    def _of(self, name: str) -> SinkInfo:
+        """Return a sink, or raise KeyError."""
+        return {info.definition.name: info for info in self.listed}[name]
 
 
 class FakeCoordinator:

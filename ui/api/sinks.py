@@ -32,3 +32,19 @@ async def retry(name: str, coordinator: Coordinator) -> dict[str, Any]:
         return {"sink": name, "retried": coordinator.sinks.retry(name)}
     except KeyError:
         raise HTTPException(404, f"there is no sink {name!r:.80}") from None
+
+
+@router.get("/sinks/{name}/dead")
+async def dead(name: str, coordinator: Coordinator) -> list[dict[str, Any]]:
+    """List the dead letters of a sink, oldest first."""
+    letters: list[dict[str, Any]] = (await sink(name, coordinator))["dead_letters"]
+    return letters
+
+
+@router.post("/sinks/{name}/discard")
+async def discard(name: str, coordinator: Coordinator) -> dict[str, Any]:
+    """Forget the dead letters of a sink; `discarded` counts them."""
+    try:
+        return {"sink": name, "discarded": coordinator.sinks.discard(name)}
+    except KeyError:
+        raise HTTPException(404, f"there is no sink {name!r:.80}") from None

@@ -12,7 +12,8 @@ from ui.cli.printing import check_format, print_json, print_list, short_time
 sink_app = typer.Typer(help="Sinks: list, show, drop, send again", no_args_is_help=True)
 
 Named = Annotated[str, typer.Argument(help="Name of the sink")]
-_LISTED = ("sink", "to", "status", "delivered", "waiting", "dead")
+_LISTED = ("sink", "to", "status", "delivered", "waiting", "dead", "dropped")
+_LETTER = ("key", "row", "reason", "tries", "given_up")
 
 
 @sink_app.command("list")
@@ -46,7 +47,7 @@ def sink_show(name: Named, form: ListFormat = "table", console: Address = None) 
         facts = [{"fact": key, "value": text} for key, text in _facts(found).items()]
         print_list(facts, ("fact", "value"), form)
         if found["dead_letters"]:
-            print_list(found["dead_letters"], ("key", "row", "reason", "tries", "given_up"), form)
+            print_list(found["dead_letters"], _LETTER, form)
 
 
 @sink_app.command("drop")
@@ -56,6 +57,26 @@ def sink_drop(name: Named, console: Address = None) -> None:
     with connected(console) as client:
         (answer,) = client.post("/api/statements", {"text": f'DROP SINK "{quoted}"'})
         typer.echo(answer["message"])
+        for warning in answer["warnings"]:
+            typer.echo(f"warning: {warning}")
+
+
+@sink_app.command("dead")
+def sink_dead(name: Named, form: ListFormat = "table", console: Address = None) -> None:
+    """List the dead letters of a sink: messages that its receiver has refused.
+
+    Examples:
+      pando sink dead orders
+      pando sink dead orders --format json
+    """
+    with connected(console) as client:
+        letters = client.get(f"/api/sinks/{quote(name, safe='')}/dead")
+        if check_format(form, LISTS) == "json":
+            print_json(letters)
+        elif letters:
+            print_list(letters, _LETTER, form)
+        else:
+            typer.echo(f"sink {name} has no dead letters")
 
 
 @sink_app.command("retry")
@@ -70,10 +91,26 @@ def sink_retry(name: Named, form: ListFormat = "table", console: Address = None)
         if check_format(form, LISTS) == "json":
             print_json(answer)
             return
-        count = answer["retried"]
-        typer.echo(
-            f"{count} dead {'letter' if count == 1 else 'letters'} of sink {name} sent again"
-        )
+        typer.echo(f"{_letters(answer['retried'])} of sink {name} sent again")
+
+
+@sink_app.command("discard")
+def sink_discard(name: Named, form: ListFormat = "table", console: Address = None) -> None:
+    """Forget the dead letters of a sink.
+
+    Examples:
+      pando sink discard orders
+    """
+    with connected(console) as client:
+        answer = client.post(f"/api/sinks/{quote(name, safe='')}/discard", {})
+        if check_format(form, LISTS) == "json":
+            print_json(answer)
+            return
+        typer.echo(f"{_letters(answer['discarded'])} of sink {name} discarded")
+
+
+def _letters(count: int) -> str:
+    return f"{count} dead {'letter' if count == 1 else 'letters'}"
 
 
 def _facts(found: Mapping[str, Any]) -> dict[str, str]:

@@ -79,3 +79,11 @@ class SinkApi(Protocol):
             KeyError: There is no such sink.
         """
         ...
+
+    def discard(self, name: str) -> int:
+        """Forget the dead letters of a sink; return how many.
+
+        Raises:
+            KeyError: There is no such sink.
+        """
+        ...

@@ -8,10 +8,10 @@ from typing_extensions import override
 
 from federated_optimizer.coordinator.sinks.home_assistant import Descriptions
 from federated_optimizer.coordinator.sinks.outgoing import Outgoing, Refusal, Sender
+from federated_optimizer.coordinator.sinks.retained_topics import Topics
 from federated_optimizer.coordinator.sinks.row_payloads import payload_of, row_objects
 from host.mqtt import MessageClient, MessagingError, PublishTicket, QueueFull
 from streamsql.catalog.sinks import SinkDefinition, SinkMode
-from streamsql.catalog.topic_template import level_text
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row
 from streamsql.errors import WireError
@@ -128,7 +128,7 @@ class MqttSender(Sender):
         self._target = target
         self._retain = definition.mode == SinkMode.UPSERT
         self._object_of = row_objects(definition, schema)
-        self._topics = _Topics(definition, schema)
+        self._topics = Topics(definition, schema)
         self._descriptions: Descriptions | None = None
         if definition.discovery:
             self._descriptions = Descriptions(definition, schema)
@@ -154,19 +154,6 @@ class MqttSender(Sender):
             if not ticket.done():
                 await ticket.wait()
         return refused
-
-    def retained(self, keys: Iterable[Row]) -> list[str]:
-        """Return all topics that may hold something of these keys."""
-        topics = []
-        for key in keys:
-            try:
-                topic = self._topics.of_key(key)
-            except ValueError:
-                continue  # it was never published
-            topics.append(topic)
-            if self._descriptions is not None:
-                topics += [where for where, _ in self._descriptions.of(key, topic)]
-        return topics
 
     def tell_all_again(self) -> None:
         """The broker may have lost what it retained."""
@@ -197,24 +184,6 @@ class MqttSender(Sender):
             self._described.add(message.key)
         payload = b"" if message.row is None else payload_of(self._object_of(message.row))
         return [*made, (topic, _bounded(payload))]
-
-
-class _Topics:
-    """Topics of rows and keys."""
-
-    def __init__(self, definition: SinkDefinition, schema: Schema) -> None:
-        self._template = definition.template()
-        names = self._template.names
-        dtypes = schema.dtypes
-        self._in_row = tuple((schema.index_of(n), dtypes[schema.index_of(n)]) for n in names)
-        places = {name: place for place, name in enumerate(definition.key)}
-        self._in_key = tuple((places.get(n, 0), dtypes[schema.index_of(n)]) for n in names)
-
-    def of_row(self, row: Row) -> str:
-        return self._template.topic([level_text(row[p], dtype) for p, dtype in self._in_row])
-
-    def of_key(self, key: Row) -> str:
-        return self._template.topic([level_text(key[p], dtype) for p, dtype in self._in_key])
 
 
 def _bounded(payload: bytes) -> bytes:

@@ -79,6 +79,9 @@ class Book(Protocol):
     def retry(self) -> int:
         """Send dead letters again; return how many."""
 
+    def discard(self) -> int:
+        """Forget dead letters; return how many."""
+
     @property
     def dead(self) -> tuple[DeadLetter, ...]:
         """The messages that were given up, oldest first."""

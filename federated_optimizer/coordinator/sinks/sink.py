@@ -50,13 +50,18 @@ class SinkParts:
 
 
 class Sink(FollowedAnswer):
-    """Follows an answer and sends it, each batch after the one before."""
+    """Follows an answer and sends it, each batch after the one before.
+
+    Attributes:
+        unreadable: What is wrong with entries of its memory that cannot be read.
+    """
 
     book: Book
 
     def __init__(self, parts: SinkParts) -> None:
         self.definition = parts.definition
         self.sender = parts.sender
+        self.unreadable = parts.known.unreadable
         self._memory = parts.memory
         self._may_send = parts.may_send
         self._before = self._counters = parts.known.counters
@@ -89,6 +94,10 @@ class Sink(FollowedAnswer):
         self.wake()
         return count
 
+    def discard(self) -> int:
+        """Forget dead letters; return how many."""
+        return self.book.discard()
+
     def note_counters(self) -> None:
         """Let the counters be written, if they have changed."""
         now = self._counted()
@@ -98,7 +107,8 @@ class Sink(FollowedAnswer):
 
     def info(self) -> SinkInfo:
         """Return the sink as lists show it."""
-        problem = self._problem or self.sender.problem or self._complaint()
+        problems = (self._problem or self.sender.problem, self._complaint())
+        problem = "; ".join(filter(None, problems))
         status = SinkStatus.RUNNING if self.is_met else SinkStatus.STARTING
         book, counters = self.book, self._counted()
         return SinkInfo(
@@ -285,7 +295,9 @@ class StreamSink(Sink):
 
     @override
     def _complaint(self) -> str:
-        return ""
+        if not self.book.is_full:
+            return ""
+        return f"{self.book.waiting} rows wait, the max: with each new one the oldest is dropped"
 
     @override
     def _unknown(self) -> int:

@@ -23,7 +23,7 @@ from federated_optimizer.coordinator.store.catalog_store import (
     SinkEntry,
 )
 from streamsql.data.types import Row
-from streamsql.errors import DeploymentError, WireError
+from streamsql.errors import WireError
 from streamsql.wire.codec import decode_packed, encode_packed
 
 T = TypeVar("T")
@@ -56,12 +56,17 @@ class SinkCounters(msgspec.Struct, frozen=True):
 
 
 class Remembered(msgspec.Struct, frozen=True):
-    """What is known of a sink from before."""
+    """What is known of a sink from before.
+
+    Attributes:
+        unreadable: What is wrong with each entry that cannot be read.
+    """
 
     keys: tuple[Row, ...] = ()
     rows: tuple[tuple[int, Row], ...] = ()
     dead: tuple[DeadLetter, ...] = ()
     counters: SinkCounters = SinkCounters()
+    unreadable: tuple[str, ...] = ()
 
 
 class SinkMemory:
@@ -74,22 +79,31 @@ class SinkMemory:
         self._writing = asyncio.Lock()
         self._noted = self._written = 0
         self._newest_key: dict[str, int] = {}
+        self._frozen: set[str] = set()
 
     def of(self, sink: str) -> Remembered:
         """Return what was known of a sink when the catalog was opened.
 
-        Raises:
-            DeploymentError: An entry cannot be read.
+        Of a sink with an entry that cannot be read nothing more is written: what is there may come
+        from a newer release.
         """
-        keys = [self._decoded(sink, body, tuple) for _, body in self._entries(Kind.KEY, sink)]
-        rows = [
-            (int(number), self._decoded(sink, body, tuple))
-            for number, body in self._entries(Kind.ROW, sink)
+        wrong: list[str] = []
+        keys = self._read(sink, Kind.KEY, tuple, wrong)
+        rows = self._read(sink, Kind.ROW, tuple, wrong)
+        dead = self._read(sink, Kind.DEAD, DeadLetter, wrong)
+        states = self._read(sink, Kind.STATE, SinkCounters, wrong)
+        wrong += [
+            f"{Kind.ROW} {number:.40}: no number" for number, _ in rows if not _is_number(number)
         ]
-        dead = [self._decoded(sink, body, DeadLetter) for _, body in self._entries(Kind.DEAD, sink)]
-        states = [self._decoded(sink, b, SinkCounters) for _, b in self._entries(Kind.STATE, sink)]
-        ordered = sorted(dead, key=lambda letter: letter.given_up)
-        return Remembered(tuple(keys), tuple(rows), tuple(ordered), *states)
+        if wrong:
+            self._frozen.add(sink)
+        return Remembered(
+            keys=tuple(body for _, body in keys),
+            rows=tuple((int(number), body) for number, body in rows if _is_number(number)),
+            dead=tuple(sorted((body for _, body in dead), key=lambda letter: letter.given_up)),
+            counters=states[0][1] if states else SinkCounters(),
+            unreadable=tuple(wrong),
+        )
 
     def topics_to_clear(self) -> dict[str, list[str]]:
         """Return the retained topics of dropped sinks, by endpoint."""
@@ -98,6 +112,8 @@ class SinkMemory:
 
     def note(self, sink: str, kind: Kind, number: str, body: bytes | None) -> None:
         """Remember an entry, or with None discard it, with the next `write`."""
+        if sink in self._frozen and kind != Kind.CLEAR:  # whose "sink" is an endpoint
+            return
         self._noted += 1
         self._unwritten[sink, kind, number] = body
 
@@ -166,19 +182,24 @@ class SinkMemory:
                 if kind != Kind.CLEAR:
                     by_sink.pop(sink, None)
             await asyncio.to_thread(self._store.drop_sink, sink, kept=Kind.CLEAR)
+            self._frozen.discard(sink)
 
     def _entries(self, kind: Kind, sink: str) -> list[tuple[str, bytes]]:
         return self._found.get(kind, {}).get(sink, [])
 
-    @staticmethod
-    def _decoded(sink: str, body: bytes, kind: type[T]) -> T:
-        try:
-            return decode_packed(body, kind)
-        except WireError as error:
-            raise DeploymentError(
-                f"what sink {sink} remembers cannot be read: {error.message}",
-                hint="it was written by another release; restore a backup or drop the sink",
-            ) from error
+    def _read(self, sink: str, kind: Kind, form: type[T], wrong: list[str]) -> list[tuple[str, T]]:
+        """Return the entries of a kind; what is wrong with others is added to `wrong`."""
+        found: list[tuple[str, T]] = []
+        for number, body in self._entries(kind, sink):
+            try:
+                found.append((number, decode_packed(body, form)))
+            except WireError as error:
+                wrong.append(f"{kind} {number}: {error.message}")
+        return found
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 20
 
 
 def digest(text: bytes) -> str:

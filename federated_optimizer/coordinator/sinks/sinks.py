@@ -16,6 +16,7 @@ from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sinks.mqtt_sender import BrokerTarget, MqttSender
 from federated_optimizer.coordinator.sinks.outgoing import Outgoing, Refusal, Sender
+from federated_optimizer.coordinator.sinks.retained_topics import retained_topics
 from federated_optimizer.coordinator.sinks.sink import Sink, SinkParts, UpsertSink, make_sink
 from federated_optimizer.coordinator.sinks.sink_memory import SinkMemory
 from federated_optimizer.coordinator.sinks.webhook_sender import WebhookSender
@@ -83,12 +84,16 @@ class Sinks(SinkApi):
     async def follow(self, definition: SinkDefinition, query: RunningQuery) -> None:
         """Send the answer of a query that has been started."""
         schema = query.bundle.schema
-        try:
-            sender = await self._sender(definition, schema)
-        except FederationError as error:
-            sender = _NoSender(error)
         known = self._memory.of(definition.name)
         may_send = lambda: not self._shared.presence.taken_over  # noqa: E731
+        try:
+            sender = await self._sender(definition, schema)
+            if known.unreadable:
+                raise _unreadable(definition.name, known.unreadable)
+        except FederationError as error:
+            sender = _NoSender(error)
+            log.warning("sink %s sends nothing: %s", definition.name, error.message)
+            may_send = lambda: False  # noqa: E731
         parts = SinkParts(
             definition, query, sender, self._memory, known, self._shared.clock, may_send
         )
@@ -96,25 +101,48 @@ class Sinks(SinkApi):
         self._sinks[definition.name] = sink
         sink.start()
 
-    async def forget(self, definition: SinkDefinition) -> None:
+    async def forget(self, definition: SinkDefinition) -> tuple[str, ...]:
         """Stop a sink, discard what is known of it, and empty what it has retained.
+
+        Returns:
+            What is still to be emptied and why, or cannot be, in sentences.
 
         Raises:
             DeploymentError: The catalog cannot be written.
         """
-        sink = self._sinks.pop(definition.name, None)
-        if sink is None:
-            return
-        await sink.stop()
+        said: list[str] = []
         topics: list[str] = []
-        if isinstance(sink, UpsertSink) and isinstance(sink.sender, MqttSender):
-            topics = sink.sender.retained(sink.book.known)
+        sink = self._sinks.pop(definition.name, None)
+        if sink is not None:
+            await sink.stop()
+            if sink.unreadable:
+                said.append(_left(sink.unreadable))
+            if isinstance(sink, UpsertSink):
+                topics = retained_topics(definition, sink.query.bundle.schema, sink.book.known)
+        elif definition.topic:
+            said.append("its query does not run, so what it retained at the broker stays there")
         for topic in topics:
             self._memory.note_clearing(definition.endpoint, topic, due=True)
         await self._memory.write()
         await self._memory.forget(definition.name)
         if topics:
-            (await self._target(definition.endpoint)).clear(topics)
+            said += await self._clear(definition.endpoint, topics)
+        return tuple(said)
+
+    async def _clear(self, endpoint: str, topics: Sequence[str]) -> list[str]:
+        """Empty topics that are noted as due; return what keeps it from happening now."""
+        count = f"{len(topics)} retained {'topic is' if len(topics) == 1 else 'topics are'}"
+        try:
+            target = await self._target(endpoint)
+        except FederationError as error:
+            return [
+                f"{count} not emptied: {error.message}; once the settings have endpoint "
+                f"{endpoint} again, a restart of the console empties them"
+            ]
+        target.clear(topics)
+        if target.problem:
+            return [f"{count} emptied once the broker is back: {target.problem}"]
+        return []
 
     async def keep(self) -> None:
         """Decide what is in doubt, and write what has changed to the catalog.
@@ -149,6 +177,10 @@ class Sinks(SinkApi):
     @override
     def retry(self, name: str) -> int:
         return self._sinks[name].retry()
+
+    @override
+    def discard(self, name: str) -> int:
+        return self._sinks[name].discard()
 
     def _tell_all_again(self, endpoint: str) -> None:
         for sink in self._sinks.values():
@@ -208,7 +240,7 @@ class _NoSender(Sender):
     @property
     @override
     def problem(self) -> str:
-        return self._error.message
+        return ": ".join(filter(None, (self._error.message, self._error.hint)))
 
     @override
     async def send(self, batch: Sequence[Outgoing]) -> list[Refusal]:
@@ -217,6 +249,21 @@ class _NoSender(Sender):
     @override
     async def close(self) -> None:
         """Nothing."""
+
+
+def _unreadable(sink: str, wrong: Sequence[str]) -> DeploymentError:
+    more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
+    return DeploymentError(
+        f"what sink {sink} remembers cannot be read ({wrong[0]:.200}{more}), so it sends nothing",
+        hint="another release has written it, or the catalog's file is damaged; run that release, "
+        "restore a backup, or DROP SINK",
+    )
+
+
+def _left(wrong: Sequence[str]) -> str:
+    """Return what DROP SINK leaves of entries that cannot be read."""
+    count = "1 entry" if len(wrong) == 1 else f"{len(wrong)} entries"
+    return f"{count} of its memory could not be read; what they retained at a broker stays there"
 
 
 def _opened(endpoint: MqttSinkEndpoint, client_id: str) -> MessageClient:

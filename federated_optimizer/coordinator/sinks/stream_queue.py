@@ -113,12 +113,24 @@ class StreamQueue(Book):
     @override
     def retry(self) -> int:
         letters = self.dead
+        self.discard()
         for letter in letters:
-            del self._dead[letter.number]
-            self._remember_dead(letter.number, None)
             if letter.row is not None:
                 self._add(letter.row)
         return len(letters)
+
+    @override
+    def discard(self) -> int:
+        numbers = tuple(self._dead)
+        for number in numbers:
+            del self._dead[number]
+            self._remember_dead(number, None)
+        return len(numbers)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next row that comes drops the oldest."""
+        return len(self._waiting) >= MAX_WAITING
 
     def _add(self, row: Row) -> None:
         number, self._next = self._next, self._next + 1

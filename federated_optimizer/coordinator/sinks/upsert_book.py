@@ -186,6 +186,13 @@ class UpsertBook(Book):
                 self._due[key] = None
         return len(keys)
 
+    @override
+    def discard(self) -> int:
+        keys = tuple(self._dead)
+        for key in keys:
+            self._revive(key)
+        return len(keys)
+
     def _look(self, key: Row, *, in_doubt: bool) -> None:
         """Decide what is to be told of a key whose rows may have changed."""
         rows = self._rows.get(key, ())

@@ -218,9 +218,10 @@ class DefinitionStatements:
         await self._shared.beside.run(
             lambda: self._refuse_if_used(statement, definition), "looking for who reads it"
         )
+        warnings: tuple[str, ...] = ()
         if isinstance(definition, SinkDefinition):
             # Before it is dropped: what it has retained must be known until it is emptied.
-            await self._sinks.forget(definition)
+            warnings = await self._sinks.forget(definition)
         await asyncio.to_thread(self._shared.store.drop_definition, definition.name)
         self._shared.catalog.drop(name)
         if _is_declared(definition):
@@ -233,7 +234,8 @@ class DefinitionStatements:
             await self._alarms.forget(definition)
         if _is_table(definition) or self._shared.catalog.refreshed:
             self._publish_tables()
-        return StatementResult(ResultKind.DONE, f"{statement.kind} {definition.name} dropped")
+        message = f"{statement.kind} {definition.name} dropped"
+        return StatementResult(ResultKind.DONE, message, warnings=warnings)
 
     async def _drop_query(self, statement: Drop) -> StatementResult:
         query = self._queries.find(statement.name.text)

@@ -49,6 +49,7 @@ _COLUMNS = {
         "delivered",
         "waiting",
         "dead letters",
+        "dropped",
         "problem",
     ),
     "displays": ("display", "floor", "x", "y", "title", "queries"),
@@ -211,7 +212,7 @@ def _alarm_row(info: AlarmInfo) -> Row:
 
 def _sink_row(info: SinkInfo) -> Row:
     definition = info.definition
-    counts = (info.delivered, info.waiting, len(info.dead))
+    counts = (info.delivered, info.waiting, len(info.dead), info.dropped)
     place = (str(definition.connector), definition.target, str(definition.mode))
     return (definition.name, *place, str(info.status), *counts, info.problem)
 

@@ -54,12 +54,15 @@ def define_sink(statement: CreateSink, bound: BoundQuery, catalog: Catalog) -> S
     if bound.emit == Emit.STREAM or is_final(bound.plan):
         mode = SinkMode.APPEND
     topic = _topic(options, bound.schema) if connector == SinkConnector.MQTT else ""
+    endpoint = _endpoint(statement, options, connector)
+    if topic:
+        _check_topic_is_free(options["topic"], endpoint, catalog)
     return SinkDefinition(
         name=statement.name.text,
         query=statement.query.text,
         connector=connector,
         mode=mode,
-        endpoint=_endpoint(statement, options, connector),
+        endpoint=endpoint,
         key=_key(statement, options, mode, topic, bound.schema),
         format=_format(options),
         topic=topic,
@@ -138,6 +141,20 @@ def _topic(options: Options, schema: Schema) -> str:
     for name in template.names:
         _position(name, schema, given)
     return given.value
+
+
+def _check_topic_is_free(topic: Option, endpoint: str, catalog: Catalog) -> None:
+    """Refuse topics that another sink may write, too: each would replace the other's rows."""
+    template = TopicTemplate(topic.value)
+    for sink in catalog.sinks:
+        if sink.topic and sink.endpoint == endpoint and template.overlaps(sink.template()):
+            raise BindingError(
+                f"sink {sink.name} writes topics of {topic.value!r:.80}, too: its own are "
+                f"{sink.topic!r:.80}",
+                span=topic.value_span,
+                hint=f"add a level, such as '{topic.value}/NAME', or DROP SINK {sink.name} first",
+                code="topic_in_use",
+            )
 
 
 def _position(name: str, schema: Schema, option: Option) -> None:

@@ -63,3 +63,13 @@ def test_dead_letters_are_sent_again(client: httpx.Client, console: Any) -> None
     assert client.post("/api/sinks/free/retry").json() == {"sink": "free", "retried": 2}
     assert console.coordinator.sinks.retried == ["free"]
     assert client.post("/api/sinks/other/retry").status_code == 404
+
+
+def test_dead_letters_are_listed_and_discarded(client: httpx.Client, console: Any) -> None:
+    console.coordinator.sinks.listed = (INFO,)
+    letters = client.get("/api/sinks/free/dead").json()
+    assert letters == client.get("/api/sinks/free").json()["dead_letters"]
+    assert client.get("/api/sinks/other/dead").status_code == 404
+    assert client.post("/api/sinks/free/discard").json() == {"sink": "free", "discarded": 2}
+    assert console.coordinator.sinks.discarded == ["free"]
+    assert client.post("/api/sinks/other/discard").status_code == 404

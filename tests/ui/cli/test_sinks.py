@@ -1,6 +1,7 @@
 """`pando sink`: list, show, send again, drop."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -42,6 +43,19 @@ def test_dead_letters_are_sent_again(pando: Any, console: Any) -> None:
     assert json.loads(pando("retry", "free", "--format", "json").output)["retried"] == 2
     assert console.coordinator.sinks.retried == ["free", "free"]
     assert pando("retry", "other").exit_code != 0
+
+
+def test_dead_letters_are_listed_and_discarded(pando: Any, console: Any) -> None:
+    listed = pando("dead", "free").output
+    for word in ("d1", "HTTP 410", "2026-01-01"):
+        assert word in listed
+    assert len(json.loads(pando("dead", "free", "--format", "json").output)) == 2
+    assert pando("discard", "free").output == "2 dead letters of sink free discarded\n"
+    assert json.loads(pando("discard", "free", "--format", "json").output)["discarded"] == 2
+    assert console.coordinator.sinks.discarded == ["free", "free"]
+    console.coordinator.sinks.listed = (replace(INFO, dead=()),)
+    assert pando("dead", "free").output == "sink free has no dead letters\n"
+    assert pando("discard", "other").exit_code != 0
 
 
 def test_a_sink_is_dropped(pando: Any, client: httpx.Client) -> None:

@@ -5,6 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.ui.api.test_sinks import INFO
+
 pytestmark = pytest.mark.browser
 
 
@@ -70,3 +72,50 @@ def test_the_data_page_shows_columns_and_texts(console: Any, page: Any, expect: 
     expect(entry).to_contain_text("mid TEXT, rid TEXT, host TEXT")
     entry.locator("summary").click()
     expect(entry.locator("pre")).to_be_visible()
+
+
+def test_dead_letters_are_shown_sent_again_and_discarded(
+    console: Any, page: Any, expect: Any, wait_for: Any
+) -> None:
+    console.coordinator.sinks.listed = (INFO,)
+    page.goto(f"{console.address}/data")
+    toggle = page.get_by_role("button", name="Dead letters of free")
+    letters = page.get_by_role("table", name="Dead letters of free")
+    expect(toggle).to_have_text("2")
+    expect(letters).to_have_count(0)
+    toggle.click()
+    rows = letters.locator("tbody tr")
+    expect(rows).to_have_count(2)
+    for word in ('{"desk":"d1"}', "HTTP 500", "10", "2026-01-01T00:00:00Z"):
+        expect(rows.first).to_contain_text(word)
+    expect(rows.last).to_contain_text("has no row any more")
+    page.get_by_role("button", name="Send again").click()
+    expect(toggle).to_have_attribute("aria-expanded", "true")
+    wait_for(lambda: console.coordinator.sinks.retried == ["free"])
+    page.get_by_role("button", name="Discard…").click()
+    dialog = page.locator("#sink-ask")
+    expect(dialog).to_contain_text("Discard 2 dead letters of free?")
+    dialog.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Discard…").click()
+    dialog.get_by_role("button", name="Discard").click()
+    wait_for(lambda: console.coordinator.sinks.discarded == ["free"])
+    toggle.click()
+    expect(letters).to_have_count(0)
+
+
+def test_a_sink_is_dropped_after_a_question(
+    console: Any, page: Any, expect: Any, client: httpx.Client, wait_for: Any
+) -> None:
+    text = (
+        "CREATE SINK free FROM SELECT mid, rid FROM SeatSensor "
+        "WITH (connector = 'mqtt', topic = 'building/seats/{mid}')"
+    )
+    assert client.post("/api/statements", json={"text": text}).is_success
+    console.coordinator.sinks.listed = (INFO,)
+    page.goto(f"{console.address}/data")
+    page.get_by_role("button", name="Drop free").click()
+    dialog = page.locator("#sink-ask")
+    expect(dialog).to_contain_text("Drop sink free?")
+    dialog.get_by_role("button", name="Drop").click()
+    expect(dialog).to_be_hidden()
+    wait_for(lambda: client.get("/api/definitions", params={"kind": "sink"}).json() == [])

@@ -15,6 +15,7 @@ from broker.broker_testing import PATIENCE, BrokerProcess
 from federated_optimizer.coordinator.sinks import mqtt_sender
 from federated_optimizer.coordinator.sinks.mqtt_sender import BrokerTarget, MqttSender
 from federated_optimizer.coordinator.sinks.outgoing import Outgoing
+from federated_optimizer.coordinator.sinks.retained_topics import retained_topics
 from host.mqtt import Message, MessageClient, open_client
 from streamsql.catalog.sinks import SinkConnector, SinkDefinition, SinkMode
 from streamsql.data.schema import Schema
@@ -159,7 +160,7 @@ def test_topics_of_dropped_sinks_are_emptied_before_anything_is_sent(
         sender = MqttSender(UPSERTS, SCHEMA, target)
         keys = [(name,) for name in "abcdefgh"]
         await sender.send([Outgoing(key, (*key, 1)) for key in keys])
-        topics = sender.retained(keys)
+        topics = retained_topics(UPSERTS, SCHEMA, keys)
         assert topics == [f"free/{name}" for name in "abcdefgh"]
         target.clear(topics)
         assert await sender.send([Outgoing(("c",), ("c", 2))]) == []
@@ -181,7 +182,7 @@ def test_a_row_that_no_message_can_hold_is_refused(broker: BrokerProcess) -> Non
         (refused,) = await sender.send([long, good])
         assert refused.message == long
         assert "characters" in refused.reason
-        assert sender.retained([long.key, good.key]) == ["free/a"]
+        assert retained_topics(UPSERTS, SCHEMA, [long.key, good.key]) == ["free/a"]
         await retained(broker.url, {"free/a": {"desk": "a", "n": 1}})
         await target.close()
 

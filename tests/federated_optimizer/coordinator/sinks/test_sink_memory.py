@@ -107,12 +107,32 @@ def test_what_cannot_be_written_is_kept(tmp_path: Path, monkeypatch: pytest.Monk
     run(tmp_path, scenario)
 
 
-def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
-    async def scenario(store: CatalogStore, _memory: SinkMemory) -> None:
-        store.put_sink_entries({("s", Kind.DEAD, "1"): b"\xc1"})
-        with pytest.raises(DeploymentError, match="what sink s remembers cannot be read"):
-            SinkMemory(store, store.sink_entries()).of("s")
-        await asyncio.sleep(0)
+def test_what_cannot_be_read_is_told_and_left_as_it_is(tmp_path: Path) -> None:
+    async def scenario(store: CatalogStore, memory: SinkMemory) -> None:
+        memory.note_key("s", ("a",), known=True)
+        memory.note_row("s", 3, ("a",))
+        await memory.write()
+        store.put_sink_entries({("s", Kind.DEAD, "1"): b"\xc1", ("s", Kind.ROW, "x"): b"\x90"})
+        before = store.sink_entries()
+        again = SinkMemory(store, before)
+        found = again.of("s")
+        assert (found.keys, found.rows) == ((("a",),), ((3, ("a",)),))
+        first, second = found.unreadable
+        assert first.startswith("dead 1: ")
+        assert second == "row x: no number"
+        again.note_row("s", 3, None)
+        again.note_counters("s", SinkCounters(9))
+        again.note_key("t", ("a",), known=True)
+        await again.write()
+        after = store.sink_entries()
+        assert {kind: of["s"] for kind, of in after.items() if "s" in of} == {
+            kind: of["s"] for kind, of in before.items()
+        }
+        await again.forget("s")
+        again.note_counters("s", SinkCounters(9))
+        await again.write()
+        assert again.of("s").unreadable == ()
+        assert list(store.sink_entries()[Kind.STATE]) == ["s"]
 
     run(tmp_path, scenario)
 

@@ -6,9 +6,15 @@ from typing import Any
 
 import pytest
 
+from federated_optimizer.coordinator.contract.sink_endpoints import sink_endpoints
 from federated_optimizer.coordinator.contract.sink_model import SinkStatus
+from federated_optimizer.coordinator.sinks import sinks as sinks_module
+from federated_optimizer.coordinator.sinks import stream_queue
+from federated_optimizer.coordinator.sinks.sink_memory import Kind
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
+from host.mqtt import MessageClient
 from streamsql.errors import BindingError
+from tests.federated_optimizer.coordinator.sinks.web_receiver import SECRET, Answer, WebReceiver
 
 SINK = (
     "CREATE SINK open FROM SELECT rid, status FROM RoomSensor WHERE status = 'open' "
@@ -196,5 +202,159 @@ def test_an_endpoint_that_the_settings_do_not_have_is_refused(harness: Any) -> N
         with pytest.raises(KeyError):
             coordinator.sinks.retry("s")
         await asyncio.sleep(0)
+
+    harness.run(scenario)
+
+
+async def restarted(federation: Any, **settings: Any) -> Any:
+    """Close the coordinator, and start it again with other settings."""
+    await federation.coordinators[0].close()
+    federation.coordinators.clear()
+    return await federation.coordinator(**settings)
+
+
+def test_drop_says_what_stays_at_a_broker_whose_endpoint_is_gone_and_empties_it_later(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        def open_broker(_endpoint: object, client_id: str) -> MessageClient:
+            client: MessageClient = federation.broker.client(client_id)
+            return client
+
+        monkeypatch.setattr(sinks_module, "_opened", open_broker)
+        home = {"home": {"connector": "mqtt", "address": "mqtt://127.0.0.1"}}
+        await federation.standard(gateways=1)
+        coordinator = await restarted(federation, endpoints=sink_endpoints(home))
+        at_home = "'mqtt', endpoint = 'home', discovery = 'homeassistant'"
+        await coordinator.execute(SINK.replace("'mqtt'", at_home))
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until(lambda: len(published(federation)) == 2)
+        coordinator = await restarted(federation)
+        (info,) = coordinator.sinks.infos()
+        assert (info.status, info.problem[:27]) == (
+            SinkStatus.FAILING,
+            "there is no endpoint 'home'",
+        )
+        (dropped,) = await coordinator.execute("DROP SINK open")
+        (warning,) = dropped.warnings
+        assert warning.startswith(
+            "2 retained topics are not emptied: there is no endpoint 'home'; once the settings "
+        )
+        assert len(published(federation)) == 2
+        await restarted(federation, endpoints=sink_endpoints(home))
+        await harness.until(lambda: not published(federation))
+
+    harness.run(scenario)
+
+
+def test_a_drop_without_the_broker_says_so(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        await coordinator.execute(SINK)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until(lambda: len(published(federation)) == 1)
+        federation.broker.cut("coordinator")
+        (dropped,) = await coordinator.execute("DROP SINK open")
+        (warning,) = dropped.warnings
+        assert warning.startswith("1 retained topic is emptied once the broker is back: ")
+        federation.broker.restore("coordinator")
+        await harness.until(lambda: not published(federation))
+
+    harness.run(scenario)
+
+
+def test_a_sink_whose_memory_cannot_be_read_stops_nobody_and_can_be_dropped(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        await coordinator.execute(SINK)
+        other = SINK.replace("open FROM", "second FROM").replace("building/open", "building/second")
+        await coordinator.execute(other)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until(lambda: len(published(federation)) == 2)
+        store = coordinator._shared.store
+        store.put_sink_entries({("open", Kind.DEAD, "x"): b"\xc1"})
+        coordinator = await restarted(federation)
+        infos = {info.definition.name: info for info in coordinator.sinks.infos()}
+        assert infos["open"].status == SinkStatus.FAILING
+        assert "what sink open remembers cannot be read (dead x: " in infos["open"].problem
+        assert "DROP SINK" in infos["open"].problem
+        federation.sites["gw-1"].put("roomsensor", ("r2", "open"))
+        await harness.until(lambda: "building/second/r2" in published(federation))
+        assert "building/open/r2" not in published(federation)
+        (dropped,) = await coordinator.execute("DROP SINK open")
+        assert dropped.warnings == (
+            "1 entry of its memory could not be read; what they retained at a broker stays there",
+        )
+        second = {"building/second/r1", "building/second/r2"}
+        await harness.until(lambda: set(published(federation)) == second)
+        await coordinator.execute(SINK)
+        await harness.until(lambda: "building/open/r2" in published(federation))
+
+    harness.run(scenario)
+
+
+def test_two_sinks_may_not_write_the_same_topics(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        await coordinator.execute(SINK)
+        other = (
+            "CREATE SINK s FROM SELECT rid FROM RoomSensor WITH (connector = 'mqtt', topic = {})"
+        )
+        with pytest.raises(BindingError, match="sink open writes topics") as refused:
+            await coordinator.execute(other.format("'building/open/{rid}'"))
+        assert refused.value.code == "topic_in_use"
+        await coordinator.execute("DROP SINK open")
+        await coordinator.execute(other.format("'building/open/{rid}'"))
+
+    harness.run(scenario)
+
+
+def test_rows_that_a_receiver_does_not_take_wait_are_dropped_at_the_bound_and_counted(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream_queue, "MAX_WAITING", 5)
+
+    async def scenario(federation: Any) -> None:
+        async with WebReceiver() as receiver:
+            receiver.decide = lambda _: Answer(503, takes=False)
+            await federation.standard(gateways=1)
+            hook = {"hook": {"connector": "webhook", "url": receiver.url, "secret": SECRET}}
+            coordinator = await restarted(federation, endpoints=sink_endpoints(hook))
+            await coordinator.execute(
+                "CREATE SINK log FROM ISTREAM(SELECT rid, status FROM RoomSensor) "
+                "WITH (connector = 'webhook', endpoint = 'hook', tries = 1)"
+            )
+            site = federation.sites["gw-1"]
+            for number in range(8):
+                site.put("roomsensor", (f"r{number}", "open"))
+            await harness.until(lambda: coordinator.sinks.infos()[0].dropped == 3)
+            (info,) = coordinator.sinks.infos()
+            assert (info.waiting, info.dead, info.status) == (5, (), SinkStatus.FAILING)
+            assert "5 rows wait, the max" in info.problem
+            (shown,) = await coordinator.execute("SHOW SINKS")
+            place = shown.columns.index("dropped")
+            assert shown.rows[0][place] == 3
+
+    harness.run(scenario)
+
+
+def test_dead_letters_are_discarded(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        async with WebReceiver() as receiver:
+            receiver.decide = lambda _: Answer(410, takes=False)
+            await federation.standard(gateways=1)
+            hook = {"hook": {"connector": "webhook", "url": receiver.url, "secret": SECRET}}
+            coordinator = await restarted(federation, endpoints=sink_endpoints(hook))
+            await coordinator.execute(
+                "CREATE SINK s FROM SELECT rid, status FROM RoomSensor "
+                "WITH (connector = 'webhook', endpoint = 'hook', key = 'rid', tries = 1)"
+            )
+            federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+            await harness.until(lambda: len(coordinator.sinks.infos()[0].dead) == 1)
+            assert coordinator.sinks.discard("s") == 1
+            assert coordinator.sinks.infos()[0].dead == ()
+            assert coordinator.sinks.retry("s") == 0
+            with pytest.raises(KeyError):
+                coordinator.sinks.discard("other")
 
     harness.run(scenario)

@@ -9,12 +9,9 @@ from typing import Any
 import pytest
 
 from federated_optimizer.coordinator.contract.sink_endpoints import WebhookEndpoint
+from federated_optimizer.coordinator.sinks import webhook_sender
 from federated_optimizer.coordinator.sinks.outgoing import Outgoing
-from federated_optimizer.coordinator.sinks.webhook_sender import (
-    LONGEST_ASKED,
-    WebhookSender,
-    seconds_asked,
-)
+from federated_optimizer.coordinator.sinks.webhook_sender import WebhookSender
 from streamsql.catalog.sinks import SinkConnector, SinkDefinition, SinkFormat, SinkMode
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
@@ -47,6 +44,11 @@ def sender_to(
         random.Random(1).random,
         first_pause=pause,
     )
+
+
+async def until_there_is_a_problem(sender: WebhookSender) -> None:
+    while not sender.problem:  # noqa: ASYNC110 - a sender has no event of its own
+        await asyncio.sleep(0.001)
 
 
 def run(scenario: Callable[[WebReceiver, WebhookSender], Awaitable[None]], **changes: Any) -> None:
@@ -92,18 +94,44 @@ def test_rows_of_streams_have_numbers_and_senml_is_a_pack() -> None:
     run(scenario, definition=definition)
 
 
-@pytest.mark.parametrize("status", [0, 302, 404, 500, 503])
-def test_what_fails_is_repeated_with_the_same_id_and_then_given_up(status: int) -> None:
+@pytest.mark.parametrize("status", [302, 401, 404, 410])
+def test_what_is_refused_is_repeated_with_the_same_id_and_then_given_up(status: int) -> None:
     async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
-        receiver.decide = lambda _: Answer(status, takes=False, body="overloaded")
+        receiver.decide = lambda _: Answer(status, takes=False, body="not you")
         (refused,) = await sender.send([ONE])
         assert (refused.message, refused.tries, len(receiver.requests)) == (ONE, 3, 3)
         assert len(set(receiver.ids)) == 1
-        if status:
-            assert refused.reason == f"HTTP {status}: overloaded"
+        assert refused.reason == f"HTTP {status}: not you"
         receiver.decide = lambda _: Answer()
         assert await sender.send([ONE]) == []
         assert (sender.problem, len(set(receiver.ids))) == ("", 2)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("status", [0, 408, 425, 429, 500, 502, 503, 504])
+def test_a_receiver_that_is_away_is_waited_for_however_long(status: int) -> None:
+    async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
+        more_than_tries = 7
+
+        def decide(_messages: object) -> Answer:
+            away = len(receiver.requests) <= more_than_tries
+            return Answer(status, takes=False) if away else Answer()
+
+        receiver.decide = decide
+        assert await sender.send([ONE]) == []
+        assert len(receiver.requests) == more_than_tries + 1
+        assert len(set(receiver.ids)) == 1
+
+    run(scenario)
+
+
+def test_refusals_between_outages_are_counted_alone() -> None:
+    async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
+        answers = iter([503, 404, 0, 404, 500, 500, 404])
+        receiver.decide = lambda _: Answer(next(answers), takes=False)
+        (refused,) = await sender.send([ONE])
+        assert (refused.reason, refused.tries, len(receiver.requests)) == ("HTTP 404", 3, 7)
 
     run(scenario)
 
@@ -118,7 +146,7 @@ def test_a_problem_is_told_while_it_lasts() -> None:
 
         receiver.decide = decide
         assert await sender.send([ONE]) == []
-        assert told == ["", "HTTP 500", "HTTP 500"]
+        assert told == ["", *["the receiver is away: HTTP 500"] * 2]
         assert sender.problem == ""
 
     run(scenario)
@@ -167,7 +195,7 @@ def test_pauses_double_and_vary() -> None:
     assert len({sender._pause(3, None) for _ in range(5)}) == 5
 
 
-def test_a_receiver_that_does_not_answer_is_given_up_after_the_timeout() -> None:
+def test_a_receiver_that_does_not_answer_in_time_is_asked_again() -> None:
     definition = SinkDefinition(
         *("free", "SELECT", SinkConnector.WEBHOOK, SinkMode.UPSERT),
         key=("desk",),
@@ -176,18 +204,80 @@ def test_a_receiver_that_does_not_answer_is_given_up_after_the_timeout() -> None
     )
 
     async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
-        receiver.decide = lambda _: Answer(wait=2.0)
-        (refused,) = await sender.send([ONE])
-        assert refused.reason == "no answer within 0.1 s"
+        told: list[str] = []
+
+        def decide(_messages: object) -> Answer:
+            told.append(sender.problem)
+            return Answer(wait=2.0, takes=False) if len(told) < 3 else Answer()
+
+        receiver.decide = decide
+        assert await sender.send([ONE]) == []
+        assert told == ["", *["the receiver is away: no answer within 0.1 s"] * 2]
 
     run(scenario, definition=definition)
 
 
-def test_nobody_who_listens_is_a_failure_like_others() -> None:
+def test_nobody_who_listens_is_waited_for() -> None:
     async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
         await receiver.close()
-        (refused,) = await sender.send([ONE])
-        assert "ConnectError" in refused.reason
+        sending = asyncio.create_task(sender.send([ONE]))
+        await until_there_is_a_problem(sender)
+        assert sender.problem == "the receiver is away: nothing listens at 127.0.0.1"
+        again = WebReceiver(port=receiver.port)
+        async with again:
+            assert await sending == []
+        assert len(again.taken) == 1
+
+    run(scenario)
+
+
+def test_a_host_that_nobody_knows_is_named() -> None:
+    async def scenario() -> None:
+        endpoint = WebhookEndpoint(url="http://no-such-host.invalid/", secret=SECRET)
+        sender = WebhookSender(UPSERTS, SCHEMA, endpoint, lambda: 0)
+        sending = asyncio.create_task(sender.send([ONE]))
+        await until_there_is_a_problem(sender)
+        sending.cancel()
+        assert "the host name 'no-such-host.invalid' is not known" in sender.problem
+        await sender.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_receiver_without_tls_is_named_as_such() -> None:
+    async def speak(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 this port has no TLS\r\n\r\n")
+        writer.close()
+
+    async def scenario() -> None:
+        async with await asyncio.start_server(speak, "127.0.0.1", 0) as server:
+            url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+            sender = WebhookSender(
+                UPSERTS, SCHEMA, WebhookEndpoint(url=url, secret=SECRET), lambda: 0
+            )
+            sending = asyncio.create_task(sender.send([ONE]))
+            await until_there_is_a_problem(sender)
+            sending.cancel()
+            assert sender.problem.startswith("the receiver is away: TLS failed: WRONG_VERSION")
+            await sender.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_message_has_a_bound_and_a_request_is_cut_by_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(webhook_sender, "MAX_PAYLOAD_BYTES", 900)
+
+    async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
+        names = ["a" * 200, "b" * 200, "c" * 2_000, "d" * 200, "e" * 200]
+        batch = [Outgoing((name,), None) for name in names]
+        (refused,) = await sender.send(batch)
+        assert refused.message == batch[2]
+        assert refused.reason == "the message takes 2030 bytes; the max is 900"
+        sent = [[m["key"]["desk"][0] for m in r["messages"]] for r in receiver.requests]
+        assert sent == [["a", "b", "d"], ["e"]]
+        assert max(receiver.lengths) <= 900
 
     run(scenario)
 
@@ -197,10 +287,3 @@ def test_an_authority_that_is_no_file_is_told() -> None:
     sender = WebhookSender(UPSERTS, SCHEMA, endpoint, lambda: 0)
     with pytest.raises(DeploymentError, match="authority"):
         asyncio.run(sender.send([ONE]))
-
-
-def test_the_longest_time_that_may_be_asked_for() -> None:
-    assert seconds_asked("99999999999999999", 0) == LONGEST_ASKED
-    assert seconds_asked("Thu, 01 Jan 2099 00:00:00 GMT", 0) == LONGEST_ASKED
-    assert seconds_asked("Thu, 01 Jan 1970 00:00:00 -0000", 5_000_000) == 0
-    assert seconds_asked("-5", 0) is None

@@ -38,6 +38,7 @@ class WebReceiver:
         decide: Called with the messages of each request.
         requests: Bodies, in the order of arrival.
         ids: `webhook-id` of each request.
+        lengths: Bytes of each request's body.
         taken: Messages that it has taken, in order.
         gate: Answers wait until it is set.
     """
@@ -45,6 +46,7 @@ class WebReceiver:
     decide: Callable[[list[dict[str, Any]]], Answer] = lambda _messages: Answer()
     requests: list[dict[str, Any]] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
     taken: list[dict[str, Any]] = field(default_factory=list)
     port: int = 0
     gate: asyncio.Event = field(default_factory=asyncio.Event)
@@ -104,6 +106,7 @@ class WebReceiver:
         said = json.loads(body)
         self.requests.append(said)
         self.ids.append(name)
+        self.lengths.append(len(body))
         answer = self.decide(said["messages"])
         if answer.takes:
             self.taken += said["messages"]

@@ -114,3 +114,45 @@ def test_a_sink_is_no_relation() -> None:
     script = f"{SCHEMA} CREATE SINK s FROM warm WITH ({MQTT});"
     with pytest.raises(BindingError, match="is a sink, not a relation"):
         bound_query("SELECT * FROM s", catalog_of(script))
+
+
+ROOMS = "CREATE SINK first FROM SELECT device, humidity FROM climate WITH ({});"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("b/{device}", "b/{humidity}"),
+        ("b/{device}", "b/d1"),
+        ("b/x", "b/x"),
+        ("b/a-{device}", "b/{humidity}-z"),
+        ("b/{device}/{humidity}", "b/a/{device}"),
+    ],
+)
+def test_topics_that_another_sink_may_write_are_refused(first: str, second: str) -> None:
+    query = "SELECT device, humidity, temperature FROM climate"
+    for one, other in ((first, second), (second, first)):
+        made = ROOMS.format(f"connector = 'mqtt', topic = '{one}'")
+        text = f"CREATE SINK s FROM {query} WITH (connector = 'mqtt', topic = '{other}')"
+        with pytest.raises(BindingError, match="sink first writes topics of") as refused:
+            catalog_of(SCHEMA, made, text)
+        assert refused.value.code == "topic_in_use"
+        assert "DROP SINK first" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "endpoint"),
+    [
+        ("b/{device}", "b/{device}/humidity", ""),
+        ("b/{device}", "c/{device}", ""),
+        ("b/a-{device}", "b/b-{device}", ""),
+        ("b/{device}-a", "b/{device}-b", ""),
+        ("b/a-{device}", "b/a-", ""),
+        ("b/{device}", "b/{device}", ", endpoint = 'home'"),
+    ],
+)
+def test_topics_that_no_other_sink_writes_are_taken(first: str, second: str, endpoint: str) -> None:
+    query = "SELECT device, humidity, temperature FROM climate"
+    made = ROOMS.format(f"connector = 'mqtt', topic = '{first}'")
+    text = f"CREATE SINK s FROM {query} WITH (connector = 'mqtt', topic = '{second}'{endpoint})"
+    assert len(catalog_of(SCHEMA, made, text).sinks) == 2
