@@ -1,9 +1,11 @@
-"""What benchmarks print of their figures."""
+"""What benchmarks print and publish of their figures."""
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 
-Table = Mapping[str, Mapping[str, float]]
-"""Figures by label, by what was measured."""
+Table = Mapping[str, Mapping[str, float | None]]
+"""Figures by label, by what was measured. None: there is none."""
 
 
 def print_tables(tables: Mapping[str, Table], *, digits: int) -> None:
@@ -13,4 +15,12 @@ def print_tables(tables: Mapping[str, Table], *, digits: int) -> None:
         for name, figures in table.items():
             print(f"  {name}")
             for label, figure in figures.items():
-                print(f"    {label:<32} {figure:12.{digits}f}")
+                shown = "-" if figure is None else f"{figure:.{digits}f}"
+                print(f"    {label:<32} {shown:>12}")
+
+
+def write_results(folder: Path | None, name: str, found: object) -> None:
+    """Write figures into a folder, if there is one."""
+    if folder is not None:
+        text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+        (folder / name).write_text(text, encoding="utf-8")

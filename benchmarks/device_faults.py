@@ -31,6 +31,7 @@ from benchmarks._device_faults.kinds import KINDS, Kind, Promise
 from benchmarks._device_faults.number_log import Event
 from benchmarks._device_faults.services import Device, Processes, running
 from benchmarks._device_faults.verdict import Kill, Verdict, judge
+from benchmarks._figures import write_results
 from broker.broker_launch import Preference, find_mosquitto
 
 Facts = dict[str, Any]
@@ -225,9 +226,7 @@ def main() -> int:
     # What has been started is ended however this ends.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     found, failed = measure(options)
-    if options.out is not None:
-        text = json.dumps(found, indent=1) + "\n"
-        (options.out / FILE).write_text(text, encoding="utf-8")
+    write_results(options.out, FILE, found)
     if options.json:
         print(json.dumps(found, indent=1))
     else:
