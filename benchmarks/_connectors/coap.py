@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import msgspec
 from aiocoap import GET, Context, Message
 
-from benchmarks._connectors.pair import Cost, Pair, Stopwatch, measure
+from benchmarks._connectors.pair import Cost, Pair, Stopwatch, Values, measure
 from broker.free_ports import free_port
 from gateway.connectors.coap.coap_connector import CoapConnector
 
@@ -73,13 +73,13 @@ async def bare(seconds: float) -> Cost:
         request = client.request(Message(code=GET, uri=uri, observe=0))
         await request.response
         async for answer in request.observation:
-            msgspec.json.decode(answer.payload)
+            watch.keep([(uri.rpartition("/")[2], msgspec.json.decode(answer.payload)["t"])])
             readings += 1
 
     async with _peer() as url:
         client = await Context.create_client_context()
-        tasks = [asyncio.create_task(observe(client, f"{url}/{n}")) for n in range(RESOURCES)]
         watch = Stopwatch()
+        tasks = [asyncio.create_task(observe(client, f"{url}/{n}")) for n in range(RESOURCES)]
         await asyncio.sleep(seconds)
         cost = watch.cost(readings)
         for task in tasks:
@@ -89,4 +89,4 @@ async def bare(seconds: float) -> Cost:
     return cost
 
 
-PAIR = Pair(connector, bare)
+PAIR = Pair(connector, bare, Values.RISE, limited_by_peer=True)

@@ -63,7 +63,9 @@ async def bare(seconds: float) -> Cost:
     async with _peer() as url, httpx.AsyncClient() as client:
         watch = Stopwatch()
         while (cost := watch.cost(readings)).seconds < seconds:
-            readings += len(msgspec.json.decode((await client.get(url)).content))
+            page = msgspec.json.decode((await client.get(url)).content)
+            readings += len(page)
+            watch.keep((each["device"], each["watts"]) for each in page)
     return cost
 
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import h11
 import msgspec
@@ -64,7 +65,7 @@ async def connector(seconds: float) -> Cost:
 
 async def bare(seconds: float) -> Cost:
     """Take and decode the same bodies, and do no more."""
-    taken, first = 0, asyncio.Event()
+    taken, first, kept = 0, asyncio.Event(), Stopwatch()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal taken
@@ -79,7 +80,9 @@ async def bare(seconds: float) -> Cost:
                     body += event.data
                 elif isinstance(event, h11.EndOfMessage):
                     first.set()
-                    taken += len(msgspec.json.decode(body))
+                    posted = msgspec.json.decode(body)
+                    taken += len(posted)
+                    kept.keep((each["device"], each["watts"]) for each in posted)
                     body = b""
                     answer = h11.Response(status_code=202, headers=[("Content-Length", "0")])
                     writer.write((protocol.send(answer) or b"") + (protocol.send(event) or b""))
@@ -94,7 +97,7 @@ async def bare(seconds: float) -> Cost:
         await first.wait()
         before, watch = taken, Stopwatch()
         await asyncio.sleep(seconds)
-        return watch.cost(taken - before)
+        return replace(watch.cost(taken - before), rows=tuple(kept.rows))
 
 
 PAIR = Pair(connector, bare)

@@ -75,7 +75,8 @@ async def bare(seconds: float) -> Cost:
             unit = 1 + readings % UNITS
             answer = await client.read_holding_registers(0, count=2 * NUMBERS, device_id=unit)
             words = struct.pack(f">{2 * NUMBERS}H", *answer.registers)
-            readings += bool(struct.unpack(f">{NUMBERS}f", words))
+            watch.keep([(unit, *struct.unpack(f">{NUMBERS}f", words))])
+            readings += 1
         client.close()
     return cost
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -76,11 +77,14 @@ async def connector(seconds: float) -> Cost:
 
 async def bare(seconds: float) -> Cost:
     """Read, decode and acknowledge what comes."""
-    counted, first = 0, threading.Event()
+    counted, first, kept = 0, threading.Event(), Stopwatch()
 
     def on_message(_client: Client, _userdata: object, message: MQTTMessage) -> None:
         nonlocal counted
-        counted += bool(msgspec.json.decode(message.payload)["AM2301"]["Temperature"])
+        climate = msgspec.json.decode(message.payload)["AM2301"]
+        counted += 1
+        device = message.topic.split("/")[1]
+        kept.keep([(device, climate["Temperature"], climate["Humidity"])])
         first.set()
 
     async with _peer() as broker:
@@ -93,7 +97,7 @@ async def bare(seconds: float) -> Cost:
             await asyncio.to_thread(first.wait, 60)
             before, watch = counted, Stopwatch()
             await asyncio.sleep(seconds)
-            return watch.cost(counted - before)
+            return replace(watch.cost(counted - before), rows=tuple(kept.rows))
         finally:
             client.disconnect()
             client.loop_stop()

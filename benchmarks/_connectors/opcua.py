@@ -4,10 +4,12 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 from asyncua.client.client import Client
+from asyncua.common.node import Node
 
-from benchmarks._connectors.pair import Cost, Pair, Stopwatch, measure
+from benchmarks._connectors.pair import SAMPLE, Cost, Pair, Stopwatch, Values, measure
 from broker.free_ports import free_port
 from gateway.connectors.opcua.opcua_connector import OpcuaConnector
 
@@ -67,9 +69,15 @@ async def connector(seconds: float) -> Cost:
 class _Handler:
     def __init__(self) -> None:
         self.changes = 0
+        self._values: dict[str, object] = {}
+        self.watch = Stopwatch()
 
-    def datachange_notification(self, _node: object, _value: object, _data: object) -> None:
+    def datachange_notification(self, node: Node, value: object, _data: object) -> None:
         self.changes += 1
+        if len(self.watch.rows) < SAMPLE:
+            self._values[str(node.nodeid.Identifier)] = value
+            if len(self._values) == NODES:
+                self.watch.keep([tuple(self._values[f"n{n}"] for n in range(NODES))])
 
 
 async def bare(seconds: float) -> Cost:
@@ -81,7 +89,8 @@ async def bare(seconds: float) -> Cost:
         await subscription.subscribe_data_change(nodes, queuesize=1, sampling_interval=INTERVAL_MS)
         watch = Stopwatch()
         await asyncio.sleep(seconds)
-        return watch.cost(handler.changes // NODES)
+        cost = watch.cost(handler.changes // NODES)
+        return replace(cost, rows=tuple(handler.watch.rows))
 
 
-PAIR = Pair(connector, bare)
+PAIR = Pair(connector, bare, Values.RISE, limited_by_peer=True)

@@ -39,6 +39,7 @@ async def bare(seconds: float) -> Cost:
         target = await snmp.UdpTransportTarget.create(("127.0.0.1", port))
         watch = Stopwatch()
         while (cost := watch.cost(readings)).seconds < seconds:
+            table: dict[int, list[object]] = {}
             for column in (_NAME, _OCTETS):
                 last = column
                 while last[: len(column)] == column:
@@ -54,6 +55,11 @@ async def bare(seconds: float) -> Cost:
                         lookupMib=False,
                     )
                     last = tuple(answer[-1][0])
+                    for name, value in answer:
+                        if tuple(name)[: len(column)] == column:
+                            plain = str(value) if column is _NAME else int(value)
+                            table.setdefault(tuple(name)[-1], []).append(plain)
+            watch.keep((index, *values) for index, values in table.items())
             readings += ROWS
         engine.close_dispatcher()
     return cost

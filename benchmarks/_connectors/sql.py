@@ -45,6 +45,7 @@ async def bare(seconds: float) -> Cost:
             rows = connection.execute(query, (last, PAGE)).fetchall()
             if not rows:
                 break
+            watch.keep((device, watts) for device, watts, _ in rows)
             readings, last = readings + len(rows), rows[-1][2]
             await asyncio.sleep(0)
     return cost
