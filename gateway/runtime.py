@@ -298,7 +298,7 @@ class Gateway:
         self.lane.flush()
         self.definitions = dict(definitions)
         self.lane.stamps = {
-            name: (definition.version, layout_of(definition))
+            name: (definition.version, layout_of(definition.scan()))
             for name, definition in definitions.items()
             if definition.mapping is not None
         }

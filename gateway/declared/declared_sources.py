@@ -115,10 +115,9 @@ class DeclaredSources:
             self.dropped(name)
             return
         definition = decode_order(name, payload)
-        former = self._book.find(name)
         if self._book.put(definition):
             log.info("source %s version %d is declared", name, definition.version)
-            self._take(definition, former)
+            self._take(definition)
 
     def dropped(self, name: str) -> None:
         """Note that a declared source is no more."""
@@ -141,7 +140,7 @@ class DeclaredSources:
             return None
         known = self._layouts.get(name)
         if known is None or known[0] is not definition:
-            known = self._layouts[name] = (definition, layout_of(definition))
+            known = self._layouts[name] = (definition, layout_of(definition.scan()))
         return known[1]
 
     def names(self) -> tuple[str, ...]:
@@ -174,22 +173,18 @@ class DeclaredSources:
 
     # --- inside ------------------------------------------------------------------------------
 
-    def _take(self, definition: SourceDefinition, former: SourceDefinition | None) -> None:
+    def _take(self, definition: SourceDefinition) -> None:
         name = definition.name
         was_served = name in self._served
         self._assign(definition)
         scan = definition.scan()
-        afresh = () if former is None else other_units(former, definition)
         if name in self._served:
-            stopped = self._engine.declare(scan, afresh if was_served else ())
-            self._on_redefined(name, stopped)
+            self._on_redefined(name, self._engine.declare(scan))
         else:
             if was_served:
                 self._engine.undeclare(name)
             if name not in self._own:
                 self._on_redefined(name, self._engine.define(scan))
-        if afresh and not (definition.key and name in self._served):
-            self._engine.restart_readers(name)  # windows hold past readings in the former unit
         self._changed()
 
     def _assign(self, definition: SourceDefinition) -> None:
@@ -235,16 +230,3 @@ class DeclaredSources:
         if assigned is None or self._connectors is None:
             return DeclaredState(name, definition.version, self._unserved.get(name, ""))
         return self._connectors.state_of(definition, assigned.endpoint)
-
-
-def other_units(old: SourceDefinition, new: SourceDefinition) -> tuple[str, ...]:
-    """Return the columns whose values mean something else since they are in another unit."""
-    units = [
-        dict(zip(d.schema.names, (c.unit for c in d.mapping.columns), strict=True))
-        for d in (old, new)
-        if d.mapping is not None
-    ]
-    if len(units) < 2:
-        return ()
-    before, after = units
-    return tuple(name for name, unit in after.items() if before.get(name, unit) != unit)

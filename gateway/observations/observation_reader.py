@@ -20,6 +20,7 @@ from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import ObservationPack, SystemRows
+from streamsql.wire.source_shapes import layout_of
 
 MAX_LANES = 10_000
 MAX_PACK = 2_000_000
@@ -90,8 +91,13 @@ class ObservationReader:
 
     def is_outdated(self, stream: str, pack: ObservationPack) -> bool:
         """Whether a pack was made by a definition whose rows mean something else than now."""
+        if not pack.layout:
+            return False
         now = self.layout_of(stream)
-        return bool(pack.layout) and now is not None and now != pack.layout
+        if now is None:  # the catalog's definition is still on its way; the plan knows it
+            scan = self._scan(stream)
+            now = pack.layout if scan is None else layout_of(scan)
+        return now != pack.layout
 
     def outdated(self, gateway: str, stream: str, pack: ObservationPack) -> Seen | None:
         """Note a pack that is not counted; return which it is, None if that is known.
@@ -110,7 +116,7 @@ class ObservationReader:
         Raises:
             WireError: It is no legal pack of that stream.
         """
-        scan = next((s[stream] for s in self._wanted.values() if stream in s), None)
+        scan = self._scan(stream)
         if scan is None:
             return [], None
         try:
@@ -132,6 +138,10 @@ class ObservationReader:
         """Remember packs that an earlier life has counted."""
         for gateway, stream, epoch, number in packs:
             self._is_new(gateway, stream, (epoch, number))
+
+    def _scan(self, stream: str) -> Scan | None:
+        """Return how queries read a stream; None: none does."""
+        return next((s[stream] for s in self._wanted.values() if stream in s), None)
 
     def _is_new(self, gateway: str, stream: str, pack: _Pack) -> bool:
         key = (gateway, stream)

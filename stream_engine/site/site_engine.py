@@ -4,7 +4,7 @@ Pure and synchronous. Its host owns clock and network: it hands in events and ba
 with the time, and sends the output.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from stream_engine.scheduling.site_work import Stopwatch
@@ -51,17 +51,17 @@ class SiteEngine(SteppingSite):
         self._refusal = refusal
         self._interrupted: set[str] = set()
 
-    def declare(self, scan: Scan, afresh: Collection[str] = ()) -> list[FragmentBundle]:
+    def declare(self, scan: Scan) -> list[FragmentBundle]:
         """Keep a source's rows from now on, for queries that are installed later.
 
         Another definition of the same source replaces the first. If it is keyed, and stays so, its
-        rows stay: by the names of columns, NULL in those of another type and in those `afresh`.
+        rows stay: by the names of columns, NULL in those of another type or unit.
 
         Returns:
             The queries that are stopped, because they read the source as it was defined before.
         """
         stopped = self._stop_others(scan)
-        self._sources.declare(scan, self._now, afresh)
+        self._sources.declare(scan, self._now)
         self._drop_unused((scan,))
         return stopped
 
@@ -70,15 +70,6 @@ class SiteEngine(SteppingSite):
         stopped = self._stop_others(scan)
         self._sources.defined[scan.source] = scan
         return stopped
-
-    def restart_readers(self, source: str) -> None:
-        """Let the queries that read a source here begin without its past readings."""
-        reading = [
-            q.bundle for q in self._queries.values() if source in {s.source for s in q.scans}
-        ]
-        for bundle in reading:
-            self.uninstall(bundle.query)
-            self.install(bundle)
 
     @property
     def declared(self) -> frozenset[str]:

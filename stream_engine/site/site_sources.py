@@ -1,13 +1,8 @@
 """The sources of a site: their rows, their watermarks, and the events that wait for a step."""
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from stream_engine.site.changed_sources import (
-    carried_over,
-    conversion,
-    present,
-    replaced,
-)
+from stream_engine.site.changed_sources import carried_over, conversion, present
 from stream_engine.state.clock_sources import ClockSources
 from stream_engine.state.event_log import as_events, source_relation
 from stream_engine.state.source_relation import (
@@ -17,7 +12,7 @@ from stream_engine.state.source_relation import (
     without_times,
 )
 from stream_engine.state.wakeups import Wakeups
-from stream_engine.state.watermark import HERE, Judged, Run, Watermark, site_of
+from stream_engine.state.watermark import Judged, Run, Watermark, site_of
 from streamsql.algebra.operators import Scan, ScanPart
 from streamsql.data.delta import expand
 from streamsql.data.events import SourceEvent
@@ -67,7 +62,7 @@ class SiteSources:
         self._expiries: Wakeups[str] = Wakeups()
         self._site = site
 
-    def declare(self, scan: Scan, now: int, afresh: Collection[str] = ()) -> None:
+    def declare(self, scan: Scan, now: int) -> None:
         """Keep a source's rows from now on; the last definition of a source counts.
 
         See `changed_sources` for the rows and the pending events of the one before.
@@ -76,20 +71,18 @@ class SiteSources:
         self.defined[scan.source] = self.declared[scan.source] = scan
         is_new = scan not in self.relations.get(scan.source, {})
         relation = self.relation(scan, now)
-        if before is None or (before == scan and not afresh):
+        if before is None or before == scan:
             return
-        if before.columns != scan.columns or afresh:
-            convert = conversion(before, scan, afresh)
+        if (before.columns, before.units) != (scan.columns, scan.units):
+            convert = conversion(before, scan)
             for _origin, events in self._events.get(scan.source, ()):
                 self.pending -= len(events)
                 events[:] = present(map(convert, events))
                 self.pending += len(events)
-        rows = self.relations[scan.source][before].snapshot()
         if is_new:
-            relation.apply(carried_over(before, scan, rows, afresh), now)
+            rows = self.relations[scan.source][before].snapshot()
+            relation.apply(carried_over(before, scan, rows), now)
             self._know(scan.source)
-        elif before == scan:  # who reads it goes on
-            self.ingest(scan.source, replaced(scan, rows, afresh), HERE)
 
     def undeclare(self, source: str) -> Scan | None:
         """Keep a source's rows no more, but for queries that read them; return what was declared.

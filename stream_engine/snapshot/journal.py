@@ -67,10 +67,9 @@ class Restarted(msgspec.Struct, frozen=True, tag="restarted", array_like=True):
 
 
 class Declared(msgspec.Struct, frozen=True, tag="declared", array_like=True):
-    """A source was declared, or replaced; the values of columns `afresh` mean something else."""
+    """A source was declared, or replaced."""
 
     scan: Scan
-    afresh: tuple[str, ...] = ()
 
 
 class Undeclared(msgspec.Struct, frozen=True, tag="undeclared", array_like=True):
@@ -158,8 +157,8 @@ def _apply(engine: SiteEngine, record: Record, lived: Lived) -> None:
             engine.site_removed(site)
         case Restarted(now=now):
             engine.not_before(now)
-        case Declared(scan=scan, afresh=afresh):
-            engine.declare(scan, afresh)
+        case Declared(scan=scan):
+            engine.declare(scan)
         case Undeclared(source=source):
             engine.undeclare(source)
         case Defined(scan=scan):

@@ -1,6 +1,6 @@
 """A site that can be brought back: it says what happens to it, and gives and takes snapshots."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from stream_engine.scheduling.site_work import Stopwatch
 from stream_engine.site.site_engine import SiteEngine
@@ -111,12 +111,12 @@ class RecordedSite(SiteEngine):
                     self._unsavable[bundle.query] = error.message
         self._say(Installed(bundle))
 
-    def declare(self, scan: Scan, afresh: Collection[str] = ()) -> list[FragmentBundle]:
+    def declare(self, scan: Scan) -> list[FragmentBundle]:
         """Keep a source's rows; see `SiteEngine.declare`."""
         self._say_time()
-        stopped = super().declare(scan, afresh)
+        stopped = super().declare(scan)
         self._forget_layouts(stopped)
-        self._say(Declared(scan, tuple(afresh)))
+        self._say(Declared(scan))
         return stopped
 
     def define(self, scan: Scan) -> list[FragmentBundle]:

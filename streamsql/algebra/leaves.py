@@ -95,6 +95,8 @@ class Scan(_Leaf, frozen=True, tag="scan"):
         lateness: How far behind the newest event time one may be, in microseconds; None: no
             event is late.
         part: What of the source is read.
+        units: Of the columns, "" for none; empty where no column has one. Values in another unit
+            are of another source.
     """
 
     source: str
@@ -105,6 +107,7 @@ class Scan(_Leaf, frozen=True, tag="scan"):
     ttl: int | None = None
     lateness: int | None = None
     part: ScanPart = ScanPart.ROWS
+    units: tuple[str, ...] = ()
 
     @property
     def schema(self) -> Schema:

@@ -50,6 +50,13 @@ class SourceDefinition(msgspec.Struct, frozen=True):
         """Return an option of the WITH clause."""
         return dict(self.options).get(name)
 
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The units of its columns, "" for none."""
+        if self.mapping is None:
+            return ("",) * len(self.schema)
+        return tuple(column.unit for column in self.mapping.columns)
+
     def scan(self) -> Scan:
         """Return the plan that reads it.
 
@@ -57,7 +64,14 @@ class SourceDefinition(msgspec.Struct, frozen=True):
         """
         lateness = None if self.key or self.kind != SourceKind.STREAM else self.lateness
         return Scan(
-            self.name, self.kind, self.schema, self.key, self.time_column, self.ttl, lateness
+            self.name,
+            self.kind,
+            self.schema,
+            self.key,
+            self.time_column,
+            self.ttl,
+            lateness,
+            units=self.units if any(self.units) else (),
         )
 
 

@@ -6,13 +6,13 @@ from typing import Annotated
 import msgspec
 
 from streamsql.algebra.operators import Scan, ScanPart, SourceKind
-from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.wire.bounds import Name, Names
 
 DIFFERENCE_CODE = "definition_differs"
 DIFFERENCE_HINT = (
-    "CREATE SOURCE as in the gateway's settings, or correct the settings and restart the gateway"
+    "its rows follow when the catalog's definition reaches the gateway; if the source stands in "
+    "the gateway's settings, correct it there and restart the gateway"
 )
 MAX_NAMED = 5
 """Differences that are named one by one."""
@@ -28,6 +28,7 @@ class SourceShape(msgspec.Struct, frozen=True):
         columns: Names with their types, in order.
         key: Names of columns; None: whoever reads it does not look at keys.
         time: Column of the event time; empty: rows are stamped on arrival.
+        units: Of the columns, "" for none; empty: no column has one.
     """
 
     source: Name
@@ -35,6 +36,7 @@ class SourceShape(msgspec.Struct, frozen=True):
     columns: Annotated[tuple[tuple[Name, Name], ...], msgspec.Meta(max_length=10_000)]
     key: Names | None = ()
     time: Name = ""
+    units: Annotated[tuple[Name, ...], msgspec.Meta(max_length=10_000)] = ()
 
 
 def shape_of(scan: Scan) -> SourceShape:
@@ -46,19 +48,18 @@ def shape_of(scan: Scan) -> SourceShape:
         columns=tuple((field.name, field.dtype.value) for field in columns.fields),
         key=_names(columns, scan.key) if scan.part in (ScanPart.ROWS, ScanPart.LATE) else None,
         time="" if time is None else columns.names[time],
+        units=scan.units,
     )
 
 
-def layout_of(definition: SourceDefinition) -> int:
+def layout_of(scan: Scan) -> int:
     """Return a number that is another when rows of a source mean something else.
 
     That is so with other columns, types, keys, event times or units; where the values come from
-    does not matter.
+    does not matter, nor which part of the source is read.
     """
-    mapping = definition.mapping
-    units = () if mapping is None else tuple(column.unit for column in mapping.columns)
-    shape = shape_of(definition.scan())
-    return zlib.crc32(msgspec.json.encode((shape, units))) + 1
+    whole = msgspec.structs.replace(scan, part=ScanPart.ROWS)
+    return zlib.crc32(msgspec.json.encode(shape_of(whole))) + 1
 
 
 def differences(catalog: SourceShape, there: SourceShape) -> str:
@@ -82,6 +83,7 @@ def differences(catalog: SourceShape, there: SourceShape) -> str:
         found += _other("the key is", _listed(there.key), _listed(catalog.key))
     arrival = "the arrival"
     found += _other("the event time is", there.time or arrival, catalog.time or arrival)
+    found += _units(catalog, there)
     more = len(found) - MAX_NAMED
     shown = found[:MAX_NAMED] + ([f"and {more} more differences"] if more > 0 else [])
     return "; ".join(shown)[:MAX_TEXT]
@@ -105,6 +107,25 @@ def _columns(catalog: SourceShape, there: SourceShape) -> list[str]:
         orders = (_listed(tuple(name for name, _ in shape.columns)) for shape in (there, catalog))
         found += _other("the columns are", *orders)
     return found
+
+
+def _units(catalog: SourceShape, there: SourceShape) -> list[str]:
+    wanted, given = _unit_by_column(catalog), _unit_by_column(there)
+    return [
+        f"column {name} has {_unit(given[name])}, not {_unit(unit)}"
+        for name, unit in wanted.items()
+        if name in given and given[name] != unit
+    ]
+
+
+def _unit_by_column(shape: SourceShape) -> dict[str, str]:
+    units = shape.units or ("",) * len(shape.columns)
+    names = (name for name, _dtype in shape.columns)
+    return {name.lower(): unit for name, unit in zip(names, units, strict=False)}
+
+
+def _unit(unit: str) -> str:
+    return f"the unit {unit}" if unit else "no unit"
 
 
 def _other(what: str, there: str, catalog: str) -> list[str]:

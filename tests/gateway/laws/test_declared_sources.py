@@ -90,8 +90,9 @@ def test_what_a_connector_of_the_former_definition_emits_is_dropped(tmp_path: Pa
         world.begin()
         world.order(declared(units=("", "Cel")))
         former = await world.connector()
-        world.order(declared(units=("", "K"), version=2))
-        world.query(declared())
+        kelvin = declared(units=("", "K"), version=2)
+        world.order(kelvin)
+        world.query(kelvin)
         await world.connector(life=2)
         former.tell("air", b'{"device": "k1", "celsius": 21.5}')
         TellingConnector.running["home"].tell("air", b'{"device": "k2", "celsius": 294.65}')
@@ -103,11 +104,15 @@ def test_what_a_connector_of_the_former_definition_emits_is_dropped(tmp_path: Pa
 def test_a_value_in_another_unit_is_not_carried_over(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         world.begin()
-        world.order(declared(units=("", "Cel")))
-        world.query(declared())
+        celsius, kelvin = declared(units=("", "Cel")), declared(units=("", "K"), version=2)
+        world.order(celsius)
+        world.query(celsius)
         (await world.connector()).tell("air", b'{"device": "k1", "celsius": 21.5}')
         await until(lambda: world.rows() == {("k1", 21.5)}, "the row is there")
-        world.order(declared(units=("", "K"), version=2))
+        world.order(kelvin)
+        await until(lambda: world.problem() is not None, "the old plan is stopped")
+        assert world.rows() == {("k1", 21.5)}, "nothing is sent by the old plan"
+        world.query(kelvin, 2)
         await until(lambda: world.rows() == {("k1", None)}, "its value means something else")
 
     run(tmp_path, scenario)

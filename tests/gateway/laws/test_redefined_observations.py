@@ -50,11 +50,12 @@ class World:
     def order(self, definition: SourceDefinition) -> None:
         self.hands.publish(TOPICS.source("climate"), encode_order(definition), retain=True)
 
-    def query(self) -> None:
+    def query(self, definition: SourceDefinition, version: int) -> None:
         """Ask for the last four rows of all gateways."""
-        window = Window(CELSIUS.scan(), WindowKind.ROWS, 4)
+        self.out = ReceivingChannel(version=version)
+        window = Window(definition.scan(), WindowKind.ROWS, 4)
         fragment = Fragment("f", Engine.BASE, window, ("base",))
-        bundle = FragmentBundle("q1", 1, (fragment,), window.schema)
+        bundle = FragmentBundle("q1", version, (fragment,), window.schema)
         self.hands.publish(TOPICS.fragment("q1", "base"), encode_packed(bundle), retain=True)
 
     def gateway(self) -> None:
@@ -65,7 +66,7 @@ class World:
         """Send one row, as the gateway's observation lane does."""
         ts = wall_clock()
         records = tuple(records_of("gw-1", ts, ("k1", celsius), definition.schema))
-        layout = layout_of(definition)
+        layout = layout_of(definition.scan())
         sent = ObservationPack(
             1, self.sent, records, self.sent, version=definition.version, layout=layout
         )
@@ -85,7 +86,7 @@ def test_rows_of_another_definition_are_no_rows_of_this_one(tmp_path: Path) -> N
         await until(lambda: TOPICS.state("base") in world.broker.retained, "the base is there")
         world.order(CELSIUS)
         world.gateway()
-        world.query()
+        world.query(CELSIUS, 1)
         await until(lambda: world.out.synchronised, "the query runs")
         world.pack(CELSIUS, 20.0)
         await until(lambda: world.rows() == [("k1", 20.0)], "a row is counted")
@@ -95,11 +96,15 @@ def test_rows_of_another_definition_are_no_rows_of_this_one(tmp_path: Path) -> N
         await until(lambda: len(world.rows()) == 2, "where it was read does not matter")
 
         world.order(KELVIN)
+        await until(lambda: "has changed" in world.problem(), "the old plan is stopped")
+        world.query(KELVIN, 2)
+        await until(lambda: world.out.synchronised, "the query runs")
+        assert world.rows() == []
         world.pack(ELSEWHERE, 22.0)
         world.pack(KELVIN, 295.15)
         await until(lambda: world.rows() == [("k1", 295.15)], "rows of the new one only")
-        await until(lambda: world.problem() != "", "the gap is named")
-        assert "gw-1 has published it by another definition of climate" in world.problem()
+        named = "gw-1 has published it by another definition of climate"
+        await until(lambda: named in world.problem(), "the gap is named")
 
     async def whole() -> None:
         world = World()

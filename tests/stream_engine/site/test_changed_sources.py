@@ -1,5 +1,6 @@
 """A source's rows follow its definition by the names of columns; who read the former one ends."""
 
+import msgspec
 import pytest
 
 from stream_engine.site.changed_sources import carried_over, conversion
@@ -60,18 +61,16 @@ def test_an_event_without_its_key_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "afresh"),
+    ("old", "new"),
     [
-        (scan(("k", TEXT), key=()), scan(("k", TEXT), ("a", DOUBLE), key=()), ()),
-        (OLD, scan(("k", TEXT), ("a", DOUBLE), key=("k", "a")), ()),
-        (OLD, WIDER, ("k",)),
+        (scan(("k", TEXT), key=()), scan(("k", TEXT), ("a", DOUBLE), key=())),
+        (OLD, scan(("k", TEXT), ("a", DOUBLE), key=("k", "a"))),
+        (OLD, scan(("k", TEXT), ("a", DOUBLE), ("b", TEXT), units=("m", "", ""))),
     ],
 )
-def test_rows_do_not_stay_without_the_same_key(
-    old: Scan, new: Scan, afresh: tuple[str, ...]
-) -> None:
+def test_rows_do_not_stay_without_the_same_key(old: Scan, new: Scan) -> None:
     row: Row = ("x", 1.0, "t")[: len(old.columns)]
-    assert carried_over(old, new, {(1, row): 1}, afresh) == []
+    assert carried_over(old, new, {(1, row): 1}) == []
 
 
 def test_rows_of_a_keyed_source_stay() -> None:
@@ -101,20 +100,27 @@ def test_a_lifetime_goes_on() -> None:
     assert made.source_rows("s") == []
 
 
-def test_values_that_mean_something_else_are_gone_and_readers_see_it() -> None:
-    made = site(("x", 1.0, "t"))
-    made.install(query(OLD))
-    made.step(2 * SECOND)
-    assert made.declare(OLD, ("a",)) == []
-    (outgoing,) = made.step(3 * SECOND).outgoing
-    changes = {(d.row, d.weight) for d in outgoing.batch.deltas}
-    assert changes == {(("x", 1.0, "t"), -1), (("x", None, "t"), 1)}
+def test_values_in_another_unit_are_gone_and_who_reads_them_is_stopped() -> None:
+    celsius, kelvin = (msgspec.structs.replace(OLD, units=("", unit, "")) for unit in ("Cel", "K"))
+    made = site(("x", 1.0, "t"), declared=celsius)
+    made.install(query(celsius))
+    made.ingest("s", [SourceEvent(("y", 2.0, "u"), 5)])
+    assert made.declare(kelvin) == [query(celsius)]
+    assert made.step(3 * SECOND).outgoing == []
+    assert made.source_rows("s") == [("x", None, "t"), ("y", None, "u")]
+    with pytest.raises(DeploymentError, match="column a has the unit K, not the unit Cel"):
+        made.install(query(celsius))
+    with pytest.raises(DeploymentError, match="column a has the unit K, not no unit"):
+        made.install(query(OLD))
+    made.install(query(kelvin, 2))
+    (outgoing,) = made.step(4 * SECOND).outgoing
+    assert {d.row for d in outgoing.batch.deltas} == {("x", None, "t"), ("y", None, "u")}
 
 
-def test_readings_of_a_bag_that_mean_something_else_are_withdrawn() -> None:
+def test_readings_of_a_bag_in_another_unit_are_gone() -> None:
     bag = scan(("k", TEXT), ("a", DOUBLE), key=(), ttl=60 * SECOND)
     made = site(("x", 1.0), ("x", 2.0), declared=bag)
-    made.declare(bag, ("a",))
+    made.declare(msgspec.structs.replace(bag, units=("", "K")))
     made.step(2 * SECOND)
     assert made.source_rows("s") == []
 
