@@ -332,7 +332,9 @@ class Coordinator(CoordinatorApi):
             **dict.fromkeys(self._shared.settings.bases, SiteRole.BASE),
             self._shared.settings.static: SiteRole.STATIC,
         }
-        return self._shared.membership.infos(expected, self._queries.differing)
+        return self._shared.membership.infos(
+            expected, self._queries.differing, self._queries.awaited.late()
+        )
 
     @override
     def site_settings(self, site: str) -> SiteSettings:

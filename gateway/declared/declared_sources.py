@@ -6,6 +6,7 @@ because orders come in bursts.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
@@ -13,16 +14,20 @@ from typing import Protocol
 from gateway.declared.source_book import SourceBook
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.errors import WireError
 from streamsql.mapping.assignment import Assigned, Endpoints, Unserved, assignment
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.site_messages import DeclaredState
-from streamsql.wire.source_orders import decode_order
+from streamsql.wire.source_orders import MAX_SOURCES, addressees_of, decode_order
 from streamsql.wire.source_shapes import layout_of
 from streamsql.wire.topics import text_of_level
 
 log = logging.getLogger(__name__)
 
 Definitions = dict[str, SourceDefinition]
+MAX_NAME = 200
+MAX_REASON = 500
+"""Characters of a name and of a reason that a state shows of a definition that cannot be read."""
 
 
 class Connectors(Protocol):
@@ -80,6 +85,7 @@ class DeclaredSources:
         self._on_definitions = on_definitions
         self._served: dict[str, Assigned] = {}
         self._unserved: dict[str, str] = {}
+        self._unread: dict[str, DeclaredState] = {}
         self._layouts: dict[str, tuple[SourceDefinition, int]] = {}
         self._news = asyncio.Event()
         self.definitions: Definitions = dict(self._own)
@@ -108,21 +114,29 @@ class DeclaredSources:
         """Ingest an order; empty: the source is dropped.
 
         Raises:
-            WireError: It is no legal order.
+            WireError: It cannot be read; a source of its name is served no more, and the state
+                says why.
         """
         name = text_of_level(level)
         if not payload:
             self.dropped(name)
             return
-        definition = decode_order(name, payload)
-        if self._book.put(definition):
+        try:
+            definition = decode_order(name, payload)
+            is_new = self._book.put(definition)
+        except WireError as error:
+            self._refused(name, payload, error.message)
+            raise
+        self._unread.pop(name, None)
+        if is_new:
             log.info("source %s version %d is declared", name, definition.version)
             self._take(definition)
 
     def dropped(self, name: str) -> None:
         """Note that a declared source is no more."""
-        former = self._book.find(name)
-        if former is None or not self._book.drop(name):
+        if self._unread.pop(name, None) is not None:
+            self._changed()
+        if not self._book.drop(name):
             return
         log.info("source %s is dropped", name)
         self._served.pop(name, None)
@@ -145,7 +159,7 @@ class DeclaredSources:
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all sources that the catalog is known to declare."""
-        return tuple(definition.name for definition in self._book.all())
+        return (*(definition.name for definition in self._book.all()), *self._unread)
 
     @property
     def problem(self) -> str:
@@ -169,7 +183,7 @@ class DeclaredSources:
             self._state(definition)
             for definition in self._book.all()
             if definition.name in self._served or definition.name in self._unserved
-        )
+        ) + tuple(self._unread.values())
 
     # --- inside ------------------------------------------------------------------------------
 
@@ -185,6 +199,21 @@ class DeclaredSources:
                 self._engine.undeclare(name)
             if name not in self._own:
                 self._on_redefined(name, self._engine.define(scan))
+        self._changed()
+
+    def _refused(self, name: str, payload: bytes, why: str) -> None:
+        """Note a definition that cannot be read here; the one before it is no more in force."""
+        self.dropped(name)
+        version = 0
+        with contextlib.suppress(WireError):
+            version, mapping = addressees_of(payload)
+            if assignment(mapping, self._gateway, self._endpoints) is None:
+                return
+        is_full = len(self._unread) >= MAX_SOURCES or len(name) > MAX_NAME
+        if self._make_connectors is None or is_full:
+            return
+        reason = f"its definition cannot be read here, perhaps by an older release: {why}"
+        self._unread[name] = DeclaredState(name, version, reason[:MAX_REASON])
         self._changed()
 
     def _assign(self, definition: SourceDefinition) -> None:

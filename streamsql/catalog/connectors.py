@@ -1,6 +1,7 @@
 """The connectors that feed declared sources; entry points add others at the gateways."""
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -33,6 +34,23 @@ MESSAGE_CONNECTORS = frozenset(
     }
 )
 """Those that receive payloads; our others hand over values by their addresses."""
+
+SOURCE_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    ConnectorKind.MQTT: (
+        "topic", "qos", "share", "retained", "availability", "offline",
+        "request", "request_payload", "request_every",
+    ),
+    ConnectorKind.HTTP: ("path", "hosts", "interval"),
+    ConnectorKind.HTTP_PUSH: ("path",),
+    ConnectorKind.MODBUS: ("unit", "interval", "gap"),
+    ConnectorKind.SNMP: ("interval",),
+    ConnectorKind.BACNET: ("interval", "cov"),
+    ConnectorKind.OPCUA: ("interval",),
+    ConnectorKind.COAP: ("path", "interval"),
+    ConnectorKind.SQL: ("watermark", "table", "query", "interval", "start"),
+    ConnectorKind.FILE: ("files", "each", "encoding", "interval", "skip"),
+}  # fmt: skip
+"""Options that a source of one of our connectors may have; the gateways know what they mean."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _SITE = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -4,6 +4,8 @@ import msgspec
 
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import WireError
+from streamsql.mapping.source_mapping import SourceMapping
+from streamsql.wire.bounds import Count, Name, Names
 from streamsql.wire.codec import decode_json, encode_json
 
 MAX_ORDER_BYTES = 256_000
@@ -42,6 +44,23 @@ class SourceOrder(msgspec.Struct, frozen=True):
             raise ValueError("a key or the event time is no column")
 
 
+class _ForWhom(msgspec.Struct, frozen=True):
+    """What every release says of who is to serve a source."""
+
+    connector: Name
+    endpoint: Name = ""
+    gateways: Names = ()
+
+
+class _UnreadDefinition(msgspec.Struct, frozen=True):
+    mapping: _ForWhom
+
+
+class _UnreadOrder(msgspec.Struct, frozen=True):
+    version: Count
+    definition: _UnreadDefinition
+
+
 def encode_order(definition: SourceDefinition) -> bytes:
     """Return the payload of a definition.
 
@@ -70,3 +89,14 @@ def decode_order(name: str, payload: bytes) -> SourceDefinition:
             f"a definition of {order.definition.name!r:.80} on the topic of {name!r:.80}"
         )
     return order.definition
+
+
+def addressees_of(payload: bytes) -> tuple[int, SourceMapping]:
+    """Return version and addressees of a definition the rest of which cannot be read here.
+
+    Raises:
+        WireError: Not even these can be read.
+    """
+    order = decode_json(payload, _UnreadOrder, limit=MAX_ORDER_BYTES)
+    whom = order.definition.mapping
+    return order.version, SourceMapping(whom.connector, whom.endpoint, whom.gateways)

@@ -113,6 +113,7 @@ class SiteInfo:
         figures: The last state with figures: of a site that is away the last one before.
         figures_since: When a site that is away has sent that; None: it is there, or never did.
         differences: How sources are defined otherwise there than in the catalog, a sentence each.
+        late_sources: Declared sources whose definition it should have reported by now.
     """
 
     site: str
@@ -130,6 +131,7 @@ class SiteInfo:
     figures: SiteState | None = None
     figures_since: int | None = None
     differences: tuple[str, ...] = ()
+    late_sources: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,12 @@ from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.unread_queries import UnreadQueries
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sites.flows import sites_of
-from federated_optimizer.coordinator.sites.source_serving import missing_rows
+from federated_optimizer.coordinator.sites.source_serving import (
+    AwaitedDefinitions,
+    MissingRows,
+    awaited_in,
+    missing_rows,
+)
 from federated_optimizer.coordinator.store.catalog_store import StoredQuery
 from host.clocks import monotonic_clock
 from streamsql.catalog.catalog import Catalog
@@ -37,6 +42,7 @@ class Queries:
     Attributes:
         differing: How gateways define sources otherwise than the catalog, by source and gateway.
         missing: Why rows of declared sources are missing, by source and gateway.
+        awaited: Definitions that gateways have not reported yet.
         has_old_plans: Whether one was planned, before it started, for other sites or definitions
             than there are since: plans are to be made again.
     """
@@ -52,7 +58,8 @@ class Queries:
         self._requests = PacedRequests()
         self._owed: dict[str, None] = {}
         self.differing: Mapping[str, Mapping[str, str]] = {}
-        self.missing: Mapping[str, Mapping[str, str]] = {}
+        self.missing: Mapping[str, Mapping[str, MissingRows]] = {}
+        self.awaited = AwaitedDefinitions()
         self._compared = 0
         self.has_old_plans = False
         planner.watch(self.all)
@@ -300,13 +307,17 @@ class Queries:
 
         Args:
             catalog: All definitions.
-            changed: Whether it may have changed; else only births are looked at, if there were any.
+            changed: Whether it may have changed; else only births are looked at, if there were any,
+                and reports that have not come in time.
         """
-        if not changed and self._compared == self._membership.births:
+        is_late = self.awaited.look()
+        if not (changed or is_late) and self._compared == self._membership.births:
             return
         self._compared = self._membership.births
         self.differing = self._membership.differing(catalog)
-        self.missing = missing_rows(catalog, self._membership.infos())
+        sites = self._membership.infos(late=self.awaited.late())
+        self.missing = missing_rows(catalog, sites)
+        self.awaited.note(awaited_in(catalog, self.missing))
         for query in self.all():
             query.compare(self.differing, self.missing)
 

@@ -12,6 +12,7 @@ from federated_optimizer.coordinator.contract.presentation import Presentation
 from federated_optimizer.coordinator.queries.results import QueryResult
 from federated_optimizer.coordinator.sites.flows import FlowReports, sites_of
 from federated_optimizer.coordinator.sites.membership import Membership
+from federated_optimizer.coordinator.sites.source_serving import MissingRows
 from federated_optimizer.placement import direct_scans
 from host.clocks import monotonic_clock
 from streamsql.algebra.explain import duration_text
@@ -79,7 +80,7 @@ class RunningQuery:
     presentation: Presentation = field(default_factory=Presentation)
     gathered: bool = True
     differing: dict[str, str] = field(default_factory=dict)
-    missing: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    missing: dict[str, Mapping[str, MissingRows]] = field(default_factory=dict)
     on_site_left: Callable[[str], None] | None = None
     _direct: tuple[FragmentBundle, frozenset[str]] | None = None
 
@@ -116,6 +117,10 @@ class RunningQuery:
         """Whether nothing is on its way between sites or to here."""
         if self.differing or not self.result.is_synchronised:
             return False
+        # Until a gateway reports the catalog's definition nobody knows what it sends. What it will
+        # not send for a reason that it gives is missing for good, like rows of one that is away.
+        if any(gap.is_awaited for by in self.missing.values() for gap in by.values()):
+            return False
         # Rows that base sites read themselves stay when their gateway goes, and what it reads
         # meanwhile comes as history when it is back: nothing says how much that is.
         if any(map(self.membership.owes_readings, self.read_by_bases())):
@@ -137,7 +142,7 @@ class RunningQuery:
     def compare(
         self,
         differing: Mapping[str, Mapping[str, str]],
-        missing: Mapping[str, Mapping[str, str]],
+        missing: Mapping[str, Mapping[str, MissingRows]],
     ) -> None:
         """Note what is wrong with the sources that it reads.
 
@@ -258,7 +263,7 @@ def _sources(bundle: FragmentBundle) -> set[str]:
 
 
 def missing_sources(
-    bundle: FragmentBundle, reasons: Mapping[str, Mapping[str, str]]
+    bundle: FragmentBundle, reasons: Mapping[str, Mapping[str, MissingRows]]
 ) -> tuple[str, ...]:
     """Return a sentence per gateway whose rows are missing, and per stream that none offers.
 
@@ -267,9 +272,9 @@ def missing_sources(
         reasons: Why rows of declared sources are missing, by source and gateway.
     """
     unserved = tuple(
-        f"rows of source {source} from {site} are missing: {reason}"
+        _gap(source, site, by[site])
         for source, by in reasons.items()
-        for site, reason in sorted(by.items())
+        for site in sorted(by)
         if site
     )
     missing = {
@@ -285,8 +290,14 @@ def missing_sources(
     )
 
 
-def _because(reasons: Mapping[str, str]) -> str:
-    return f": {reasons['']}" if "" in reasons else ""
+def _gap(source: str, site: str, gap: MissingRows) -> str:
+    if gap.is_awaited:  # rows of an older definition may count that has the same columns
+        return f"{site} does not serve the present definition of source {source}: {gap.reason}"
+    return f"rows of source {source} from {site} are missing: {gap.reason}"
+
+
+def _because(reasons: Mapping[str, MissingRows]) -> str:
+    return f": {reasons[''].reason}" if "" in reasons else ""
 
 
 def slow_sentence(slow: SlowSite, *, offline: bool) -> str:

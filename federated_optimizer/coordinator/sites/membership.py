@@ -7,7 +7,7 @@ trusted is said in `host.heartbeats`.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -278,14 +278,21 @@ class Membership:
         self,
         expected: Mapping[str, SiteRole] | None = None,
         differing: Mapping[str, Mapping[str, str]] | None = None,
+        late: Mapping[str, frozenset[str]] | None = None,
     ) -> tuple[SiteInfo, ...]:
         """Return all sites, sorted by id.
 
-        Sites of `expected`, with their roles, are listed before they are heard of.
+        Args:
+            expected: Sites with their roles that are listed before they are heard of.
+            differing: How sites define sources otherwise than the catalog, by source and site.
+            late: Declared sources that sites should have reported by now, by site.
         """
-        said = differing or {}
+        said, late = differing or {}, late or {}
         known = {
-            name: _info(name, site, {s: by[name] for s, by in said.items() if name in by})
+            name: replace(
+                _info(name, site, {s: by[name] for s, by in said.items() if name in by}),
+                late_sources=late.get(name, frozenset()),
+            )
             for name, site in self._sites.items()
         }
         for site, role in (expected or {}).items():

@@ -27,7 +27,9 @@ def source_row(source: SourceDefinition, sites: tuple[SiteInfo, ...]) -> Row:
     if mapping is None:
         return (*head, "", "", None, ", ".join(_owners(source, sites)), "")
     serving = serving_of(source, mapping, sites)
-    missing = [f"{site}: {reason}" if site else reason for site, reason in serving.missing.items()]
+    missing = [
+        f"{site}: {gap.reason}" if site else gap.reason for site, gap in serving.missing.items()
+    ]
     feed = (mapping.connector, mapping.endpoint, source.version)
     return (*head, *feed, ", ".join(serving.serving), "; ".join(missing))
 

@@ -44,6 +44,7 @@ class Upkeep:
         Raises:
             MessagingError: The message queue is full; the rest follows with the next call.
         """
+        self._queries.compare(self._shared.catalog)  # some report may be late by now
         self._queries.refresh_all()
         self._replanning.look()  # a gateway may have been away for too long by now
         if not self._shared.client.connected:

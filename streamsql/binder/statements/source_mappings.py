@@ -15,6 +15,7 @@ from streamsql.binder.statements.source_options import (
 )
 from streamsql.catalog.connectors import (
     MESSAGE_CONNECTORS,
+    SOURCE_OPTIONS,
     ConnectorKind,
     hands_over_records,
     is_connector_name,
@@ -73,7 +74,7 @@ def source_mapping(statement: CreateSource) -> SourceMapping | None:
         only=_only(options.get("only")),
         delimiter=_delimiter(options.get("delimiter")),
         header=_header(options.get("header")),
-        options=_own_options(statement),
+        options=_own_options(statement, kind),
     )
     if kind == ConnectorKind.MQTT:
         _check_topic(connector, options.get("topic"), payloads)
@@ -154,8 +155,9 @@ def _refuse_clauses(statement: CreateSource) -> None:
             )
 
 
-def _own_options(statement: CreateSource) -> tuple[tuple[str, str], ...]:
-    """Return the options that the connector itself reads; gateways check them."""
+def _own_options(statement: CreateSource, kind: str) -> tuple[tuple[str, str], ...]:
+    """Return the options that the connector itself reads; gateways check their values."""
+    known = SOURCE_OPTIONS.get(kind)
     own = [
         option
         for option in statement.options
@@ -174,6 +176,12 @@ def _own_options(statement: CreateSource) -> tuple[tuple[str, str], ...]:
                 f"{option.name} would tell a secret to everybody who may read definitions",
                 "store it in the endpoint: pando endpoint add GATEWAY NAME KIND --ask password",
             )
+        if known is not None and option.name not in known:
+            refuse_option(
+                option,
+                f"sources of connector {kind} have no option {option.name!r:.40}",
+                listed_or_close(option.name, (*known, *MAPPING_OPTIONS, *KEEPING_OPTIONS)),
+            )
     return tuple((option.name, option.value) for option in own)
 
 
@@ -182,7 +190,7 @@ def _connector(option: Option) -> str:
     kinds = tuple(ConnectorKind)
     if name in kinds:
         return name
-    meant = misspelled(name) or _typo(name)
+    meant = misspelled(name)
     if meant:
         refuse_option(
             option, f"there is no connector {option.value!r:.40}", listed_or_close(meant, kinds)
@@ -194,12 +202,6 @@ def _connector(option: Option) -> str:
             f"connector = 'mqtt'; ours: {', '.join(kinds)}; plug-ins have names such as 'my_meter'",
         )
     return name
-
-
-def _typo(name: str) -> str:
-    """Return the connector of ours that a name nearly is; a plug-in may only lengthen one."""
-    close = nearest(name.lower(), tuple(ConnectorKind), 0.75)
-    return "" if name.startswith(close) else close
 
 
 def _format(option: Option | None, kind: str) -> PayloadFormat:

@@ -8,7 +8,13 @@ import pytest
 
 from gateway.connectors import registry
 from gateway.connectors.connector import ConnectorContext
-from gateway.connectors.registry import BuiltIn, ConnectorMissingError, ConnectorRegistry
+from gateway.connectors.registry import (
+    BUILT_IN,
+    BuiltIn,
+    ConnectorMissingError,
+    ConnectorRegistry,
+)
+from streamsql.catalog.connectors import SOURCE_OPTIONS
 
 
 class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,3 +120,9 @@ def test_what_is_no_connector_is_refused() -> None:
         ConnectorMissingError, match=r"half: endpoint_options is no msgspec\.Struct"
     ):
         ConnectorRegistry(built_in=HERE).factory("half")
+
+
+@pytest.mark.parametrize("kind", BUILT_IN)
+def test_statements_may_give_the_options_that_a_connector_reads(kind: str) -> None:
+    fields = msgspec.structs.fields(ConnectorRegistry().factory(kind)().source_options)
+    assert SOURCE_OPTIONS[kind] == tuple(field.encode_name for field in fields)
