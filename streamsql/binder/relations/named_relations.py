@@ -11,6 +11,7 @@ from streamsql.binder.names.environment import Environment, Scope, identifier_te
 from streamsql.binder.names.refused_clauses import only
 from streamsql.binder.relations.change_streams import kind_of_call, windowed_stream
 from streamsql.binder.relations.table_functions import bind_late, bind_time_window, is_late
+from streamsql.binder.relations.view_windows import NoWindow, pushed
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
@@ -326,37 +327,49 @@ def _windowed(
         Scope.of(name, plan.schema).resolve(column, environment).position
         for column in _partition_columns(window, environment)
     )
-    if not isinstance(plan, Scan):
-        over = windowed_stream(plan, window, partition, environment)
-        if over is not None:
-            return over
-        if name in environment.tables:
-            what = "a recursive relation"
-        if name in environment.tables and not environment.tables[name].recursive:
-            what = "a common table"
-        shown = repr(name) if name else "this"
-        inside = f"the definition of {name}" if name else "it"
-        raise environment.error(
-            window,
-            f"{shown} is {what}, but only streams have windows: a derived row expires with "
-            "the rows it is derived from",
-            hint=f"put the window inside {inside}, after the stream, or write ISTREAM(SELECT …)",
-            code="misplaced_window",
-        )
-    if plan.kind == "table":
+    size, slide, within = (window.args.get(name) for name in ("size", "slide", "range"))
+
+    def on(scan: Scan) -> Window:
+        return Window(scan, kind, size, slide, partition, within)
+
+    if isinstance(plan, Scan) and plan.kind == "table":
         raise environment.error(
             window,
             f"{name!r} is a stored table and cannot have a window: its rows do not expire",
             hint="remove the window",
             code="misplaced_window",
         )
+    made: Plan | NoWindow | None = None
+    if not isinstance(plan, Scan):
+        made = windowed_stream(plan, window, partition, environment)
+        if made is not None:
+            return made
+    made = pushed(plan, kind, on)
+    if isinstance(made, NoWindow):
+        raise _no_window(made, name, window, environment, what)
     if kind == WindowKind.NOW:
         environment.binding.warn(
             f"{name} [NOW] contains only the rows of the current second, so the result is "
             "empty between readings"
         )
-    size, slide, within = (window.args.get(name) for name in ("size", "slide", "range"))
-    return Window(plan, kind, size, slide, partition, within)
+    return made
+
+
+def _no_window(
+    why: NoWindow, name: str, window: StreamWindow, environment: Environment, what: str
+) -> BindingError:
+    if name in environment.tables:
+        is_recursive = environment.tables[name].recursive
+        what = "a recursive relation" if is_recursive else "a common table"
+    shown = repr(name) if name else "this"
+    inside = f"the definition of {name}" if name else "it"
+    reason, hint = why.explained(inside)
+    return environment.error(
+        window,
+        f"{shown} is {what}, but only streams have windows: {reason}",
+        hint=hint,
+        code="misplaced_window",
+    )
 
 
 def _partition_columns(window: StreamWindow, environment: Environment) -> list[exp.Column]:
