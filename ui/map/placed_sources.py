@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
 MAX_VIEWS = 200  # of users, that are bound to know their columns
 MAX_OFFERED = 30
-BY_ACCURACY = ("radio_map_position", "weighted_centroid", "strongest_room")  # docs/positions.md
+BY_ACCURACY = ("radio_map_position", "weighted_centroid", "strongest_room", "last_sighting")
 
 
 @dataclass(frozen=True, slots=True)

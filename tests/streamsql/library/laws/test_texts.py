@@ -45,7 +45,7 @@ def test_without_its_relations_a_view_says_what_is_missing() -> None:
     assert "library view reachable reads link(src, dst); create" in found.value.hint
 
 
-POSITIONS = {"radio_map_position", "strongest_room", "weighted_centroid"}
+POSITIONS = {"last_sighting", "radio_map_position", "strongest_room", "weighted_centroid"}
 """Views of what receivers hear of badges; the sample building has detectors instead."""
 
 
