@@ -5,6 +5,7 @@ makes it with no arguments and runs it; what it raises is shown, and it is start
 pause that doubles. When the set of its sources changes it is cancelled and another one is made.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
@@ -13,10 +14,13 @@ import msgspec
 
 from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.options import convert_options
-from gateway.connectors.reading import Emit, Memory
+from gateway.connectors.reading import Emit, Memory, Reading
 from host.clocks import Clock
 
 Options = TypeVar("Options", bound=msgspec.Struct)
+
+EMITTED_AT_ONCE = 1_000
+"""Readings of `emit_in_parts`."""
 
 
 def nobody_listens(_text: str) -> None:
@@ -68,6 +72,16 @@ class ConnectorContext:
     remember: Callable[[Memory], None] = nobody_remembers
     memory: Memory | None = field(default=None)
     is_trial: bool = False
+
+    async def emit_in_parts(self, readings: Sequence[Reading]) -> None:
+        """Emit many readings, a thousand at a time; others have their turn between.
+
+        Who is cancelled meanwhile has emitted a part of them.
+        """
+        for start in range(0, len(readings), EMITTED_AT_ONCE):
+            if start:
+                await asyncio.sleep(0)
+            self.emit(readings[start : start + EMITTED_AT_ONCE])
 
     def endpoint_as(self, kind: type[Options]) -> Options:
         """Return the endpoint's settings as the connector's struct.

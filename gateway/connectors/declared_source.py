@@ -1,10 +1,12 @@
 """A declared source as a connector sees it: its options, and payloads to readings."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Protocol, TypeVar
 
 import msgspec
 
+from gateway.connectors.mapping_thread import LARGE_PAYLOAD, mapping_thread
 from gateway.connectors.options import convert_options
 from gateway.connectors.reading import Reading
 from host.clocks import Clock
@@ -123,6 +125,19 @@ class DeclaredSource:
         """
         arrival = self._clock()
         return self._readings(self._mapper.map(payload, self._known(levels, facts), arrival))
+
+    async def read_aside(
+        self, payload: bytes, levels: Mapping[str, str] | None = None, /, **facts: Value
+    ) -> list[Reading]:
+        """Return the readings of a payload as `read` does; a large one is mapped in a thread.
+
+        A source's payloads are given one after the other: some formats know the ones before.
+        """
+        if len(payload) <= LARGE_PAYLOAD:
+            return self.read(payload, levels, **facts)
+        arrival, known = self._clock(), self._known(levels, facts)
+        mapping = partial(self._mapper.map, payload, known, arrival)
+        return self._readings(await mapping_thread().run(mapping))
 
     def read_record(
         self,

@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from typing_extensions import override
 from gateway.connectors.connector import Connector, ConnectorContext
 from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.handed_over import as_handed_over
+from gateway.connectors.mapping_thread import mapping_thread
 from gateway.connectors.options import convert_options
 from gateway.connectors.reading import Reading
 from gateway.connectors.registry import ConnectorRegistry
@@ -109,6 +111,17 @@ class _CapturedSource(DeclaredSource):
         if self.capture.wants(str(facts.get("topic", ""))):
             known, arrival = self._known(levels, facts), self._clock()
             mapped = self._mapper.map(payload, known, arrival)
+            self.capture.add(self.definition, payload, known, arrival, mapped)
+        return []
+
+    @override
+    async def read_aside(
+        self, payload: bytes, levels: Mapping[str, str] | None = None, /, **facts: Value
+    ) -> list[Reading]:
+        if self.capture.wants(str(facts.get("topic", ""))):
+            known, arrival = self._known(levels, facts), self._clock()
+            mapping = partial(self._mapper.map, payload, known, arrival)
+            mapped = await mapping_thread().run(mapping)
             self.capture.add(self.definition, payload, known, arrival, mapped)
         return []
 

@@ -93,7 +93,7 @@ class _Resource:
         if not answer.code.is_successful():
             self._source.problem(f"resource {self._path}: {answer.code!s:.60}")
             return
-        readings = self._source.read(answer.payload, path=self._path)
+        readings = await self._source.read_aside(answer.payload, path=self._path)
         if readings:
             self._context.emit(readings)
             await self._context.kept()

@@ -13,6 +13,7 @@ from gateway.connectors.file.file_options import Each, Encoding, FileEndpoint, F
 from gateway.connectors.file.folder import Folder, News
 from gateway.connectors.own_thread import OwnThread
 from gateway.connectors.reading import Memory, Reading
+from gateway.connectors.turns import Turn
 from streamsql.mapping.source_mapping import PayloadFormat
 
 
@@ -72,11 +73,13 @@ class _Looks:
             self._context.note(note)
         levels = folder.facts(news.name)
         readings: list[Reading] = []
+        turn = Turn()
         for payload in news.payloads:
             content = payload
             if options.encoding != Encoding.UTF_8:
                 content = payload.decode(options.encoding, errors="replace").encode()
-            readings += source.read(content, levels, file=news.name)
+            readings += await source.read_aside(content, levels, file=news.name)
+            await turn.or_wait()
         self._memory[source.name] = folder.to_remember()
         if readings:
             self._context.remember(dict(self._memory))

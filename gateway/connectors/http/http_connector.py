@@ -73,7 +73,7 @@ class _Polls:
             else:
                 failures = 0
                 if content is not None:
-                    self._emit(source, page, content)
+                    await self._emit(source, page, content)
                     # A gateway that is behind is not asked to keep more.
                     await self._context.kept()
             await asyncio.sleep(max(began + pause - loop.time(), 0))
@@ -82,11 +82,11 @@ class _Polls:
         async with self._hosts.setdefault(page.host, asyncio.Lock()), self._all:
             return await page.read()
 
-    def _emit(self, source: DeclaredSource, page: Page, content: Content) -> None:
+    async def _emit(self, source: DeclaredSource, page: Page, content: Content) -> None:
         bad = source.bad
-        readings = source.read(content.body, host=page.host, url=page.url)
+        readings = await source.read_aside(content.body, host=page.host, url=page.url)
         if readings:
-            self._context.emit(readings)
+            await self._context.emit_in_parts(readings)
         elif source.bad > bad and content.is_html and _format(source) != PayloadFormat.HTML:
             source.problem(f"{page.url}: the answer is an HTML page; is a login needed?")
 

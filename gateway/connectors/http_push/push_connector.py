@@ -22,6 +22,7 @@ from gateway.connectors.http_push.bounded_server import (
 )
 from gateway.connectors.http_push.push_options import PushEndpoint, PushSource
 from gateway.connectors.reading import Reading
+from gateway.connectors.turns import Turn
 from streamsql.errors import DeploymentError
 from streamsql.mapping.payloads.payload_reader import MAX_ROWS
 from streamsql.mapping.source_mapping import PayloadFormat
@@ -106,7 +107,7 @@ class _Receiver:
             if _is_shown(route.token, head):
                 before = route.source.bad
                 try:
-                    readings += self._read(route, head, body)
+                    readings += await self._read(route, head, body)
                 except ContentError as error:
                     route.source.problem(f"{head.path:.100}: {error}")
                 if route.source.bad > before:
@@ -123,9 +124,9 @@ class _Receiver:
                 route.source.problem(f"{head.path:.100}: {reason}")
 
     async def _kept(self, readings: list[Reading], problems: int) -> Answer:
-        self._context.emit(readings)
         self._waiting += 1
         try:
+            await self._context.emit_in_parts(readings)
             async with asyncio.timeout(KEEP_SECONDS):
                 await self._context.kept()
         except TimeoutError:
@@ -139,18 +140,23 @@ class _Receiver:
         path = _path(head)
         return [route for route in self._routes if route.pattern.facts(path) is not None]
 
-    def _read(self, route: Route, head: Head, body: bytes) -> list[Reading]:
+    async def _read(self, route: Route, head: Head, body: bytes) -> list[Reading]:
         kind = head.headers.get("content-type", "")
         if route.form in _TEXTS:
             body = in_utf_8(body, kind)
         path = _path(head)
         levels = route.pattern.facts(path)
         if kind.partition(";")[0].strip().lower() not in _LINES:
-            return route.source.read(body, levels, path=path)
+            return await route.source.read_aside(body, levels, path=path)
         lines = body.splitlines()
         if len(lines) > MAX_ROWS:
             raise ContentError(f"{len(lines):,} lines; the max is {MAX_ROWS:,}")
-        return [each for line in lines for each in route.source.read(line, levels, path=path)]
+        readings: list[Reading] = []
+        turn = Turn()
+        for line in lines:
+            readings += await route.source.read_aside(line, levels, path=path)
+            await turn.or_wait()
+        return readings
 
 
 def _path(head: Head) -> str:

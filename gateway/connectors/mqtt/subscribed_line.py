@@ -2,25 +2,28 @@
 
 import asyncio
 import contextlib
-import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from gateway.connectors.connector import ConnectorContext
+from gateway.connectors.mapping_thread import LARGE_PAYLOAD
 from gateway.connectors.mqtt.broker_connection import BrokerConnection
 from gateway.connectors.mqtt.subscribed_source import SubscribedSource
 from gateway.connectors.mqtt.subscription_plan import Subscription
 from gateway.connectors.reading import Reading
+from gateway.connectors.turns import Turn
 from host.mqtt.packet_stream import Received
 
 MAX_WAITING = 5_000
 """Messages that wait to be kept; with more, the broker is read no further."""
 MAX_WAITING_BYTES = 16_000_000
+RESUMED = 0.5
+"""Of both: with less it is read again."""
 MAX_BATCH = 2_000
 """Messages that are kept together, at most."""
 MAX_READINGS = 2_000
 """With as many, a batch is handed over."""
-SLICE_SECONDS = 0.02
-"""For which messages are mapped before others get their turn on the event loop."""
 LAST_SECONDS = 0.5
 MAX_TOPICS = 20_000
 """Topics whose sources are remembered."""
@@ -28,8 +31,32 @@ MAX_TOPICS = 20_000
 _Match = tuple[SubscribedSource, Mapping[str, str], bool]
 
 
+class _Queue:
+    """Messages that wait for their turn.
+
+    Attributes:
+        has_turn: Whether it waits for its turn or has it.
+    """
+
+    __slots__ = ("has_turn", "messages")
+
+    def __init__(self) -> None:
+        self.messages: deque[tuple[Received, _Place]] = deque()
+        self.has_turn = False
+
+
+class _Place(NamedTuple):
+    """What messages of a topic are to which sources, and where they wait."""
+
+    matches: tuple[_Match, ...]
+    queue: _Queue
+
+
 class SubscribedLine:
     """Reads one connection for the sources that subscribe over it.
+
+    Messages wait in a queue for each set of sources that they are for, and the queues have turns: a
+    source that is flooded delays another one by a turn. Those of a topic stay in their order.
 
     Args:
         context: Of the connector.
@@ -42,9 +69,12 @@ class SubscribedLine:
         connect: Callable[[Callable[[list[Received]], None]], BrokerConnection],
     ) -> None:
         self._context = context
-        self._subscriptions: dict[int, Subscription] = {}
-        self._matches: dict[tuple[str, tuple[int, ...]], tuple[_Match, ...]] = {}
-        self._waiting: list[Received] = []
+        self._subscriptions: dict[int, Subscription] | None = None
+        self._early: list[Received] = []
+        self._places: dict[tuple[str, tuple[int, ...]], _Place] = {}
+        self._queues: dict[tuple[SubscribedSource, ...], _Queue] = {}
+        self._turns: deque[_Queue] = deque()
+        self._waiting = 0
         self._bytes = 0
         self._wake = asyncio.Event()
         self.connection = connect(self._received)
@@ -59,10 +89,12 @@ class SubscribedLine:
         Raises:
             ConnectionError: The connection was lost.
         """
-        self._subscriptions = {each.number: each for each in subscriptions}
+        self._subscriptions = known = {each.number: each for each in subscriptions}
+        early, self._early = self._early, []
+        self._queue(early)
         wanted = {each.topic_filter for each in subscriptions}
         self.connection.unsubscribe([each for each in former if each not in wanted])
-        for number, each in self._subscriptions.items():
+        for number, each in known.items():
             if await self.connection.subscribe([(each.topic_filter, each.qos)], number):
                 for source, _ in each.readers:
                     source.source.problem(
@@ -81,37 +113,65 @@ class SubscribedLine:
             group.create_task(self._work())
 
     def _received(self, messages: list[Received]) -> None:
-        self._waiting += messages
+        self._waiting += len(messages)
         self._bytes += sum(len(message.payload) for message in messages)
-        if len(self._waiting) > MAX_WAITING or self._bytes > MAX_WAITING_BYTES:
+        if self._is_full(1.0):
             self.connection.pause()
-        self._wake.set()
+        if self._subscriptions is None:
+            # Of a session that the broker has kept; whose they are is found out when it is known.
+            self._early += messages
+        else:
+            self._queue(messages)
+
+    def _queue(self, messages: Iterable[Received]) -> None:
+        for message in messages:
+            place = self._place(message)
+            queue = place.queue
+            queue.messages.append((message, place))
+            if not queue.has_turn:
+                queue.has_turn = True
+                self._turns.append(queue)
+        if self._turns:
+            self._wake.set()
+
+    def _is_full(self, share: float) -> bool:
+        return self._waiting > MAX_WAITING * share or self._bytes > MAX_WAITING_BYTES * share
 
     async def _work(self) -> None:
         while True:
             await self._wake.wait()
-            batch, readings = self._mapped()
+            batch, readings = await self._mapped()
             if readings:
-                self._context.emit(readings)
+                await self._context.emit_in_parts(readings)
                 await self._until_kept(batch)
             self.connection.acknowledge(batch)
-            if not self._waiting:
-                self._wake.clear()
+            if not self._is_full(RESUMED):
                 self.connection.resume()
+            if not self._turns:
+                self._wake.clear()
             else:
                 await asyncio.sleep(0)  # others have their turn
 
-    def _mapped(self) -> tuple[list[Received], list[Reading]]:
-        """Take messages for a moment; return them and their readings."""
-        end = time.perf_counter() + SLICE_SECONDS
+    async def _mapped(self) -> tuple[list[Received], list[Reading]]:
+        """Map messages of the next queue for a turn; return them and their readings."""
+        turn = Turn()
+        queue = self._turns.popleft()
+        batch: list[Received] = []
         readings: list[Reading] = []
-        number = 0
-        for message in self._waiting:
-            readings += self._readings(message)
-            number += 1
-            if number >= MAX_BATCH or len(readings) >= MAX_READINGS or time.perf_counter() >= end:
+        while queue.messages and len(batch) < MAX_BATCH:
+            message, place = queue.messages.popleft()
+            batch.append(message)
+            if len(message.payload) <= LARGE_PAYLOAD:
+                readings += self._readings(message, place)
+            else:
+                readings += await self._readings_aside(message, place)
+            if len(readings) >= MAX_READINGS or turn.is_over:
                 break
-        batch, self._waiting = self._waiting[:number], self._waiting[number:]
+        if queue.messages:
+            self._turns.append(queue)
+        else:
+            queue.has_turn = False
+        self._waiting -= len(batch)
         self._bytes -= sum(len(message.payload) for message in batch)
         return batch, readings
 
@@ -129,8 +189,8 @@ class SubscribedLine:
                 self.connection.acknowledge(batch)
             raise
 
-    def _readings(self, message: Received) -> Iterator[Reading]:
-        for source, levels, is_availability in self._matching(message):
+    def _readings(self, message: Received, place: _Place) -> Iterator[Reading]:
+        for source, levels, is_availability in place.matches:
             if is_availability:
                 yield from source.withdrawn(levels, message.payload)
             else:
@@ -138,18 +198,29 @@ class SubscribedLine:
                     message.topic, levels, message.payload, retained=message.retain
                 )
 
-    def _matching(self, message: Received) -> tuple[_Match, ...]:
-        place = (message.topic, message.subscriptions)
-        found = self._matches.get(place)
+    async def _readings_aside(self, message: Received, place: _Place) -> list[Reading]:
+        readings: list[Reading] = []
+        for source, levels, is_availability in place.matches:
+            if not is_availability:
+                readings += await source.readings_aside(
+                    message.topic, levels, message.payload, retained=message.retain
+                )
+        return readings
+
+    def _place(self, message: Received) -> _Place:
+        key = (message.topic, message.subscriptions)
+        found = self._places.get(key)
         if found is None:
-            found = tuple(self._find(message))
-            if len(self._matches) >= MAX_TOPICS:
-                self._matches.clear()
-            self._matches[place] = found
+            matches = tuple(self._find(message))
+            sources = tuple(source for source, _, _ in matches)
+            found = _Place(matches, self._queues.setdefault(sources, _Queue()))
+            if len(self._places) >= MAX_TOPICS:
+                self._places.clear()
+            self._places[key] = found
         return found
 
     def _find(self, message: Received) -> Iterator[_Match]:
-        known = self._subscriptions
+        known = self._subscriptions or {}
         numbers = message.subscriptions or known
         # The broker keeps the subscriptions of earlier lives: their numbers are not ours.
         for subscription in (known[number] for number in numbers if number in known):

@@ -51,6 +51,14 @@ class SubscribedSource:
             return []
         return self.source.read(payload, levels, topic=topic, retained=retained)
 
+    async def readings_aside(
+        self, topic: str, levels: _Levels, payload: bytes, *, retained: bool
+    ) -> list[Reading]:
+        """Return the readings of a large message; see `DeclaredSource.read_aside`."""
+        if retained and self.options.retained == "ignore":
+            return []
+        return await self.source.read_aside(payload, levels, topic=topic, retained=retained)
+
     def withdrawn(self, levels: _Levels, payload: bytes) -> Iterator[Reading]:
         """Yield the withdrawal of a device's rows, if the message says that it goes.
 

@@ -15,6 +15,8 @@ from streamsql.mapping.payloads.payload_reader import MAX_DEPTH, FieldPathReader
 _BREAK: Final = object()
 _FLOATS = {25: struct.Struct(">e"), 26: struct.Struct(">f"), 27: struct.Struct(">d")}
 _SIMPLE = {20: False, 21: True, 22: None, 23: None}
+MAX_ITEMS = 400_000
+"""Values, arrays, maps and keys of a payload: a million of them take a second."""
 _MAX_BIG_NUMBER = 128
 _MAX_EXPONENT = 400
 
@@ -53,10 +55,14 @@ class _Source:
     def __init__(self, payload: bytes) -> None:
         self.payload = payload
         self.position = 0
+        self.items = 0
 
     def item(self, depth: int) -> object:
         if depth > MAX_DEPTH:
             raise ValueError(f"it is nested deeper than {MAX_DEPTH}")
+        self.items += 1
+        if self.items > MAX_ITEMS:
+            raise ValueError(f"it has more than {MAX_ITEMS:,} values")
         first = self.payload[self.position]
         self.position += 1
         major, info = first >> 5, first & 31

@@ -14,20 +14,24 @@ from lxml.html import HtmlElement, HTMLParser, document_fromstring
 from typing_extensions import override
 
 from streamsql.mapping.field_path import MISSING, Getter
-from streamsql.mapping.payloads.payload_reader import Element, PlainReader
+from streamsql.mapping.payloads.element_limits import check_rows, check_siblings
+from streamsql.mapping.payloads.payload_reader import MAX_ROWS, Element, PlainReader
 
-MAX_ATTRIBUTES = 2_000
+MAX_ATTRIBUTES = 500
 
 _CELL = re.compile(r"\[(\d{1,4})\]")
 _CELLS = frozenset({"td", "th"})
 # A tag as the HTML standard cuts it into attributes. The parser compares each attribute with all
-# before it: 140,000 in one tag took 43 s, 2,000 in each of many tags take 2 s a megabyte.
+# before it: 140,000 in one tag took 43 s, 500 in each of many tags take 0.1 s a megabyte.
 # Possessive, so that the search does not go back into what it has read.
 _LONG_TAG = re.compile(
     rb"<[A-Za-z][^\s/>]*+"
     rb"(?:[\s/]*+[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s\"'>][^\s>]*+|))?+)"
     rb"{%d}+" % MAX_ATTRIBUTES
 )
+
+# What XPath does by comparing an element with all beside it: `td ~ td`, `tr + tr`, `:nth-child(2)`.
+_COUNTS = re.compile(r"[~+]|:(?:first|last|only|nth)-")
 
 _Select = Callable[[HtmlElement], list[HtmlElement]]
 
@@ -43,6 +47,7 @@ class HtmlReader(PlainReader):
         """
         self._rows_text = rows
         self._rows = _selector(rows) if rows else None
+        self._counting = [rows] if _COUNTS.search(rows) else []
 
     def getter(self, path: str) -> tuple[Getter, bool]:
         """Return what reads a cell, an element's text or an attribute."""
@@ -52,6 +57,8 @@ class HtmlReader(PlainReader):
         selector, has_attribute, attribute = path.removeprefix("$").strip().rpartition("@")
         if not has_attribute:
             selector, attribute = attribute, ""
+        if _COUNTS.search(selector):
+            self._counting.append(selector)
         select = _itself if selector in {"", "."} else _selector(selector)
         return _element_getter(select, attribute), from_root
 
@@ -62,9 +69,11 @@ class HtmlReader(PlainReader):
         try:
             # The encoding is the page's own, as far as it says one.
             parser = HTMLParser(no_network=True, remove_comments=True, remove_pis=True)
-            return document_fromstring(payload, parser=parser)
+            root = document_fromstring(payload, parser=parser)
         except (etree.LxmlError, ValueError, LookupError) as error:
             raise ValueError(f"it is no HTML: {error!s:.100}") from None
+        check_siblings(root, self._counting)
+        return root
 
     @override
     def elements(self, root: object) -> Iterator[Element] | None:
@@ -78,6 +87,7 @@ class HtmlReader(PlainReader):
         ]
         if not found:
             raise ValueError(f"rows {self._rows_text!r:.60}: there is no such element")
+        check_rows(found[:MAX_ROWS], with_texts=True)
         return (({"index": index}, element) for index, element in enumerate(found))
 
 

@@ -5,13 +5,18 @@ text). Namespaces of tags are dropped. A document with a DOCTYPE is refused: ent
 expand to, stand there.
 """
 
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 
 from typing_extensions import override
 
 from streamsql.mapping.field_path import MISSING, Getter
-from streamsql.mapping.payloads.payload_reader import MAX_DEPTH, Element, PlainReader
+from streamsql.mapping.payloads.element_limits import check_rows, check_siblings
+from streamsql.mapping.payloads.payload_reader import MAX_DEPTH, MAX_ROWS, Element, PlainReader
+
+# A place among siblings, `a[2]` or `a[last()]`: ElementTree lists them for each of them.
+_COUNTS = re.compile(r"\[\s*(?:\d|-|last)")
 
 
 class XmlReader(PlainReader):
@@ -24,8 +29,9 @@ class XmlReader(PlainReader):
             ValueError: It is no path.
         """
         self._rows = rows
+        self._counting: list[str] = []
         if rows:
-            _check_path(rows)
+            self._check(rows)
 
     def getter(self, path: str) -> tuple[Getter, bool]:
         """Return what reads an element's text or attribute."""
@@ -33,10 +39,10 @@ class XmlReader(PlainReader):
         below = path[1:].lstrip("./") or "." if from_root else path
         place, has_attribute, attribute = below.rpartition("@")
         if not has_attribute:
-            _check_path(below)
+            self._check(below)
             return _text_getter(below), from_root
         place = place.rstrip("/") or "."
-        _check_path(place)
+        self._check(place)
         return _attribute_getter(place, attribute), from_root
 
     def decode(self, payload: bytes, arrival: int) -> object:  # noqa: ARG002
@@ -48,6 +54,7 @@ class XmlReader(PlainReader):
         except (ET.ParseError, LookupError) as error:
             raise ValueError(f"it is no XML: {error!s:.100}") from None
         _check_depth(root)
+        check_siblings(root, self._counting)
         return root
 
     @override
@@ -58,7 +65,13 @@ class XmlReader(PlainReader):
         found = root.findall(self._rows)
         if not found:
             raise ValueError(f"rows {self._rows!r:.60}: there is no such element")
+        check_rows(found[:MAX_ROWS], with_texts=False)
         return (({"index": index}, element) for index, element in enumerate(found))
+
+    def _check(self, path: str) -> None:
+        _check_path(path)
+        if _COUNTS.search(path):
+            self._counting.append(path)
 
 
 class _Builder(ET.TreeBuilder):
