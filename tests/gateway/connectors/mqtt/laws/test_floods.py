@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from broker.broker_testing import BrokerProcess
+from gateway.connectors.testing.statements import definitions_of
 from gateway.testing import until
 from host.mqtt import MessageClient, open_client
-from tests.gateway.connectors.serving import definitions_of
 from tests.gateway.declared_world import World, run
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
