@@ -110,7 +110,7 @@ def _interval(column: ColumnMapping) -> Conversion:
 
     def convert(value: object) -> Value:
         if isinstance(value, timedelta):
-            return value // timedelta(microseconds=1)
+            return _in_64_bits(value // timedelta(microseconds=1))
         try:
             number = read(value)
         except ValueError:

@@ -60,6 +60,7 @@ def test_values(dtype: DataType, value: object, held: Value) -> None:
         (DataType.TEXT, "x" * 4_001, "4001 characters"), (DataType.TEXT, "a\ud800", "character 2"),
         (DataType.TEXT, 2**5000, "no text"), (DataType.INTERVAL, "soon", "is not a duration"),
         (DataType.INTERVAL, 1e300, "does not fit"), (DataType.INTERVAL, None, "null"),
+        (DataType.INTERVAL, timedelta.max, "does not fit"),
         (DataType.TIMESTAMP, "soon", "no time"),
     ],
 )  # fmt: skip

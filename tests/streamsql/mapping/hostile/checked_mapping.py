@@ -1,6 +1,6 @@
 """What must hold of every payload, whatever it is."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -30,10 +30,23 @@ class Counts(msgspec.Struct):
     problems: int = 0
     ignored: int = 0
 
+    def add(self, mapped: Mapped) -> None:
+        """Count what a payload has become."""
+        self.payloads += 1
+        self.rows += len(mapped.rows)
+        self.refused += mapped.refused
+        self.problems += bool(mapped.problems)
+        self.ignored += mapped.ignored
+
+    def __add__(self, other: "Counts") -> "Counts":
+        """Return the sums."""
+        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
+        return Counts(*(one + more for one, more in pairs))
+
 
 def columns_of(form: PayloadFormat, *, with_rows: bool) -> Columns:
     """Return columns of every type with every clause, by paths of the format."""
-    plain = form in {PayloadFormat.TEXT, PayloadFormat.CSV} or form not in _ROWS
+    plain = form not in _ROWS
     text = form == PayloadFormat.TEXT
     clauses: Columns = {
         "device": (DataType.TEXT, ColumnMapping("@device" if with_rows else "")),
@@ -72,14 +85,25 @@ def check_payloads(
     counts = Counts()
     types = {name: dtype for name, (dtype, _) in columns.items()}
     for payload in payloads:
-        mapped = source.map(payload, FACTS, ARRIVAL)
-        _check(mapped, types)
-        counts.payloads += 1
-        counts.rows += len(mapped.rows)
-        counts.refused += mapped.refused
-        counts.problems += bool(mapped.problems)
-        counts.ignored += mapped.ignored
+        counts.add(_checked(source.map(payload, FACTS, ARRIVAL), types))
     return counts
+
+
+def check_records(records: Iterable[Mapping[str, object]]) -> Counts:
+    """Map values by their addresses; see `check_payloads`."""
+    columns = columns_of(PayloadFormat.FIELDS, with_rows=False)
+    mapping = SourceMapping("modbus", format=PayloadFormat.FIELDS)
+    source = mapper(columns, mapping, time_column=list(columns).index("ts"))
+    counts = Counts()
+    types = {name: dtype for name, (dtype, _) in columns.items()}
+    for record in records:
+        counts.add(_checked(source.map_record(record, FACTS, ARRIVAL), types))
+    return counts
+
+
+def _checked(mapped: Mapped, types: dict[str, DataType]) -> Mapped:
+    _check(mapped, types)
+    return mapped
 
 
 def _check(mapped: Mapped, types: dict[str, DataType]) -> None:

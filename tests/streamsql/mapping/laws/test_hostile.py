@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from streamsql.data.types import DataType
 from streamsql.mapping.source_mapping import ColumnMapping, PayloadFormat, SourceMapping
-from tests.streamsql.mapping.hostile.checked_mapping import check_payloads
+from tests.streamsql.mapping.hostile.checked_mapping import check_payloads, check_records
+from tests.streamsql.mapping.hostile.large import LARGE, oversized
 from tests.streamsql.mapping.hostile.payloads import FORMATS, hostile_payloads
+from tests.streamsql.mapping.hostile.records import hostile_records, large_records
 from tests.streamsql.mapping.sources import mapper
 
 SAMPLE = 2_000
@@ -42,6 +44,27 @@ def test_hostile_payloads_end_as_rows_or_problems(form: PayloadFormat, *, with_r
     assert counts.problems > 50
 
 
+def test_hostile_values_by_address_end_as_rows_or_problems() -> None:
+    counts = check_records(hostile_records(11, SAMPLE))
+    assert counts.payloads == SAMPLE
+    assert counts.rows > 50
+    assert counts.problems > 50
+
+
+@pytest.mark.parametrize("position", range(len(list(large_records()))))
+def test_values_without_bounds_take_half_a_second(position: int) -> None:
+    record = list(large_records())[position]
+    with at_most(HALF_A_SECOND):
+        assert check_records([record]).payloads == 1
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_is_larger_than_a_megabyte_is_refused_with_its_size(form: PayloadFormat) -> None:
+    counts = check_payloads(form, oversized(form))
+    assert counts.payloads == counts.refused == counts.problems > 0
+    assert counts.rows == 0
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["d", "t", "ts", "x"]), inner),
@@ -51,30 +74,6 @@ JSON = st.recursive(
 @given(st.sampled_from(FORMATS), st.booleans(), st.binary(max_size=200))
 def test_random_bytes(form: PayloadFormat, with_rows: bool, payload: bytes) -> None:
     assert check_payloads(form, [payload], with_rows=with_rows).payloads == 1
-
-
-LARGE = {
-    PayloadFormat.JSON: [b"[" * 1_000_000, b'{"rows":[' + b"{}," * 300_000 + b"{}]}",
-                         b'{"d":"' + b"9" * 900_000 + b'"}', b"[" + b"1," * 400_000 + b"1]"],
-    PayloadFormat.TEXT: [b"9" * 1_000_000],
-    PayloadFormat.CSV: [b"a,b\n" * 250_000, b'"' * 999_999, b"," * 999_999],
-    PayloadFormat.CBOR: [b"\x9f" * 999_999, b"\xbf" * 999_999, b"\x81" * 999_999,
-                         b"\x9a\x00\x0f\x00\x00" + b"\x01" * 983_040],
-    PayloadFormat.SENML: [b'[{"n":"d","v":1}' + b',{"n":"d","v":1}' * 60_000 + b"]",
-                          b"[" + b",".join(b'{"n":"d","v":1,"u":"u%d"}' % n for n in range(35_000))
-                          + b"]"],
-    PayloadFormat.SENML_CBOR: [b"\x9f" + b"\xa2\x00\x61d\x02\x01" * 160_000 + b"\xff"],
-    PayloadFormat.SPARKPLUG: [b"\x12\x00" * 499_999, b"\x0a" + b"\xff" * 999_000],
-    PayloadFormat.XML: [b"<a>" * 333_333, b"<r>" + b"<row/>" * 160_000 + b"</r>",
-                        b"<a " + b" ".join(b'x%d=""' % n for n in range(100_000)) + b"/>",
-                        b"<a>" + b"&lt;" * 240_000 + b"</a>"],
-    PayloadFormat.HTML: [b"<div>" * 200_000,
-                         b"<a " + b" ".join(b"x%d" % n for n in range(140_000)) + b">",
-                         b"<a x0='>' " + b" ".join(b"x%d='>'" % n for n in range(90_000)) + b">",
-                         b"<!--" * 250_000, b"<table><tr><td>" * 66_000, b"<" * 1_000_000,
-                         b"<table>" + b"<tr><td>1" * 100_000, b"<a x='" * 160_000,
-                         b"<a x" * 249_000],
-}  # fmt: skip
 
 
 @pytest.mark.parametrize(
