@@ -15,6 +15,8 @@ from gateway.connectors.mqtt.subscription_plan import MAX_CONNECTIONS, Plan, pla
 from gateway.connectors.reading import Memory
 from host.mqtt.packet_stream import Received
 
+ASK_AGAIN_SECONDS = 5.0
+"""After a request that nobody has answered; the pause doubles up to `request_every`."""
 _FILTERS = "filters"
 """In the connector's memory: the filters of each connection, which the broker may have kept."""
 
@@ -63,7 +65,7 @@ class MqttConnector:
                     group.create_task(line.run())
                 for source in sources:
                     if source.options.request:
-                        group.create_task(self._ask(source.options))
+                        group.create_task(self._ask(source))
         except* ConnectionError as errors:
             raise _first(errors) from None
         finally:
@@ -116,11 +118,22 @@ class MqttConnector:
         over = f" over {len(self._lines)} connections" if len(self._lines) > 1 else ""
         self._context.note(f"subscribed to {filters} topic filters of {sources} sources{over}")
 
-    async def _ask(self, options: MqttSource) -> None:
-        """Ask devices that speak only when asked, for ever."""
+    async def _ask(self, served: SubscribedSource) -> None:
+        """Ask devices that speak only when asked, for ever; until something comes, more often.
+
+        The request or its answer may get lost, and devices may start later than we do.
+        """
+        options, source = served.options, served.source
+        pause = ASK_AGAIN_SECONDS
         while True:
+            before = source.payloads
             self._lines[0].connection.publish(options.request, options.request_payload)
-            await asyncio.sleep(options.request_every)
+            await asyncio.sleep(min(pause, options.request_every))
+            if source.payloads > before:
+                await asyncio.sleep(max(options.request_every - pause, 0))
+                pause = ASK_AGAIN_SECONDS
+            else:
+                pause = min(pause * 2, options.request_every)
 
 
 def _former(memory: Memory | None) -> list[list[str]]:

@@ -22,6 +22,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from broker.broker_testing import PATIENCE
 from broker.embedded.access_rules import Access
 from broker.free_ports import free_port
+from tests.certificates import make_certificate
 
 FOLDER = Path(__file__).resolve().parents[3] / "deploy" / "mosquitto"
 PASSWORDS = {
@@ -352,26 +353,6 @@ def test_start_refuses_an_entry_without_password(tmp_path: Path) -> None:
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
     assert "expected id:password" in ended.stderr
-
-
-def make_certificate(folder: Path, name: str, common_name: str) -> None:
-    """Make `name.key` and `name.crt`, signed by `ca` (or by itself when it is `ca`)."""
-    key, request, made = (str(folder / f"{name}.{end}") for end in ("key", "csr", "crt"))
-    openssl = find_program("openssl")
-    new_key = ["-newkey", "rsa:2048", "-nodes", "-keyout", key, "-subj", f"/CN={common_name}"]
-    if name == "ca":
-        commands = [[openssl, "req", "-x509", "-days", "2", "-out", made, *new_key]]
-    else:
-        names = folder / f"{name}.ext"
-        names.write_text("subjectAltName=IP:127.0.0.1\n", encoding="utf-8")
-        authority = ["-CA", str(folder / "ca.crt"), "-CAkey", str(folder / "ca.key")]
-        signing = [*authority, "-CAcreateserial", "-days", "2", "-extfile", str(names)]
-        commands = [
-            [openssl, "req", "-new", "-out", request, *new_key],
-            [openssl, "x509", "-req", "-in", request, "-out", made, *signing],
-        ]
-    for command in commands:
-        subprocess.run(command, check=True, capture_output=True)
 
 
 def test_over_tls_the_certificate_is_the_identity(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from gateway.testing import until
 from host.mqtt import open_client
 from streamsql.wire.codec import decode_json
 from streamsql.wire.site_messages import SiteState
-from tests.deploy.laws.test_broker_config import Client, make_certificate, running_broker
+from tests.certificates import make_certificate
+from tests.deploy.laws.test_broker_config import Client, running_broker
 
 pytestmark = pytest.mark.broker
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import json
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import cast
@@ -11,7 +13,7 @@ import pytest
 from broker.broker_launch import Preference, find_mosquitto
 from broker.broker_testing import BrokerProcess
 from gateway.connectors.mqtt.mqtt_connector import MqttConnector
-from host.mqtt import open_client
+from host.mqtt import Message, open_client
 from host.mqtt.topic_filters import matches
 from streamsql.mapping.topic_pattern import TopicPattern
 from tests.gateway.connectors.serving import Served, serving, until
@@ -274,6 +276,51 @@ def test_a_flood_is_read_no_faster_than_it_is_kept(broker: BrokerProcess) -> Non
         assert [r.values["temperature"] for r in served.readings] == list(range(4_000))
 
     run(scenario)
+
+
+MESH = """
+CREATE SOURCE mesh (answer INTEGER)
+WITH (connector = 'mqtt', endpoint = 'home', topic = 'bridge/response/networkmap',
+      request = 'bridge/request/networkmap', request_payload = '{"type": "raw"}',
+      request_every = '%s')
+"""
+
+
+def test_a_device_is_asked_again_until_it_answers_and_then_at_times(
+    broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Zigbee2MQTT, which publishes its network map when asked; two requests get lost."""
+    monkeypatch.setattr("gateway.connectors.mqtt.mqtt_connector.ASK_AGAIN_SECONDS", 0.05)
+
+    async def scenario(every: str) -> tuple[Served, list[bytes]]:
+        asked: list[bytes] = []
+        bridge = open_client(broker.url, "bridge")
+
+        def hear(burst: list[Message]) -> None:
+            for message in burst:
+                asked.append(message.payload)
+                if len(asked) > 2:
+                    answer = json.dumps({"answer": len(asked)}).encode()
+                    bridge.publish("bridge/response/networkmap", answer)
+
+        bridge.on_messages(hear)
+        await bridge.connect()
+        await bridge.subscribe("bridge/request/networkmap")
+        async with serving(MqttConnector(), {"address": broker.url}, MESH % every) as served:
+            await until(lambda: len(served.readings) >= (1 if every == "1 h" else 2))
+        await bridge.close()
+        return served, asked
+
+    async def both() -> None:
+        served, asked = await scenario("1 h")
+        assert served.rows == [(3,)]
+        assert asked == [b'{"type": "raw"}'] * 3
+        began = time.monotonic()
+        served, _ = await scenario("1 s")
+        assert [n for (n,) in served.rows] == [3, 4]
+        assert time.monotonic() - began > 1, "it is asked once a second when it answers"
+
+    run(both)
 
 
 def test_shared_subscriptions_divide_the_messages(broker: BrokerProcess) -> None:
