@@ -115,7 +115,8 @@ async def serve(settings: ConsoleSettings, explainer: RowExplainer | None = None
     listener = _listen(settings)
 
     def client(will: Will) -> MessageClient:
-        return open_service_client(settings, CLIENT_ID, will, keepalive=KEEPALIVE)
+        # Sinks must know which of their topics the broker's access list forbids.
+        return open_service_client(settings, CLIENT_ID, will, keepalive=KEEPALIVE, prefers_5=True)
 
     beside = InProcesses(settings.statement_seconds)
     coordinator = await open_coordinator(

@@ -26,6 +26,8 @@ from host.mqtt.packet_stream import (
 _LOG = logging.getLogger(__name__)
 
 READ_BYTES = 262_144
+REFUSED = 0x80
+"""From here on reason codes of MQTT 5 are failures."""
 HEARD_SECONDS = 1.0
 """Between two publishes that paho reads itself. It hangs up if it hears nothing for too long, and
 the answer to its question may stand behind many publishes."""
@@ -43,6 +45,8 @@ class BurstClient(Client):
     Attributes:
         on_burst: Called with publishes in order, on the thread that reads.
         on_acknowledged: Called with the ids of publishes of ours, likewise.
+        on_refused: Called with the id of a publish that the broker does not take, and its reason
+            code (MQTT 5).
     """
 
     def __init__(
@@ -62,12 +66,23 @@ class BurstClient(Client):
         )
         self.on_burst: Callable[[list[Received]], None] = _ignore
         self.on_acknowledged: Callable[[list[int]], None] = _ignore
+        self.on_refused: Callable[[tuple[int, int]], None] = _ignore
         self.on_message = self._read_by_paho
         self._stream = PacketStream()
         self._given = b""
         self._ended: OSError | bool = False
         self._burst: list[Received] = []
         self._heard_at = float("-inf")
+
+    @property
+    def is_5(self) -> bool:
+        """Whether it speaks MQTT 5."""
+        return self._is_5
+
+    def speak(self, version: MQTTProtocolVersion) -> None:
+        """Speak another version from the next connect on, with the same clean start."""
+        self._is_5 = version == MQTTProtocolVersion.MQTTv5
+        self._protocol = version
 
     @property
     def has_more(self) -> bool:
@@ -110,7 +125,11 @@ class BurstClient(Client):
                 else:
                     self._heard_at = now
             if kind == PUBACK and body and len(packet) >= body + 2:
-                acknowledged.append(packet[body] << 8 | packet[body + 1])
+                packet_id = packet[body] << 8 | packet[body + 1]
+                if len(packet) > body + 2 and packet[body + 2] >= REFUSED:
+                    self.on_refused((packet_id, packet[body + 2]))
+                else:
+                    acknowledged.append(packet_id)
                 continue
             self._report()  # before what paho makes of the next packet
             self._given = packet

@@ -14,6 +14,7 @@ from host.mqtt.message_client import (
 from host.mqtt.publish_queue import Outbox, Outgoing
 from host.mqtt.ticket import Ticket
 from host.mqtt.topic_filters import check_topic
+from host.mqtt.unreachable import Failure
 
 _Argument = TypeVar("_Argument")
 
@@ -42,6 +43,11 @@ class ClientBase(ABC):
     @abstractmethod
     def connected(self) -> bool:
         """Whether the broker has accepted us and the link is believed to be up."""
+
+    @property
+    @abstractmethod
+    def failure(self) -> Failure | None:
+        """Why there is no connection; None while there is one."""
 
     @abstractmethod
     def _feed(self) -> None:

@@ -21,9 +21,10 @@ _LOG = logging.getLogger(__name__)
 
 
 class Acknowledged(msgspec.Struct, frozen=True):
-    """The broker acknowledged a publish."""
+    """The broker acknowledged a publish; with a reason it did not take it (MQTT 5)."""
 
     packet_id: int
+    refusal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,14 @@ class Subscribed:
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """The broker accepted us; connections are numbered from 1."""
+    """The broker accepted us; connections are numbered from 1.
+
+    Attributes:
+        window: Publishes that it takes before it acknowledges the first.
+    """
 
     generation: int
+    window: int
 
 
 @dataclass(frozen=True, slots=True)

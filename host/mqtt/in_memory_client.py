@@ -10,6 +10,7 @@ from host.mqtt.client_base import ClientBase
 from host.mqtt.message_client import ConnectFailed, Message, Will
 from host.mqtt.publish_queue import Outbox
 from host.mqtt.topic_filters import check_filter
+from host.mqtt.unreachable import Failure
 
 
 class Hub(Protocol):
@@ -50,6 +51,11 @@ class InMemoryClient(ClientBase):
         self._broker = broker
         self._up = asyncio.Event()
         self._scheduled = False
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why there is no connection; None while there is one."""
+        return None if self.connected else Failure("the test has cut it")
 
     @property
     def connected(self) -> bool:

@@ -30,6 +30,7 @@ from typing import Protocol
 
 import msgspec
 
+from host.mqtt.unreachable import Failure
 from streamsql.errors import DeploymentError
 
 
@@ -91,6 +92,10 @@ class Will:
 class PublishTicket(Protocol):
     """The receipt of one publish."""
 
+    @property
+    def refusal(self) -> str:
+        """Once it is done: why the broker did not take it (MQTT 5 only), or empty."""
+
     def done(self) -> bool:
         """Say whether the broker acknowledged it (QoS 1) or it left the queue (QoS 0)."""
 
@@ -112,6 +117,10 @@ ConnectionCallback = Callable[[bool], None]
 
 class MessageClient(Protocol):
     """A connection to a broker that repairs itself."""
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why there is no connection; None while there is one."""
 
     @property
     def connected(self) -> bool:

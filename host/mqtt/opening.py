@@ -22,6 +22,7 @@ def open_client(  # noqa: PLR0913 - each is a setting an operator may give
     ca: Path | str = "",
     cert: Path | str = "",
     key: Path | str = "",
+    prefers_5: bool = False,
 ) -> MessageClient:
     """Build a client (not yet connected) for `mqtt://[user:pass@]host[:port]` or `mqtts://…`.
 
@@ -36,6 +37,8 @@ def open_client(  # noqa: PLR0913 - each is a setting an operator may give
         ca: Authority that signed the broker's certificate (`mqtts` only); empty for the system's.
         cert: Our certificate (`mqtts` only), or empty.
         key: Its private key (`mqtts` only); empty when `cert` holds both.
+        prefers_5: Speak MQTT 5 with brokers that can, 3.1.1 with others: only with 5 a broker
+            says that it does not take a publish (`PublishTicket.refusal`). Needs `clean`.
 
     Raises:
         ValueError: A malformed URL, id or will, or unusable TLS files.
@@ -45,6 +48,8 @@ def open_client(  # noqa: PLR0913 - each is a setting an operator may give
         raise ValueError(f"client id {client_id[:40]!r} must have 1 to 65535 bytes and no NUL")
     if not address.tls and (ca or cert or key):
         raise ValueError(f"TLS files were given but {address} is not an mqtts:// address")
+    if prefers_5 and not clean:
+        raise ValueError("a session that is kept is one of MQTT 3.1.1")
     settings = LinkSettings(
         address=address,
         client_id=client_id,
@@ -52,6 +57,7 @@ def open_client(  # noqa: PLR0913 - each is a setting an operator may give
         clean=clean,
         keepalive=keepalive,
         tls=tls_context(*map(_path, (ca, cert, key))) if address.tls else None,
+        prefers_5=prefers_5,
     )
     return MqttClient(settings, max_pending=max_pending, max_pending_bytes=max_pending_bytes)
 
@@ -77,7 +83,12 @@ class BrokerSettings(Protocol):
 
 
 def open_service_client(
-    settings: BrokerSettings, client_id: str, will: Will, *, keepalive: int = 10
+    settings: BrokerSettings,
+    client_id: str,
+    will: Will,
+    *,
+    keepalive: int = 10,
+    prefers_5: bool = False,
 ) -> MessageClient:
     """Build the client of a service, not yet connected; see `open_client`.
 
@@ -93,6 +104,7 @@ def open_service_client(
             ca=settings.broker_ca,
             cert=settings.broker_cert,
             key=settings.broker_key,
+            prefers_5=prefers_5,
         )
     except ValueError as error:
         # Without the address: it may hold a password.

@@ -156,14 +156,16 @@ def puback_packets(packet_ids: Iterable[int]) -> bytes:
     return b"".join([_PUBACK(PUBACK << 8 | 2, packet_id) for packet_id in packet_ids])
 
 
-def publish_packet(topic: str, payload: bytes, qos: int, packet_id: int, *, retain: bool) -> bytes:
-    """Return a PUBLISH of MQTT 3.1.1; the id is left out with QoS 0.
+def publish_packet(  # noqa: PLR0913 - the fields of the packet
+    topic: str, payload: bytes, qos: int, packet_id: int, *, retain: bool, is_5: bool = False
+) -> bytes:
+    """Return a PUBLISH of MQTT 3.1.1, or of 5 without properties; no id with QoS 0.
 
     Raises:
         ValueError: It is longer than a packet can be.
     """
     name = topic.encode()
-    left = 2 + len(name) + (2 if qos else 0) + len(payload)
+    left = 2 + len(name) + (2 if qos else 0) + is_5 + len(payload)
     if left >= 1 << 7 * MAX_LENGTH_BYTES:
         raise ValueError(f"a message of {left} bytes is longer than MQTT allows")
     head = bytearray((PUBLISH | qos << 1 | retain,))
@@ -173,4 +175,4 @@ def publish_packet(topic: str, payload: bytes, qos: int, packet_id: int, *, reta
     head.append(left)
     head += len(name).to_bytes(2, "big")
     identifier = packet_id.to_bytes(2, "big") if qos else b""
-    return b"".join((head, name, identifier, payload))
+    return b"".join((head, name, identifier, b"\0" if is_5 else b"", payload))

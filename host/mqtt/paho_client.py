@@ -1,4 +1,4 @@
-"""`MessageClient` over MQTT 3.1.1 (paho-mqtt with its own network thread).
+"""`MessageClient` over MQTT 3.1.1 or 5 (paho-mqtt with its own network thread).
 
 The event loop owns every piece of state; the network thread (`host.mqtt.paho_link`) only moves
 bytes and reports events through the `Inbox`. The `Outbox` keeps publishes until they are
@@ -65,7 +65,7 @@ class MqttClient(ClientBase):
         self._gone = asyncio.Event()
         self._last_failure = Failure("no answer yet")
         self._said: Failure | None = None
-        self._say_at = float("-inf")
+        self._say_at = self._say_refusal_at = float("-inf")
         self._refused = False
         self._generation = 0  # number of the connection, 0 while there is none
         self._closing: asyncio.Task[None] | None = None
@@ -74,6 +74,11 @@ class MqttClient(ClientBase):
     def connected(self) -> bool:
         """Whether the link is believed to be up."""
         return self._generation > 0
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why there is no connection; None while there is one."""
+        return None if self.connected else self._last_failure
 
     async def connect(self, *, timeout: float | None = 10) -> None:  # noqa: ASYNC109
         """Start; see `host.mqtt.message_client.MessageClient.connect`."""
@@ -199,7 +204,9 @@ class MqttClient(ClientBase):
                 messages.append(event)
                 continue
             if type(event) is Acknowledged:
-                self._outbox.acknowledge(event.packet_id)
+                topic = self._outbox.acknowledge(event.packet_id, event.refusal)
+                if event.refusal:
+                    self._refused_publish(topic, event.refusal)
                 continue
             if messages:  # keep their order relative to connects and disconnects
                 self._report(messages)
@@ -211,7 +218,8 @@ class MqttClient(ClientBase):
 
     def _change(self, event: Event) -> None:
         match event:
-            case Connected(generation):
+            case Connected(generation, window):
+                self._outbox.window = min(WINDOW, window)
                 self._link_up(generation)
             case Disconnected(reason, hint):
                 self._link_down(Failure(reason, hint))
@@ -245,6 +253,14 @@ class MqttClient(ClientBase):
             f" ({failure.hint})" if failure.hint else "",
         )
 
+    def _refused_publish(self, topic: str, refusal: str) -> None:
+        """Say that the broker does not take a message, now and then."""
+        now = time.monotonic()
+        if not topic or now < self._say_refusal_at:
+            return
+        self._say_refusal_at = now + _SAY_AGAIN
+        _LOG.warning("broker %s refuses %r: %s", self._settings.address, topic, refusal)
+
     def _end_first(self, refusal: str) -> None:
         if self._first is not None and not self._first.done():
             self._first.set_result(refusal)
@@ -272,6 +288,7 @@ class MqttClient(ClientBase):
             self._refused = False
             return
         self._generation = 0
+        self._last_failure = failure
         self._end_asking()
         if not self._closed:
             address = self._settings.address

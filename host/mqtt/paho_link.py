@@ -18,21 +18,29 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from paho.mqtt.client import MQTT_ERR_SUCCESS, Client
+from paho.mqtt.client import MQTT_ERR_SUCCESS, Client, MQTTv5, MQTTv311
 from paho.mqtt.enums import MQTTErrorCode
+from paho.mqtt.subscribeoptions import SubscribeOptions
 from typing_extensions import override
 
 from host.mqtt.burst_client import BurstClient
 from host.mqtt.event_inbox import Acknowledged, Connected, Disconnected, Inbox, Refused, Subscribed
 from host.mqtt.message_client import Message
 from host.mqtt.packet_stream import publish_packet
-from host.mqtt.unreachable import ENDED_AT_ONCE, Failure, failure_of, refusal_of
+from host.mqtt.unreachable import (
+    ENDED_AT_ONCE,
+    Failure,
+    failure_of,
+    publish_refusal,
+    refusal_of,
+)
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Sequence
 
     from paho.mqtt.client import ConnectFlags, DisconnectFlags, SocketLike
+    from paho.mqtt.properties import Properties
     from paho.mqtt.reasoncodes import ReasonCode
 
     from host.mqtt.broker_address import BrokerAddress
@@ -48,6 +56,7 @@ _BACKOFF_MAX: Final = 5.0
 _STABLE_AFTER: Final = 5.0
 _CONNECT_TIMEOUT: Final = 5.0
 # Refusals worth trying again, unlike a bad password.
+_UNSUPPORTED: Final = frozenset({"Unsupported protocol version", "Protocol error"})
 _TEMPORARY: Final = frozenset({"Server unavailable", "Server busy"})
 
 
@@ -60,6 +69,7 @@ class LinkSettings:
         clean: Whether the broker forgets us when the link ends.
         keepalive: Seconds; the broker declares us dead after 1.5 of it.
         tls: TLS context, needed when `address.tls`.
+        prefers_5: Speak MQTT 5 with brokers that can: they say which publishes they refuse.
     """
 
     address: BrokerAddress
@@ -68,6 +78,7 @@ class LinkSettings:
     clean: bool = True
     keepalive: int = 10
     tls: ssl.SSLContext | None = None
+    prefers_5: bool = False
 
 
 class _Errors(logging.Handler):
@@ -128,19 +139,22 @@ class PahoLink:
 
     def __init__(self, settings: LinkSettings) -> None:
         self._address = settings.address
-        self._keepalive = settings.keepalive
+        self._settings = settings
         self._inbox: Inbox  # set by `start`, before the thread that uses it exists
         self._gate = threading.Lock()
         self._live = 0  # number of the connection that is up, 0 when none; under the gate
         # These are touched by the network thread only.
         self._connections = 0
         self._up_since = math.inf  # when the broker accepted us
+        self._was_answered = False
         self._delay = _BACKOFF_MIN
         self._errors = _Errors()
         self._paho = self._build(settings)
 
     def _build(self, settings: LinkSettings) -> _EnduringClient:
         paho = _EnduringClient(settings.client_id, clean=settings.clean)
+        if settings.prefers_5:
+            paho.speak(MQTTv5)
         log = logging.Logger("paho", logging.ERROR)  # noqa: LOG001  (of this client alone)
         log.addHandler(self._errors)
         paho.enable_logger(log)
@@ -160,6 +174,7 @@ class PahoLink:
         paho.on_disconnect = self._disconnect
         paho.on_burst = self._burst
         paho.on_acknowledged = self._acknowledged
+        paho.on_refused = self._refused
         paho.on_subscribe = self._subscribe
         paho.on_unsubscribe = self._unsubscribe
         return paho
@@ -173,18 +188,31 @@ class PahoLink:
     def start(self, inbox: Inbox) -> None:
         """Start the network thread; it connects and reconnects until `stop`."""
         self._inbox = inbox
-        self._paho.connect_async(self._address.host, self._address.port, self._keepalive)
+        self._paho.connect_async(self._address.host, self._address.port, self._settings.keepalive)
         self._paho.loop_start()
 
     def publish(self, generation: int, item: Outgoing, packet_id: int) -> bool:
         """Send on the given connection; return whether it is still there."""
-        packet = publish_packet(item.topic, item.payload, item.qos, packet_id, retain=item.retain)
         with self._gate:
-            return self._live == generation and self._paho.send(packet)
+            if self._live != generation:
+                return False
+            packet = publish_packet(
+                *(item.topic, item.payload, item.qos, packet_id),
+                retain=item.retain,
+                is_5=self._paho.is_5,
+            )
+            return self._paho.send(packet)
 
     def subscribe(self, filters: Sequence[tuple[str, int]]) -> int | None:
         """Send SUBSCRIBE; return its packet id, or None when the link is down."""
-        status, packet_id = self._paho.subscribe(list(filters))
+        try:
+            if self._paho.is_5:
+                wanted = [(name, SubscribeOptions(qos)) for name, qos in filters]
+                status, packet_id = self._paho.subscribe(wanted)
+            else:
+                status, packet_id = self._paho.subscribe(list(filters))
+        except ValueError:
+            return None  # the link was lost at this moment, and the next speaks another version
         return packet_id if status == MQTT_ERR_SUCCESS else None
 
     def unsubscribe(self, filters: Sequence[str]) -> int | None:
@@ -210,6 +238,7 @@ class PahoLink:
 
     def _pre_connect(self, _client: Client, _userdata: object) -> None:
         self._errors.last = None
+        self._was_answered = False
         with self._gate:
             self._live = 0
 
@@ -223,8 +252,12 @@ class PahoLink:
         _userdata: object,
         _flags: ConnectFlags,
         reason: ReasonCode,
-        *_rest: object,
+        properties: Properties | None,
     ) -> None:
+        self._was_answered = True
+        if reason.is_failure and self._paho.is_5 and str(reason) in _UNSUPPORTED:
+            self._paho.speak(MQTTv311)
+            return
         if reason.is_failure:
             name, failure = str(reason), refusal_of(str(reason))
             self._inbox.put(Refused(failure.reason, failure.hint, name not in _TEMPORARY))
@@ -233,7 +266,7 @@ class PahoLink:
         self._up_since = time.monotonic()
         with self._gate:
             self._live = self._connections
-        self._inbox.put(Connected(self._connections))
+        self._inbox.put(Connected(self._connections, getattr(properties, "ReceiveMaximum", WINDOW)))
 
     def _connect_fail(self, _client: Client, _userdata: object) -> None:
         # paho calls this while it handles the error.
@@ -264,6 +297,10 @@ class PahoLink:
             failure = self._failure(self._errors.last)
         elif not was_up and reason.is_failure:
             failure = ENDED_AT_ONCE
+        if self._settings.prefers_5 and was_up:
+            self._paho.speak(MQTTv5)
+        elif self._settings.prefers_5 and not self._was_answered:
+            self._paho.speak(MQTTv311)  # old brokers hang up on MQTT 5 instead of refusing it
         self._inbox.put(Disconnected(failure.reason, failure.hint))
 
     def _burst(self, burst: list[Received]) -> None:
@@ -272,6 +309,10 @@ class PahoLink:
 
     def _acknowledged(self, packet_ids: list[int]) -> None:
         self._inbox.put(*map(Acknowledged, packet_ids))
+
+    def _refused(self, refused: tuple[int, int]) -> None:
+        packet_id, code = refused
+        self._inbox.put(Acknowledged(packet_id, publish_refusal(code)))
 
     def _subscribe(
         self,

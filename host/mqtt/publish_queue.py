@@ -27,12 +27,16 @@ class Outgoing(msgspec.Struct, frozen=True):
 
 
 class Outbox:
-    """Waiting and sent publishes, bounded together; at most `window` of them are sent."""
+    """Waiting and sent publishes, bounded together.
+
+    Attributes:
+        window: Most publishes that are sent and not acknowledged.
+    """
 
     def __init__(self, *, max_messages: int, max_bytes: int, window: int) -> None:
         self._max_messages = max_messages
         self._max_bytes = max_bytes
-        self._window = window
+        self.window = window
         self._waiting: deque[Outgoing] = deque()
         self._sent: dict[int, Outgoing] = {}
         self._bytes = 0
@@ -66,7 +70,7 @@ class Outbox:
 
     def next(self) -> Outgoing | None:
         """Return the message to send now, or None (nothing waits, or the window is full)."""
-        if not self._waiting or len(self._sent) >= self._window:
+        if not self._waiting or len(self._sent) >= self.window:
             return None
         return self._waiting[0]
 
@@ -85,11 +89,22 @@ class Outbox:
         else:
             self._settle(item)
 
-    def acknowledge(self, packet_id: int) -> None:
-        """Note an acknowledgement; one of an earlier connection is ignored."""
+    def acknowledge(self, packet_id: int, refusal: str = "") -> str:
+        """Note an acknowledgement; one of an earlier connection is ignored.
+
+        Args:
+            packet_id: Of the publish.
+            refusal: Why the broker does not take the message, or empty.
+
+        Returns:
+            The topic of the message, or empty.
+        """
         item = self._sent.pop(packet_id, None)
-        if item is not None:
-            self._settle(item)
+        if item is None:
+            return ""
+        item.ticket.refusal = refusal
+        self._settle(item)
+        return item.topic
 
     def rewind(self) -> None:
         """Forget the connection: what was sent waits again, before the rest, in order."""

@@ -6,9 +6,10 @@ import asyncio
 class Ticket:
     """Implements `host.mqtt.message_client.PublishTicket`; owned by one event loop."""
 
-    __slots__ = ("_done", "_error", "_waiter")
+    __slots__ = ("_done", "_error", "_waiter", "refusal")
 
     def __init__(self) -> None:
+        self.refusal = ""
         self._done = False
         self._error: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None

@@ -10,6 +10,17 @@ from host.mqtt.broker_address import BrokerAddress
 _UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN)
 
 
+_NOT_AUTHORIZED = 0x87
+_PUBACK_REASONS = {
+    0x80: "unspecified error",
+    0x83: "implementation specific error",
+    0x90: "topic name invalid",
+    0x91: "packet identifier in use",
+    0x97: "quota exceeded",
+    0x99: "payload format invalid",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A failed attempt: what happened, and what to do about it, or empty."""
@@ -76,6 +87,21 @@ def refusal_of(reason: str) -> Failure:
     if "identifier" in text:
         return Failure(f"it refuses the connection: {reason}", "choose another id for this service")
     return Failure(f"it refuses the connection: {reason}")
+
+
+def publish_refusal(code: int) -> str:
+    """Return why a broker did not take a message, by its reason code (MQTT 5, 3.4.2.1).
+
+    Examples:
+        >>> publish_refusal(0x87)
+        "the broker's access list forbids it (0x87 not authorized)"
+        >>> publish_refusal(0xFE)
+        'the broker does not take it (0xfe)'
+    """
+    if code == _NOT_AUTHORIZED:
+        return "the broker's access list forbids it (0x87 not authorized)"
+    words = _PUBACK_REASONS.get(code, "")
+    return f"the broker does not take it ({code:#04x}{' ' if words else ''}{words})"
 
 
 def _untrusted(error: ssl.SSLCertVerificationError, address: BrokerAddress) -> Failure:

@@ -58,7 +58,12 @@ class BrokerTarget:
     @property
     def problem(self) -> str:
         """Why nothing can be sent, or empty."""
-        return "" if self.client.connected else f"{self.name} is not connected"
+        failure = self.client.failure
+        if failure is None:
+            return ""
+        # The hints of failures are about the federation's own broker.
+        hint = f"; {failure.hint}" if failure.hint and not self._owns_client else ""
+        return f"{self.name} is not connected: {failure.reason}{hint}"
 
     def clear(self, topics: Iterable[str]) -> None:
         """Empty retained topics, before anything else is published."""
@@ -113,7 +118,9 @@ class BrokerTarget:
             except MessagingError as error:
                 log.warning("topics at %s are not emptied: %s", self.name, error.message)
                 return
-            for topic in part:
+            for topic, ticket in zip(part, tickets, strict=True):
+                if ticket.refusal:
+                    log.warning("%s keeps %r: %s", self.name, topic, ticket.refusal)
                 del self._to_clear[topic]
                 self._cleared(topic)
         self._is_clear.set()
@@ -133,27 +140,35 @@ class MqttSender(Sender):
         if definition.discovery:
             self._descriptions = Descriptions(definition, schema)
         self._described: set[Row] = set()
+        self._refused = ""
 
     @property
     @override
     def problem(self) -> str:
-        return self._target.problem
+        return self._target.problem or self._refused
 
     @override
     async def send(self, batch: Sequence[Outgoing]) -> list[Refusal]:
         await self._target.until_ready()
         refused: list[Refusal] = []
-        tickets: list[PublishTicket] = []
+        sent: list[tuple[Outgoing, str, PublishTicket]] = []
         for message in batch:
             try:
                 for topic, payload in self._messages(message):
-                    tickets.append(await self._target.publish(topic, payload, retain=self._retain))
+                    ticket = await self._target.publish(topic, payload, retain=self._retain)
+                    sent.append((message, topic, ticket))
             except (ValueError, WireError) as error:
                 refused.append(Refusal(message, str(error)))
-        for ticket in tickets:
+        by_broker: dict[int, Refusal] = {}
+        for message, topic, ticket in sent:
             if not ticket.done():
                 await ticket.wait()
-        return refused
+            if ticket.refusal:
+                reason = f"topic {topic!r:.200}: {ticket.refusal}"
+                by_broker.setdefault(id(message), Refusal(message, reason))
+                self._described.discard(message.key)
+        self._refused = next((refusal.reason for refusal in by_broker.values()), "")
+        return [*refused, *by_broker.values()]
 
     def tell_all_again(self) -> None:
         """The broker may have lost what it retained."""

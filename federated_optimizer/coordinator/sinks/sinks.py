@@ -275,6 +275,7 @@ def _opened(endpoint: MqttSinkEndpoint, client_id: str) -> MessageClient:
             ca=endpoint.ca,
             cert=endpoint.cert,
             key=endpoint.key,
+            prefers_5=True,
         )
     except ValueError as error:
         # Without the address: it may hold a password.

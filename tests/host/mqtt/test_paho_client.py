@@ -363,3 +363,94 @@ def test_a_defect_on_the_network_thread_costs_the_connection_and_no_more(
         await client.close()
 
     _run(scenario)
+
+
+@pytest.mark.parametrize("says_no", [True, False])
+def test_a_broker_that_knows_no_mqtt_5_is_spoken_to_in_3(says_no: bool) -> None:
+    """It refuses the version, or hangs up, as old ones do."""
+    versions: list[int] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readexactly(9)
+        versions.append(head[8])
+        if head[8] == 4:
+            await reader.readexactly(head[1] - 7)
+            writer.write(b"\x20\x02\x00\x00")
+            # The publish: fixed header, topic "t", id, payload.
+            publish = await reader.readexactly(2 + 2 + 1 + 2 + 1)
+            writer.write(b"\x40\x02" + publish[5:7])
+            await reader.read(100)
+        elif says_no:
+            writer.write(b"\x20\x02\x00\x01")
+        writer.close()
+
+    async def scenario() -> None:
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            client = open_client(f"mqtt://127.0.0.1:{port}", "old", prefers_5=True)
+            await client.connect()
+            assert client.failure is None
+            ticket = client.publish("t", b"x")
+            await ticket.wait(PATIENCE)
+            assert ticket.refusal == ""
+            assert versions == [5, 4]
+            await client.close()
+
+    _run(scenario)
+
+
+def test_a_publish_that_the_broker_forbids_is_told_with_mqtt_5(tmp_path: Path) -> None:
+    (tmp_path / "acl").write_text("topic readwrite allowed/#\n")
+
+    async def scenario() -> None:
+        port = free_port()
+        async with _embedded(port, "--acl", str(tmp_path / "acl")):
+            for prefers_5 in (True, False):
+                client = open_client(f"mqtt://127.0.0.1:{port}", "gw", prefers_5=prefers_5)
+                got: list[Message] = []
+                client.on_messages(got.extend)
+                await client.connect()
+                await client.subscribe("allowed/#")
+                tickets = [client.publish(t, b"x") for t in ("allowed/a", "other/b", "allowed/c")]
+                for ticket in tickets:
+                    await ticket.wait(PATIENCE)
+                told = "the broker's access list forbids it (0x87 not authorized)"
+                assert [t.refusal for t in tickets] == ["", told if prefers_5 else "", ""]
+                await _until(lambda got=got: len(got) == 2)  # type: ignore[misc]
+                await client.close()
+
+    _run(scenario)
+
+
+def test_the_broker_says_how_many_publishes_may_wait_for_their_acknowledgement() -> None:
+    unanswered = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal unanswered
+        head = await reader.readexactly(2)
+        await reader.readexactly(head[1])
+        writer.write(b"\x20\x06\x00\x00\x03\x21\x00\x03")  # receive maximum 3
+        for number in range(1, 4):
+            await reader.readexactly(9)
+            unanswered = number
+        await reader.read(100)
+        writer.close()
+
+    async def scenario() -> None:
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            client = open_client(f"mqtt://127.0.0.1:{port}", "small", prefers_5=True)
+            await client.connect()
+            for _ in range(10):
+                client.publish("t", b"x")
+            await _until(lambda: unanswered == 3)
+            assert isinstance(client, MqttClient)
+            assert len(client._outbox._sent) == 3
+            server.close()
+
+    _run(scenario)
+
+
+def test_a_kept_session_is_refused_with_mqtt_5() -> None:
+    with pytest.raises(ValueError, match="session that is kept"):
+        open_client("mqtt://127.0.0.1", "kept", clean=False, prefers_5=True)

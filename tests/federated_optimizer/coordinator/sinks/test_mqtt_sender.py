@@ -4,14 +4,18 @@ import asyncio
 import functools
 import json
 import signal
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from broker.broker_launch import Preference, find_mosquitto
 from broker.broker_testing import PATIENCE, BrokerProcess
+from broker.free_ports import free_port
 from federated_optimizer.coordinator.sinks import mqtt_sender
 from federated_optimizer.coordinator.sinks.mqtt_sender import BrokerTarget, MqttSender
 from federated_optimizer.coordinator.sinks.outgoing import Outgoing
@@ -111,7 +115,7 @@ def test_messages_wait_for_a_broker_that_restarts(broker: BrokerProcess) -> None
         assert await sender.send([Outgoing(("a",), ("a", 1))]) == []
         await asyncio.to_thread(broker.stop, signal.SIGKILL)
         await until(lambda: not client.connected)
-        assert sender.problem == "the broker is not connected"
+        assert sender.problem.startswith("the broker is not connected: ")
         sending = asyncio.create_task(sender.send([Outgoing(("a",), ("a", 2))]))
         await asyncio.sleep(0)
         assert not sending.done()
@@ -187,3 +191,96 @@ def test_a_row_that_no_message_can_hold_is_refused(broker: BrokerProcess) -> Non
         await target.close()
 
     run(scenario)
+
+
+@pytest.fixture(params=["embedded", "mosquitto"])
+def guarded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Address of a broker whose access list allows `free/#`, but not `homeassistant/#`."""
+    port = free_port()
+    rules = tmp_path / "acl"
+    rules.write_text("topic write free/#\ntopic write mark\ntopic read #\n")
+    if request.param == "embedded":
+        command = [sys.executable, "-m", "broker.embedded", "--port", str(port)]
+        command += ["--acl", str(rules)]
+    else:
+        found = find_mosquitto()
+        if found is None:
+            pytest.skip("mosquitto is not installed")
+        rules.chmod(0o644)
+        config = tmp_path / "mosquitto.conf"
+        config.write_text(
+            f"listener {port} 127.0.0.1\nallow_anonymous true\nacl_file {rules}\nuser root\n"
+        )
+        command = [str(found), "-c", str(config)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        yield f"mqtt://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def test_a_topic_that_the_access_list_forbids_is_no_delivery(guarded: str) -> None:
+    async def scenario() -> None:
+        client = open_client(guarded, "sinks", prefers_5=True)
+        await client.connect(timeout=PATIENCE)
+        target = target_of(client)
+        forbidden = MqttSender(replace(UPSERTS, topic="taken/{desk}"), SCHEMA, target)
+        batch = [Outgoing((name,), (name, 1)) for name in "ab"]
+        refused = await forbidden.send(batch)
+        assert [refusal.message for refusal in refused] == batch
+        assert refused[0].reason == (
+            "topic 'taken/a': the broker's access list forbids it (0x87 not authorized)"
+        )
+        assert forbidden.problem == refused[0].reason
+        allowed = MqttSender(UPSERTS, SCHEMA, target)
+        assert await allowed.send(batch) == []
+        assert allowed.problem == ""
+        described = MqttSender(replace(UPSERTS, discovery="homeassistant"), SCHEMA, target)
+        for _ in range(2):  # and each time it tries to describe the key
+            (refused_one,) = await described.send(batch[:1])
+            assert "topic 'homeassistant/sensor/pando_free_a_n/config'" in refused_one.reason
+        await retained(guarded, {"free/a": {"desk": "a", "n": 1}, "free/b": {"desk": "b", "n": 1}})
+        await target.close()
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("mqtt://no-such-host.invalid", "the host name 'no-such-host.invalid' is not known"),
+        ("mqtt://127.0.0.1:1", "nothing listens there"),
+    ],
+)
+def test_why_a_broker_is_not_connected_is_told(url: str, reason: str) -> None:
+    async def scenario() -> None:
+        client = open_client(url, "sinks")
+        await client.connect(timeout=None)
+        target = target_of(client)
+        await until(lambda: reason in target.problem)
+        assert target.problem.startswith("the broker is not connected: ")
+        await target.close()
+
+    run(scenario)
+
+
+def test_a_wrong_password_is_told_as_one(tmp_path: Path) -> None:
+    (tmp_path / "passwords").write_text("someone:$7$101$AAAA$AAAA\n")
+    port = free_port()
+    command = [sys.executable, "-m", "broker.embedded", "--port", str(port)]
+    process = subprocess.Popen([*command, "--passwords", str(tmp_path / "passwords")])
+
+    async def scenario() -> None:
+        client = open_client(f"mqtt://someone:wrong@127.0.0.1:{port}", "someone")
+        await client.connect(timeout=None)
+        target = target_of(client)
+        await until(lambda: "it refuses the connection: " in target.problem)
+        assert "wrong" not in target.problem
+        await target.close()
+
+    try:
+        run(scenario)
+    finally:
+        process.terminate()
+        process.wait(30)

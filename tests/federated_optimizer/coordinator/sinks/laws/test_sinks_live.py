@@ -269,7 +269,7 @@ def test_another_broker_is_reached_by_the_name_of_its_endpoint(
         assert opened == ["pando-demo-home"]
         federation.broker.cut("pando-demo-home")
         (info,) = coordinator.sinks.infos()
-        assert info.problem == "the broker of endpoint home is not connected"
+        assert info.problem == "the broker of endpoint home is not connected: the test has cut it"
         federation.broker.restore("pando-demo-home")
         await coordinator.execute("DROP SINK retained")
         await harness.until(lambda: not published(federation))
