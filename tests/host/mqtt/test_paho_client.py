@@ -22,6 +22,7 @@ from host.mqtt import (
     SubscribeRefused,
     Will,
     open_client,
+    paho_client,
 )
 from host.mqtt.message_client import PublishTicket
 from host.mqtt.paho_client import MqttClient
@@ -422,7 +423,10 @@ def test_a_publish_that_the_broker_forbids_is_told_with_mqtt_5(tmp_path: Path) -
     _run(scenario)
 
 
-def test_the_broker_says_how_many_publishes_may_wait_for_their_acknowledgement() -> None:
+def test_the_broker_says_how_many_publishes_may_wait_for_their_acknowledgement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(paho_client, "_FLUSH_TIMEOUT", 0.01)
     unanswered = 0
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -446,7 +450,7 @@ def test_the_broker_says_how_many_publishes_may_wait_for_their_acknowledgement()
             await _until(lambda: unanswered == 3)
             assert isinstance(client, MqttClient)
             assert len(client._outbox._sent) == 3
-            server.close()
+            await client.close()
 
     _run(scenario)
 
