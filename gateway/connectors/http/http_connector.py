@@ -43,7 +43,10 @@ class HttpConnector:
                     source.problem(str(error))
                     continue
                 for url in urls:
-                    page = Page(client, url, _format(source), endpoint.timeout)
+                    # Rows of a key live as long as their device says so, be it by "unchanged".
+                    definition = source.definition
+                    renews = definition.ttl is not None and bool(definition.key)
+                    page = Page(client, url, _format(source), endpoint.timeout, renews=renews)
                     tasks.create_task(polls.follow(source, page, options.interval))
             await asyncio.Event().wait()
 

@@ -13,6 +13,8 @@ from streamsql.mapping.source_mapping import PayloadFormat
 
 MAX_REDIRECTS = 3
 MAX_RETRY_AFTER = 3_600.0
+MAX_RENEWED = 16_000
+"""Bytes of a page that is kept to be read again; a thousand hosts may have one each."""
 _TEXTS = frozenset({PayloadFormat.JSON, PayloadFormat.TEXT, PayloadFormat.CSV})
 """Formats that do not say themselves how their text is encoded."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -53,10 +55,17 @@ class Page:
         url: Of the page.
         form: How its payload is read.
         seconds: For one request, its redirects and its whole answer.
+        renews: Whether a page that is the same as last time counts as read again.
     """
 
     def __init__(
-        self, client: httpx.AsyncClient, url: str, form: PayloadFormat, seconds: float
+        self,
+        client: httpx.AsyncClient,
+        url: str,
+        form: PayloadFormat,
+        seconds: float,
+        *,
+        renews: bool = False,
     ) -> None:
         self.url = url
         self.host = httpx.URL(url).host
@@ -64,9 +73,11 @@ class Page:
         self._form = form
         self._seconds = seconds
         self._known: dict[str, str] = {}
+        self._renews = renews
+        self._last: Content | None = None
 
     async def read(self) -> Content | None:
-        """Return the page, or None: it is the same as last time, says its host.
+        """Return the page; None: it is the same as last time, says its host, and is not renewed.
 
         Raises:
             PageError: It cannot be read.
@@ -112,7 +123,7 @@ class Page:
 
     async def _content(self, response: httpx.Response) -> Content | None:
         if response.status_code == 304:
-            return None
+            return self._last
         if response.status_code != 200:
             raise PageError(_status(response), retry_after=_retry_after(response))
         kind = response.headers.get("Content-Type", "")
@@ -122,10 +133,16 @@ class Page:
         whole = body.whole()
         if self._form in _TEXTS:
             whole = in_utf_8(whole, kind)
-        self._remember(response)
-        return Content(whole, is_html=kind.lower().startswith("text/html"))
+        content = Content(whole, is_html=kind.lower().startswith("text/html"))
+        self._remember(response, content)
+        return content
 
-    def _remember(self, response: httpx.Response) -> None:
+    def _remember(self, response: httpx.Response, content: Content) -> None:
+        self._known = {}
+        if self._renews:
+            self._last = content if len(content.body) <= MAX_RENEWED else None
+            if self._last is None:
+                return  # it is sent each time
         headers = (("ETag", "If-None-Match"), ("Last-Modified", "If-Modified-Since"))
         self._known = {
             back: value

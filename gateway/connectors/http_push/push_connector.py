@@ -85,13 +85,15 @@ class _Receiver:
         self._waiting = 0
 
     def admit(self, head: Head) -> Answer | None:
-        """Return None, or why the request is refused; the token comes first."""
-        found = self._found(head)
-        if not found:
-            return Answer(404, {"error": "no source has this path"})
-        if not any(_is_shown(route.token, head) for route in found):
+        """Return None, or why the request is refused.
+
+        Who shows no token learns no path, and who shows one learns those of its sources only.
+        """
+        if not any(_is_shown(route.token, head) for route in self._routes):
             challenge = ("WWW-Authenticate", "Bearer")
             return Answer(401, {"error": "send Authorization: Bearer TOKEN"}, (challenge,))
+        if not any(_is_shown(route.token, head) for route in self._found(head)):
+            return Answer(404, {"error": "no source with this token has this path"})
         if head.method not in {"POST", "PUT"}:
             return Answer(405, {"error": "send a POST"}, (("Allow", "POST, PUT"),))
         if self._waiting >= MAX_WAITING:

@@ -4,13 +4,16 @@ import asyncio
 import contextlib
 import gzip
 import json
+import ssl
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import httpx
 import pytest
 
 from gateway.connectors.http_push.push_connector import PushConnector
 from streamsql.errors import DeploymentError
+from tests.certificates import make_certificate
 from tests.gateway.connectors.serving import Served, in_loop, serving, until
 
 ROOM = """
@@ -108,7 +111,9 @@ PACKED = "Content-Encoding"
 @pytest.mark.parametrize(
     ("request_line", "body", "headers", "status", "said"),
     [
-        ("POST /nowhere", "{}", {}, 404, "no source has this path"),
+        ("POST /nowhere", "{}", {}, 404, "no source with this token has this path"),
+        ("POST /nowhere", "{}", {AUTH: "Bearer wrong-token"}, 401, "send Authorization"),
+        ("POST /nowhere", "{}", {AUTH: ""}, 401, "send Authorization"),
         ("GET /rooms/1", "", {}, 405, "send a POST"),
         ("POST /rooms/1", "{}", {AUTH: "Bearer wrong-token"}, 401, "send Authorization"),
         ("POST /rooms/1", "{}", {AUTH: f"Bearer {OTHER}"}, 401, "send Authorization"),
@@ -138,6 +143,48 @@ async def test_a_wrong_request_is_refused_and_the_next_one_taken(
         after = await client.post("/rooms/1.04", content='{"t": 1}')
         assert after.status_code == 202
     assert served.rows == [("1.04", 1.0)]
+
+
+@in_loop
+async def test_paths_cannot_be_found_out() -> None:
+    """A path of nobody, and one of a source with another token, give one answer."""
+    async with pushed(f"{ROOM};{BATCH}") as (_, client):
+        for headers, status in (({AUTH: "Bearer wrong-token"}, 401), ({AUTH: ""}, 401), ({}, 404)):
+            answers = [
+                await client.post(path, content="[]", headers=headers)
+                for path in ("/batch", "/nowhere")
+            ]
+            assert {each.status_code for each in answers} == {status}
+            assert answers[0].content == answers[1].content
+
+
+@pytest.mark.parametrize("in_one_file", [False, True])
+@in_loop
+async def test_with_a_certificate_the_server_speaks_https(
+    tmp_path: Path, in_one_file: bool
+) -> None:
+    for name in ("ca", "gateway"):
+        make_certificate(tmp_path, name, name)
+    certificate, key = tmp_path / "gateway.crt", tmp_path / "gateway.key"
+    endpoint: dict[str, object] = {**ENDPOINT, "certificate": str(certificate)}
+    if in_one_file:
+        certificate.write_text(certificate.read_text() + key.read_text())
+    else:
+        endpoint["certificate_key"] = str(key)
+    trusted = ssl.create_default_context(cafile=str(tmp_path / "ca.crt"))
+    async with serving(PushConnector(), endpoint, ROOM) as served:
+        await until(lambda: bool(served.notes))
+        place = served.notes[0].removeprefix("listening on ")
+        headers = {AUTH: f"Bearer {TOKEN}"}
+        async with httpx.AsyncClient(verify=trusted, headers=headers, trust_env=False) as client:
+            answer = await client.post(f"https://{place}/rooms/1", content='{"t": 2}')
+            assert answer.status_code == 202
+            with pytest.raises(httpx.RemoteProtocolError):
+                await client.post(f"http://{place}/rooms/1", content='{"t": 3}')
+        async with httpx.AsyncClient(trust_env=False) as stranger:
+            with pytest.raises(httpx.ConnectError, match="certificate verify failed"):
+                await stranger.post(f"https://{place}/rooms/1", content='{"t": 4}')
+    assert served.rows == [("1", 2.0)]
 
 
 @in_loop
