@@ -180,7 +180,7 @@ async def test_what_a_host_does_wrong_is_said_and_the_next_answer_is_read(
 ) -> None:
     async with pages() as server:
         server.put("/room", *[given] * (4 if "redirects" in said else 1), answer(CHAMBER))
-        endpoint = {"url": server.url, "timeout": 0.5 if given is drip else 20}
+        endpoint = {"url": server.url, "timeout": 0.5 if said == "no answer within 0.5 s" else 20}
         async with serving(HttpConnector(), endpoint, ROOM) as seen:
             assert (await seen.until_rows(1))[0] == ROW
     assert any(said in problem for problem in seen.problems), seen.problems
