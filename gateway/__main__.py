@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from gateway.connectors.lost_cancellation import raise_if_cancelled
 from gateway.runtime import STOPPED, Gateway, MakeClient
 from gateway.session.identity import OutdatedEpochError, StolenIdError
 from gateway.settings import GatewaySettings, load_settings
@@ -51,11 +52,16 @@ async def serve(
             guard.start()
             guards.callback(guard.stop)
         for _ in range(MAX_LIVES):
+            gateway = Gateway(
+                settings, directory, epoch, make_client, budget=guard, stopped=stopped
+            )
+            # A task of its own: TaskGroup of Python 3.11 drops a cancellation that comes while one
+            # of its tasks fails, and what `cancelling` counts there is not ours.
+            life = asyncio.create_task(gateway.run())
             try:
-                await Gateway(
-                    settings, directory, epoch, make_client, budget=guard, stopped=stopped
-                ).run()
+                await life
             except OutdatedEpochError as error:
+                raise_if_cancelled()
                 log.warning("%s; starting again above it", error.message)
                 epoch = directory.next_epoch(above=error.epoch)
         raise StolenIdError(

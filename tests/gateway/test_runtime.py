@@ -431,6 +431,49 @@ def test_it_gives_up_when_it_always_finds_a_higher_epoch(
     run(tmp_path, scenario)
 
 
+def test_it_stops_when_it_is_told_while_it_finds_a_higher_epoch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal that came while a life ended was lost, and the process ran on."""
+    lives: list[int] = []
+    found, ending, may_end = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def look_back(self: Gateway) -> None:
+        await found.wait()
+        raise OutdatedEpochError(self.session.epoch)
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ending.set()
+            await may_end.wait()
+
+    async def life(self: Gateway) -> None:
+        lives.append(self.session.epoch)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(look_back(self))
+                group.create_task(work())
+        except* OutdatedEpochError as errors:
+            raise errors.exceptions[0] from None
+
+    monkeypatch.setattr(Gateway, "run", life)
+
+    async def scenario(world: World) -> None:
+        task = asyncio.create_task(serve(world.settings(), world.client))
+        await until(lambda: bool(lives), "it lives")
+        found.set()
+        await ending.wait()
+        task.cancel()
+        may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert len(lives) == 1
+
+    run(tmp_path, scenario)
+
+
 def test_a_will_or_an_older_state_in_its_place_is_put_right(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         world.begin()
