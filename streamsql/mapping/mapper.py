@@ -16,6 +16,7 @@ from streamsql.mapping.field_path import MISSING
 from streamsql.mapping.payloads.payload_reader import MAX_PAYLOAD, MAX_ROWS, Element, RefusedRow
 from streamsql.mapping.payloads.payload_readers import reader_of
 from streamsql.mapping.row_columns import Condition, RowColumn, compile_columns, conditions_of
+from streamsql.mapping.row_conditions import passes, row_conditions_of
 from streamsql.mapping.shown_values import shown
 from streamsql.mapping.source_mapping import SourceMapping
 from streamsql.mapping.time_formats import is_time
@@ -51,13 +52,16 @@ class Mapped(msgspec.Struct):
         rows: Values by column; every column is there.
         problems: What was wrong, at most 20 texts of at most 200 characters.
         refused: Rows that are not there since something was wrong; an unreadable payload is one.
-        ignored: The payload is empty or does not match the option `only`: nothing was wrong.
+        ignored: The payload is empty or does not match the option `only`, or none of its rows
+            meets `only_rows`: nothing was wrong.
+        some_ignored: A row does not meet `only_rows`.
     """
 
     rows: list[dict[str, Value]]
     problems: list[str]
     refused: int = 0
     ignored: bool = False
+    some_ignored: bool = False
 
     def report(self, problem: str) -> None:
         """Keep the text of a problem, if there are not too many."""
@@ -82,6 +86,7 @@ class Mapper:
         self._reader = reader_of(mapping)
         self._columns = compile_columns(mapping, source.schema, source.time_column, self._reader)
         self._conditions = conditions_of(mapping, self._reader)
+        self._row_conditions = row_conditions_of(mapping, self._reader)
         self._key = tuple(names[position] for position in source.key)
         self._blank: dict[str, Value] = dict.fromkeys(names)
         self._fed = len(self._columns.of_element)
@@ -136,6 +141,7 @@ class Mapper:
             # Once for all rows: a page may have ten thousand, and each look at it is long.
             _fill(row, self._columns.of_root, root, mapped, "")
             self._add_rows(mapped, row, elements, facts, arrival)
+        mapped.ignored = mapped.some_ignored and not mapped.rows and not mapped.refused
         return mapped
 
     def _add_rows(
@@ -171,6 +177,8 @@ class Mapper:
         place: str,
     ) -> None:
         columns = self._columns
+        if self._row_conditions and not self._counts(mapped, element, facts, place):
+            return
         if _fill(row, columns.of_element, element, mapped, place) == self._fed != 0:
             mapped.refused += 1
             mapped.report(f"{place}no column's field is there; it is {shown(element)}")
@@ -188,6 +196,19 @@ class Mapper:
                 mapped.report(f"{place}the key column {name} has no value")
                 return
         mapped.rows.append(row)
+
+    def _counts(
+        self, mapped: Mapped, element: object, facts: Mapping[str, Value], place: str
+    ) -> bool:
+        """Whether a row meets the option `only_rows`; one that cannot be told is refused."""
+        try:
+            counts = passes(self._row_conditions, element, facts)
+        except ValueError as error:
+            mapped.refused += 1
+            mapped.report(f"{place}{error}")
+            return False
+        mapped.some_ignored |= not counts
+        return counts
 
 
 def _fill(

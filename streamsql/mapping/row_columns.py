@@ -155,4 +155,5 @@ def _time_itself(value: object) -> Value:
 
 def _needs_arrival(mapping: SourceMapping) -> bool:
     paths = [column.path for column in mapping.columns] + [path for path, _ in mapping.only]
+    paths += [path for path, _, _ in mapping.only_rows]
     return "@arrival" in paths

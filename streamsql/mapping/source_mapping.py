@@ -61,6 +61,8 @@ class SourceMapping(msgspec.Struct, frozen=True, omit_defaults=True):
         rows: Path of the array or object whose elements are rows; empty: a payload is a row.
         only: Fields that a payload must have, each with the text that it must equal or None;
             payloads without are ignored.
+        only_rows: Conditions on the fields of a row: path, operator (empty: it has a value), and
+            text; rows that do not meet all are ignored.
         delimiter: Between the values of a CSV line.
         header: Whether a CSV payload begins with the names of its columns.
         columns: One for each column of the source's schema, in its order.
@@ -73,6 +75,7 @@ class SourceMapping(msgspec.Struct, frozen=True, omit_defaults=True):
     format: PayloadFormat = PayloadFormat.JSON
     rows: str = ""
     only: tuple[tuple[str, str | None], ...] = ()
+    only_rows: tuple[tuple[str, str, str], ...] = ()
     delimiter: str = ","
     header: bool = True
     columns: tuple[ColumnMapping, ...] = ()

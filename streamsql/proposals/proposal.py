@@ -125,6 +125,7 @@ def _options(mapping: SourceMapping) -> tuple[Option, ...]:
         "format": "" if mapping.format == PayloadFormat.JSON else str(mapping.format),
         "rows": mapping.rows,
         "only": only,
+        "only_rows": ", ".join(map("".join, mapping.only_rows)),
     }
     if mapping.format == PayloadFormat.CSV:
         texts["delimiter"] = {",": "", "\t": "tab"}.get(mapping.delimiter, mapping.delimiter)

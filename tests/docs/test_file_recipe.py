@@ -35,7 +35,8 @@ async def test_a_k7_trace_that_grows(tmp_path: Path) -> None:
     async with serving(FileConnector(), {"folder": str(tmp_path)}, told.statement) as served:
         await served.until_rows(1)
         with trace.open("a") as file:
-            file.write("2018-01-11 16:33:07,4,1,,,0.0,\n")
+            file.write("2018-01-11 16:33:07,4,1,,,0.0,\n")  # a link over which nothing arrived
+            file.write("2018-01-11 16:34:07,4,2,,,0.25,\n")
         await served.until_rows(2)
     assert as_csv(reading.values for reading in served.readings) == told.rows
     assert served.problems == []

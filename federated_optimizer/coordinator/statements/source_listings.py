@@ -90,5 +90,6 @@ def _facts(source: SourceDefinition, mapping: SourceMapping) -> list[str]:
         f"format {mapping.format}",
         f"rows {mapping.rows}" if mapping.rows else "",
         f"only {', '.join(only)}" if only else "",
+        f"only_rows {', '.join(map(''.join, mapping.only_rows))}" if mapping.only_rows else "",
     ]
     return [", ".join(filter(None, parts)), f"version {source.version}"]

@@ -30,6 +30,7 @@ from streamsql.mapping.mapper import Mapper
 from streamsql.mapping.payloads.payload_reader import PayloadReader
 from streamsql.mapping.payloads.payload_readers import reader_of
 from streamsql.mapping.row_columns import conditions_of, topic_names
+from streamsql.mapping.row_conditions import row_conditions_of
 from streamsql.mapping.source_mapping import PayloadFormat, SourceMapping
 from streamsql.mapping.topic_pattern import FACTS, TopicPattern
 from streamsql.redaction import holds_secret
@@ -42,6 +43,7 @@ MAX_OPTION = 4_000
 MAX_ONLY = 32
 """Conditions of the option only."""
 _ONLY_EXAMPLE = "only = 'type=sensor, ENERGY'"
+_ROWS_EXAMPLE = "only_rows = 'pdr>0, channel'"
 _SECRET_NAME = re.compile(
     r"pass(word|wd|phrase)|secret|token|credential|community|headers|authorization|api_?key"
 )
@@ -49,6 +51,10 @@ _SECRET_NAME = re.compile(
 _PARTS = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
 _CONDITION = re.compile(
     r'\s*(?P<path>(?:[^="\s]|"(?:[^"\\]|\\.)*")+)\s*(?:=(?P<text>.*))?', re.DOTALL
+)
+_ROW_CONDITION = re.compile(
+    r'\s*(?P<path>(?:[^=<>!"\s]|"(?:[^"\\]|\\.)*")+)\s*(?:(?P<operator>[<>!]=|[<>=])(?P<text>.*))?',
+    re.DOTALL,
 )
 
 
@@ -72,6 +78,7 @@ def source_mapping(statement: CreateSource) -> SourceMapping | None:
         format=payloads,
         rows=_stripped(options.get("rows")),
         only=_only(options.get("only")),
+        only_rows=_only_rows(options.get("only_rows")),
         delimiter=_delimiter(options.get("delimiter")),
         header=_header(options.get("header")),
         options=_own_options(statement, kind),
@@ -91,7 +98,8 @@ def source_mapping(statement: CreateSource) -> SourceMapping | None:
 def _may_be_addresses(mapping: SourceMapping, options: Mapping[str, Option]) -> bool:
     """Whether FROM may hold addresses of a plug-in, though no format says so."""
     is_ours = mapping.connector in tuple(ConnectorKind)
-    return not is_ours and not mapping.rows and not mapping.only and "format" not in options
+    says_nothing = not (mapping.rows or mapping.only or mapping.only_rows)
+    return not is_ours and says_nothing and "format" not in options
 
 
 def _with_columns(
@@ -126,7 +134,8 @@ def mapping_warnings(definition: SourceDefinition) -> tuple[str, ...]:
     mapping = definition.mapping
     if mapping is None:
         return ()
-    paths = [*(column.path for column in mapping.columns), *(path for path, _ in mapping.only)]
+    paths = [column.path for column in mapping.columns] + [path for path, _ in mapping.only]
+    paths += [path for path, _, _ in mapping.only_rows]
     facts = {path.removeprefix("@") for path in paths if path.startswith("@")}
     given = topic_names(mapping)
     unread = [
@@ -270,7 +279,7 @@ def _reader(mapping: SourceMapping, options: Mapping[str, Option]) -> PayloadRea
                 f"{name} says nothing of payloads in the format {mapping.format}",
                 f"remove {name}, or format = 'csv'",
             )
-    bare = msgspec.structs.replace(mapping, rows="", only=())
+    bare = msgspec.structs.replace(mapping, rows="", only=(), only_rows=())
     try:
         reader = reader_of(bare)
     except ValueError as error:
@@ -284,6 +293,10 @@ def _reader(mapping: SourceMapping, options: Mapping[str, Option]) -> PayloadRea
         only = msgspec.structs.replace(mapping, rows="")
         check_value(
             options["only"], lambda _: (reader_of(only), conditions_of(only, reader)), _ONLY_EXAMPLE
+        )
+    if mapping.only_rows:
+        check_value(
+            options["only_rows"], lambda _: row_conditions_of(mapping, reader), _ROWS_EXAMPLE
         )
     return reader
 
@@ -352,6 +365,26 @@ def _only(option: Option | None) -> tuple[tuple[str, str | None], ...]:
     if not found:
         refuse_option(option, "only: a condition is missing", _ONLY_EXAMPLE)
     return tuple(found.items())
+
+
+def _only_rows(option: Option | None) -> tuple[tuple[str, str, str], ...]:
+    if option is None:
+        return ()
+    parts = _PARTS.findall(option.value)
+    if len(parts) > MAX_ONLY:
+        refuse_option(option, f"only_rows has more than {MAX_ONLY} conditions", _ROWS_EXAMPLE)
+    found: list[tuple[str, str, str]] = []
+    for part in parts:
+        condition = _ROW_CONDITION.fullmatch(part)
+        if condition is None:
+            refuse_option(
+                option, f"only_rows: {part.strip()!r:.40} is no condition on a field", _ROWS_EXAMPLE
+            )
+        text = _unquoted((condition["text"] or "").strip())
+        found.append((condition["path"].strip(), condition["operator"] or "", text))
+    if not found:
+        refuse_option(option, "only_rows: a condition is missing", _ROWS_EXAMPLE)
+    return tuple(found)
 
 
 def _unquoted(text: str) -> str:

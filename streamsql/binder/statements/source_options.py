@@ -30,7 +30,8 @@ STREAM_OPTIONS = ("wrapper", "topic", "sample", "ttl", "idle", "colocate")
 KEEPING_OPTIONS = ("sample", "ttl", "idle", "colocate")
 """Options that say which rows of a source are kept, and where, however they come."""
 MAPPING_OPTIONS = (
-    "connector", "endpoint", "gateways", "format", "rows", "only", "delimiter", "header",
+    "connector", "endpoint", "gateways", "format", "rows", "only", "only_rows", "delimiter",
+    "header",
 )  # fmt: skip
 """Options that say which connector feeds a source and how a payload becomes rows."""
 
@@ -148,7 +149,7 @@ def _check_intake(option: Option, *, has_connector: bool) -> None:
                 )
         case "wrapper":
             _check_wrapper(option)
-        case "endpoint" | "gateways" | "format" | "rows" | "only":
+        case "endpoint" | "gateways" | "format" | "rows" | "only" | "only_rows":
             refuse_option(
                 option,
                 f"{option.name} needs the option connector, which says what reads the devices",

@@ -160,6 +160,21 @@ def test_names_with_commas_and_equal_signs_in_only() -> None:
     assert definition.mapping.only == (('x["a,b=c"]', "1"), ("y", "p, q"), ("z", ""))
 
 
+def test_conditions_on_rows() -> None:
+    definition = defined(
+        "CREATE SOURCE s (a TEXT) WITH (connector = 'http', rows = '[*]', "
+        """only_rows = 'pdr > 0, channel, x["a,b>c"]!="p, q", n<=-1.5, @key=k')"""
+    )
+    assert definition.mapping is not None
+    assert definition.mapping.only_rows == (
+        ("pdr", ">", "0"),
+        ("channel", "", ""),
+        ('x["a,b>c"]', "!=", "p, q"),
+        ("n", "<=", "-1.5"),
+        ("@key", "=", "k"),
+    )
+
+
 def test_options_of_plug_ins_are_theirs() -> None:
     mapping = defined("CREATE SOURCE s (a TEXT) WITH (connector = 'mbus', bauds = '2400')").mapping
     assert mapping is not None
@@ -256,6 +271,12 @@ REFUSED = [
         "has no rows to choose", "remove rows",
     ),
     (f"{HTTP}, «only» = '=3')", "no condition", "type="),
+    (f"{HTTP}, «only_rows» = '>3')", "no condition", "pdr>0"),
+    (f"{HTTP}, «only_rows» = ' ')", "no condition", "pdr>0"),
+    (f"{HTTP}, «only_rows» = 'a>b')", "no number", "pdr>0"),
+    (f"{HTTP}, «only_rows» = 'a..b>1')", "no field path", "pdr>0"),
+    (f"{HTTP}, rows = 'x[*]', «only_rows» = '$.a')", "put it into only", "pdr>0"),
+    ("CREATE SOURCE s (a TEXT) WITH («only_rows» = 'a')", "needs the option connector", "add"),
     (f"{HTTP}, «only» = 'a=1,a=2')", "twice", "only ="),
     (f"{HTTP}, «only» = 'a..b')", "no field path", "only"),
     (f"{HTTP}, «only» = '')", "is missing", "only ="),
