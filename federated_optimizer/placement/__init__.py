@@ -18,6 +18,7 @@ from federated_optimizer.placement.statistics import (
     Statistics,
 )
 from federated_optimizer.placement.topology import Topology, colocation_of
+from streamsql.algebra.column_origins import column_units
 from streamsql.algebra.operators import Fixpoint, Materialize, Plan, Scan, SourceKind, walk_plan
 from streamsql.algebra.streams import Emit
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
@@ -66,7 +67,11 @@ def place(  # noqa: PLR0913 - what a bundle consists of
     recursions = tuple(dict.fromkeys(cutter.recursions))
     if foresee is not None:
         recursions = tuple(_foreseen(r, fragments, foresee) for r in recursions)
-    return FragmentBundle(query, version, fragments, plan.schema, text, emit, recursions)
+    units = column_units(plan)
+    return FragmentBundle(
+        *(query, version, fragments, plan.schema, text, emit, recursions),
+        units=units if any(units) else (),
+    )
 
 
 def _cut(

@@ -15,10 +15,12 @@ from streamsql.algebra.operators import (
     OverWindow,
     Plan,
     Project,
+    ScanPart,
     SessionWindow,
     TopN,
     ToStream,
     UnionAll,
+    walk_plan,
 )
 
 Origin = tuple[str, int]
@@ -52,10 +54,21 @@ def column_origins(plan: Plan) -> tuple[Origin | None, ...]:
     return (*found[:width], *(None for _ in range(width - len(found))))
 
 
+def column_units(plan: Plan) -> tuple[str, ...]:
+    """Return the unit of each column, as the source of its values declares it; "" for none."""
+    by_source = {node.source: node.units for node in walk_plan(plan) if isinstance(node, Scan)}
+    units = []
+    for origin in column_origins(plan):
+        source, position = origin or ("", 0)
+        known = by_source.get(source, ())
+        units.append(known[position] if position < len(known) else "")
+    return tuple(units)
+
+
 def _known(plan: Plan) -> tuple[Origin | None, ...]:
     """Return the origins of the first columns; of those behind them nothing is known."""
     match plan:
-        case Scan():
+        case Scan(part=ScanPart.ROWS | ScanPart.LATE):
             return tuple((plan.source, position) for position in range(len(plan.schema)))
         case Project(input=child, expressions=expressions):
             below = column_origins(child)

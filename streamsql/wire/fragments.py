@@ -98,6 +98,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
         version: Grows with every redeployment; a site drops batches of older versions.
         schema: Columns of the query's result.
         recursions: How each recursion is computed; sites do not read it.
+        units: Of the result's columns, "" where none is known; sites do not read them.
     """
 
     query: str
@@ -107,6 +108,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     text: str = ""
     emit: Emit = Emit.RELATION
     recursions: tuple[RecursionPlan, ...] = ()
+    units: tuple[str, ...] = ()
 
     @property
     def streams(self) -> frozenset[str]:

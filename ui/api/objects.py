@@ -1,5 +1,6 @@
 """The coordinator's values as JSON objects, with times as ISO text."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from federated_optimizer.alarm_book import AlarmRow
@@ -38,7 +39,7 @@ def query_object(query: QueryInfo) -> Object:
         "origin": query.origin,
         "emit": query.emit,
         "version": query.version,
-        "columns": schema_object(query.schema),
+        "columns": schema_object(query.schema, query.units),
         "created": timestamp_text(query.created),
         "rows": query.rows,
         "changes": query.changes,
@@ -56,9 +57,13 @@ def query_object(query: QueryInfo) -> Object:
     }
 
 
-def schema_object(schema: Schema) -> list[Object]:
-    """Return columns as names and types."""
-    return [{"name": field.name, "type": str(field.dtype)} for field in schema.fields]
+def schema_object(schema: Schema, units: Sequence[str] = ()) -> list[Object]:
+    """Return columns as names and types, and units where `units` has one."""
+    columns: list[Object] = [{"name": f.name, "type": str(f.dtype)} for f in schema.fields]
+    for column, unit in zip(columns, units, strict=False):
+        if unit:
+            column["unit"] = unit
+    return columns
 
 
 def row_object(schema: Schema, row: Row) -> Object:
@@ -257,7 +262,7 @@ def _definition_object(definition: Definition) -> Object:
     if isinstance(definition, SinkDefinition):
         shown["columns"] = []
         return shown | {"connector": str(definition.connector), "to": definition.target}
-    shown["columns"] = schema_object(definition.schema)
+    shown["columns"] = schema_object(definition.schema, definition.units)
     if definition.refresh is not None:
         return shown | {"library": False, "refresh": definition.refresh.text}
     shown["key"] = [definition.schema.names[k] for k in definition.key]

@@ -256,7 +256,9 @@ def _definitions(kind: str, show: Callable[[ConsoleClient, str], None]) -> typer
             if check_format(form, LISTS) == "json":
                 print_json(found)
                 return
-            print_list(found["columns"], ("name", "type"), form)
+            has_units = any("unit" in column for column in found["columns"])
+            shown = ("name", "type", "unit") if has_units else ("name", "type")
+            print_list(found["columns"], shown, form)
             typer.echo(found["text"])
 
     return commands
@@ -322,7 +324,13 @@ def _explained(client: ConsoleClient, sql: str, kind: str, form: str) -> dict[st
 
 
 def _columns_text(definition: dict[str, Any]) -> str:
-    return ", ".join(f"{c['name']} {c['type']}".strip() for c in definition["columns"])
+    return ", ".join(map(_column_text, definition["columns"]))
+
+
+def _column_text(column: dict[str, Any]) -> str:
+    """Return a column as CREATE SOURCE has it."""
+    unit = f" UNIT '{column['unit']}'" if column.get("unit") else ""
+    return f"{column['name']} {column['type']}".strip() + unit
 
 
 def _print_facts(facts: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import zip_longest
 from typing import Any
 
 from rich.console import Console
@@ -136,7 +137,7 @@ class ChangePrinter:
 
     heading = "diff"
 
-    def __init__(self, form: str, columns: Sequence[str]) -> None:
+    def __init__(self, form: str, columns: Sequence[str], units: Sequence[str] = ()) -> None:
         self.form = form
         self.columns = columns
         self.printed = 0
@@ -145,7 +146,9 @@ class ChangePrinter:
         if form == "csv":
             self._csv.writerow(["ts", self.heading, *columns])
         elif form == "table":
-            self._console.print("[bold cyan]" + escape("   " + " │ ".join(columns)) + "[/]")
+            headings = map(" ".join, zip_longest(columns, units, fillvalue=""))
+            line = " │ ".join(heading.strip() for heading in headings)
+            self._console.print("[bold cyan]" + escape("   " + line) + "[/]")
 
     def print(self, change: dict[str, Any]) -> None:
         """Print one change."""

@@ -78,7 +78,8 @@ def follow(client: ConsoleClient, query: dict[str, Any], until: Until, form: str
     """
     names = [column["name"] for column in query["columns"]]
     by_key = bool(query.get("subscription", {}).get("key"))
-    printer = UpsertPrinter(form, names) if by_key else ChangePrinter(form, names)
+    units = [column.get("unit", "") for column in query["columns"]]
+    printer = (UpsertPrinter if by_key else ChangePrinter)(form, names, units)
     told = ""
     begin = time.monotonic()
     reader = _Reader(client, query["id"], whole=query.get("subscription", {}).get("snapshot", True))

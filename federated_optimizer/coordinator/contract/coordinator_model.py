@@ -51,6 +51,7 @@ class QueryInfo:
         snapshot: Whether readers that do not say otherwise begin with the rows there are.
         progress: Whether they are told up to when the answer is complete.
         key: Positions of the columns by which they get upserts; empty for signed rows.
+        units: Of the columns, "" where none is known; empty: of none.
     """
 
     id: str
@@ -73,6 +74,7 @@ class QueryInfo:
     snapshot: bool = True
     progress: bool = False
     key: tuple[int, ...] = ()
+    units: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -249,6 +249,7 @@ class RunningQuery:
             snapshot=self.presentation.snapshot,
             progress=self.presentation.progress,
             key=self.presentation.key,
+            units=self.bundle.units,
         )
 
 

@@ -1,6 +1,6 @@
 """CREATE SINK: where an answer goes, under which key, and in which form."""
 
-from streamsql.algebra.column_origins import column_origins
+from streamsql.algebra.column_origins import column_units
 from streamsql.algebra.operators import Plan
 from streamsql.algebra.streams import Emit, is_final
 from streamsql.binder.names.environment import BoundQuery
@@ -8,7 +8,6 @@ from streamsql.binder.statements.displays_and_alarms import key_positions
 from streamsql.binder.statements.source_options import listed_or_close, refuse_option
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.connectors import is_endpoint_name
-from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.sinks import (
     SinkConnector,
     SinkDefinition,
@@ -67,7 +66,7 @@ def define_sink(statement: CreateSink, bound: BoundQuery, catalog: Catalog) -> S
         format=_format(options),
         topic=topic,
         discovery=_discovery(options, mode),
-        units=_units(options, bound.plan, catalog),
+        units=_units(options, bound.plan),
         batch=_whole(options, "batch", 100, MAX_BATCH),
         tries=_whole(options, "tries", 10, MAX_TRIES),
         timeout=_timeout(options),
@@ -248,9 +247,9 @@ def _discovery(options: Options, mode: SinkMode) -> str:
     return prefix.value
 
 
-def _units(options: Options, plan: Plan, catalog: Catalog) -> tuple[str, ...]:
+def _units(options: Options, plan: Plan) -> tuple[str, ...]:
     """Return the unit of each column: as given, or as its source declares it."""
-    units = [_unit(origin, catalog) for origin in column_origins(plan)]
+    units = list(column_units(plan))
     given = options.get("units")
     for part in given.value.split(",") if given is not None else ():
         name, equals, unit = (text.strip() for text in part.partition("="))
@@ -271,17 +270,6 @@ def _bad_units(given: Option | None) -> BindingError:
         hint="units = 'temperature=Cel, power=W'",
         code="bad_option",
     )
-
-
-def _unit(origin: tuple[str, int] | None, catalog: Catalog) -> str:
-    if origin is None:
-        return ""
-    source, position = origin
-    definition = catalog.find(source)
-    if not isinstance(definition, SourceDefinition) or definition.mapping is None:
-        return ""
-    columns = definition.mapping.columns
-    return columns[position].unit if position < len(columns) else ""
 
 
 def _whole(options: Options, name: str, default: int, most: int) -> int:

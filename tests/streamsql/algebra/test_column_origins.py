@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamsql.algebra.column_origins import column_origins
+from streamsql.algebra.column_origins import column_origins, column_units
 from tests.streamsql.from_text import bound_query, catalog_of
 
 SCHEMA = """
@@ -37,3 +37,27 @@ DEVICE, TEMPERATURE = ("climate", 0), ("climate", 1)
 )
 def test_origins(text: str, origins: tuple[tuple[str, int] | None, ...]) -> None:
     assert column_origins(bound_query(text, catalog_of(SCHEMA)).plan) == origins
+
+
+METERS = """
+CREATE SOURCE climate (device TEXT, temp DOUBLE UNIT 'Cel', note TEXT, KEY (device))
+  WITH (connector = 'mqtt', topic = 'a/{device}');
+CREATE SOURCE power (device TEXT, watts DOUBLE UNIT 'W') WITH (connector = 'mqtt', topic = 'b');
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        ("SELECT * FROM climate", ("", "Cel", "")),
+        ("SELECT AVG(temp), COUNT(temp), MAX(temp) - MIN(temp) FROM climate", ("Cel", "", "")),
+        (
+            "SELECT watts AS w, temp AS t FROM climate c JOIN power p ON c.device = p.device",
+            ("W", "Cel"),
+        ),
+        ("ISTREAM(SELECT temp FROM climate)", ("Cel", "")),
+        ("SELECT temp FROM climate UNION ALL SELECT watts FROM power", ("",)),
+    ],
+)
+def test_units(text: str, units: tuple[str, ...]) -> None:
+    assert column_units(bound_query(text, catalog_of(METERS)).plan) == units

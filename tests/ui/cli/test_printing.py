@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ui.cli.printing import print_list
+from ui.cli.printing import ChangePrinter, UpsertPrinter, print_list
 
 ROWS: list[dict[str, Any]] = [
     {f"column {n}": f"value {n} of the first row" for n in range(9)},
@@ -42,3 +42,13 @@ def test_an_empty_list_has_its_heads(capsys: pytest.CaptureFixture[str]) -> None
     assert "┃ a ┃ b ┃" in capsys.readouterr().out
     print_list([], ["a"], "json")
     assert json.loads(capsys.readouterr().out) == []
+
+
+@pytest.mark.parametrize("printer", [ChangePrinter, UpsertPrinter])
+def test_headings_of_tables_have_units(
+    printer: type[ChangePrinter], capsys: pytest.CaptureFixture[str]
+) -> None:
+    printer("table", ["device", "temp"], ["", "Cel"])
+    assert capsys.readouterr().out == "   device │ temp Cel\n"
+    printer("csv", ["device", "temp"], ["", "Cel"])
+    assert capsys.readouterr().out.strip().endswith("device,temp")

@@ -2,13 +2,19 @@
 import { get, make } from "./api.js";
 import { byId } from "./elements.js";
 
-/** @import { Definition } from "./payloads.d.ts" */
+/** @import { Column, Definition } from "./payloads.d.ts" */
 
 const place = byId("definitions");
 
+/** A column as in CREATE SOURCE.
+ *  @param {Column} column */
+function written({ name, type, unit }) {
+  return `${name} ${type}`.trim() + (unit ? ` UNIT '${unit}'` : "");
+}
+
 /** @param {Definition} definition */
 function show(definition) {
-  const columns = definition.columns.map((c) => `${c.name} ${c.type}`.trim()).join(", ");
+  const columns = definition.columns.map(written).join(", ");
   return make(
     "details",
     { class: "definition" },

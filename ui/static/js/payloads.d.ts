@@ -7,6 +7,7 @@ export type Row = Record<string, Value>;
 export interface Column {
   name: string;
   type: string; // "" where it is not known
+  unit?: string;
 }
 
 /** `change_object`: a row that came (diff > 0) or went. */

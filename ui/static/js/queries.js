@@ -277,7 +277,10 @@ function follow() {
   own.addEventListener("status", (event) => {
     const state = JSON.parse(event.data);
     if (state.status === "stopped") ended();
-    else if (state.columns) facts(state);
+    else if (state.columns) {
+      table.measure(state.columns);
+      facts(state);
+    }
   });
   // A console that is starting may refuse; the browser itself tries again only if nobody answers.
   own.addEventListener("error", () => {

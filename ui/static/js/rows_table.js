@@ -104,7 +104,7 @@ export class RowsTable {
     for (const [key, entry] of this.entries) entry.element?.classList.toggle(name, this.marked.get(key) === name);
   }
 
-  /** Begin anew with columns [{name, type}]; of a stream the newest rows are kept, by its last column.
+  /** Begin anew with columns [{name, type, unit}]; of a stream the newest rows are kept, by its last column.
    *  @param {Column[]} columns
    *  @param {{ stream?: boolean }} how */
   start(columns, { stream = false } = {}) {
@@ -112,6 +112,14 @@ export class RowsTable {
     this.stream = stream;
     this.sort = stream ? { by: columns.length - 1, up: false } : { by: 0, up: true };
     this.clear();
+    this.head();
+  }
+
+  /** Show other units of the same columns.
+   *  @param {Column[]} columns */
+  measure(columns) {
+    if (columns.every((column, index) => column.unit === this.columns[index]?.unit)) return;
+    this.columns = columns;
     this.head();
   }
 
@@ -131,7 +139,7 @@ export class RowsTable {
   }
 
   head() {
-    const headers = this.columns.map(({ name, type }, index) => {
+    const headers = this.columns.map(({ name, type, unit }, index) => {
       const sorted = this.sort.by === index ? (this.sort.up ? "ascending" : "descending") : null;
       const number = ["INTEGER", "DOUBLE"].includes(type);
       return make(
@@ -141,6 +149,7 @@ export class RowsTable {
           "button",
           { type: "button", onclick: () => this.sortBy(index) },
           name,
+          unit ? make("span", { class: "unit" }, ` ${unit}`) : "",
           make("span", { "aria-hidden": "true" }, sorted ? (this.sort.up ? " ▴" : " ▾") : ""),
         ),
       );

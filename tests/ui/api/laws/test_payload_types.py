@@ -100,6 +100,6 @@ def trial_answers(client: httpx.Client, console: Any) -> list[tuple[str, Any]]:
 
 def test_what_a_type_lacks_or_an_answer_is_found(tmp_path: Path) -> None:
     column = {"name": "mid", "type": "TEXT"}
-    more, fewer = {**column, "unit": "m"}, {"name": "mid"}
+    more, fewer = {**column, "width": 7}, {"name": "mid"}
     found = errors(tmp_path, [("payloads.Column", value) for value in (column, more, fewer)])
     assert [line.split("(")[1].split(",")[0] for line in found] == ["3", "4"]
