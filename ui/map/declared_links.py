@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
+from host.clocks import monotonic_clock
 from ui.api.objects import event_text
 
 LAYER = "declared"
@@ -16,20 +18,38 @@ Ends = tuple[str, str]
 Link = tuple[str, str, float | None, str, str]
 
 
-def dearest(links: Iterable[Link]) -> dict[Ends, float | None]:
-    """Return the greatest cost between any two ends, None where no source gives one.
+@dataclass(frozen=True, slots=True)
+class DrawnLinks:
+    """What a map draws.
+
+    Attributes:
+        costs: The greatest cost between any two ends, None where no source gives one.
+        more: Number of further pairs, for which there is no room.
+    """
+
+    costs: dict[Ends, float | None] = field(default_factory=dict)
+    more: int = 0
+
+
+def drawn(links: Iterable[Link]) -> DrawnLinks:
+    """Return what is drawn of links: the first pairs.
 
     Examples:
-        >>> dearest([("a", "b", 1.5, "x", "gw-1"), ("a", "b", None, "y", "gw-1")])
-        {('a', 'b'): 1.5}
+        >>> drawn([("a", "b", 1.5, "x", "gw-1"), ("a", "b", None, "y", "gw-1")])
+        DrawnLinks(costs={('a', 'b'): 1.5}, more=0)
     """
     found: dict[Ends, float | None] = {}
+    more: set[Ends] = set()
     for src, dst, cost, source, _ in links:
-        if source == OF_MOTES or ((src, dst) not in found and len(found) >= MAX_LINKS):
+        ends = (src, dst)
+        if source == OF_MOTES:
             continue
-        known = found.get((src, dst))
-        found[src, dst] = cost if known is None else max(known, cost or known)
-    return found
+        if ends not in found and len(found) >= MAX_LINKS:
+            more.add(ends)
+            continue
+        known = found.get(ends)
+        found[ends] = cost if known is None else max(known, cost or known)
+    return DrawnLinks(found, len(more))
 
 
 def changes(
@@ -44,16 +64,45 @@ def changes(
     return gone + [change(1, *item) for item in after.items() if item not in before.items()]
 
 
-async def follow_links(
-    coordinator: CoordinatorApi, send: Callable[[bytes], Awaitable[None]]
-) -> None:
-    """Send a reader the links, then their changes, until cancelled."""
-    before: dict[Ends, float | None] | None = None
-    while True:
-        after = dearest(coordinator.links())
-        news = changes(before or {}, after)
-        if news or before is None:
-            layer = {"layer": LAYER, "snapshot": before is None, "changes": news}
-            await send(event_text("layer", layer))
-        before = after
-        await asyncio.sleep(LOOK_SECONDS)
+class DeclaredLinks:
+    """The links of all maps that are open: looked at once a second, whoever asks.
+
+    As long as no link changes, a look costs a comparison; otherwise a thread makes what is drawn.
+    """
+
+    def __init__(self, coordinator: CoordinatorApi) -> None:
+        self._coordinator = coordinator
+        self._looking = asyncio.Lock()
+        self._looked = float("-inf")
+        self._links: tuple[Link, ...] | None = None
+        self._drawn = DrawnLinks()
+
+    async def current(self) -> DrawnLinks:
+        """Return what is drawn now: the same object until it changes."""
+        async with self._looking:
+            now = monotonic_clock() / 1_000_000
+            if now - self._looked >= LOOK_SECONDS / 2:
+                self._looked = now
+                links = self._coordinator.links()
+                if links is not self._links:
+                    found = await asyncio.to_thread(drawn, links)
+                    self._links = links
+                    self._drawn = self._drawn if found == self._drawn else found
+            return self._drawn
+
+    async def follow(self, send: Callable[[bytes], Awaitable[None]]) -> None:
+        """Send a reader the links, then their changes, until cancelled."""
+        before: DrawnLinks | None = None
+        while True:
+            after = await self.current()
+            if before is not after:
+                known = before.costs if before is not None else {}
+                layer = {
+                    "layer": LAYER,
+                    "snapshot": before is None,
+                    "changes": changes(known, after.costs),
+                    "more": after.more,
+                }
+                await send(event_text("layer", layer))
+                before = after
+            await asyncio.sleep(LOOK_SECONDS)

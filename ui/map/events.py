@@ -14,7 +14,7 @@ from typing import Any
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from ui.api.changes import HEARTBEAT, HEARTBEAT_SECONDS, changes_text
 from ui.api.objects import event_text
-from ui.map.declared_links import follow_links
+from ui.map.declared_links import DeclaredLinks
 from ui.map.layers import Layer, LayerQueries
 from ui.map.placed_events import PlacedFollower, PlacedLayer
 from ui.map.placed_sources import PlacedSources
@@ -38,10 +38,12 @@ class MapEvents:
         queries: LayerQueries,
         placed: PlacedSources | None = None,
         wanted: str = "",
+        links: DeclaredLinks | None = None,
     ) -> None:
         self._coordinator = coordinator
         self._queries = queries
         self._placed = placed
+        self._links = links
         self._waiting: asyncio.Queue[bytes] = asyncio.Queue(MAX_WAITING)
         self._followers: dict[str, PlacedFollower] = {}
         if placed is not None:
@@ -57,9 +59,8 @@ class MapEvents:
         """Yield events until the reader goes or the console closes."""
         tasks = [asyncio.create_task(self._follow(layer)) for layer in self._queries.layers]
         tasks.extend(asyncio.create_task(each.follow()) for each in self._followers.values())
-        if self._placed is not None:
-            links = follow_links(self._coordinator, self._waiting.put)
-            tasks.append(asyncio.create_task(links))
+        if self._links is not None:
+            tasks.append(asyncio.create_task(self._links.follow(self._waiting.put)))
         tasks.append(asyncio.create_task(self._watch()))
         closed = asyncio.create_task(closing.wait())
         item = asyncio.create_task(self._waiting.get())

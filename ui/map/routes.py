@@ -89,8 +89,10 @@ async def events(
 ) -> EventStream:
     """Stream all layers of the map, and how fresh they are, as server-sent events."""
     service = service_of(request)
-    placed = service.placed if service.kind == "building" else None
-    stream = MapEvents(coordinator, service.layers, placed, positions)
+    building = service.kind == "building"
+    placed = service.placed if building else None
+    links = service.links if building else None
+    stream = MapEvents(coordinator, service.layers, placed, positions, links)
     return EventStream(stream.events(request.app.state.closing))
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from streamsql.errors import DeploymentError
+from ui.map.declared_links import DeclaredLinks
 from ui.map.drawing import PlanDrawing
 from ui.map.layers import LayerQueries, layers_of
 from ui.map.placed_sources import PlacedSources
@@ -25,6 +26,7 @@ class MapService:
         self.layers = LayerQueries(coordinator, layers_of(settings.layers))
         self.sessions = SessionQueries(coordinator)
         self.placed = PlacedSources(coordinator, self.sessions)
+        self.links = DeclaredLinks(coordinator)
         self.site = SiteMap()
         self._drawing: PlanDrawing | None = None
         if settings.site_file:

@@ -262,7 +262,8 @@ class CoordinatorApi(Protocol):
     def links(self) -> tuple[tuple[str, str, float | None, str, str], ...]:
         """Return the current links that gateways have published, sorted.
 
-        Each is (source, target, cost, link source, gateway); its cost is None if it has none.
+        All callers get the same tuple until a link changes. Each is (source, target, cost, link
+        source, gateway); its cost is None if it has none.
         """
         ...
 

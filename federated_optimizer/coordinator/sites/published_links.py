@@ -17,10 +17,16 @@ Link = tuple[str, str, float | None, str, str]
 
 
 class LinkTable:
-    """Current links by owner and topic. Bounded; more are refused."""
+    """Current links by owner and topic. Bounded; more are refused.
+
+    Attributes:
+        version: Grows whenever a link comes, changes or goes.
+    """
 
     def __init__(self) -> None:
+        self.version = 0
         self._links: dict[Key, tuple[str, str, float | None]] = {}
+        self._shown: tuple[int, frozenset[str], tuple[Link, ...]] | None = None
 
     def put(self, gateway: str, levels: Levels, link: LinkMessage) -> bool:
         """Add a link; return False when there is no room for another one.
@@ -32,12 +38,16 @@ class LinkTable:
         if key not in self._links and len(self._links) >= MAX_LINKS:
             return False
         source, target = _ends(levels)
-        self._links[key] = (source, target, link.cost)
+        found = (source, target, link.cost)
+        if self._links.get(key) != found:
+            self._links[key] = found
+            self.version += 1
         return True
 
     def remove(self, gateway: str, levels: Levels) -> None:
         """Take out a link that is gone."""
-        self._links.pop((gateway, levels), None)
+        if self._links.pop((gateway, levels), None) is not None:
+            self.version += 1
 
     def owned_by(self, gateway: str) -> list[Levels]:
         """Return the topic levels of a gateway's links."""
@@ -53,15 +63,18 @@ class LinkTable:
         return Homes(gateway, local / len(links) if links else 0.0)
 
     def of(self, gateways: frozenset[str]) -> tuple[Link, ...]:
-        """Return the links that these gateways own, sorted."""
+        """Return the links that these gateways own, sorted: the same tuple until they change."""
+        if self._shown is not None and self._shown[:2] == (self.version, gateways):
+            return self._shown[2]
+        version = self.version
         links: list[Link] = [
             (*link, _relation(levels), owner)
             for (owner, levels), link in tuple(self._links.items())
             if owner in gateways
         ]
-        return tuple(
-            sorted(links, key=lambda link: (*link[:2], *link[3:], link[2] is None, link[2] or 0.0))
-        )
+        links.sort(key=lambda link: (*link[:2], *link[3:], link[2] is None, link[2] or 0.0))
+        self._shown = version, gateways, tuple(links)
+        return self._shown[2]
 
 
 def _relation(levels: Levels) -> str:

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from ui.map import declared_links
+
 pytestmark = pytest.mark.browser
 
 HEARING = """
@@ -138,3 +140,16 @@ def test_links_of_devices_in_a_table_are_drawn(page: Any, console: Any, expect: 
     expect(page.locator("path.link")).to_have_count(1)
     mesh.clear()
     expect(page.locator("path.link")).to_have_count(0)
+
+
+def test_links_without_room_are_counted(
+    page: Any, console: Any, expect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(declared_links, "MAX_LINKS", 1)
+    mesh: list[Any] = [(f"0x{n}", "0x9", 1.0, "mesh", "gw-1") for n in range(4)]
+    console.coordinator.links = lambda: tuple(mesh)
+    page.goto(console.address)
+    state = page.locator("#links-state")
+    expect(state).to_have_text("3 more links are not drawn")
+    mesh[1:] = []
+    expect(state).to_be_hidden()

@@ -1,12 +1,13 @@
 """Links of declared sources on the map."""
 
+import asyncio
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ui.map import declared_links
-from ui.map.declared_links import changes, dearest
+from ui.map.declared_links import DeclaredLinks, DrawnLinks, changes, drawn
 
 LINKS = st.dictionaries(
     st.tuples(st.sampled_from("abc"), st.sampled_from("xy")),
@@ -34,13 +35,47 @@ def test_the_dearest_cost_counts_and_motes_have_a_layer_of_their_own() -> None:
         ("b", "a", 0.0, "mesh", "gw-1"),
         ("c", "d", 9.0, "link", "gw-1"),
     ]
-    assert dearest(links) == {("a", "b"): 1.5, ("b", "a"): 0.0}
+    assert drawn(links) == DrawnLinks({("a", "b"): 1.5, ("b", "a"): 0.0})
 
 
-def test_links_are_bounded(monkeypatch: Any) -> None:
+def test_links_are_bounded_and_the_others_counted(monkeypatch: Any) -> None:
     monkeypatch.setattr(declared_links, "MAX_LINKS", 2)
-    links = [(f"n{n}", "b", 1.0, "mesh", "gw-1") for n in range(5)]
-    assert [*dearest([*links, ("n0", "b", 3.0, "mesh", "gw-2")]).values()] == [3.0, 1.0]
+    links = [(f"n{n}", "b", 1.0, "mesh", f"gw-{twice}") for n in range(5) for twice in (1, 2)]
+    found = drawn([*links, ("n0", "b", 3.0, "mesh", "gw-2")])
+    assert [*found.costs.values()] == [3.0, 1.0]
+    assert found.more == 3
+
+
+def test_readers_share_one_look_a_second(monkeypatch: Any) -> None:
+    class Coordinator:
+        looks = 0
+        found: tuple[Any, ...] = (("a", "b", 1.0, "mesh", "gw-1"),)
+
+        def links(self) -> tuple[Any, ...]:
+            self.looks += 1
+            return self.found
+
+    made: list[object] = []
+    make = declared_links.drawn
+    monkeypatch.setattr(declared_links, "drawn", lambda links: made.append(links) or make(links))
+    now = [0]
+    monkeypatch.setattr(declared_links, "monotonic_clock", lambda: now[0])
+    coordinator = Coordinator()
+
+    async def scenario() -> None:
+        links = DeclaredLinks(coordinator)  # type: ignore[arg-type]
+        first = await links.current()
+        others = await asyncio.gather(*(links.current() for _ in range(20)))
+        assert all(other is first for other in others)
+        assert (coordinator.looks, len(made)) == (1, 1)
+        now[0] += 1_000_000
+        assert await links.current() is first  # the same tuple: nothing is made
+        assert (coordinator.looks, len(made)) == (2, 1)
+        now[0] += 1_000_000
+        coordinator.found = (("a", "b", 2.0, "mesh", "gw-1"),)
+        assert (await links.current()).costs == {("a", "b"): 2.0}
+
+    asyncio.run(scenario())
 
 
 def test_a_reader_gets_them_all_then_changes(console: Any, events: Any) -> None:

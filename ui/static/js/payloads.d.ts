@@ -374,6 +374,7 @@ export interface LayerChanges {
   layer: string;
   snapshot: boolean;
   changes: Change[];
+  more?: number; // of "declared": links that are not sent
 }
 
 /** The event `layers` of the map, by name. */

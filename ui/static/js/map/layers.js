@@ -36,6 +36,7 @@ export class LiveLayers {
     this.states = {}; // layer -> {status, error, waiting_for}
     /** @type {Map<string, SiteState>} */
     this.sites = new Map();
+    this.moreLinks = 0; // that are not sent
     this.connected = false;
     /** @type {EventSource | null} */
     this.source = null;
@@ -108,11 +109,12 @@ export class LiveLayers {
   }
 
   /** @param {LayerChanges} news */
-  apply({ layer, snapshot, changes }) {
+  apply({ layer, snapshot, changes, more }) {
     const table = this.table(layer);
     const columns = KEYS[layer];
     if (!columns) return;
     if (snapshot) table.clear();
+    if (more !== undefined) this.moreLinks = more;
     for (const { diff, row } of changes) {
       const key = columns.map((column) => row[column]).join("|");
       // A new value may come before the old one is taken back: only the value taken back goes.

@@ -89,6 +89,16 @@ export class Radio {
       }
     }
     for (const [key, cost] of pairs) this.drawLink(key, cost);
+    this.sayWhatIsMissing();
+  }
+
+  sayWhatIsMissing() {
+    const state = document.getElementById("links-state");
+    if (!state) return; // a trace has no declared links
+    const { moreLinks } = this.live;
+    state.hidden = !moreLinks;
+    const text = moreLinks ? `${moreLinks} more ${moreLinks === 1 ? "link is" : "links are"} not drawn` : "";
+    if (state.textContent !== text) state.textContent = text;
   }
 
   /** @param {string} key

@@ -1,0 +1,37 @@
+"""The table of published links: a snapshot for all readers, until something changes."""
+
+from federated_optimizer.coordinator.sites.published_links import LinkTable
+from streamsql.wire.messages import LinkMessage
+
+BOTH = frozenset(("gw-1", "gw-2"))
+
+
+def put(table: LinkTable, gateway: str, source: str, cost: float | None) -> None:
+    assert table.put(gateway, ("mesh", source, "z"), LinkMessage(source, "z", cost))
+
+
+def test_all_readers_get_the_same_snapshot_until_a_link_changes() -> None:
+    table = LinkTable()
+    put(table, "gw-1", "a", 1.0)
+    put(table, "gw-2", "b", None)
+    first = table.of(BOTH)
+    assert first == (("a", "z", 1.0, "mesh", "gw-1"), ("b", "z", None, "mesh", "gw-2"))
+    version = table.version
+    put(table, "gw-1", "a", 1.0)
+    table.remove("gw-1", ("mesh", "nobody", "z"))
+    assert table.version == version
+    assert table.of(BOTH) is first
+    put(table, "gw-1", "a", 2.0)
+    assert table.version == version + 1
+    assert table.of(BOTH)[0] == ("a", "z", 2.0, "mesh", "gw-1")
+    table.remove("gw-2", ("mesh", "b", "z"))
+    assert table.version == version + 2
+    assert table.of(BOTH) == (("a", "z", 2.0, "mesh", "gw-1"),)
+
+
+def test_a_snapshot_is_of_the_gateways_that_are_there() -> None:
+    table = LinkTable()
+    put(table, "gw-1", "a", 1.0)
+    assert table.of(BOTH)
+    assert table.of(frozenset(("gw-2",))) == ()
+    assert table.of(BOTH)
