@@ -247,6 +247,43 @@ def test_links_and_the_position_of_a_badge_stand_on_the_map(house: House, tmp_pa
     running.until(lambda: room("ann") == {"L102"})
 
 
+def test_a_calibration_walk_becomes_positions(house: House, tmp_path: Path) -> None:
+    """Tables are created, what is heard is kept at a place, and a badge stands there."""
+    running, url = house.federation, house.home.url
+    if "heard" not in served(running):
+        script = tmp_path / "heard.sql"
+        script.write_text(HEARD)
+        running.pando("run", str(script))
+        running.until(lambda: "heard" in served(running))
+    created = running.http.post("/api/calibration/tables", json={}).json()
+    assert {"calibration_point", "radio_map"} <= set(created["created"])
+    assert created["folder"] == str(running.data / "site" / "tables")
+    assert running.http.get("/api/calibration/tables").json() == {"missing": []}
+    heard = running.http.post("/api/calibration/heard", json={}).json()["id"]
+    placed = running.start_query("SELECT room, x FROM radio_map_position WHERE badge = 'eve'")
+    points = running.http.post("/api/calibration/points", json={}).json()["id"]
+
+    def levels() -> dict[str, float]:
+        for receiver, rssi in (("omg-hall", -50.0), ("omg-lab", -80.0)):
+            publish(url, (f"home/{receiver}/BTtoMQTT/EVE", {"id": "eve", "rssi": rssi}))
+        return {r: rssi for badge, r, rssi, _ in running.rows(heard) if badge == "eve"}
+
+    running.until(lambda: len(levels()) == 2)
+    spot = {"room": "L101", "floor": 1, "x": 3.5, "y": 8.0, "levels": levels()}
+    saved = running.http.post("/api/calibration", json=spot)
+    assert saved.is_success, saved.text
+    running.until(lambda: bool(levels()) and running.rows(placed) == {("L101", 3.5)})
+    point = saved.json()["point"]
+    assert running.rows(points) == {(point, "L101", 1, 3.5, 8.0, 2)}
+    removed = running.http.delete(f"/api/calibration/points/{point}")
+    assert removed.is_success, removed.text
+    running.until(lambda: running.rows(placed) == running.rows(points) == set())
+    assert (running.data / "site" / "tables" / "radio_map.csv").read_text() == (
+        "point,receiver,rssi\n"
+    )
+    running.stop_query(placed)
+
+
 def test_a_column_takes_effect_without_a_restart(house: House) -> None:
     running, url = house.federation, house.home.url
     before = running.pids()

@@ -61,6 +61,7 @@ from streamsql.syntax.statements import (
     CreateSink,
     CreateSource,
     CreateView,
+    Delete,
     Drop,
     Explain,
     Insert,
@@ -157,6 +158,7 @@ class FakeCoordinator:
     Attributes:
         commands: What was sent to sites.
         inserted: Statements that insert rows.
+        deleted: Statements that delete rows.
         tried: Commands to try sources, by site; `report` answers them.
         devices: What every trial finds at once; empty: it goes on until `report` ends it.
         answers: Called with a query's text when it starts; gives its first rows.
@@ -174,6 +176,7 @@ class FakeCoordinator:
         self.running: dict[str, _Running] = {}
         self.commands: list[tuple[str, str, dict[str, Value]]] = []
         self.inserted: list[str] = []
+        self.deleted: list[str] = []
         self.answers: Callable[[str], list[Row]] = lambda _text: []
         self.status = QueryStatus.RUNNING
         self.waiting_for: tuple[str, ...] = ()
@@ -404,6 +407,9 @@ class FakeCoordinator:
             case Insert():
                 self.inserted.append(statement.text)
                 return StatementResult(ResultKind.DONE, "inserted")
+            case Delete():
+                self.deleted.append(statement.text)
+                return StatementResult(ResultKind.DONE, "1 deleted")
             case Explain():
                 if isinstance(statement.inner, Query):
                     bind_query(statement.inner, self.catalog)

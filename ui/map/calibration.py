@@ -11,8 +11,15 @@ from ui.map.directions import literal
 HEARD = """SELECT badge, receiver, AVG(rssi) AS rssi, COUNT(rssi) AS readings
 FROM heard [RANGE 10 SECONDS] WHERE rssi IS NOT NULL GROUP BY badge, receiver"""
 """What each receiver has heard of each badge for ten seconds, as mean in dBm."""
+POINTS = """SELECT c.point, c.room, c.floor, c.x, c.y, COALESCE(m.receivers, 0) AS receivers
+FROM calibration_point c
+LEFT JOIN (SELECT point, COUNT(*) AS receivers FROM radio_map GROUP BY point) AS m
+  ON m.point = c.point"""
+"""The points that are kept, and how many receivers each has levels of."""
 _LEVELS = "INSERT INTO radio_map (point, receiver, rssi)"
 _POINT = "INSERT INTO calibration_point (point, room, floor, x, y)"
+_NOT_POINT = "DELETE FROM calibration_point WHERE point ="
+_NOT_LEVELS = "DELETE FROM radio_map WHERE point ="
 MAX_RECEIVERS = 1000
 WEAKEST, STRONGEST = -200.0, 50.0
 """Bounds of an RSSI in dBm."""
@@ -60,3 +67,11 @@ def calibration_script(point: str, spot: Spot, levels: Mapping[str, float]) -> s
     )
     place = f"{literal(point)}, {literal(spot.room)}, {spot.floor}, {spot.x!r}, {spot.y!r}"
     return f"{_LEVELS} VALUES {rows};\n{_POINT} VALUES ({place})"
+
+
+def removal_script(point: str) -> str:
+    """Return the statements that remove a point.
+
+    The point goes first: without it its levels count for nothing, if the script fails between.
+    """
+    return f"{_NOT_POINT} {literal(point)};\n{_NOT_LEVELS} {literal(point)}"

@@ -1,15 +1,25 @@
 """Routes of the map: its page, its script, its events, directions, simulation."""
 
+import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
+from fastapi import Path as PathParameter
 from fastapi.responses import FileResponse, HTMLResponse
 from pydantic import BaseModel, Field
 
 from ui.api.changes import EventStream
 from ui.api.objects import query_object
 from ui.api.routes import Coordinator
-from ui.map.calibration import HEARD, Spot, calibration_script, point_id
+from ui.map.calibration import (
+    HEARD,
+    POINTS,
+    Spot,
+    calibration_script,
+    point_id,
+    removal_script,
+)
+from ui.map.calibration_tables import create_script, make_files, missing_tables
 from ui.map.directions import Wish, path_query, route_query
 from ui.map.events import MapEvents
 from ui.map.service import MapService
@@ -125,6 +135,37 @@ async def calibrate(body: Calibration, coordinator: Coordinator) -> dict[str, An
     spot = Spot(body.room, body.floor, body.x, body.y)
     await coordinator.execute(calibration_script(point, spot, body.levels))
     return {"point": point, "receivers": len(body.levels)}
+
+
+@router.post("/api/calibration/points")
+async def points(request: Request) -> dict[str, Any]:
+    """Start (or reuse) the query for the points of the radio map."""
+    return query_object(await service_of(request).sessions.start(POINTS))
+
+
+@router.delete("/api/calibration/points/{point}")
+async def remove_point(
+    point: Annotated[str, PathParameter(min_length=1, max_length=100)], coordinator: Coordinator
+) -> dict[str, Any]:
+    """Remove a point of the radio map, with its levels."""
+    results = await coordinator.execute(removal_script(point))
+    return {"point": point, "message": "; ".join(result.text for result in results)}
+
+
+@router.get("/api/calibration/tables")
+async def calibration_tables(coordinator: Coordinator) -> dict[str, Any]:
+    """Say which tables of positions are missing."""
+    return {"missing": missing_tables([d.name for d in coordinator.definitions()])}
+
+
+@router.post("/api/calibration/tables")
+async def create_calibration_tables(request: Request, coordinator: Coordinator) -> dict[str, Any]:
+    """Create the tables of positions that are missing, over new CSV files."""
+    missing = missing_tables([d.name for d in coordinator.definitions()])
+    folder = await asyncio.to_thread(make_files, missing, service_of(request).folders)
+    if missing:
+        await coordinator.execute(create_script(missing))
+    return {"created": missing, "folder": str(folder)}
 
 
 @router.post("/api/simulate")

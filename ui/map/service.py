@@ -23,6 +23,7 @@ class MapService:
 
     def __init__(self, coordinator: CoordinatorApi, settings: ConsoleSettings) -> None:
         self.kind = settings.layers
+        self.folders = settings.folders
         self.layers = LayerQueries(coordinator, layers_of(settings.layers))
         self.sessions = SessionQueries(coordinator)
         self.placed = PlacedSources(coordinator, self.sessions)

@@ -268,3 +268,12 @@ def test_what_is_simulated_says_so(paths: SitePaths) -> None:
     assert {m["mid"] for m in machines if not m["simulated"]} == {"this-machine"}
     measured = [s for s in sensors if not s["simulated"]]
     assert [(s["kind"], s["mid"]) for s in measured] == [("load", "this-machine")]
+
+
+def test_tables_of_the_user_stay(sample: Site, tmp_path: Path) -> None:
+    provision(sample, tmp_path, gateways=3, host="one")
+    (tmp_path / "tables").mkdir(exist_ok=True)
+    mine = tmp_path / "tables" / "receiver.csv"
+    mine.write_text("receiver,room\nr1,L101\n")
+    provision(sample, tmp_path, gateways=2, host="other")
+    assert mine.read_text() == "receiver,room\nr1,L101\n"

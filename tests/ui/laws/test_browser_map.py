@@ -362,3 +362,32 @@ def test_a_calibration_walk_keeps_what_is_heard_at_the_clicked_place(
     assert re.search(r"\('point-\d+', 'r1', -61.25\), \('point-\d+', 'r2', -80(\.0)?\)", levels)
     assert re.search(r"VALUES \('point-\d+', 'L1\w+', 1, -?\d+\.\d+, -?\d+\.\d+\)", place)
     assert "bob" not in levels
+
+
+def test_calibration_points_are_listed_and_deleted(
+    map_page: Any, console: Any, expect: Any
+) -> None:
+    panel = map_page.get_by_text("Calibrate positions")
+    panel.click()
+    expect(map_page.locator("#calibration-create")).to_be_visible()
+    expect(map_page.locator("#calibration-missing")).to_contain_text("radio_map")
+    map_page.locator("#calibration-create").click()
+    expect(map_page.locator("#calibration-missing")).to_contain_text("does not know the folder")
+    panel.click()
+    console.run(console.coordinator.execute(POSITIONS))
+    rows = [("point-1", "L101", 1, 3.5, 8.0, 2), ("point-2", "L102", 1, None, None, 1)]
+    console.coordinator.answers = lambda text: rows if "calibration_point c" in text else []
+    panel.click()
+    points = map_page.locator("#calibration-points li")
+    expect(points).to_have_text(
+        ["L102, 1 receiver Delete", "L101 at 3.5, 8.0 m, 2 receivers Delete"]
+    )
+    expect(map_page.locator("#calibration-count")).to_have_text("2 points")
+    points.first.get_by_role("button", name="Delete").click()
+    (query,) = [q for q in console.coordinator.queries() if "calibration_point c" in q.text]
+    console.push(query.id, (-1, rows[1]))
+    expect(points).to_have_count(1)
+    assert [re.findall(r"DELETE FROM (\w+) .*point-2", t) for t in console.coordinator.deleted] == [
+        ["calibration_point"],
+        ["radio_map"],
+    ]

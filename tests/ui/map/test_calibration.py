@@ -6,7 +6,14 @@ import pytest
 
 from deploy.session import LocalSession
 from streamsql.errors import DeploymentError
-from ui.map.calibration import HEARD, Spot, calibration_script, point_id
+from ui.map.calibration import (
+    HEARD,
+    POINTS,
+    Spot,
+    calibration_script,
+    point_id,
+    removal_script,
+)
 
 TABLES = """CREATE TABLE radio_map (point TEXT, receiver TEXT, rssi DOUBLE);
 CREATE TABLE calibration_point (point TEXT, room TEXT, floor INTEGER, x DOUBLE, y DOUBLE);
@@ -29,6 +36,11 @@ def test_the_means_of_what_is_heard_become_rows_of_both_tables() -> None:
     assert session.run("SELECT * FROM calibration_point")[0].rows == (
         ("p1", "it's L101", 1, 2.5, -0.25),
     )
+    assert session.run(POINTS)[0].rows == (("p1", "it's L101", 1, 2.5, -0.25, 2),)
+    session.run(calibration_script("it's p2", SPOT, {"r1": -50.0}))
+    session.run(removal_script("p1"))
+    assert session.run(POINTS)[0].rows == (("it's p2", "it's L101", 1, 2.5, -0.25, 1),)
+    assert session.run("SELECT point FROM radio_map")[0].rows == (("it's p2",),)
     session.close()
 
 

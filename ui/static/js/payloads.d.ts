@@ -545,6 +545,14 @@ export interface PlacedRow {
 export type Layer = keyof LayerRows;
 export type RouteRow = { mid: string | null; distance: number; path: string | null };
 export type HeardRow = { badge: string; receiver: string; rssi: number; readings: number };
+export type PointRow = {
+  point: string;
+  room: string | null;
+  floor: number | null;
+  x: number | null;
+  y: number | null;
+  receivers: number;
+};
 export type PathRow = { cost: number; path: string | null };
 
 // Rows of the system's relations, as the monitor selects them.
@@ -590,7 +598,9 @@ export type GetAnswer<P extends string> = P extends "/api/queries"
                     ? SiteSettings
                     : P extends `/api/sources/trials/${string}`
                       ? Trial
-                      : unknown;
+                      : P extends "/api/calibration/tables"
+                        ? { missing: string[] }
+                        : unknown;
 
 export type PostAnswer<P extends string> = P extends "/api/statements"
   ? Result[]
@@ -602,17 +612,19 @@ export type PostAnswer<P extends string> = P extends "/api/statements"
         ? Answered<WhatIf>
         : P extends `/api/queries/${string}/why`
           ? Answered<Why>
-          : P extends "/api/route" | "/api/path" | "/api/calibration/heard"
+          : P extends "/api/route" | "/api/path" | "/api/calibration/heard" | "/api/calibration/points"
             ? Query
             : P extends "/api/calibration"
               ? { point: string; receivers: number }
-              : P extends "/api/sources/trials"
-                ? Trial
-                : P extends "/api/sources/try"
-                  ? Mapped
-                  : P extends `/api/sources/trials/${string}/proposals`
-                    ? Proposal[]
-                    : unknown;
+              : P extends "/api/calibration/tables"
+                ? { created: string[]; folder: string }
+                : P extends "/api/sources/trials"
+                  ? Trial
+                  : P extends "/api/sources/try"
+                    ? Mapped
+                    : P extends `/api/sources/trials/${string}/proposals`
+                      ? Proposal[]
+                      : unknown;
 
 // What an element may hold: null, undefined and false are nothing.
 export type Child = Node | string | number | false | null | undefined | readonly Child[];

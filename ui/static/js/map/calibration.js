@@ -1,6 +1,7 @@
 // The calibration walk: stand somewhere with a badge, click the place, keep what receivers hear there.
 import { make, post, problemOf } from "../api.js";
 import { byId } from "../elements.js";
+import { CalibrationPoints } from "./calibration_points.js";
 import { mark } from "./plan.js";
 import { QueryRows } from "./subscription.js";
 
@@ -31,6 +32,7 @@ export class Calibration {
     /** @type {{ marker: L.Marker, group: L.LayerGroup } | null} */
     this.shown = null;
     this.timer = 0;
+    this.points = new CalibrationPoints();
     this.panel.addEventListener("toggle", () => (this.panel.open ? this.begin() : this.end()));
     this.badge.addEventListener("change", () => this.forget());
     this.save.addEventListener("click", () => this.keep());
@@ -48,6 +50,7 @@ export class Calibration {
 
   begin() {
     this.forget();
+    this.points.begin();
     this.query = new QueryRows(
       () => post("/api/calibration/heard", {}),
       (told) => this.show(told),
@@ -57,6 +60,7 @@ export class Calibration {
   end() {
     this.query?.close();
     this.query = null;
+    this.points.end();
     this.forget();
   }
 
