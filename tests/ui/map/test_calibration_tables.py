@@ -19,8 +19,8 @@ def test_the_library_views_bind_over_what_is_created() -> None:
     )
     catalog = catalog_of(heard, create_script(TABLES), library=True)
     for name in ("strongest_room", "weighted_centroid", "radio_map_position"):
-        assert bound_query(f"SELECT * FROM {name}", catalog)
-    assert bound_query(POINTS, catalog)
+        assert "room" in bound_query(f"SELECT * FROM {name}", catalog).schema.names
+    assert bound_query(POINTS, catalog).schema.names[-1] == "receivers"
     assert missing_tables(catalog.names) == ()
     assert missing_tables(["Receiver", "x"]) == ("calibration_point", "radio_map")
 

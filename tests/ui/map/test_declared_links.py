@@ -56,8 +56,12 @@ def test_readers_share_one_look_a_second(monkeypatch: Any) -> None:
             return self.found
 
     made: list[object] = []
-    make = declared_links.drawn
-    monkeypatch.setattr(declared_links, "drawn", lambda links: made.append(links) or make(links))
+
+    def noted(links: Any) -> DrawnLinks:
+        made.append(links)
+        return drawn(links)
+
+    monkeypatch.setattr(declared_links, "drawn", noted)
     now = [0]
     monkeypatch.setattr(declared_links, "monotonic_clock", lambda: now[0])
     coordinator = Coordinator()
