@@ -49,12 +49,31 @@ class BacnetConnector:
             device.close()
 
 
+class PolledOnly:
+    """Collects the objects whose changes are not notified into one note.
+
+    Args:
+        note: Takes the note; it replaces the one before.
+    """
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self._note = note
+        self._objects: dict[str, list[str]] = {}
+
+    def add(self, name: str, reason: str) -> None:
+        """Add an object, and why."""
+        self._objects.setdefault(reason, []).append(name)
+        parts = [f"{', '.join(names)} ({reason})" for reason, names in self._objects.items()]
+        self._note(f"polled only: {'; '.join(parts)}")
+
+
 async def _follow(context: ConnectorContext, followed: "list[FollowedObjects]") -> None:
+    polled_only = PolledOnly(context.note)
     async with asyncio.TaskGroup() as group:
         for objects in followed:
             group.create_task(objects.emit_changes(context))
             for wanted in objects.observable:
-                group.create_task(objects.follow(wanted, context.note))
+                group.create_task(objects.follow(wanted, polled_only))
 
 
 class FollowedObjects:
@@ -91,7 +110,7 @@ class FollowedObjects:
         self._is_read.set()
         return self._source.read_record(self._values) if self._values else []
 
-    async def follow(self, wanted: Property, note: Callable[[str], None]) -> None:
+    async def follow(self, wanted: Property, polled_only: PolledOnly) -> None:
         """Keep the newest value of a property whose changes the device notifies."""
         try:
             async with self._device.changes(wanted) as changes:
@@ -103,7 +122,7 @@ class FollowedObjects:
                         self._changed.set()
         except ErrorRejectAbortNack as error:
             # It is read at intervals all the same, which tells whether the device is there.
-            note(f"{wanted.text} of {self._source.name} is polled only: {error!s:.100}")
+            polled_only.add(f"{wanted.text} of {self._source.name}", f"{error!s:.100}")
 
     async def emit_changes(self, context: ConnectorContext) -> None:
         """Emit a row of the newest values at each change, when the former one is kept."""

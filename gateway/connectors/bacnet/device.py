@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bacpypes3.apdu import AbortPDU, ErrorRejectAbortNack
 from bacpypes3.app import Application
@@ -19,7 +19,9 @@ from gateway.connectors.lost_cancellation import raise_if_cancelled
 
 UNSUBSCRIBE_SECONDS = 0.4
 LIFETIME = 300
-"""Seconds of a subscription; it is renewed before they are over."""
+"""Seconds of a subscription."""
+RENEWALS = 3
+"""Tries to renew a subscription before it is over. A device that was restarted knows none."""
 PRESENT_VALUE = "present-value"
 _PROPERTY = re.compile(r"([a-z][a-z-]{1,60}):(\d{1,7})(?: ([a-z][a-z-]{1,60}))?", re.ASCII)
 _NO_VENDOR = 999
@@ -115,9 +117,11 @@ class Device:
         """
         subscription = self._app.change_of_value(self._address, wanted.of, None, True, LIFETIME)
         changes = await subscription.__aenter__()
+        renewing = asyncio.create_task(_renew(subscription))
         try:
             yield changes
         finally:
+            renewing.cancel()
             # Told of an error, bacpypes3 leaves the subscription to the device, until it expires.
             is_lost = (ConnectionError, None, None) if self._is_lost else (None, None, None)
             with contextlib.suppress(TimeoutError, ErrorRejectAbortNack):
@@ -129,6 +133,15 @@ class Device:
             self._is_lost = True
             return ConnectionError(f"{self._name}: it does not answer in time")
         return RefusedError(f"{error!s:.100}")
+
+
+async def _renew(subscription: Any) -> None:
+    """Renew a subscription again and again; bacpypes3 gives up when a renewal has failed once."""
+    while True:
+        await asyncio.sleep(LIFETIME / RENEWALS)
+        subscription.refresh_subscription_handle.cancel()
+        with contextlib.suppress(ErrorRejectAbortNack):  # the next one may succeed
+            await subscription.refresh_subscription()
 
 
 def plain_value(value: object) -> object:

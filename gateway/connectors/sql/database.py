@@ -5,6 +5,7 @@ Everything here blocks and belongs into a thread of its own, but for `interrupt`
 
 import contextlib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,14 @@ from gateway.connectors.sql.sql_options import SqlEndpoint, SqlSource
 
 PAGE = 1_000
 """Rows that are read at a time."""
+
+
+_READ_ONLY = {
+    "sqlite": "PRAGMA query_only = ON",
+    "mysql": "SET SESSION TRANSACTION READ ONLY",
+    "mariadb": "SET SESSION TRANSACTION READ ONLY",
+}
+"""What makes a new session read-only; PostgreSQL is told when it is connected to."""
 
 
 class QueryError(Exception):
@@ -106,6 +115,7 @@ class Database:
             connection = self._engine.connect()
         except SQLAlchemyError as error:
             raise ConnectionError(f"no connection: {_words(error)}") from None
+        # Its end is a rollback: no transaction stays open until the next poll.
         with connection:
             self._connection = connection.connection.dbapi_connection
             try:
@@ -132,13 +142,16 @@ def _engine(url: URL, seconds: float) -> Engine:
     engine = create_engine(
         url, pool_size=1, max_overflow=0, pool_pre_ping=True, connect_args=dict(arguments)
     )
-    if url.get_backend_name() == "sqlite":
-
-        @event.listens_for(engine, "connect")
-        def read_only(connection: Any, _record: object) -> None:
-            connection.execute("PRAGMA query_only = ON")
-
+    statement = _READ_ONLY.get(url.get_backend_name())
+    if statement is not None:
+        event.listen(engine, "connect", partial(_begin_read_only, statement))
     return engine
+
+
+def _begin_read_only(statement: str, connection: Any, _record: object) -> None:
+    cursor = connection.cursor()
+    cursor.execute(statement)
+    cursor.close()
 
 
 def _file(url: URL) -> Path | None:
@@ -150,7 +163,9 @@ def _file(url: URL) -> Path | None:
 
 def _relation(source: SqlSource) -> FromClause:
     if source.query:
-        return text(source.query.rstrip("; \n")).columns().subquery("pando_source")
+        # A colon is the query's own, in a text or a cast, and begins no parameter of ours.
+        query = source.query.rstrip("; \n").replace(":", "\\:")
+        return text(query).columns().subquery("pando_source")
     schema, _, name = source.table.rpartition(".")
     return table(name, schema=schema or None)
 

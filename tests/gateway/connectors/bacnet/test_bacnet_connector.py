@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import Callable
 
 import pytest
@@ -60,7 +61,42 @@ async def test_missing_objects_are_named_and_the_others_read() -> None:
             await until(lambda: bool(served.notes))
     assert served.problems[0].startswith("column x: FROM 'thermometer:1' is no object, such as")
     assert [text.split(":")[:2] for text in served.problems[1:]] == [["analog-value", "99"]]
-    assert all("analog-value:99 of room is polled only" in note for note in served.notes)
+    assert all("polled only: analog-value:99 of room (" in note for note in served.notes)
+
+
+@in_loop
+async def test_objects_without_notifications_are_named_in_one_note() -> None:
+    """A note replaces the one before."""
+    text = room().replace("analog-value:1", "analog-value:99").replace("-value:7", "-value:98")
+    with bacnet(Thermostat()) as port:
+        async with serving(BacnetConnector(), local(port), text) as served:
+            await until(lambda: any("98" in note and "99" in note for note in served.notes))
+
+
+@in_loop
+async def test_notifications_go_on_when_a_device_was_restarted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Subscriptions are renewed, also after a renewal that nobody has answered."""
+    monkeypatch.setattr("gateway.connectors.bacnet.device.LIFETIME", 3)
+    with contextlib.ExitStack() as stack:
+        port = stack.enter_context(bacnet(Thermostat()))
+        async with serving(BacnetConnector(), local(port), room()) as served:
+            await until(lambda: bool(served.readings))
+            stack.close()
+            await asyncio.sleep(3)  # time passes: renewals fail
+            assert served.task is not None
+            assert not served.task.done(), "it is not polled for an hour"
+            thermostat = Thermostat()
+            with bacnet(thermostat, port):
+                values = itertools.count(30)
+
+                def changed() -> bool:
+                    value = float(next(values))
+                    thermostat.celsius.presentValue = value
+                    return any(isinstance(row[0], float) and row[0] >= 30 for row in served.rows)
+
+                await until(changed)
 
 
 @in_loop

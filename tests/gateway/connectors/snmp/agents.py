@@ -6,12 +6,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from broker.free_ports import free_port
 
 SECONDS = 30.0
+AUTH_KEY, PRIV_KEY = "authpass1", "privpass1"
 _PING = bytes.fromhex("302602010104037064" + "75a01c02040102030402010002010030") + bytes.fromhex(
     "0e300c06082b060102010101000500"
 )
@@ -19,8 +20,13 @@ _PING = bytes.fromhex("302602010104037064" + "75a01c02040102030402010002010030")
 
 
 @contextlib.contextmanager
-def agent(folder: Path, *records: str, port: int = 0) -> Iterator[int]:
-    """Serve records `OID|type|value` as community and context `pdu`; yields the port."""
+def agent(
+    folder: Path, *records: str, port: int = 0, users: Sequence[tuple[str, str, str]] = ()
+) -> Iterator[int]:
+    """Serve records `OID|type|value` as community and context `pdu`; yields the port.
+
+    Users beside `pando` have a name, a protocol of authentication and one of privacy or none.
+    """
     port = port or free_port()
     data, cache = folder / "data", folder / "cache"
     data.mkdir(exist_ok=True)
@@ -34,9 +40,11 @@ def agent(folder: Path, *records: str, port: int = 0) -> Iterator[int]:
         f"--data-dir={data}",
         f"--cache-dir={cache}",
         f"--agent-udpv4-endpoint=127.0.0.1:{port}",
-        *("--v3-user=pando", "--v3-auth-key=authpass1", "--v3-auth-proto=SHA"),
-        *("--v3-priv-key=privpass1", "--v3-priv-proto=AES"),
     ]
+    for user, auth, priv in (("pando", "SHA", "AES"), *users):
+        command += [f"--v3-user={user}", f"--v3-auth-key={AUTH_KEY}", f"--v3-auth-proto={auth}"]
+        if priv:
+            command += [f"--v3-priv-key={PRIV_KEY}", f"--v3-priv-proto={priv}"]
     if os.geteuid() == 0:
         command += ["--process-user=root", "--process-group=root"]
     with (folder / "agent.log").open("w") as log:

@@ -4,10 +4,12 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from gateway.connectors.snmp.snmp_connector import SnmpConnector
+from gateway.connectors.snmp.snmp_options import Authentication, Privacy
 from tests.gateway.connectors.serving import in_loop, serving, until
 from tests.gateway.connectors.snmp.agents import agent
 from tests.gateway.connectors.udp_peer import udp_peer
@@ -79,6 +81,47 @@ async def test_objects_become_a_row(port: int, version: dict[str, object]) -> No
     row = ("rack 7", 1234.56, "192.0.2.7", "00c0b7fffe01", "1.3.6.1.4.1.318.1", 2**53 + 1)
     assert set(served.rows) == {row}
     assert served.problems == []
+
+
+PROTOCOLS = [
+    *((auth, "AES") for auth in get_args(Authentication)),
+    *(("SHA256", priv) for priv in get_args(Privacy) if priv != "AES"),
+    ("SHA", ""),
+]
+
+
+@pytest.fixture(scope="module")
+def secure_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """An agent with a user for each protocol."""
+    users = [(f"u-{auth}-{priv}", auth, priv) for auth, priv in PROTOCOLS]
+    with agent(tmp_path_factory.mktemp("secure"), *RECORDS, users=users) as port:
+        yield port
+
+
+@pytest.mark.parametrize(("auth", "priv"), PROTOCOLS)
+@in_loop
+async def test_every_protocol_of_version_3(secure_port: int, auth: str, priv: str) -> None:
+    user: dict[str, object] = {**SECURE, "username": f"u-{auth}-{priv}", "auth": auth}
+    user = {**user, "priv": priv} if priv else {**user, "priv_key": ""}
+    async with serving(SnmpConnector(), local(secure_port, **user), SYSTEM) as served:
+        await until(lambda: bool(served.readings))
+    assert served.rows[0][0] == "rack 7"
+    assert served.problems == []
+
+
+@pytest.mark.parametrize(
+    ("auth", "priv", "other"), [("SHA", "AES", "MD5"), ("MD5", "AES", "AES256")]
+)
+@in_loop
+async def test_another_protocol_than_the_agents_is_refused(
+    secure_port: int, auth: str, priv: str, other: str
+) -> None:
+    changed = "priv" if other in get_args(Privacy) else "auth"
+    user = {**SECURE, "username": f"u-{auth}-{priv}", "auth": auth, "priv": priv, changed: other}
+    async with serving(SnmpConnector(), local(secure_port, **user), SYSTEM) as served:
+        assert served.task is not None
+        with pytest.raises(ConnectionError, match=r"snmp 127\.0\.0\.1:\d+: "):
+            await asyncio.wait_for(asyncio.shield(served.task), 20)
 
 
 @in_loop

@@ -162,6 +162,44 @@ def test_a_query_may_compute_and_begin_with_new_rows(base: Base) -> None:
     scenario()
 
 
+def test_colons_and_percent_signs_are_the_querys_own(base: Base) -> None:
+    cast = "id::integer" if base.url.startswith("postgresql") else "id"
+    query = (
+        f"SELECT {cast} AS id, ''at :noon, 100 %'' AS meter, counter, read_at FROM readings "
+        "WHERE ''10:30'' <> '':x'' AND meter LIKE ''%a''"
+    )
+    text = METER.replace("table = 'readings'", f"query = '{query}'")
+
+    @in_loop
+    async def scenario() -> None:
+        base.add((1, "a", 1000), (2, "b", 1))
+        async with serving(SqlConnector(), {"url": base.url}, text) as served:
+            rows = await served.until_rows(1)
+        assert [row[:2] for row in rows] == [("at :noon, 100 %", 1.0)]
+        assert served.problems == []
+
+    scenario()
+
+
+@pytest.mark.postgres
+def test_no_transaction_is_open_between_polls(postgres: str) -> None:
+    base = Base(postgres)
+    base.do("DROP TABLE IF EXISTS readings", CREATE)
+
+    @in_loop
+    async def scenario() -> None:
+        base.add((1, "a", 1))
+        text = METER.replace("0.1 s", "60 s")
+        async with serving(SqlConnector(), {"url": base.url}, text) as served:
+            await served.until_rows(1)
+            await until(lambda: "kept" in served.steps)
+            # An open transaction on the table would keep this waiting.
+            base.do("SET lock_timeout = '5s'", "ALTER TABLE readings ADD COLUMN more INTEGER")
+
+    scenario()
+    base.close()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
