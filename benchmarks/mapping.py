@@ -1,12 +1,13 @@
 """Cost of a payload on its way to typed rows, beside the bare library's decoding, in turns.
 
-    python -m benchmarks.mapping [--quick] [--json]
+    python -m benchmarks.mapping [--quick] [--json] [--out FOLDER]
 
 Per format: microseconds of CPU a payload of the mapper (bytes to rows with facts, units, times and
 bounds), and of the library that decodes the same bytes to Python values and nothing else.
 
 How to read it: the ratio within one run counts. The payload of `json` is Tasmota's with three
-columns and the device's name from the topic; the goal is 15 µs.
+columns and the device's name from the topic; the goal is 15 µs. What eKuiper and Telegraf publish
+is printed below; these are their figures, of other steps on other machines.
 """
 
 import argparse
@@ -14,10 +15,12 @@ import gc
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 
-from benchmarks._figures import print_tables
+from benchmarks._figures import print_tables, write_results
 from benchmarks._mapping.cases import CASES, Case
+from benchmarks._mapping.others import THEIRS
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
@@ -99,16 +102,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What a payload costs on its way to rows")
     parser.add_argument("--quick", action="store_true", help="a few seconds")
     parser.add_argument("--json", action="store_true", help="one object instead of tables")
+    parser.add_argument("--out", type=Path, help="folder for mapping.json")
     given = parser.parse_args()
     turns, seconds = (1, 0.1) if given.quick else (5, 1.0)
-    found = measured(turns, seconds)
+    formats = measured(turns, seconds)
+    found = {
+        "benchmark": "mapping",
+        "settings": {"turns": turns, "seconds": seconds},
+        "formats": formats,
+        "published by others": [each._asdict() for each in THEIRS],
+    }
+    write_results(given.out, "mapping.json", found)
     if given.json:
-        settings = {"turns": turns, "seconds": seconds}
-        print(
-            json.dumps({"benchmark": "mapping", "settings": settings, "formats": found}, indent=2)
-        )
+        print(json.dumps(found, indent=2))
         return
-    print_tables({"microseconds of CPU": found}, digits=2)
+    print_tables({"microseconds of CPU": formats}, digits=2)
+    print("\npublished by others of their own programs, not measured here")
+    for each in THEIRS:
+        print(f"  {each.who}: {each.what}\n    {each.where}, seen {each.seen}")
 
 
 if __name__ == "__main__":

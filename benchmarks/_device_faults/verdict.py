@@ -38,6 +38,7 @@ class Verdict:
         allowed: Rows that may be doubled: what was under way at the kills of gateway and device.
         invented: Arrived and never sent.
         kills: How often each process was killed that this device can feel.
+        seconds: From the first to the last event in its log.
         examples: Some of the lost.
     """
 
@@ -51,6 +52,7 @@ class Verdict:
     allowed: int
     invented: int
     kills: Mapping[str, int]
+    seconds: float
     examples: Sequence[int]
 
     @property
@@ -105,6 +107,7 @@ def judge(
         allowed=allowed,
         invented=len(rows.keys() - sent),
         kills=dict(times),
+        seconds=round(entries[-1].at - entries[0].at, 1) if entries else 0.0,
         examples=lost[:EXAMPLES],
     )
 

@@ -1,0 +1,1 @@
+"""Tables of the documentation that are written from files of figures in `docs/results`."""

@@ -1,0 +1,169 @@
+"""Tables from files of figures: what a benchmark has found, as the documentation shows it."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+Found = Mapping[str, Any]
+"""The content of a file of figures."""
+
+
+class Published(NamedTuple):
+    """A table of the documentation.
+
+    Attributes:
+        page: Below `docs`.
+        file: Of figures, below `docs/results`.
+        command: That makes the file.
+        render: Returns the table from the file's content.
+    """
+
+    page: str
+    file: str
+    command: str
+    render: Callable[[Found], str]
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |".replace("|  |", "| |") for line in lines)
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """Return a figure with as many digits behind the point; a dash where there is none."""
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def rounded(value: float) -> str:
+    """Return a rate with three digits that count.
+
+    Examples:
+        >>> rounded(29405.59), rounded(96.6), rounded(9.7)
+        ('29,400', '96.6', '9.7')
+    """
+    places = len(str(int(value))) - 3
+    return f"{round(value, -places):,.0f}" if places >= 0 else f"{value:.1f}"
+
+
+def intake(found: Found) -> str:
+    """Return the loads, and the targets that were missed."""
+    labels = ("busy %", "µs", "p50 ms", "p99 ms", "MB at rest", "MB under load")
+    titles = ("load", "unseen", "% of a core", "CPU a reading, µs", *labels[2:])
+    rows = []
+    for load, by_tree in found["loads"].items():
+        figures = by_tree["here"]
+        missing = (figures["unseen rows"] or 0) + (figures["unseen observations"] or 0)
+        rows.append((load, number(missing, 0), *(number(figures[label]) for label in labels)))
+    missed = found["missed"]
+    told = "Missed: " + "; ".join(missed) if missed else "No target is missed"
+    return f"{table(titles, rows)}\n\nBroker: {found['broker']}. {told}."
+
+
+def connectors(found: Found) -> str:
+    """Return a line for each connector and its bare library."""
+    rows = []
+    for kind, each in found["kinds"].items():
+        ours, bare = (each["figures"][name] for name in ("connector", "bare library"))
+        rates = [
+            "limited by peer" if each["limited by peer"] else rounded(figures["readings/s"])
+            for figures in (ours, bare)
+        ]
+        costs = [number(figures["µs/reading"]) for figures in (ours, bare)]
+        rows.append((kind, rates[0], costs[0], rates[1], costs[1]))
+    head = ("connector", "readings a second", "µs a reading", "bare library: a second", "µs")
+    return table(head, rows)
+
+
+def device_faults(found: Found) -> str:
+    """Return a line for each connector."""
+    head = ("connector", "acknowledged when", "sent", "acknowledged", "arrived", "lost after",
+            "lost before", "doubled", "may be", "kills", "s")  # fmt: skip
+    rows = []
+    for name, each in found["connectors"].items():
+        keys = ("sent", "acknowledged", "arrived", "lost", "lost_before", "doubled", "allowed")
+        counts = [f"{each[key]:,}" for key in keys]
+        kills = sum(each["kills"].values())
+        rows.append((name, each["acknowledged when"], *counts, kills, number(each["seconds"], 0)))
+    settings = found["settings"]
+    return (
+        f"{table(head, rows)}\n\n{settings['readings']:,} readings of each device at most, seed "
+        f"{settings['seed']}, broker of the federation: {found['broker']}."
+    )
+
+
+def mapping(found: Found) -> str:
+    """Return a line for each payload."""
+    rows = []
+    for title, each in found["formats"].items():
+        name, _, library = title.rpartition(" (")
+        ours, bare = (number(each[f"{whose}, µs a payload"]) for whose in ("mapper", "library"))
+        rows.append((name, each["bytes"], ours, f"{bare} ({library}"))
+    return table(("payload", "bytes", "rows", "library"), rows)
+
+
+_SINKS = (
+    ("MQTT, new keys (written to the catalog first)", "mqtt upsert", "new keys"),
+    ("MQTT, changed keys", "mqtt upsert", "changed keys"),
+    ("MQTT, rows of a stream", "mqtt append", "rows"),
+    ("webhook, changed keys, 100 a request", "webhook upsert", "changed keys"),
+    ("webhook, rows of a stream, 100 a request", "webhook append", "rows"),
+)
+
+
+def sinks(found: Found) -> str:
+    """Return a line for each kind of message."""
+    rows = []
+    for title, kind, what in _SINKS:
+        (figures,) = (each for name, each in found.items() if name.startswith(kind))
+        rate = rounded(figures[f"{what}: msg/s"])
+        cost = f"{number(figures[f'{what}: CPU us/msg'], 0)} µs"
+        late = [f"{number(figures[f'{share} ms at 200/s'])} ms" for share in ("p50", "p99")]
+        rows.append((title, rate, cost, "" if what == "new keys" else ", ".join(late)))
+    return table(("", "messages a second", "CPU a message", "p50, p99 at 200 a second"), rows)
+
+
+def hostile(found: Found) -> str:
+    """Return a line for each format."""
+    keys = ("payloads", "rows", "refused", "problems")
+    rows = [
+        (form, *(f"{each[key]:,}" for key in keys), number(each["seconds"], 0))
+        for form, each in found["formats"].items()
+    ]
+    head = ("format", "payloads", "rows", "refused rows and payloads", "payloads with problems",
+            "s")  # fmt: skip
+    return table(head, rows)
+
+
+TABLES = {
+    "intake": Published(
+        "performance.md",
+        "intake.json",
+        "python -m benchmarks.intake --out docs/results",
+        intake,
+    ),
+    "connectors": Published(
+        "performance.md",
+        "connectors.json",
+        "python -m benchmarks.connectors --out docs/results",
+        connectors,
+    ),
+    "device-faults": Published(
+        "performance.md",
+        "device-faults.json",
+        "python -m benchmarks.device_faults --out docs/results",
+        device_faults,
+    ),
+    "mapping": Published(
+        "mapping.md", "mapping.json", "python -m benchmarks.mapping --out docs/results", mapping
+    ),
+    "sinks": Published(
+        "sinks.md", "sinks.json", "python -m benchmarks.sinks --json > docs/results/sinks.json",
+        sinks,
+    ),
+    "hostile-devices": Published(
+        "results/README.md",
+        "hostile-devices.json",
+        "python -m tests.streamsql.mapping.hostile --out docs/results",
+        hostile,
+    ),
+}  # fmt: skip
