@@ -55,7 +55,7 @@ def _proposal(
         return None
     options = {"topic": pattern.text}
     status = _availability(group, pattern)
-    if status:
+    if status and levels:  # without a key no row can be withdrawn
         options["availability"] = status
         options.update({"offline": first.offline} if first.offline else {})
     others = [o[0] for o in groups if o is not group and _may_match(pattern, o)]

@@ -13,6 +13,7 @@ from streamsql.errors import WireError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import ObservationPack
+from streamsql.wire.source_shapes import layout_of
 
 
 def bundle(query: str, *sites: str) -> FragmentBundle:
@@ -148,3 +149,10 @@ def test_a_pack_of_another_layout_than_there_is_now_is_outdated() -> None:
     seen = reader.outdated("gw-1", "temperature", ObservationPack(1, 4, (), layout=8))
     assert seen == ("gw-1", "temperature", 1, 4)
     assert reader.outdated("gw-1", "temperature", ObservationPack(1, 4, (), layout=8)) is None
+
+
+def test_without_a_definition_a_pack_is_judged_by_the_plan(reader: ObservationReader) -> None:
+    """The base site may have the plan before it has the catalog's definition."""
+    layout = layout_of(TEMPERATURES.scan())
+    assert not reader.is_outdated("temperature", ObservationPack(1, 1, (), layout=layout))
+    assert reader.is_outdated("temperature", ObservationPack(1, 2, (), layout=layout + 1))

@@ -189,11 +189,11 @@ def test_arrays_of_objects_are_rows_with_a_key_of_their_own() -> None:
 
 
 def test_elements_that_nothing_tells_apart_are_counted() -> None:
-    asked = Asked("http", "meter", options=(("url", "/values"),))
+    asked = Asked("http", "meter", options=(("path", "/values"),))
     samples = heard(("", [{"v": 1}, {"v": 1}]))
     proposal = only_one(samples, asked)
     assert rows_of(proposal, samples) == [{"row": 0, "v": 1.0}, {"row": 1, "v": 1.0}]
-    assert "url = '/values'" in proposal.text
+    assert "path = '/values'" in proposal.text
 
 
 def test_a_payload_with_an_id_is_keyed_by_it() -> None:

@@ -49,7 +49,7 @@ SAMPLES = st.lists(
 def test_a_proposal_binds_as_it_says_and_maps_its_samples(
     samples: list[Sample], has_topics: bool
 ) -> None:
-    options = (("topic", "#"),) if has_topics else (("url", "/x"),)
+    options = (("topic", "#"),) if has_topics else (("path", "/x"),)
     asked = Asked("mqtt" if has_topics else "http", "home", options=options, zone="Asia/Tokyo")
     proposals = propose(samples, asked)
     assert len({proposal.name for proposal in proposals}) == len(proposals)
