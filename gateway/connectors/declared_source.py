@@ -150,9 +150,26 @@ class DeclaredSource:
         arrival = self._clock()
         return self._readings(self._mapper.map_record(values, self._known(levels, facts), arrival))
 
-    def given(self, levels: Mapping[str, str]) -> dict[str, Value]:
+    def given(self, levels: Mapping[str, Value]) -> dict[str, Value]:
         """Return the columns that parts of a topic or path alone give; see `RowMapper.given`."""
         return self._mapper.given(levels)
+
+    def read_decoded(
+        self, payload: bytes, values: Mapping[str, object], /, **facts: Value
+    ) -> list[Reading]:
+        """Return the reading of values that were found in a payload and in those before it.
+
+        Args:
+            payload: For people who look at it; only the values are read.
+            values: By their names.
+            facts: See `read`; with `time` in microseconds where the payload has one.
+        """
+        del payload
+        return self.read_record(values, **facts)
+
+    def now(self) -> int:
+        """Return the gateway's time in microseconds since 1970."""
+        return self._clock()
 
     def go_on(self, former: "DeclaredSource") -> None:
         """Count on from what was counted of this source before its connector was restarted."""

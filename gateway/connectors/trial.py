@@ -139,6 +139,18 @@ class _CapturedSource(DeclaredSource):
             self.capture.add(self.definition, values, known, arrival, mapped)
         return []
 
+    @override
+    def read_decoded(
+        self, payload: bytes, values: Mapping[str, object], /, **facts: Value
+    ) -> list[Reading]:
+        known, arrival = self._known(None, facts), self._clock()
+        mapped = self._mapper.map_record(values, known, arrival)
+        # What a trial of announcements leaves out must not fill it.
+        is_wanted = not (mapped.ignored and self.capture.is_whole)
+        if is_wanted and self.capture.wants(str(facts.get("topic", ""))):
+            self.capture.add(self.definition, payload, known, arrival, mapped)
+        return []
+
 
 class _Trial:
     """One trial."""

@@ -31,11 +31,13 @@ class Capture:
     """Payloads that wait to be reported.
 
     Attributes:
+        is_whole: Whether the trial wants payloads uncut, to read what devices announce.
         full: Set when no more are wanted.
         dropped: How many were not captured.
     """
 
     def __init__(self, trial: SourceTrial) -> None:
+        self.is_whole = trial.whole
         self._shown = MAX_WHOLE_BYTES if trial.whole else MAX_SHOWN
         self._bytes = MAX_WHOLE_BYTES if trial.whole else MAX_BYTES
         self._payloads = trial.payloads if trial.whole else min(trial.payloads, MAX_PAYLOADS)

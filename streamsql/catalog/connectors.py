@@ -38,7 +38,7 @@ MESSAGE_CONNECTORS = frozenset(
 SOURCE_OPTIONS: Mapping[str, tuple[str, ...]] = {
     ConnectorKind.MQTT: (
         "topic", "qos", "share", "retained", "availability", "offline",
-        "request", "request_payload", "request_every",
+        "request", "request_payload", "request_every", "rebirth",
     ),
     ConnectorKind.HTTP: ("path", "hosts", "interval"),
     ConnectorKind.HTTP_PUSH: ("path",),

@@ -12,7 +12,12 @@ from streamsql.data.types import DataType, Value
 from streamsql.mapping.conversions import Conversion
 from streamsql.mapping.field_path import Getter, fact_name
 from streamsql.mapping.payloads.payload_reader import PayloadReader
-from streamsql.mapping.source_mapping import ColumnMapping, SourceMapping
+from streamsql.mapping.source_mapping import (
+    SPARKPLUG_IDENTITY,
+    ColumnMapping,
+    PayloadFormat,
+    SourceMapping,
+)
 from streamsql.mapping.time_formats import checked_time
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]{0,62})\}")
@@ -74,7 +79,7 @@ def compile_columns(
     time: RowColumn | None = None
     time_is_fact = False
     fed = 0
-    for position, (field, path) in enumerate(_paths(mapping, schema)):
+    for position, (field, path) in enumerate(column_paths(mapping, schema)):
         column = mapping.columns[position]
         if not path.startswith("@"):
             path = path or reader.default_path(field.name, fed)  # noqa: PLW2901
@@ -121,9 +126,15 @@ def topic_names(mapping: SourceMapping) -> frozenset[str]:
     return frozenset(name for _, text in mapping.options for name in _PLACEHOLDER.findall(text))
 
 
-def _paths(mapping: SourceMapping, schema: Schema) -> Iterator[tuple[Field, str]]:
-    """Yield each column with its FROM, or an `@` and the `{name}` that feeds it, or nothing."""
-    levels = topic_names(mapping)
+def fact_columns(mapping: SourceMapping) -> frozenset[str]:
+    """Return the names of columns that a fact feeds where they have no FROM."""
+    named = topic_names(mapping)
+    return named | set(SPARKPLUG_IDENTITY) if mapping.format == PayloadFormat.SPARKPLUG else named
+
+
+def column_paths(mapping: SourceMapping, schema: Schema) -> Iterator[tuple[Field, str]]:
+    """Yield each column with its FROM, or an `@` and the fact that feeds it, or nothing."""
+    levels = fact_columns(mapping)
     for field, column in zip(schema.fields, mapping.columns, strict=True):
         yield field, column.path or (f"@{field.name}" if field.name in levels else "")
 

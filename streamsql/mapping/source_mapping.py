@@ -22,6 +22,11 @@ class PayloadFormat(StrEnum):
     FIELDS = "fields"
 
 
+SPARKPLUG_IDENTITY = ("group", "node", "device")
+"""Facts of every row of Sparkplug; each feeds the column of its name. Of a node's own row the
+device is empty."""
+
+
 class ColumnMapping(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where one column's value comes from and what it means.
 

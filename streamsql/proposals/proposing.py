@@ -169,14 +169,6 @@ class _Proposing:
         match settings.format:
             case PayloadFormat.JSON | PayloadFormat.CBOR:
                 return self._of_objects(members, settings)
-            case PayloadFormat.SPARKPLUG:
-                fed = columns_of_fields(
-                    fields_of(m.root for m in members).values(),
-                    self._origin(members),
-                    self._taken,
-                    verbatim=True,
-                )
-                return [each.column for each in fed], [], settings
             case PayloadFormat.CSV:
                 return self._of_lines(members, settings)
             case PayloadFormat.SENML | PayloadFormat.SENML_CBOR:

@@ -7,10 +7,8 @@ import msgspec
 from streamsql.mapping.payloads.cbor_values import decode_cbor
 from streamsql.mapping.payloads.payload_formats import JsonReader
 from streamsql.mapping.payloads.payload_reader import MAX_PAYLOAD
-from streamsql.mapping.payloads.sparkplug_payload import SparkplugNames, decode_sparkplug
 from streamsql.mapping.source_mapping import PayloadFormat
 
-SPARKPLUG_ROOT = "spBv1.0/"
 MAX_TEXT = 4_000
 """Characters of a payload that is proposed as one text."""
 _SENML = frozenset({"bn", "bt", "bu", "bv", "bs", "bver", "n", "u", "v", "vs", "vb", "vd", "s", "t",
@@ -36,7 +34,7 @@ class Decoded(msgspec.Struct, frozen=True):
     """A payload and what it seems to be.
 
     Attributes:
-        root: Objects, arrays and values; of a text the text, of Sparkplug the values by name.
+        root: Objects, arrays and values; of a text the text.
         delimiter: Of CSV.
     """
 
@@ -51,7 +49,7 @@ def decoded(sample: Sample) -> Decoded | None:
     payload = sample.payload
     if not payload or len(payload) > MAX_PAYLOAD:
         return None
-    for read in (_sparkplug, _json, _text, _cbor):
+    for read in (_json, _text, _cbor):
         found = _tried(read, sample)
         if found is not None:
             return found
@@ -63,14 +61,6 @@ def _tried(read: Callable[[Sample], Decoded | None], sample: Sample) -> Decoded 
         return read(sample)
     except ValueError:
         return None
-
-
-def _sparkplug(sample: Sample) -> Decoded | None:
-    if not sample.topic.startswith(SPARKPLUG_ROOT):
-        return None
-    payload = decode_sparkplug(sample.payload)
-    values, _unknown = SparkplugNames().values(payload)
-    return Decoded(sample, PayloadFormat.SPARKPLUG, values)
 
 
 def _json(sample: Sample) -> Decoded | None:

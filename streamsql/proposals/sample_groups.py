@@ -11,7 +11,7 @@ from streamsql.proposals.topic_shapes import known_pattern
 
 ALIKE = 0.5
 """Share of common fields from which payloads are of one source."""
-_WITH_FIELDS = (PayloadFormat.JSON, PayloadFormat.CBOR, PayloadFormat.SPARKPLUG)
+_WITH_FIELDS = (PayloadFormat.JSON, PayloadFormat.CBOR)
 
 
 class SampleGroup(msgspec.Struct):
@@ -66,7 +66,7 @@ def _alike(fields: frozenset[str], others: frozenset[str]) -> float:
 def _fields(member: Decoded) -> list[str]:
     if member.form not in _WITH_FIELDS:
         return [_kind(member)]
-    rows = array_of_rows([member.root]) if member.form != PayloadFormat.SPARKPLUG else ""
+    rows = array_of_rows([member.root])
     root = member.root
     if rows == "[*]" and isinstance(root, list):
         return ["[*]", *(path_text(steps) for steps in fields_of(root))]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from google.protobuf import text_format  # type: ignore[import-untyped]
 
 from broker.broker_testing import BrokerProcess
 from gateway.connectors.mqtt.mqtt_connector import MqttConnector
@@ -18,6 +19,7 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType, Value, display
 from tests.docs.markdown import ROOT, Block, blocks
 from tests.gateway.connectors.serving import Served, serving, until
+from tests.streamsql.mapping.sparkplug.written import PAYLOAD
 
 pytestmark = pytest.mark.broker
 
@@ -29,7 +31,7 @@ class Recipe:
     """A section: its statements, what the devices publish, and the rows that come of it."""
 
     sql: Block
-    messages: tuple[tuple[str, str], ...]
+    messages: tuple[tuple[str, bytes], ...]
     rows: str
 
     def __str__(self) -> str:
@@ -44,11 +46,18 @@ def recipes() -> Iterator[Recipe]:
         yield Recipe(sql, tuple(_message(line) for line in lines), published.answer)
 
 
-def _message(line: str) -> tuple[str, str]:
-    """Split a line into topic and payload; a topic may hold blanks, as a payload in JSON does."""
+def _message(line: str) -> tuple[str, bytes]:
+    """Split a line into topic and payload; a topic may hold blanks, as a payload in JSON does.
+
+    Payloads of Sparkplug stand there in the text format of protobuf.
+    """
+    if line.startswith("spBv1.0/"):
+        topic, _, text = line.partition(" ")
+        payload: bytes = text_format.Parse(text, PAYLOAD()).SerializeToString()
+        return topic, payload
     begin = line.find(" {")
-    topic, _, payload = line.rpartition(" ") if begin < 0 else (line[:begin], "", line[begin + 1 :])
-    return topic, payload
+    topic, _, text = line.rpartition(" ") if begin < 0 else (line[:begin], "", line[begin + 1 :])
+    return topic, text.encode()
 
 
 def shown(value: object, dtype: DataType) -> str:
@@ -116,7 +125,7 @@ def test_a_recipe_gives_its_rows(recipe: Recipe, tmp_path: Path) -> None:
             client = open_client(url, "device")
             await client.connect()
             for topic, payload in recipe.messages:
-                client.publish(topic, payload.encode())
+                client.publish(topic, payload)
             with contextlib.suppress(TimeoutError):  # the rows tell more than the time
                 await until(lambda: printed(served, definitions) == recipe.rows, 10)
             await client.close()

@@ -18,6 +18,7 @@ from host.mqtt import MessageClient, Will, open_client
 from host.mqtt.in_memory import InMemoryBroker, InMemoryClient
 from streamsql.data.types import Row
 from streamsql.wire.site_messages import SiteRole
+from tests.gateway.connectors.mqtt.sparkplug_node import SparkplugNode
 
 pytestmark = pytest.mark.broker
 
@@ -125,6 +126,50 @@ def test_what_is_tried_becomes_a_source_and_disturbs_nothing(tmp_path: Path) -> 
                 rows, {("hall", 21.5), ("attic", 18.0)},
                 ("air/hall", {"celsius": 21.5}), ("air/attic", {"celsius": 18}),
             )  # fmt: skip
+
+    with BrokerProcess("embedded", tmp_path) as devices:
+        asyncio.run(scenario(devices.url))
+
+
+def test_sparkplug_nodes_are_told_to_be_born_and_adopted_with_data_of_aliases(
+    tmp_path: Path,
+) -> None:
+    async def scenario(address: str) -> None:
+        async with asyncio.timeout(60), world(tmp_path, address) as house:
+            trials = house.coordinator.trials
+            node = SparkplugNode(address)
+            await node.start()
+
+            trial = trials.listen("", "home", {"topic": "spBv1.0/#"}, seconds=30.0).id
+            while not trials.info(trial).samples:
+                node.warm(20.0)
+                await asyncio.sleep(0.1)
+            trials.stop(trial)
+            await until(lambda: trials.info(trial).done, "it has listened")
+            assert node.commands == 0, "who only listens tells nodes nothing"
+
+            trial = trials.discover("", "home", seconds=30.0).id
+            while not any("DBIRTH" in str(s.facts["topic"]) for s in trials.info(trial).samples):
+                node.warm(20.0)
+                await asyncio.sleep(0.1)
+            trials.stop(trial)
+            await until(lambda: trials.info(trial).done, "it has looked")
+            assert node.commands == 1
+            topics = {str(sample.facts["topic"]) for sample in trials.info(trial).samples}
+            assert topics == {"spBv1.0/plant/NBIRTH/line1", "spBv1.0/plant/DBIRTH/line1/press"}
+            found = {proposal.topics[0]: proposal for proposal in await trials.propose(trial)}
+            assert set(found) == {"plant/line1", "plant/line1/press"}
+
+            press = found["plant/line1/press"]
+            mapped = await trials.map(trial, press.text)
+            assert [s.ignored for s in mapped.samples] == [True, False]
+            await house.coordinator.execute(press.text)
+            rows = await house.query(f"SELECT node, device, temp, level FROM {press.name}")
+            relation = house.coordinator.relation
+            while set(relation(rows)) != {("line1", "press", 33.5, -2)}:
+                node.warm(33.5)
+                await asyncio.sleep(0.1)
+            await node.close()
 
     with BrokerProcess("embedded", tmp_path) as devices:
         asyncio.run(scenario(devices.url))

@@ -110,12 +110,14 @@ def source_discover(  # noqa: PLR0913, PLR0917  (the command line contract)
     adopt: Annotated[
         list[str] | None, typer.Option("--adopt", help="Create the source of this name; repeatable")
     ] = None,
-    seconds: For = "5s",
+    seconds: For = "10s",
     sql: Sql = False,
     form: ListFormat = "table",
     console: Address = None,
 ) -> None:
     """List devices that announce themselves on a broker: Home Assistant, Zigbee2MQTT, Sparkplug.
+
+    Sparkplug nodes that send something are told to publish their births again.
 
     Examples:
       pando source discover --endpoint home
@@ -139,7 +141,9 @@ def source_discover(  # noqa: PLR0913, PLR0917  (the command line contract)
         elif sql:
             _print_statements(found)
         elif not found:
-            typer.echo("no device has announced itself")
+            typer.echo(
+                "no device has announced itself; Sparkplug nodes do when they send: try --for 30s"
+            )
         else:
             rows = [
                 {**p, "devices": ", ".join(p["topics"][:8]), "count": p["samples"]} for p in found

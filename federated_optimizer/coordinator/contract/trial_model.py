@@ -92,8 +92,11 @@ class TrialsApi(Protocol):
         """
         ...
 
-    def discover(self, gateway: str, endpoint: str, *, seconds: float = 5.0) -> TrialInfo:
-        """Begin to listen to what devices announce on a broker; see `listen`."""
+    def discover(self, gateway: str, endpoint: str, *, seconds: float = 10.0) -> TrialInfo:
+        """Begin to listen to what devices announce on a broker; see `listen`.
+
+        Nodes of Sparkplug that send something are told to publish their births again.
+        """
         ...
 
     def info(self, trial_id: str) -> TrialInfo:

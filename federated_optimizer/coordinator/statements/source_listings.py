@@ -5,7 +5,7 @@ from federated_optimizer.coordinator.sites.source_serving import serving_of
 from streamsql.algebra.explain import duration_text
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import is_system
-from streamsql.mapping.row_columns import topic_names
+from streamsql.mapping.row_columns import fact_columns
 from streamsql.mapping.source_mapping import ColumnMapping, SourceMapping
 from streamsql.wire.site_messages import ENGINE_ROLES
 
@@ -43,7 +43,7 @@ def _owners(source: SourceDefinition, sites: tuple[SiteInfo, ...]) -> list[str]:
 
 def declared_rows(source: SourceDefinition, mapping: SourceMapping) -> list[Row]:
     """Return the rows of DESCRIBE of a declared source: its columns, then what is said of all."""
-    levels = topic_names(mapping)
+    levels = fact_columns(mapping)
     columns: list[Row] = [
         (
             *(field.name, str(field.dtype), _origin(field.name, column, levels), column.unit),

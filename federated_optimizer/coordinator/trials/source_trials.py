@@ -17,6 +17,7 @@ from federated_optimizer.coordinator.planning_processes import Beside
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.trials.tried_sources import (
     listening,
+    listening_for_births,
     mapped_samples,
     tried_definition,
 )
@@ -24,9 +25,9 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import Value
 from streamsql.errors import DeploymentError
-from streamsql.proposals.announcements.reading import TOPICS, proposals_of
+from streamsql.proposals.announcements.reading import TOPICS, proposals_of, proposals_of_payloads
 from streamsql.proposals.proposal import Proposal
-from streamsql.proposals.proposing import Asked, propose
+from streamsql.proposals.proposing import Asked
 from streamsql.proposals.sample import Sample
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import Command
@@ -133,7 +134,7 @@ class SourceTrials(TrialsApi):
         return self._begin(found, endpoint, trial, definition, definition.schema)
 
     @override
-    def discover(self, gateway: str, endpoint: str, *, seconds: float = 5.0) -> TrialInfo:
+    def discover(self, gateway: str, endpoint: str, *, seconds: float = 10.0) -> TrialInfo:
         found, kind = self._endpoint(gateway, endpoint)
         if kind != "mqtt":
             raise DeploymentError(
@@ -141,11 +142,16 @@ class SourceTrials(TrialsApi):
                 "brokers",
                 hint="name an endpoint of connector mqtt",
             )
-        orders = tuple(
+        retained = tuple(
             SourceOrder(1, listening(kind, endpoint, {"topic": topic}, f"announced_{number}"))
             for number, topic in enumerate(TOPICS)
         )
-        trial = SourceTrial(orders, seconds, MAX_WHOLE_PAYLOADS, whole=True)
+        trial = SourceTrial(
+            (*retained, SourceOrder(1, listening_for_births(kind, endpoint))),
+            seconds,
+            MAX_WHOLE_PAYLOADS,
+            whole=True,
+        )
         return self._begin(found, endpoint, trial, None, Schema(()))
 
     @override
@@ -186,7 +192,7 @@ class SourceTrials(TrialsApi):
         assert mapping is not None  # noqa: S101  (only such definitions are tried)
         asked = Asked(mapping.connector, mapping.endpoint, mapping.gateways, mapping.options, zone)
         return await self._beside.run(
-            lambda: propose(samples, asked, taken), "proposing statements"
+            lambda: proposals_of_payloads(samples, asked, taken), "proposing statements"
         )
 
     @override

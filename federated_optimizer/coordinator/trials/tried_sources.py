@@ -3,18 +3,23 @@
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from typing_extensions import override
 
 from federated_optimizer.coordinator.contract.trial_model import MappedSample, MappedTrial
 from streamsql.algebra.operators import SourceKind
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
-from streamsql.catalog.connectors import hands_over_records
+from streamsql.catalog.connectors import ConnectorKind, hands_over_records
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Value
 from streamsql.errors import BindingError, DeploymentError, WireError
-from streamsql.mapping.mapper import Mapper
+from streamsql.mapping.mapper import Mapped, Mapper
+from streamsql.mapping.payloads.sparkplug_payload import decode_sparkplug, sparkplug_topic
 from streamsql.mapping.source_mapping import ColumnMapping, PayloadFormat, SourceMapping
+from streamsql.mapping.sparkplug.sparkplug_pattern import ALL_TOPICS, SparkplugPattern
+from streamsql.mapping.sparkplug.sparkplug_session import SparkplugSession
+from streamsql.mapping.sparkplug.wanted_metrics import wanted_metrics
 from streamsql.mapping.topic_pattern import TopicPattern
 from streamsql.syntax.parse import parse_statement
 from streamsql.syntax.statements import CreateSource
@@ -78,6 +83,15 @@ def listening(
     )
 
 
+def listening_for_births(connector: str, endpoint: str) -> SourceDefinition:
+    """Return a source of all births of Sparkplug; in its format the gateway asks nodes for them."""
+    found = listening(connector, endpoint, {"topic": ALL_TOPICS}, "announced_nodes")
+    assert found.mapping is not None  # noqa: S101  (it has just been made)
+    births = (("@birth", "true"),)
+    mapping = msgspec.structs.replace(found.mapping, format=PayloadFormat.SPARKPLUG, only=births)
+    return msgspec.structs.replace(found, mapping=mapping)
+
+
 def mapped_samples(text: str, samples: Sequence[TrialSample]) -> MappedTrial:
     """Return what a statement makes of payloads.
 
@@ -87,11 +101,15 @@ def mapped_samples(text: str, samples: Sequence[TrialSample]) -> MappedTrial:
     definition = tried_definition(text)
     if samples and samples[0].is_record:
         definition = _by_address(definition)
-    mapper = Mapper(definition)
-    topic = definition.mapping.option("topic") if definition.mapping else None
-    pattern = TopicPattern(topic) if topic else None
-    found = tuple(_mapped(mapper, pattern, definition, sample) for sample in samples)
-    return MappedTrial(definition.schema, found)
+    mapping = definition.mapping
+    assert mapping is not None  # noqa: S101  (`tried_definition` refuses it)
+    topic = mapping.option("topic")
+    replay: _Replay
+    if mapping.connector == ConnectorKind.MQTT and mapping.format == PayloadFormat.SPARKPLUG:
+        replay = _SparkplugReplay(definition, mapping, topic or ALL_TOPICS)
+    else:
+        replay = _Replay(definition, TopicPattern(topic) if topic else None)
+    return MappedTrial(definition.schema, tuple(map(replay.mapped, samples)))
 
 
 def _by_address(definition: SourceDefinition) -> SourceDefinition:
@@ -103,28 +121,70 @@ def _by_address(definition: SourceDefinition) -> SourceDefinition:
     return msgspec.structs.replace(definition, mapping=fields)
 
 
-def _mapped(
-    mapper: Mapper,
-    pattern: TopicPattern | None,
-    definition: SourceDefinition,
-    sample: TrialSample,
-) -> MappedSample:
-    facts: dict[str, Value] = dict(sample.facts)
-    if pattern is not None:
-        levels = pattern.facts(str(facts.get("topic", "")))
-        if levels is None:
-            return MappedSample((), ignored=True)
-        facts.update(levels)
-    if sample.size > len(sample.payload):
-        return MappedSample((), (f"{sample.size:,} bytes are too many to be tried here",))
-    if sample.is_record:
+class _Replay:
+    """Maps payloads of a trial, one after the other, as a gateway would."""
+
+    def __init__(self, definition: SourceDefinition, pattern: TopicPattern | None) -> None:
+        self.mapper = Mapper(definition)
+        self._names = definition.schema.names
+        self._pattern = pattern
+
+    def mapped(self, sample: TrialSample) -> MappedSample:
+        """Return what becomes of a payload."""
+        facts: dict[str, Value] = dict(sample.facts)
+        if self._pattern is not None:
+            levels = self._pattern.facts(str(facts.get("topic", "")))
+            if levels is None:
+                return MappedSample((), ignored=True)
+            facts.update(levels)
+        if sample.size > len(sample.payload):
+            return MappedSample((), (f"{sample.size:,} bytes are too many to be tried here",))
+        if not sample.is_record:
+            return self.of(self.mapper.map(sample.payload, facts, sample.arrival))
         try:
             values = decode_json(sample.payload, dict[str, object])
         except WireError as error:
             return MappedSample((), (error.message,))
-        mapped = mapper.map_record(values, facts, sample.arrival)
-    else:
-        mapped = mapper.map(sample.payload, facts, sample.arrival)
-    names = definition.schema.names
-    rows = tuple(tuple(row[name] for name in names) for row in mapped.rows[:_MAX_ROWS])
-    return MappedSample(rows, tuple(mapped.problems), mapped.ignored)
+        return self.of(self.mapper.map_record(values, facts, sample.arrival))
+
+    def of(self, *mapped: Mapped) -> MappedSample:
+        """Return what became of one payload, which may be several records."""
+        rows = [tuple(row[name] for name in self._names) for each in mapped for row in each.rows]
+        problems = tuple(problem for each in mapped for problem in each.problems)
+        ignored = all(each.ignored for each in mapped)
+        return MappedSample(tuple(rows[:_MAX_ROWS]), problems, ignored)
+
+
+class _SparkplugReplay(_Replay):
+    """Maps messages of Sparkplug, which refer to the births before them."""
+
+    def __init__(self, definition: SourceDefinition, mapping: SourceMapping, topic: str) -> None:
+        super().__init__(definition, None)
+        self._nodes = SparkplugPattern(topic)
+        wanted = wanted_metrics(mapping, definition.schema)
+        self._session = SparkplugSession(wanted, asks=mapping.option("rebirth") != "never")
+
+    @override
+    def mapped(self, sample: TrialSample) -> MappedSample:
+        place = sparkplug_topic(str(sample.facts.get("topic", "")))
+        known = self._nodes.facts(place) if place is not None else None
+        if place is None or known is None or not sample.payload:
+            return MappedSample((), ignored=True)
+        try:
+            message = decode_sparkplug(sample.payload)
+            changes = self._session.heard(place, message, sample.arrival)
+        except ValueError as error:
+            return MappedSample((), (str(error),))
+        facts = {**sample.facts, **known}
+        found = [
+            self.mapper.map_record(
+                row.values,
+                facts if row.time is None else {**facts, "time": row.time},
+                sample.arrival,
+            )
+            for row in changes.rows
+        ]
+        if found:
+            return self.of(*found)
+        reasons = tuple(f"{reason}: the gateway asks for it" for _, reason in changes.doubts)
+        return MappedSample((), reasons, ignored=not reasons)

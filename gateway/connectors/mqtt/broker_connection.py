@@ -159,9 +159,9 @@ class BrokerConnection:
             self._paho.unsubscribe(list(filters))
             self._write()
 
-    def publish(self, topic: str, payload: str) -> None:
+    def publish(self, topic: str, payload: bytes) -> None:
         """Send a message once, as a request to devices; it may get lost."""
-        self._paho.publish(topic, payload.encode(), qos=0)
+        self._paho.publish(topic, payload, qos=0)
         self._write()
 
     def acknowledge(self, messages: Sequence[Received]) -> None:

@@ -2,23 +2,31 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 
 import msgspec
 
 from gateway.connectors.connector import ConnectorContext
+from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.mqtt.broker_connection import BrokerConnection, UnsupportedVersionError
 from gateway.connectors.mqtt.mqtt_options import MqttEndpoint, MqttSource
+from gateway.connectors.mqtt.served_source import ServedSource
+from gateway.connectors.mqtt.sparkplug_nodes import SparkplugNodes
 from gateway.connectors.mqtt.subscribed_line import SubscribedLine
 from gateway.connectors.mqtt.subscribed_source import SubscribedSource
 from gateway.connectors.mqtt.subscription_plan import MAX_CONNECTIONS, Plan, plan_subscriptions
-from gateway.connectors.reading import Memory
+from gateway.connectors.reading import Memory, Reading
 from host.mqtt.packet_stream import Received
+from streamsql.mapping.source_mapping import PayloadFormat
 
 ASK_AGAIN_SECONDS = 5.0
 """After a request that nobody has answered; the pause doubles up to `request_every`."""
 _FILTERS = "filters"
 """In the connector's memory: the filters of each connection, which the broker may have kept."""
+_SPARKPLUG = "sparkplug"
+"""There, too: the nodes and devices that have rows, by source."""
 
 
 class MqttConnector:
@@ -37,6 +45,8 @@ class MqttConnector:
         self._client_id = ""
         self._version = "5"
         self._lines: list[SubscribedLine] = []
+        self._filters: list[list[str]] = []
+        self._nodes: SparkplugNodes
 
     async def run(self, context: ConnectorContext) -> None:
         """Read the broker until a connection is lost.
@@ -44,12 +54,11 @@ class MqttConnector:
         Raises:
             ConnectionError: It was lost, or could not be made.
         """
-        self._context = context
+        self._context = context = replace(context, emit=partial(self._emit, context))
         self._endpoint = endpoint = context.endpoint_as(MqttEndpoint)
         self._version = endpoint.version
-        sources = [
-            SubscribedSource(source, is_trial=context.is_trial) for source in context.sources
-        ]
+        self._nodes = SparkplugNodes(context, (context.memory or {}).get(_SPARKPLUG))
+        sources = [self._served(source) for source in context.sources]
         self._client_id = endpoint.client_id or f"pando-{context.gateway}-{context.endpoint_name}"
         if context.is_trial:
             # The broker keeps one connection of a name, and no session of this one.
@@ -63,6 +72,7 @@ class MqttConnector:
             async with asyncio.TaskGroup() as group:
                 for line in self._lines:
                     group.create_task(line.run())
+                group.create_task(self._nodes.run(self._lines[0].connection.publish))
                 for source in sources:
                     if source.options.request:
                         group.create_task(self._ask(source))
@@ -71,6 +81,21 @@ class MqttConnector:
         finally:
             for line in self._lines:
                 line.connection.close()
+
+    def _served(self, source: DeclaredSource) -> ServedSource:
+        mapping = source.definition.mapping
+        if mapping is not None and mapping.format == PayloadFormat.SPARKPLUG:
+            return self._nodes.served(source)
+        return SubscribedSource(source, is_trial=self._context.is_trial)
+
+    def _emit(self, context: ConnectorContext, readings: Sequence[Reading]) -> None:
+        if self._nodes.is_changed:
+            self._remember(context)
+        context.emit(readings)
+
+    def _remember(self, context: ConnectorContext) -> None:
+        nodes = self._nodes.to_remember()
+        context.remember({_FILTERS: self._filters, **({_SPARKPLUG: nodes} if nodes else {})})
 
     async def _open_first(self) -> None:
         try:
@@ -109,16 +134,16 @@ class MqttConnector:
                     f"take more than {MAX_CONNECTIONS} connections: use a broker with MQTT 5, or "
                     "topics that do not overlap"
                 )
-        filters = [[each.topic_filter for each in own] for own in plan.connections]
-        if filters != former:
-            self._context.remember({_FILTERS: filters})
+        self._filters = [[each.topic_filter for each in own] for own in plan.connections]
+        if self._filters != former:
+            self._remember(self._context)
 
     def _note(self, plan: Plan, sources: int) -> None:
         filters = sum(map(len, plan.connections))
         over = f" over {len(self._lines)} connections" if len(self._lines) > 1 else ""
         self._context.note(f"subscribed to {filters} topic filters of {sources} sources{over}")
 
-    async def _ask(self, served: SubscribedSource) -> None:
+    async def _ask(self, served: ServedSource) -> None:
         """Ask devices that speak only when asked, for ever; until something comes, more often.
 
         The request or its answer may get lost, and devices may start later than we do.
@@ -127,7 +152,7 @@ class MqttConnector:
         pause = ASK_AGAIN_SECONDS
         while True:
             before = source.payloads
-            self._lines[0].connection.publish(options.request, options.request_payload)
+            self._lines[0].connection.publish(options.request, options.request_payload.encode())
             await asyncio.sleep(min(pause, options.request_every))
             if source.payloads > before:
                 await asyncio.sleep(max(options.request_every - pause, 0))

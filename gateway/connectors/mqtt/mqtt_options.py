@@ -63,6 +63,7 @@ class MqttSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         request_every: How often.
         offline: Payload there of a device that goes, as text or in the field `state` of JSON;
             upper and lower case are the same.
+        rebirth: Whether nodes of Sparkplug are asked for their births where messages are missing.
     """
 
     topic: str
@@ -74,6 +75,7 @@ class MqttSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     request: str = ""
     request_payload: str = ""
     request_every: Seconds = Seconds(300)
+    rebirth: Literal["request", "never"] = "request"
 
     def __post_init__(self) -> None:
         names = TopicPattern(self.topic).names

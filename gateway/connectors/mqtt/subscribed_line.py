@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.mapping_thread import LARGE_PAYLOAD
 from gateway.connectors.mqtt.broker_connection import BrokerConnection
-from gateway.connectors.mqtt.subscribed_source import SubscribedSource
+from gateway.connectors.mqtt.served_source import ServedSource
 from gateway.connectors.mqtt.subscription_plan import Subscription
 from gateway.connectors.reading import Reading
 from gateway.connectors.turns import Turn
@@ -28,7 +28,7 @@ LAST_SECONDS = 0.5
 MAX_TOPICS = 20_000
 """Topics whose sources are remembered."""
 
-_Match = tuple[SubscribedSource, Mapping[str, str], bool]
+_Match = tuple[ServedSource, Mapping[str, str], bool]
 
 
 class _Queue:
@@ -56,7 +56,8 @@ class SubscribedLine:
     """Reads one connection for the sources that subscribe over it.
 
     Messages wait in a queue for each set of sources that they are for, and the queues have turns: a
-    source that is flooded delays another one by a turn. Those of a topic stay in their order.
+    source that is flooded delays another one by a turn. Those of a topic stay in their order, and
+    all those of a source that needs it.
 
     Args:
         context: Of the connector.
@@ -72,7 +73,7 @@ class SubscribedLine:
         self._subscriptions: dict[int, Subscription] | None = None
         self._early: list[Received] = []
         self._places: dict[tuple[str, tuple[int, ...]], _Place] = {}
-        self._queues: dict[tuple[SubscribedSource, ...], _Queue] = {}
+        self._queues: dict[tuple[ServedSource, ...], _Queue] = {}
         self._turns: deque[_Queue] = deque()
         self._waiting = 0
         self._bytes = 0
@@ -212,7 +213,8 @@ class SubscribedLine:
         found = self._places.get(key)
         if found is None:
             matches = tuple(self._find(message))
-            sources = tuple(source for source, _, _ in matches)
+            ordered = tuple(source for source, _, _ in matches if source.is_in_order)
+            sources = ordered or tuple(source for source, _, _ in matches)
             found = _Place(matches, self._queues.setdefault(sources, _Queue()))
             if len(self._places) >= MAX_TOPICS:
                 self._places.clear()

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from gateway.connectors.mqtt.subscribed_source import SubscribedSource
+from gateway.connectors.mqtt.served_source import ServedSource
 from host.mqtt.topic_filters import split_shared
 
 MAX_CONNECTIONS = 8
@@ -23,7 +23,7 @@ class Subscription(msgspec.Struct):
 
     topic_filter: str
     qos: int
-    readers: list[tuple[SubscribedSource, bool]]
+    readers: list[tuple[ServedSource, bool]]
 
     @property
     def number(self) -> int:
@@ -43,7 +43,7 @@ class Plan(msgspec.Struct):
     left_out: list[Subscription]
 
 
-def plan_subscriptions(sources: Iterable[SubscribedSource], *, named: bool) -> Plan:
+def plan_subscriptions(sources: Iterable[ServedSource], *, named: bool) -> Plan:
     """Return what to subscribe to for some sources.
 
     Args:

@@ -1,7 +1,7 @@
 """CREATE SOURCE … WITH (connector = …): how its rows come from devices."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -29,9 +29,10 @@ from streamsql.errors import BindingError
 from streamsql.mapping.mapper import Mapper
 from streamsql.mapping.payloads.payload_reader import PayloadReader
 from streamsql.mapping.payloads.payload_readers import reader_of
-from streamsql.mapping.row_columns import conditions_of, topic_names
+from streamsql.mapping.row_columns import column_paths, conditions_of, fact_columns, topic_names
 from streamsql.mapping.row_conditions import row_conditions_of
 from streamsql.mapping.source_mapping import PayloadFormat, SourceMapping
+from streamsql.mapping.sparkplug.sparkplug_pattern import ALL_TOPICS, SparkplugPattern
 from streamsql.mapping.topic_pattern import FACTS, TopicPattern
 from streamsql.redaction import holds_secret
 from streamsql.syntax.cursor import nearest
@@ -42,6 +43,10 @@ MAX_OPTION = 4_000
 """Characters of an option of a connector."""
 MAX_ONLY = 32
 """Conditions of the option only."""
+_NOT_OF_SPARKPLUG = {
+    "share": "a gateway needs all messages of a Sparkplug node, not its share of them",
+    "availability": "Sparkplug's nodes and devices announce their deaths themselves",
+}
 _ONLY_EXAMPLE = "only = 'type=sensor, ENERGY'"
 _ROWS_EXAMPLE = "only_rows = 'pdr>0, channel'"
 _SECRET_NAME = re.compile(
@@ -84,7 +89,7 @@ def source_mapping(statement: CreateSource) -> SourceMapping | None:
         options=_own_options(statement, kind),
     )
     if kind == ConnectorKind.MQTT:
-        _check_topic(connector, options.get("topic"), payloads)
+        mapping = _with_topic(mapping, connector, options)
     if _may_be_addresses(mapping, options):
         # Only the gateways know the class of a plug-in. What is no path can only be an address.
         try:
@@ -137,18 +142,34 @@ def mapping_warnings(definition: SourceDefinition) -> tuple[str, ...]:
     paths = [column.path for column in mapping.columns] + [path for path, _ in mapping.only]
     paths += [path for path, _, _ in mapping.only_rows]
     facts = {path.removeprefix("@") for path in paths if path.startswith("@")}
-    given = topic_names(mapping)
+    given = fact_columns(mapping)
     unread = [
         f"{{{name}}} feeds no column of {definition.name}; add the column {name} TEXT, or "
         f"FROM '@{name}' to another"
-        for name in sorted(given - facts - set(definition.schema.names))
+        for name in sorted(topic_names(mapping) - facts - set(definition.schema.names))
     ]
     doubtful = [
         f"not every connector knows @{fact} of a message; did you mean @{close}?"
         for fact in sorted(facts - given - FACTS)
         if (close := nearest(fact, sorted(FACTS), 0.75))
     ]
-    return (*unread, *doubtful)
+    return (*unread, *doubtful, *_rows_for_ever(definition, mapping))
+
+
+def _rows_for_ever(definition: SourceDefinition, mapping: SourceMapping) -> Iterator[str]:
+    """Yield a warning where deaths of Sparkplug find no rows."""
+    topic = mapping.option("topic")
+    is_sparkplug = mapping.format == PayloadFormat.SPARKPLUG and topic
+    if not is_sparkplug or not definition.key or mapping.connector != ConnectorKind.MQTT:
+        return
+    facts = {path[1:] for _, path in column_paths(mapping, definition.schema) if path[:1] == "@"}
+    telling = SparkplugPattern(str(topic)).row_facts
+    if not facts & telling:
+        name = "device" if "device" in telling else "node"
+        yield (
+            f"the death of a {name} leaves its rows of {definition.name}: no column says whose "
+            f"they are; add the column {name} TEXT"
+        )
 
 
 def _refuse_clauses(statement: CreateSource) -> None:
@@ -232,13 +253,25 @@ def _format(option: Option | None, kind: str) -> PayloadFormat:
     return PayloadFormat(name)
 
 
-def _check_topic(connector: Option, topic: Option | None, payloads: PayloadFormat) -> None:
+def _with_topic(
+    mapping: SourceMapping, connector: Option, options: Mapping[str, Option]
+) -> SourceMapping:
+    """Return the mapping of a source of MQTT with its topic, which is checked."""
+    topic = options.get("topic")
+    if mapping.format == PayloadFormat.SPARKPLUG:
+        for name in ("share", "availability"):
+            if name in options:
+                refuse_option(options[name], f"{name}: {_NOT_OF_SPARKPLUG[name]}", f"remove {name}")
+        if topic is None:
+            everything = (("topic", ALL_TOPICS), *mapping.options)
+            return msgspec.structs.replace(mapping, options=everything)
+        check_value(topic, SparkplugPattern, f"topic = {ALL_TOPICS!r}, or remove topic")
+        return mapping
     example = "topic = 'tele/{device}/SENSOR'"
     if topic is None:
-        if payloads != PayloadFormat.SPARKPLUG:  # whose topics are fixed
-            refuse_option(connector, "connector mqtt needs the option topic", f"add {example}")
-        return
+        refuse_option(connector, "connector mqtt needs the option topic", f"add {example}")
     check_value(topic, TopicPattern, f"{example}; + stands for one level, # for all further ones")
+    return mapping
 
 
 def _check_availability(

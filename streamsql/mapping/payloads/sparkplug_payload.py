@@ -1,4 +1,4 @@
-"""Sparkplug B: payloads, births and the aliases that they give.
+"""Sparkplug B: topics and payloads.
 
 A decoder of our own for the dozen protobuf fields that carry values: what a payload claims bounds
 nothing but itself, and gateways need no protobuf library.
@@ -6,7 +6,7 @@ nothing but itself, and gateways need no protobuf library.
 
 import struct
 from collections.abc import Iterator
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 import msgspec
 from typing_extensions import override
@@ -81,27 +81,43 @@ class SparkplugPayload(msgspec.Struct, frozen=True):
     metrics: tuple[SparkplugMetric, ...]
 
 
+class SparkplugKind(StrEnum):
+    """Types of messages of nodes and of their devices, by the third level of the topic."""
+
+    NBIRTH = "NBIRTH"
+    NDATA = "NDATA"
+    NDEATH = "NDEATH"
+    DBIRTH = "DBIRTH"
+    DDATA = "DDATA"
+    DDEATH = "DDEATH"
+
+    @property
+    def is_birth(self) -> bool:
+        """Whether it names the metrics of a node or device."""
+        return self in {SparkplugKind.NBIRTH, SparkplugKind.DBIRTH}
+
+
 class SparkplugTopic(msgspec.Struct, frozen=True):
     """Where a payload is from: `spBv1.0/group/NDATA/node` or `…/DDATA/node/device`."""
 
     group: str
-    kind: str
+    kind: SparkplugKind
     node: str
     device: str
 
 
 def sparkplug_topic(topic: str) -> SparkplugTopic | None:
-    """Return the parts of a Sparkplug topic, or None for another topic.
+    """Return the parts of a topic of a birth, data or a death, or None for another topic.
 
     Examples:
         >>> sparkplug_topic("spBv1.0/plant/DDATA/line1/press").device
         'press'
     """
     match topic.split("/"):
-        case ["spBv1.0", group, kind, node] if kind.startswith("N"):
-            return SparkplugTopic(group, kind, node, "")
-        case ["spBv1.0", group, kind, node, device] if kind.startswith("D"):
-            return SparkplugTopic(group, kind, node, device)
+        case ["spBv1.0", group, ("NBIRTH" | "NDATA" | "NDEATH") as kind, node]:
+            return SparkplugTopic(group, SparkplugKind(kind), node, "")
+        case ["spBv1.0", group, ("DBIRTH" | "DDATA" | "DDEATH") as kind, node, device] if device:
+            return SparkplugTopic(group, SparkplugKind(kind), node, device)
         case _:
             return None
 
@@ -129,47 +145,11 @@ def decode_sparkplug(payload: bytes) -> SparkplugPayload:
     return SparkplugPayload(time, seq, tuple(metrics))
 
 
-class SparkplugNames:
-    """What births said of one node's or device's metrics: names and data types by alias."""
-
-    def __init__(self) -> None:
-        self._by_alias: dict[int, tuple[str, int]] = {}
-        self._datatypes: dict[str, int] = {}
-
-    def learn(self, birth: SparkplugPayload) -> None:
-        """Take the metrics of a birth; earlier ones are forgotten."""
-        named = [metric for metric in birth.metrics if metric.name]
-        self._datatypes = {metric.name: metric.datatype for metric in named}
-        self._by_alias = {
-            metric.alias: (metric.name, metric.datatype)
-            for metric in named
-            if metric.alias is not None
-        }
-
-    def values(self, payload: SparkplugPayload) -> tuple[dict[str, object], int]:
-        """Return values by name, and how many metrics have an alias that no birth gave.
-
-        Of metrics with one name the last counts; historical ones do not.
-        """
-        values: dict[str, object] = {}
-        unknown = 0
-        for metric in payload.metrics:
-            name, datatype = metric.name, metric.datatype
-            if not name:
-                if metric.alias not in self._by_alias:
-                    unknown += 1
-                    continue
-                name, born = self._by_alias[metric.alias]
-                datatype = datatype or born
-            if not metric.is_historical:
-                values[name] = signed(metric.value, datatype or self._datatypes.get(name, 0))
-        return values, unknown
-
-
 class SparkplugReader(FieldsReader):
-    """Sparkplug payloads whose metrics have names: FROM is the metric's name, verbatim.
+    """One payload as it stands: FROM is the metric's name, verbatim.
 
-    A metric with an alias only gives no value; a payload of nothing else is refused.
+    A metric with an alias only gives no value; a payload of nothing else is refused. What came
+    before is known to a `SparkplugSession`, which hands over values by name.
     """
 
     @override
@@ -182,8 +162,8 @@ class SparkplugReader(FieldsReader):
         """Return the one row of a payload, with its time."""
         if not isinstance(root, SparkplugPayload):
             return None
-        values, unknown = SparkplugNames().values(root)
-        if unknown and not values:
+        values = {m.name: m.value for m in root.metrics if m.name and not m.is_historical}
+        if not values and any(m.alias is not None and not m.name for m in root.metrics):
             raise ValueError("its metrics have aliases only, and their birth is not known")
         return iter([({} if root.time is None else {"time": root.time}, values)])
 

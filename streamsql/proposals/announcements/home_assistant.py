@@ -1,4 +1,4 @@
-"""Home Assistant's discovery: one retained message for each entity, of many makers' devices.
+"""Home Assistant's discovery: a retained message for each entity or device, of many makers.
 
 https://www.home-assistant.io/integrations/mqtt/#mqtt-discovery, with its abbreviations.
 """
@@ -23,6 +23,9 @@ from streamsql.proposals.proposal import ProposedColumn
 from streamsql.proposals.sample import Sample
 from streamsql.proposals.topic_shapes import identifier
 
+MAX_COMPONENTS = 200
+"""Of a device."""
+
 _TEMPLATE = re.compile(
     r"\{\{-?\s*value_json((?:\.\w+|\[['\"][^'\"\[\]]+['\"]\])+)\s*"
     r"(?:\|\s*(?:float|int|round|is_defined|default|string)(?:\([^()]*\))?\s*)*-?\}\}"
@@ -35,17 +38,40 @@ _WORDS = ("sensor", "text", "select", "number")
 _STATES = ("state_on", "stat_on", "payload_on", "pl_on"), (
     "state_off", "stat_off", "payload_off", "pl_off"
 )  # fmt: skip
+_DEVICE = "device"
+_COMPONENTS = ("components", "cmps")
 _LOCK_STATES = ("state_locked", "stat_locked"), ("state_unlocked", "stat_unlocked")
 
 
-def announced_entity(sample: Sample) -> list[AnnouncedDevice]:
-    """Return the device of an entity; nothing if it is no discovery message of a known form."""
+def announced_entities(sample: Sample) -> list[AnnouncedDevice]:
+    """Return the entities of a discovery message; none if it is no message of a known form.
+
+    A message is one entity (`homeassistant/sensor/ID/config`), or a device with its components
+    (`homeassistant/device/ID/config`), which share what stands beside them.
+    """
     levels = sample.topic.split("/")
     if levels[-1] != "config" or not 4 <= len(levels) <= 5:
         return []
-    component, entity = levels[1], levels[-2]
     config = json_of(sample)
-    if not isinstance(config, dict) or component not in (*_SWITCHES, *_WORDS):
+    if not isinstance(config, dict):
+        return []
+    if levels[1] != _DEVICE:
+        return _entity(levels[1], levels[-2], config)
+    shared = {name: value for name, value in config.items() if name not in _COMPONENTS}
+    components = _first(config, _COMPONENTS)
+    found: list[AnnouncedDevice] = []
+    for name, component in components.items() if isinstance(components, dict) else ():
+        if len(found) >= MAX_COMPONENTS:
+            break
+        # One with its platform alone is removed.
+        if isinstance(component, dict) and len(component) > 1:
+            platform = text_in(component, "platform", "p")
+            found += _entity(platform, str(name), {**shared, **component})
+    return found
+
+
+def _entity(component: str, entity: str, config: Mapping[str, object]) -> list[AnnouncedDevice]:
+    if component not in (*_SWITCHES, *_WORDS):
         return []
     topic = _topic(config, "state_topic", "stat_t")
     template = text_in(config, "value_template", "val_tpl", "state_value_template", "stat_val_tpl")

@@ -95,8 +95,8 @@ def _pattern(group: Sequence[AnnouncedDevice]) -> TopicPattern | None:
 def _availability(group: Sequence[AnnouncedDevice], pattern: TopicPattern) -> str:
     """Return the pattern of availability topics, where it has the names of the topics' pattern."""
     first = group[0]
-    if not first.availability:
-        return ""
+    if not first.availability or not pattern.names:
+        return ""  # without a key no row can be withdrawn
     if first.pattern:
         return first.availability
     text = first.availability

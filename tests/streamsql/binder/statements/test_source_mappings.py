@@ -205,6 +205,7 @@ def test_every_clause_may_stand_anywhere() -> None:
 
 MQTT = "WITH (connector = 'mqtt', topic = 'a/{id}')"
 HTTP = "CREATE SOURCE s (a TEXT) WITH (connector = 'http'"
+SPARKPLUG = "CREATE SOURCE s (a TEXT) WITH (connector = 'mqtt', format = 'sparkplug'"
 REFUSED = [
     (f"CREATE SOURCE s (a DOUBLE «FRM» 'x') {MQTT}", "clause of the column", "FROM 'ENERGY.Total'"),
     (f"CREATE SOURCE s (a DOUBLE FROM «x») {MQTT}", "text in single quotes", "FROM 'ENERGY"),
@@ -260,6 +261,10 @@ REFUSED = [
     ("CREATE SOURCE s (a TEXT) WITH (connector = 'mqtt', «topic» = 'a/#/b')", "#", "# for all"),
     ("CREATE SOURCE s (a TEXT) WITH (connector = 'mqtt', «topic» = 'a/{x')", "brace", "tele/{dev"),
     ("CREATE SOURCE s (a TEXT) WITH (connector = 'mqtt', «topic» = '{key}')", "@key", "topic ="),
+    (f"{SPARKPLUG}, «topic» = 'tele/#')", "Sparkplug's topics are", "'spBv1.0/#'"),
+    (f"{SPARKPLUG}, «topic» = 'spBv1.0/g/NCMD/n')", "no type of message", "remove topic"),
+    (f"{SPARKPLUG}, «share» = 'us')", "needs all messages of a Sparkplug node", "remove share"),
+    (f"{SPARKPLUG}, «availability» = 'a/b')", "announce their deaths", "remove availability"),
     (f"{HTTP}, «wrapper» = 'motes')", "either", "remove"),
     (f"{HTTP}, «format» = 'jsn')", "no format", "json?"),
     ("CREATE SOURCE s (a TEXT) WITH (connector = 'snmp', «format» = 'xml')", "addresses", "remove"),
@@ -324,6 +329,10 @@ def test_texts_and_values_are_bounded() -> None:
         defined(f"{HTTP}, only = '{paths}')")
 
 
+def _keyed(column: str, key: str) -> str:
+    return SPARKPLUG.replace("a TEXT", f"{column}, KEY ({key})")
+
+
 @pytest.mark.parametrize(
     ("text", "warned"),
     [
@@ -333,6 +342,10 @@ def test_texts_and_values_are_bounded() -> None:
         (f"CREATE SOURCE s (id TEXT, x TEXT FROM '@topc') {MQTT}", ("did you mean @topic?",)),
         (f"CREATE SOURCE s (id TEXT, x TEXT FROM '@battery') {MQTT}", ()),
         ("CREATE SOURCE s (id TEXT) WITH (wrapper = 'motes')", ()),
+        (f"{SPARKPLUG})", ()),
+        (_keyed("who TEXT FROM '@device'", "who") + ")", ()),
+        (f"{_keyed('a TEXT', 'a')})", ("the death of a device leaves its rows of s",)),
+        (f"{_keyed('node TEXT', 'node')}, topic = 'spBv1.0/g/NDATA/+')", ()),
     ],
 )
 def test_likely_mistakes_are_warned_of(text: str, warned: tuple[str, ...]) -> None:
@@ -378,3 +391,12 @@ def test_what_is_no_path_is_an_address_of_a_plug_in(origin: str, form: PayloadFo
     if form == PayloadFormat.FIELDS:
         with pytest.raises(BindingError, match="column b"):
             defined(f"{text}, format = 'json')")
+
+
+def test_a_source_of_sparkplug_needs_no_topic() -> None:
+    mapping = defined(f"{SPARKPLUG})").mapping
+    assert mapping is not None
+    assert mapping.option("topic") == "spBv1.0/#"
+    assert defined(f"{SPARKPLUG}, topic = 'spBv1.0/g/#')").mapping == msgspec.structs.replace(
+        mapping, options=(("topic", "spBv1.0/g/#"),)
+    )

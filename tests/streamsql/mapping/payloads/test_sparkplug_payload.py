@@ -1,4 +1,4 @@
-"""Sparkplug B: what the protobuf library writes is read, births name aliases, bounds."""
+"""Sparkplug B: what the protobuf library writes is read, within bounds."""
 
 import pytest
 from hypothesis import given
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from benchmarks._mapping.sparkplug_library import payload_class
 from streamsql.data.types import DataType
 from streamsql.mapping.payloads.sparkplug_payload import (
-    SparkplugNames,
+    SparkplugKind,
     SparkplugTopic,
     decode_sparkplug,
     signed,
@@ -75,23 +75,6 @@ BIRTH = written(
 )
 
 
-def test_births_name_the_aliases_of_data() -> None:
-    names = SparkplugNames()
-    birth = decode_sparkplug(BIRTH)
-    names.learn(birth)
-    assert names.values(birth) == ({"Temp": 21.5, "Level": -2, "On": True}, 0)
-    data = written(
-        {"alias": 2, "int_value": 2**32 - 7},
-        {"alias": 9, "int_value": 1},
-        {"alias": 3, "is_null": True, "boolean_value": True},
-        {"alias": 1, "float_value": 1.5, "is_historical": True},
-        {"name": "Level", "int_value": 2**32 - 8},
-    )
-    assert names.values(decode_sparkplug(data)) == ({"Level": -8, "On": None}, 1)
-    names.learn(decode_sparkplug(written({"name": "New", "alias": 9})))
-    assert names.values(decode_sparkplug(data))[1] == 3
-
-
 COLUMNS: Columns = {
     "temp": (DataType.DOUBLE, ColumnMapping("Temp")),
     "level": (DataType.INTEGER, ColumnMapping("Level")),
@@ -142,7 +125,9 @@ def test_random_bytes_are_metrics_or_refused(payload: bytes) -> None:
 
 
 def test_topics() -> None:
-    assert sparkplug_topic("spBv1.0/g/NDATA/n") == SparkplugTopic("g", "NDATA", "n", "")
-    assert sparkplug_topic("spBv1.0/g/DBIRTH/n/d") == SparkplugTopic("g", "DBIRTH", "n", "d")
-    for other in ("spBv1.0/STATE/host", "spBv1.0/g/DDATA/n", "a/b", ""):
+    data, birth = SparkplugKind.NDATA, SparkplugKind.DBIRTH
+    assert sparkplug_topic("spBv1.0/g/NDATA/n") == SparkplugTopic("g", data, "n", "")
+    assert sparkplug_topic("spBv1.0/g/DBIRTH/n/d") == SparkplugTopic("g", birth, "n", "d")
+    others = ("spBv1.0/STATE/host", "spBv1.0/g/DDATA/n", "spBv1.0/g/NCMD/n", "spBv1.0/g/NDATA/n/d")
+    for other in (*others, "spBv1.0/g/DDATA/n/", "a/b", ""):
         assert sparkplug_topic(other) is None

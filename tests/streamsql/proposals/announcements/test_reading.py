@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from streamsql.data.types import DataType
-from streamsql.proposals.announcements.reading import proposals_of
+from streamsql.proposals.announcements.home_assistant import MAX_COMPONENTS
+from streamsql.proposals.announcements.reading import proposals_of, proposals_of_payloads
 from streamsql.proposals.proposal import Proposal
 from streamsql.proposals.proposing import Asked
 from streamsql.proposals.sample import Sample
+from tests.streamsql.mapping.sparkplug.written import alias, temp, written
 from tests.streamsql.proposals.test_proposing import NOON, bound, rows_of, types
 
 HOME = Asked("mqtt", "home")
@@ -101,6 +103,59 @@ def test_abbreviations_and_bare_payloads() -> None:
     )
     assert "motion BOOLEAN VALUES ('yes' = TRUE, 'no' = FALSE)" in proposal.text
     assert "topic = 'hall/motion', format = 'text'" in proposal.text
+
+
+def boiler(device: str, **components: object) -> tuple[str, dict[str, object]]:
+    """Return the discovery message of a device with its components."""
+    message = {
+        "dev": {"ids": device, "name": device, "mf": "Acme", "mdl": "B2"},
+        "o": {"name": "acme2mqtt"},
+        "cmps": {
+            f"{device}_t": {
+                "p": "sensor", "dev_cla": "temperature", "unit_of_meas": "°C",
+                "val_tpl": "{{ value_json.temp }}", "uniq_id": f"{device}_t",
+            },
+            f"{device}_on": {"p": "binary_sensor", "val_tpl": "{{ value_json.on }}", "pl_on": True,
+                             "pl_off": False},
+            **components,
+        },
+        "~": f"boiler/{device}",
+        "stat_t": "~/state",
+        "avty_t": "~/online",
+    }  # fmt: skip
+    return f"homeassistant/device/{device}/config", message
+
+
+def test_the_components_of_a_device_are_its_columns() -> None:
+    removed = {"p": "sensor"}
+    own = {"p": "sensor", "stat_t": "~/power", "unit_of_meas": "W", "name": "Power"}
+    state, power = announced(boiler("a", old=removed, w=own), boiler("b", w=own), boiler("c"))
+    assert state.text == (
+        "CREATE SOURCE b2 (\n"
+        "  device TEXT,\n"
+        "  temp DOUBLE UNIT 'Cel',\n"
+        '  "on" BOOLEAN,\n'
+        "  KEY (device)\n"
+        ") WITH (connector = 'mqtt', endpoint = 'home', topic = 'boiler/{device}/state', "
+        "availability = 'boiler/{device}/online')"
+    )
+    assert (state.title, state.topics) == ("Acme B2", ("a", "b", "c"))
+    assert power.settings.option("topic") == "boiler/{device}/power"
+    assert power.topics == ("a", "b")
+    payload = Sample(b'{"temp": 61.5, "on": true}', "boiler/b/state", NOON)
+    assert rows_of(state, [payload]) == [{"device": "b", "temp": 61.5, "on": True}]
+
+
+def test_the_components_of_a_device_are_bounded() -> None:
+    many = {f"c{n}": {"p": "sensor", "val_tpl": f"{{{{ value_json.f{n} }}}}"} for n in range(300)}
+    (proposal,) = announced(boiler("a", **many))
+    assert len(proposal.columns) == MAX_COMPONENTS
+
+
+@pytest.mark.parametrize("components", [None, [], "x", {"a": None}, {"a": {"p": "camera", "x": 1}}])
+def test_devices_without_known_components_are_left_out(components: object) -> None:
+    topic, message = boiler("a")
+    assert announced((topic, {**message, "cmps": components})) == ()
 
 
 Z2M: list[dict[str, Any]] = [
@@ -194,7 +249,7 @@ def test_sparkplug_births_name_metrics_with_types() -> None:
         ("spBv1.0/plant/DBIRTH/edge/press2", birth),
     )
     assert proposal.name == "press"
-    assert proposal.settings.option("topic") == "spBv1.0/{group}/DDATA/{node}/{device}"
+    assert proposal.settings.option("topic") == "spBv1.0/{group}/+/{node}/{device}"
     assert [(c.name, c.dtype, c.origin.path) for c in proposal.columns[3:]] == [
         ("temperature", DataType.DOUBLE, "Inputs/Temperature"),
         ("running", DataType.BOOLEAN, "Running"),
@@ -204,6 +259,27 @@ def test_sparkplug_births_name_metrics_with_types() -> None:
     data = b"\x12" + bytes([len(value)]) + value
     (row,) = rows_of(proposal, [Sample(data, "spBv1.0/plant/DDATA/edge/press2", NOON)])
     assert (row["device"], row["temperature"]) == ("press2", 21.5)
+
+
+def test_what_was_listened_to_is_proposed_by_births_and_names() -> None:
+    samples = [
+        Sample(written(temp(21.5), seq=1), "spBv1.0/plant/DBIRTH/n/press1", NOON),
+        Sample(written(alias(1, double_value=5.0), seq=2), "spBv1.0/plant/DDATA/n/press1", NOON),
+        Sample(written(alias(1, double_value=5.0), seq=2), "spBv1.0/plant/DDATA/n/unborn", NOON),
+        Sample(written({"name": "On", "boolean_value": True}), "spBv1.0/plant/NDATA/n", NOON),
+        Sample(b"x", "spBv1.0/plant/NCMD/n", NOON),
+        Sample(b'{"t": 1.5}', "a/b", NOON),
+    ]
+    asked = Asked("mqtt", "home", options=(("topic", "spBv1.0/plant/#"),))
+    press, node = proposals_of_payloads(samples[:-1], asked)
+    assert press.settings.option("topic") == "spBv1.0/plant/+/{node}/{device}"
+    assert [(c.name, c.dtype) for c in press.columns[2:-1]] == [("temp", DataType.DOUBLE)]
+    assert [(c.name, c.dtype) for c in node.columns[1:-1]] == [("on", DataType.BOOLEAN)]
+    for proposal in (press, node):
+        assert bound(proposal).mapping == proposal.mapping
+    everything = Asked("mqtt", "home", options=(("topic", "#"),))
+    names = [proposal.name for proposal in proposals_of_payloads(samples, everything)]
+    assert len(set(names)) == len(names) == 3
 
 
 def test_what_is_no_announcement_is_left_out() -> None:

@@ -1,0 +1,118 @@
+"""Nodes of Sparkplug are asked to publish their births again: seldom, and not all at once."""
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from streamsql.mapping.sparkplug.sparkplug_session import Node
+
+MAX_NODES = 5_000
+"""Nodes that are remembered as asked; the oldest are forgotten."""
+AT_ONCE = 20
+A_SECOND = 10
+"""Commands that are published at once, and then in each second."""
+PAUSE_SECONDS = 10.0
+PAUSE_MOST_SECONDS = 600.0
+"""Between two commands to a node; the pause doubles from the one to the other."""
+CALM_SECONDS = 3_600.0
+"""After so long without a command the pause is short again."""
+UNANSWERED = 3
+"""Commands to a node without its birth from which on that is a problem."""
+
+_MICROS = 1_000_000
+_BOOLEAN = 11
+_NAME = b"Node Control/Rebirth"
+
+
+class _Asked(msgspec.Struct):
+    """A node; times in microseconds.
+
+    Attributes:
+        reason: Why it is to be asked; empty: it is not.
+    """
+
+    reason: str = ""
+    last: int = 0
+    pause: float = 0.0
+    unanswered: int = 0
+
+
+class RebirthRequests:
+    """The nodes of one broker that are to be asked, for all sources.
+
+    Args:
+        on_want: Called when a node is to be asked that was not before.
+    """
+
+    def __init__(self, on_want: Callable[[], None] = lambda: None) -> None:
+        self._on_want = on_want
+        self._nodes: dict[Node, _Asked] = {}
+        self._tokens = float(AT_ONCE)
+        self._counted = 0
+
+    def want(self, node: Node, reason: str) -> None:
+        """Ask a node as soon as it may be asked."""
+        asked = self._nodes.get(node)
+        if asked is None:
+            if len(self._nodes) >= MAX_NODES:
+                del self._nodes[next(iter(self._nodes))]
+            asked = self._nodes[node] = _Asked()
+        if not asked.reason:
+            asked.reason = reason
+            self._on_want()
+
+    def answered(self, node: Node) -> None:
+        """Take note of a birth."""
+        asked = self._nodes.get(node)
+        if asked is not None:
+            asked.reason, asked.unanswered = "", 0
+
+    def due(self, now: int) -> Iterator[tuple[Node, str, bool]]:
+        """Yield who is to be asked now, why, and whether it has left earlier commands unanswered.
+
+        Args:
+            now: Microseconds since 1970.
+        """
+        seconds = max(now - self._counted, 0) / _MICROS if self._counted else 0
+        self._tokens = min(self._tokens + seconds * A_SECOND, AT_ONCE)
+        self._counted = now
+        for node, asked in self._nodes.items():
+            if self._tokens < 1:
+                return
+            since = (now - asked.last) / _MICROS
+            if not asked.reason or since < asked.pause:
+                continue
+            self._tokens -= 1
+            is_calm = since > CALM_SECONDS
+            asked.pause = PAUSE_SECONDS if is_calm else min(asked.pause * 2, PAUSE_MOST_SECONDS)
+            reason, asked.reason, asked.last = asked.reason, "", now
+            asked.unanswered += 1
+            yield node, reason, asked.unanswered >= UNANSWERED
+
+
+def rebirth_topic(node: Node) -> str:
+    """Return where a node takes commands."""
+    group, name = node
+    return f"spBv1.0/{group}/NCMD/{name}"
+
+
+def rebirth_command(now: int) -> bytes:
+    """Return the payload that asks for births: the metric `Node Control/Rebirth`, true.
+
+    Args:
+        now: Microseconds since 1970.
+    """
+    time = _varint(now // 1_000)
+    metric = b"".join((
+        b"\x0a", _varint(len(_NAME)), _NAME, b"\x18", time, b"\x20", _varint(_BOOLEAN), b"\x70\x01",
+    ))  # fmt: skip
+    return b"\x08" + time + b"\x12" + _varint(len(metric)) + metric
+
+
+def _varint(number: int) -> bytes:
+    found = bytearray()
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    found.append(number)
+    return bytes(found)

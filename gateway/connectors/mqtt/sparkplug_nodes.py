@@ -1,0 +1,80 @@
+"""The Sparkplug nodes of one broker: asked for births, looked after, remembered."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+
+from gateway.connectors.connector import ConnectorContext
+from gateway.connectors.declared_source import DeclaredSource
+from gateway.connectors.mqtt.rebirth_requests import (
+    RebirthRequests,
+    rebirth_command,
+    rebirth_topic,
+)
+from gateway.connectors.mqtt.sparkplug_source import SparkplugSource
+
+TURN_SECONDS = 1.0
+"""How often nodes are looked after when nothing comes."""
+
+
+class SparkplugNodes:
+    """The sources in Sparkplug of one connector, and what they ask of nodes.
+
+    Args:
+        context: Of the connector.
+        memory: What `to_remember` has returned in an earlier life, or None.
+    """
+
+    def __init__(self, context: ConnectorContext, memory: object) -> None:
+        self._context = context
+        self._memory: Mapping[object, object] = memory if isinstance(memory, dict) else {}
+        self._wake = asyncio.Event()
+        self._requests = RebirthRequests(self._wake.set)
+        self._sources: list[SparkplugSource] = []
+
+    def served(self, source: DeclaredSource) -> SparkplugSource:
+        """Return what reads the messages of one more source."""
+        found = SparkplugSource(
+            source, self._requests, self._memory.get(source.name), self._context.clock()
+        )
+        self._sources.append(found)
+        return found
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether something new is to be remembered."""
+        return any(source.is_changed for source in self._sources)
+
+    def to_remember(self) -> dict[str, object]:
+        """Return plain values that the next life reads."""
+        return {source.source.name: source.to_remember() for source in self._sources}
+
+    async def run(self, publish: Callable[[str, bytes], None]) -> None:
+        """Ask nodes for births, and withdraw rows of those that do not answer, for ever."""
+        while self._sources:
+            now = self._context.clock()
+            readings = [reading for source in self._sources for reading in source.due(now)]
+            if readings:
+                self._context.emit(readings)
+            self._wake.clear()
+            self._ask(self._requests.due(now), now, publish)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(TURN_SECONDS):
+                    await self._wake.wait()
+
+    def _ask(
+        self,
+        due: Iterable[tuple[tuple[str, str], str, bool]],
+        now: int,
+        publish: Callable[[str, bytes], None],
+    ) -> None:
+        for node, reason, is_unanswered in due:
+            topic, name = rebirth_topic(node), "/".join(node)
+            publish(topic, rebirth_command(now))
+            self._context.note(f"asked Sparkplug node {name} for its births: {reason}")
+            if is_unanswered:
+                self._context.problem(
+                    f"Sparkplug node {name} does not answer the command to be born again; may "
+                    f"this gateway publish on {topic}? If the node knows no such command, give its "
+                    "sources the option rebirth = 'never'"
+                )

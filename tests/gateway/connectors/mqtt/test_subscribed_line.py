@@ -1,0 +1,89 @@
+"""Messages of a connection have turns; those that refer to each other keep their order."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gateway.connectors.connector import ConnectorContext
+from gateway.connectors.declared_source import DeclaredSource
+from gateway.connectors.mqtt.rebirth_requests import RebirthRequests
+from gateway.connectors.mqtt.served_source import ServedSource
+from gateway.connectors.mqtt.sparkplug_source import SparkplugSource
+from gateway.connectors.mqtt.subscribed_line import SubscribedLine
+from gateway.connectors.mqtt.subscribed_source import SubscribedSource
+from gateway.connectors.mqtt.subscription_plan import plan_subscriptions
+from gateway.connectors.reading import Reading
+from gateway.connectors.testing.statements import definitions_of
+from host.mqtt.packet_stream import Received
+from streamsql.mapping.mapper import Mapper
+from tests.gateway.connectors.serving import in_loop, until
+from tests.streamsql.mapping.sparkplug.written import alias, temp, written
+
+TEXT = """
+CREATE SOURCE machines (node TEXT, temp DOUBLE FROM 'Temp', KEY (node))
+WITH (connector = 'mqtt', endpoint = 'home', format = 'sparkplug');
+CREATE SOURCE births (topic TEXT FROM '@topic')
+WITH (connector = 'mqtt', endpoint = 'home', topic = 'spBv1.0/+/NBIRTH/+', format = 'csv')
+"""
+
+
+class Quiet:
+    """A connection on which nothing comes by itself."""
+
+    def __init__(self) -> None:
+        self.received: Callable[[list[Received]], None]
+
+    async def subscribe(self, filters: Sequence[tuple[str, int]], number: int) -> list[str]:
+        del filters, number
+        return []
+
+    async def run(self) -> None:
+        await asyncio.Event().wait()
+
+    def ignore(self, *_: object) -> None:
+        """Do nothing."""
+
+    acknowledge = unsubscribe = pause = resume = ignore
+
+
+@in_loop
+async def test_messages_of_a_sparkplug_node_keep_their_order_beside_another_source() -> None:
+    """The other source reads births alone: they must not wait in a queue of their own."""
+    machines, births = (
+        DeclaredSource(each, Mapper(each), lambda: 1, {}, lambda _: None)
+        for each in definitions_of(TEXT)
+    )
+    emitted: list[Reading] = []
+    context = ConnectorContext("gw", "home", {}, [machines, births], lambda: 1, emitted.extend)
+    quiet = Quiet()
+
+    def connect(received: Callable[[list[Received]], None]) -> Any:
+        quiet.received = received
+        return quiet
+
+    line = SubscribedLine(context, connect)
+    sources: list[ServedSource] = [
+        SparkplugSource(machines, RebirthRequests(), None, 1),
+        SubscribedSource(births),
+    ]
+    (subscriptions,) = plan_subscriptions(sources, named=True).connections
+    await line.subscribe(subscriptions, ())
+    running = asyncio.create_task(line.run())
+    quiet.received(
+        [
+            message("NDATA", written(alias(1, double_value=9), seq=7)),
+            message("NBIRTH", written(temp(1.0), seq=0)),
+            message("NDATA", written(alias(1, double_value=2), seq=1)),
+        ]
+    )
+    await until(lambda: len(temperatures(emitted)) == 2)
+    running.cancel()
+    assert temperatures(emitted) == [1.0, 2.0]
+
+
+def temperatures(readings: list[Reading]) -> list[object]:
+    return [reading.values["temp"] for reading in readings if reading.source == "machines"]
+
+
+def message(kind: str, payload: bytes) -> Received:
+    return Received(f"spBv1.0/g/{kind}/n", payload)
