@@ -135,8 +135,11 @@ def test_devices_are_adopted_with_one_click(
     source_page: Any, console: Any, expect: Any, wait_for: Any, problems: list[str]
 ) -> None:
     page = source_page
+    page.fill("#seconds", "25")
     page.click("#discover")
     wait_for(lambda: console.coordinator.tried, "the gateway is asked")
+    (_, command) = console.coordinator.tried[-1]
+    assert json.loads(str(command.arguments["trial"]))["seconds"] == 25
     report(console, DEVICES, done=True)
     kind = page.locator("#devices li")
     expect(kind).to_have_count(1)

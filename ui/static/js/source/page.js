@@ -13,7 +13,7 @@ import { FollowedTrial } from "./trial.js";
 /** @import { Asked } from "./trial.js" */
 
 const TYPED_MS = 250; // after the last key, rows are made anew
-const SECONDS = { listen: 30, try: 15, discover: 5 };
+const MOST_SECONDS = 30; // of a trial
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /** @type {FollowedTrial | null} */
@@ -28,6 +28,7 @@ let typing;
 
 const payloads = new PayloadList(byId("payloads"), byId("no-payloads"));
 const options = byId("options", HTMLInputElement);
+const seconds = byId("seconds", HTMLInputElement);
 const endpoints = new EndpointChoice(byId("endpoint", HTMLSelectElement), choose);
 const editor = mount(byId("editor"), {
   doc: sessionStorage.getItem("pando.source") ?? "",
@@ -77,6 +78,15 @@ function written() {
   return Object.fromEntries(
     pairs.filter(([name]) => name.trim()).map(([name, ...rest]) => [name.trim(), rest.join("=").trim()]),
   );
+}
+
+/** How long a trial takes.
+ *  @returns {number} */
+function chosenSeconds() {
+  const chosen = seconds.valueAsNumber;
+  const fitting = Number.isNaN(chosen) ? MOST_SECONDS : Math.min(Math.max(chosen, 1), MOST_SECONDS);
+  seconds.value = String(fitting);
+  return fitting;
 }
 
 /** @param {string} text
@@ -129,7 +139,7 @@ async function listen() {
   if (!choice) return;
   const { gateway, endpoint } = choice;
   tab("payloads");
-  await begin({ gateway, endpoint, options: written(), seconds: SECONDS.listen }, () => void propose());
+  await begin({ gateway, endpoint, options: written(), seconds: chosenSeconds() }, () => void propose());
 }
 
 async function tryAtGateway() {
@@ -139,7 +149,7 @@ async function tryAtGateway() {
   const choice = endpoints.chosen;
   const gateway = choice && text.includes(`'${choice.endpoint}'`) ? choice.gateway : "";
   tab("payloads");
-  await begin({ gateway, text, seconds: SECONDS.try }, map);
+  await begin({ gateway, text, seconds: chosenSeconds() }, map);
 }
 
 async function discover() {
@@ -149,7 +159,7 @@ async function discover() {
   tab("devices");
   byId("devices").replaceChildren();
   byId("no-devices").hidden = false;
-  await begin({ gateway, endpoint, discover: true, seconds: SECONDS.discover }, announce);
+  await begin({ gateway, endpoint, discover: true, seconds: chosenSeconds() }, announce);
 }
 
 /** Show the devices that have announced themselves.
@@ -159,7 +169,8 @@ async function announce(followed) {
   const found = await post(`/api/sources/trials/${followed.id}/proposals`, { zone }).catch(refused);
   if (!found || followed !== trial) return;
   byId("no-devices").hidden = found.length > 0;
-  byId("no-devices").textContent = "No device has announced itself on this broker.";
+  byId("no-devices").textContent =
+    "No device has announced itself. Nodes of Sparkplug are found when they send something: listen longer.";
   showDevices(byId("devices"), found, { edit: take, adopted: saved });
 }
 
@@ -281,6 +292,8 @@ byId("save").addEventListener("click", save);
 for (const button of tabs) button.addEventListener("click", () => tab(button.dataset.tab ?? ""));
 addEventListener("pagehide", () => trial?.leave());
 options.value = sessionStorage.getItem("pando.listening") ?? "";
+seconds.value = sessionStorage.getItem("pando.listening.seconds") ?? seconds.value;
+seconds.addEventListener("change", () => sessionStorage.setItem("pando.listening.seconds", String(chosenSeconds())));
 options.addEventListener("change", () => sessionStorage.setItem("pando.listening", options.value));
 get("/api/definitions")
   .then((all) => editor.setSchema(Object.fromEntries(all.map((d) => [d.name, d.columns.map((c) => c.name)]))))
