@@ -173,6 +173,19 @@ def served(running: Federation) -> set[str]:
     return {name for site in running.sites().values() for name in site.get("sources", ())}
 
 
+def declare_heard(running: Federation, folder: Path) -> None:
+    """Declare what badges are heard, once, with the tables of receivers and devices."""
+    if "heard" in served(running):
+        return
+    for name, text in (("receiver.csv", RECEIVERS), ("standing.csv", STANDING)):
+        (running.data / "site" / "tables" / name).write_text(text)
+    script = folder / "heard.sql"
+    script.write_text(HEARD)
+    done = running.pando("run", str(script))
+    assert done.returncode == 0, done.stdout + done.stderr
+    running.until(lambda: "heard" in served(running))
+
+
 def test_three_kinds_of_devices_answer_one_query(house: House) -> None:
     running, url = house.federation, house.home.url
     query = running.start_query(QUERY)
@@ -200,13 +213,7 @@ def test_their_links_are_links_of_the_federation(house: House) -> None:
 
 def test_links_and_the_position_of_a_badge_stand_on_the_map(house: House, tmp_path: Path) -> None:
     running, url = house.federation, house.home.url
-    for name, text in (("receiver.csv", RECEIVERS), ("standing.csv", STANDING)):
-        (running.data / "site" / "tables" / name).write_text(text)
-    script = tmp_path / "heard.sql"
-    script.write_text(HEARD)
-    done = running.pando("run", str(script))
-    assert done.returncode == 0, done.stdout + done.stderr
-    running.until(lambda: "heard" in served(running))
+    declare_heard(running, tmp_path)
     shown = Events(f"{running.address}/api/map/events")
 
     def hear(hall: float, lab: float) -> None:
@@ -250,11 +257,7 @@ def test_links_and_the_position_of_a_badge_stand_on_the_map(house: House, tmp_pa
 def test_a_calibration_walk_becomes_positions(house: House, tmp_path: Path) -> None:
     """Tables are created, what is heard is kept at a place, and a badge stands there."""
     running, url = house.federation, house.home.url
-    if "heard" not in served(running):
-        script = tmp_path / "heard.sql"
-        script.write_text(HEARD)
-        running.pando("run", str(script))
-        running.until(lambda: "heard" in served(running))
+    declare_heard(running, tmp_path)
     created = running.http.post("/api/calibration/tables", json={}).json()
     assert {"calibration_point", "radio_map"} <= set(created["created"])
     assert created["folder"] == str(running.data / "site" / "tables")
@@ -262,6 +265,7 @@ def test_a_calibration_walk_becomes_positions(house: House, tmp_path: Path) -> N
     heard = running.http.post("/api/calibration/heard", json={}).json()["id"]
     placed = running.start_query("SELECT room, x FROM radio_map_position WHERE badge = 'eve'")
     points = running.http.post("/api/calibration/points", json={}).json()["id"]
+    nearest = running.start_query("SELECT room FROM strongest_room WHERE badge = 'eve'")
 
     def levels() -> dict[str, float]:
         for receiver, rssi in (("omg-hall", -50.0), ("omg-lab", -80.0)):
@@ -273,6 +277,7 @@ def test_a_calibration_walk_becomes_positions(house: House, tmp_path: Path) -> N
     saved = running.http.post("/api/calibration", json=spot)
     assert saved.is_success, saved.text
     running.until(lambda: bool(levels()) and running.rows(placed) == {("L101", 3.5)})
+    running.until(lambda: bool(levels()) and running.rows(nearest) == {("L101",)})
     point = saved.json()["point"]
     assert running.rows(points) == {(point, "L101", 1, 3.5, 8.0, 2)}
     removed = running.http.delete(f"/api/calibration/points/{point}")
@@ -282,6 +287,30 @@ def test_a_calibration_walk_becomes_positions(house: House, tmp_path: Path) -> N
         "point,receiver,rssi\n"
     )
     running.stop_query(placed)
+    running.stop_query(nearest)
+
+
+def test_a_badge_keeps_its_room_until_another_is_clearly_better(
+    house: House, tmp_path: Path
+) -> None:
+    """The instants of readings end in a federation, too: the room of before is known."""
+    running, url = house.federation, house.home.url
+    declare_heard(running, tmp_path)
+    means = running.http.post("/api/calibration/heard", json={}).json()["id"]
+    room = running.start_query("SELECT room FROM strongest_room WHERE badge = 'kim'")
+
+    def hear(hall: float, lab: float) -> float:
+        """Publish readings; return by how much the hall is better in the mean of 10 s."""
+        for receiver, rssi in (("omg-hall", hall), ("omg-lab", lab)):
+            publish(url, (f"home/{receiver}/BTtoMQTT/KIM", {"id": "kim", "rssi": rssi}))
+        found = {r: rssi for badge, r, rssi, _ in running.rows(means) if badge == "kim"}
+        return found.get("omg-hall", -100.0) - found.get("omg-lab", -100.0)
+
+    running.until(lambda: hear(-80.0, -50.0) < -20 and running.rows(room) == {("L102",)})
+    running.until(lambda: hear(-58.0, -60.0) > 1.5)  # a stateless rule would say L101
+    assert running.rows(room) == {("L102",)}
+    running.until(lambda: hear(-50.0, -70.0) > 10 and running.rows(room) == {("L101",)})
+    running.stop_query(room)
 
 
 def test_a_column_takes_effect_without_a_restart(house: House) -> None:

@@ -62,3 +62,15 @@ def test_what_cannot_be_a_point_is_refused(spot: Spot, levels: dict[str, float])
 
 def test_points_are_named_by_the_time() -> None:
     assert point_id().startswith("point-1")
+
+
+def test_what_is_heard_may_be_a_view() -> None:
+    session = LocalSession()
+    session.run("""CREATE LINK SOURCE sighting (badge TEXT, room TEXT, rssi DOUBLE, ts TIMESTAMP)
+      WITH (ttl = '30 s');
+    CREATE VIEW heard (badge, receiver, rssi) AS SELECT badge, room, rssi FROM sighting;
+    INSERT INTO sighting VALUES ('b', 'hall', -60.0, '2026-01-01T00:00:00Z'),
+      ('b', 'lab', -70.0, '2026-01-01T00:00:12Z');""")
+    (heard,) = session.run(HEARD)
+    assert heard.rows == (("b", "lab", -70.0, 1),)
+    session.close()
