@@ -33,7 +33,8 @@ def markdown(table: Figures) -> str:
 
 
 def _code(name: str) -> str:
-    return f"`{name}`" if "_" in name else name
+    view, comma, more = name.partition(",")
+    return f"`{view}`{comma}{more}" if "_" in view else name
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -20,6 +20,7 @@ from benchmarks._positions.recorded import (
     plan_of,
     rooms,
     tables,
+    with_window,
 )
 from stream_engine.testing.site_runs import SiteRun
 from streamsql.data.delta import expand
@@ -131,6 +132,13 @@ def in_flat() -> dict[str, Figures]:
             "cell changes": float(along.changes),
         }
         bands[name] = once.bands()
+    for seconds in (3, 1):
+        text = with_window("radio_map_position", seconds)
+        along = scores(replayed(text, stored, heard_now, READINGS_A_SECOND), truth, true)
+        drive[f"radio_map_position, mean of {seconds} s"] = along.errors() | {
+            "cell hit, %": along.rate(),
+            "cell changes": float(along.changes),
+        }
     near, weights = neighbours(signals, heard_now)
     points = places[near.astype(np.intp)]
     by_numpy = (points * weights[:, :, None]).sum(axis=1) / weights.sum(axis=1)[:, None]

@@ -13,7 +13,7 @@ from streamsql.catalog.catalog import Catalog
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.library import library_views
-from streamsql.syntax import CreateSource, Query, parse_script
+from streamsql.syntax import CreateSource, CreateView, Query, parse_script
 
 Floats = NDArray[np.float64]
 Happened = list[tuple[str, SourceEvent]]
@@ -43,6 +43,14 @@ VIEWS = {
 }
 """Queries (badge, room, x, y, confidence)."""
 
+
+def with_window(name: str, seconds: int) -> str:
+    """Return the script of a view of the library with means of other windows than 10 s."""
+    (text,) = [view.text for view in library_views() if view.name == name]
+    copied = text.replace("[RANGE 10 SECONDS]", f"[RANGE {seconds} SECONDS]")
+    return f"{copied.replace(f'VIEW {name}', 'VIEW copied')}{VIEWS[name].replace(name, 'copied')};"
+
+
 _HERE = Path(__file__).parent
 
 
@@ -54,7 +62,7 @@ def plan_of(text: str) -> Plan:
     """
     catalog = Catalog(library_views())
     for statement in parse_script(f"{SOURCES}{text}"):
-        if isinstance(statement, CreateSource):
+        if isinstance(statement, CreateSource | CreateView):
             catalog.define(define(statement, catalog))
         elif isinstance(statement, Query):
             return bind_query(statement, catalog).plan

@@ -303,7 +303,8 @@ def test_a_badge_keeps_its_room_until_another_is_clearly_better(
         """Publish readings; return by how much the hall is better in the mean of 10 s."""
         for receiver, rssi in (("omg-hall", hall), ("omg-lab", lab)):
             publish(url, (f"home/{receiver}/BTtoMQTT/KIM", {"id": "kim", "rssi": rssi}))
-        found = {r: rssi for badge, r, rssi, _ in running.rows(means) if badge == "kim"}
+        rows = running.rows(means)
+        found: dict[str, float] = {r: rssi for badge, r, rssi, _ in rows if badge == "kim"}
         return found.get("omg-hall", -100.0) - found.get("omg-lab", -100.0)
 
     running.until(lambda: hear(-80.0, -50.0) < -20 and running.rows(room) == {("L102",)})
