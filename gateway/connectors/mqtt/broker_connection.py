@@ -164,11 +164,11 @@ class BrokerConnection:
         self._paho.publish(topic, payload, qos=0)
         self._write()
 
-    def acknowledge(self, messages: Sequence[Received]) -> None:
-        """Tell the broker that messages are kept."""
+    def acknowledge(self, packet_ids: Sequence[int]) -> None:
+        """Tell the broker that messages are kept, in the order in which they came (4.6.0-2)."""
         if self.lost.done():
             return  # the broker sends them again
-        self._paho.acknowledge([m.packet_id for m in messages if m.packet_id])
+        self._paho.acknowledge(packet_ids)
         self._write()
 
     def pause(self) -> None:

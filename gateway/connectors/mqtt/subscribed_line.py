@@ -75,6 +75,8 @@ class SubscribedLine:
         self._places: dict[tuple[str, tuple[int, ...]], _Place] = {}
         self._queues: dict[tuple[ServedSource, ...], _Queue] = {}
         self._turns: deque[_Queue] = deque()
+        self._order: deque[int] = deque()
+        self._kept: set[int] = set()
         self._waiting = 0
         self._bytes = 0
         self._wake = asyncio.Event()
@@ -115,6 +117,7 @@ class SubscribedLine:
 
     def _received(self, messages: list[Received]) -> None:
         self._waiting += len(messages)
+        self._order.extend(message.packet_id for message in messages if message.packet_id)
         self._bytes += sum(len(message.payload) for message in messages)
         if self._is_full(1.0):
             self.connection.pause()
@@ -145,7 +148,7 @@ class SubscribedLine:
             if readings:
                 await self._context.emit_in_parts(readings)
                 await self._until_kept(batch)
-            self.connection.acknowledge(batch)
+            self._acknowledge(batch)
             if not self._is_full(RESUMED):
                 self.connection.resume()
             if not self._turns:
@@ -187,8 +190,19 @@ class SubscribedLine:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LAST_SECONDS):
                     await self._context.kept()
-                self.connection.acknowledge(batch)
+                self._acknowledge(batch)
             raise
+
+    def _acknowledge(self, batch: list[Received]) -> None:
+        """Acknowledge messages that are kept, when all that came before them are, too."""
+        kept, order = self._kept, self._order
+        kept.update(message.packet_id for message in batch if message.packet_id)
+        packet_ids: list[int] = []
+        while order and order[0] in kept:
+            packet_ids.append(order.popleft())
+        kept.difference_update(packet_ids)
+        if packet_ids:
+            self.connection.acknowledge(packet_ids)
 
     def _readings(self, message: Received, place: _Place) -> Iterator[Reading]:
         for source, levels, is_availability in place.matches:
@@ -212,12 +226,14 @@ class SubscribedLine:
         key = (message.topic, message.subscriptions)
         found = self._places.get(key)
         if found is None:
+            if len(self._places) >= MAX_TOPICS:
+                self._places.clear()
+                queues = self._queues.items()
+                self._queues = {of: queue for of, queue in queues if queue.has_turn}
             matches = tuple(self._find(message))
             ordered = tuple(source for source, _, _ in matches if source.is_in_order)
             sources = ordered or tuple(source for source, _, _ in matches)
             found = _Place(matches, self._queues.setdefault(sources, _Queue()))
-            if len(self._places) >= MAX_TOPICS:
-                self._places.clear()
             self._places[key] = found
         return found
 

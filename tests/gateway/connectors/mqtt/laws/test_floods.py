@@ -91,7 +91,7 @@ def test_a_flood_delays_others_by_a_turn(tmp_path: Path, broker: BrokerProcess) 
             for topic, payload in (("many", MANY), ("page", PAGE), ("list", LIST)):
                 device.publish(topic, payload)
         lag.note()
-        delays = [await until_row(world, device, number, lag) for number in range(5)]
+        delays = [await until_row(world, device, 0, lag)]
 
         def is_over() -> bool:
             lag.note()
@@ -100,9 +100,10 @@ def test_a_flood_delays_others_by_a_turn(tmp_path: Path, broker: BrokerProcess) 
             return read == [(TIMES * 10_000, False), (TIMES * 10_000, True), (0, True)]
 
         during = not is_over()
+        delays += [await until_row(world, device, number, lag) for number in range(1, 4)]
         await until(is_over, "the flood is read")
         await device.close()
-        assert during, "the rows came while the flood was read"
+        assert during, "the first row came while the flood was read"
         assert max(delays) < DELAY, delays
         assert lag.longest < LAG, lag.longest
 
