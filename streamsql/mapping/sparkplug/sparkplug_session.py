@@ -108,6 +108,10 @@ class SparkplugSession:
         """Return what `restore` takes up after a restart."""
         return [(*node, s.birth, tuple(s.devices)) for node, s in self._nodes.items()]
 
+    def used(self) -> tuple[int, int]:
+        """Return how many devices and metrics count towards the bounds."""
+        return self._devices, self._metrics
+
     def restore(self, known: Iterable[KnownNode], now: int) -> Changes:
         """Take up the nodes that were known before a restart.
 

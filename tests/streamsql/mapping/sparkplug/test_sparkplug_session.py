@@ -318,3 +318,49 @@ def test_whatever_is_lost_a_birth_makes_all_values_right(
     birth = written(temp(device["Temp"]), level(int(device["Level"])), seq=1)
     shown.update(heard("g/DBIRTH/n/d", birth).rows[0].values)
     assert shown == device
+
+
+METRIC = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.sampled_from(["Temp", "Level", "bdSeq", "Other", ""]),
+        "alias": st.integers(0, 3),
+        "datatype": st.integers(0, 40),
+        "is_null": st.booleans(),
+        "is_historical": st.booleans(),
+        "timestamp": st.integers(0, 2**64 - 1),
+        "double_value": st.floats(),
+    },
+)
+PLACES = st.sampled_from(
+    [f"g/{kind}/n{device}" for kind, device in (
+        ("NBIRTH", ""), ("NDATA", ""), ("NDEATH", ""), ("DBIRTH", "/d"), ("DDATA", "/d"),
+        ("DDEATH", "/d"), ("DDATA", "/e"), ("DBIRTH", "/e"),
+    )]
+)  # fmt: skip
+MESSAGES = st.lists(
+    st.tuples(
+        PLACES,
+        st.lists(METRIC, max_size=3),
+        st.none() | st.integers(0, 300),
+        st.booleans(),
+        st.integers(0, 70),
+    ),
+    max_size=20,
+)
+
+
+@given(MESSAGES, st.booleans())
+def test_whatever_nodes_say_is_followed_and_counted_right(
+    messages: list[tuple[str, list[dict[str, object]], int | None, bool, int]], asks: bool
+) -> None:
+    """Nothing raises; after the deaths of all nodes nothing is left of the bounds."""
+    heard = Heard(asks=asks)
+    for place, metrics, seq, is_old, seconds in messages:
+        changes = heard(place, written(*metrics, seq=seq), is_old=is_old)
+        assert all(row.values.keys() <= {"Temp", "Level"} for row in changes.rows)
+        assert asks or not changes.doubts
+        heard.later(seconds)
+    heard("g/NDEATH/n", written())
+    assert heard.session.known() == []
+    assert heard.session.used() == (0, 0)
