@@ -80,6 +80,7 @@ def _entity(component: str, entity: str, config: Mapping[str, object]) -> list[A
         return []
     name = identifier(path.rpartition(".")[2] or entity) or "value"
     column = _column(component, config, name, path)
+    status = _availability(config)
     about = config.get("device", config.get("dev"))
     about = about if isinstance(about, dict) else {}
     device = text_in(about, "name") or text_in(config, "name") or entity[:MAX_TEXT]
@@ -95,8 +96,8 @@ def _entity(component: str, entity: str, config: Mapping[str, object]) -> list[A
             topic,
             (column,),
             PayloadFormat.JSON if path else PayloadFormat.TEXT,
-            availability=_availability(config),
-            offline=text_in(config, "payload_not_available", "pl_not_avail"),
+            availability=_topic(status, "availability_topic", "avty_t", "topic", "t"),
+            offline=text_in(status, "payload_not_available", "pl_not_avail"),
         )
     ]
 
@@ -149,11 +150,11 @@ def _topic(config: Mapping[str, object], *names: str) -> str:
     return "" if set(topic) & set("+#\0") else topic
 
 
-def _availability(config: Mapping[str, object]) -> str:
-    topic = _topic(config, "availability_topic", "avty_t")
+def _availability(config: Mapping[str, object]) -> Mapping[str, object]:
+    """Return where and how an entity says that it is there."""
     several = config.get("availability", config.get("avty"))
-    if topic or not isinstance(several, list):
-        return topic
+    if not isinstance(several, list) or _topic(config, "availability_topic", "avty_t"):
+        return {name: value for name, value in config.items() if name not in {"topic", "t"}}
     # The last is the device's own where the first is its bridge's.
     entries = [entry for entry in several if isinstance(entry, dict)]
-    return _topic({**config, **entries[-1]}, "topic", "t") if entries else ""
+    return {"~": config.get("~"), **entries[-1]} if entries else {}

@@ -105,6 +105,23 @@ def test_abbreviations_and_bare_payloads() -> None:
     assert "topic = 'hall/motion', format = 'text'" in proposal.text
 
 
+def test_an_availability_of_a_list_has_its_own_words() -> None:
+    (proposal,) = announced(
+        *(
+            sensor(
+                device,
+                "power",
+                availability=[{"t": "bridge"}, {"t": "~/lwt", "pl_not_avail": "gone"}],
+                payload_not_available="not this one",
+                **{"~": f"meter/{device}"},
+            )
+            for device in ("a", "b")
+        )
+    )
+    assert proposal.settings.option("availability") == "meter/{device}/lwt"
+    assert proposal.settings.option("offline") == "gone"
+
+
 def boiler(device: str, **components: object) -> tuple[str, dict[str, object]]:
     """Return the discovery message of a device with its components."""
     message = {
