@@ -5,6 +5,8 @@ from enum import Enum
 
 from gateway.intake.validation import MAX_FUTURE
 from gateway.senml import microseconds
+from streamsql.data.types import EARLIEST, LATEST
+from streamsql.errors import WireError
 from streamsql.wire.messages import ObservationPack
 
 Key = tuple[str, str]
@@ -85,8 +87,17 @@ class Findings:
 
 
 def redefined(gateway: str, stream: str, pack: ObservationPack, now: int) -> Missing:
-    """Return the loss of a pack that was made by another definition of its stream."""
-    times = [microseconds(record.bt) for record in pack.e if record.bt is not None] or [now]
+    """Return the loss of a pack that was made by another definition of its stream.
+
+    Raises:
+        WireError: One of its times is none.
+    """
+    try:
+        times = [microseconds(record.bt) for record in pack.e if record.bt is not None] or [now]
+    except ValueError as error:
+        raise WireError(f"observations of {stream}: {error}") from error
+    if not EARLIEST <= min(times) <= max(times) < LATEST:
+        raise WireError(f"observations of {stream}: a time is outside the years 1 to 9999")
     return Missing(gateway, stream, min(times), now, max(times), Cause.REDEFINED)
 
 

@@ -244,11 +244,11 @@ class SiteInbox:
 
     def _refuse(self, gateway: str, stream: str, pack: ObservationPack) -> None:
         """Name what is not counted: rows that were made by another definition of their source."""
+        lost = redefined(gateway, stream, pack, self._host.clock())
         seen = self._observations.outdated(gateway, stream, pack)
         if seen is None:
             return
         self._host.engine.take_in({}, (PACK, (*seen, *_log_after(pack))))
-        lost = redefined(gateway, stream, pack, self._host.clock())
         self.logs.findings.losses.append(lost)
 
     def _fragment(self, query: str, payload: bytes) -> None:
