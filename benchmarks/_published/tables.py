@@ -131,7 +131,9 @@ def hostile(found: Found) -> str:
     ]
     head = ("format", "payloads", "rows", "refused rows and payloads", "payloads with problems",
             "s")  # fmt: skip
-    return table(head, rows)
+    settings = found["settings"]
+    told = f"{settings['count']:,} drawn payloads of each format, seed {settings['seed']}."
+    return f"{table(head, rows)}\n\n{told}"
 
 
 TABLES = {
