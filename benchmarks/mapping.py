@@ -40,8 +40,7 @@ def compiled(case: Case) -> Mapper:
     """
     text = (
         f"CREATE SOURCE s (device TEXT, {case.columns}) "
-        "WITH (connector = 'mqtt', endpoint = 'home', topic = 'tele/{device}/SENSOR'"
-        f"{case.options})"
+        f"WITH (connector = 'mqtt', endpoint = 'home', topic = '{case.topic}'{case.options})"
     )
     (statement,) = parse_script(text)
     if not isinstance(statement, CreateSource):

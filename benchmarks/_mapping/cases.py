@@ -22,6 +22,7 @@ class Case(NamedTuple):
     rows: int
     library: Callable[[bytes], object]
     name: str = ""
+    topic: str = "tele/{device}/SENSOR"
 
 
 TASMOTA = (
@@ -97,7 +98,7 @@ CASES = {
     ),
     "sparkplug": Case(
         "temperature DOUBLE, humidity INTEGER", ", format = 'sparkplug'", SPARKPLUG, 1,
-        PAYLOAD.FromString, "protobuf",
+        PAYLOAD.FromString, "protobuf", "spBv1.0/plant/#",
     ),
     "xml, 10 rows": Case(
         "id TEXT FROM './@id', temp DOUBLE", ", format = 'xml', rows = 'sensor'", XML + b"</r>", 10,

@@ -61,6 +61,8 @@ def name_of(form: PayloadFormat) -> str:
 
 def topic_of(form: PayloadFormat) -> str:
     """Return the topic of its messages."""
+    if form == PayloadFormat.SPARKPLUG:
+        return "spBv1.0/plant/NDATA/press"
     return f"hostile/{form.value.replace('+', '-')}"
 
 
