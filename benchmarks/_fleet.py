@@ -20,18 +20,18 @@ import psutil
 from federated_optimizer.coordinator.contract.coordinator_model import Freshness, QueryInfo
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.service import Coordinator, open_coordinator
-from gateway.settings import GatewaySettings, WrapperSettings
+from gateway.settings import GatewaySettings
+from gateway.testing_links import READY
 from host.clocks import wall_clock
 from host.mqtt import MessageClient, Will, open_client
-from streamsql.binder import define
-from streamsql.catalog.catalog import Catalog
-from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row
-from streamsql.syntax import CreateSource, parse_statement
 from streamsql.wire.site_messages import SiteRole
 
 ROOT = Path(__file__).resolve().parent.parent
-LINK_SOURCE = "CREATE LINK SOURCE Link (src TEXT, dst TEXT, cost DOUBLE, KEY (src, dst))"
+LINK_SOURCE = (
+    "CREATE LINK SOURCE Link (src TEXT, dst TEXT, cost DOUBLE, KEY (src, dst)) "
+    "WITH (connector = 'links', endpoint = 'held')"
+)
 SITE = "fleet"
 PAUSE = 0.02
 
@@ -105,7 +105,6 @@ class Fleet:
         self.hosts = hosts
         self.links: set[Link] = set()
         self.gateways = tuple(sorted(set(hosts.values())))
-        self._source = _definition()
         self.sites = {name: self._process(name) for name in ("base", *self.gateways)}
         self._settings = CoordinatorSettings(
             site=SITE, database=f"sqlite:///{folder}/catalog.db", **changes
@@ -133,8 +132,8 @@ class Fleet:
         }
         if name == "base":
             return SiteProcess(self.folder, GatewaySettings(**plain, role=SiteRole.BASE))
-        wrapper = WrapperSettings("links", {"links": str(self._held(name))})
-        settings = GatewaySettings(**plain, sources=(self._source,), wrappers=(wrapper,))
+        held = {"connector": "links", "links": str(self._held(name))}
+        settings = GatewaySettings(**plain, endpoints={"held": held})
         return SiteProcess(self.folder, settings)
 
     def _held(self, name: str) -> Path:
@@ -157,8 +156,15 @@ class Fleet:
         await self.until(self.all_live, f"{len(self.sites)} sites are online", seconds)
 
     def live(self) -> set[str]:
-        """Return the sites that are online, and were heard since the broker was away, if it was."""
-        known = {site.site for site in self.coordinator.sites() if site.freshness == Freshness.LIVE}
+        """Return the sites that are online, and were heard since the broker was away, if it was.
+
+        Gateways follow commands then.
+        """
+        known = {
+            site.site
+            for site in self.coordinator.sites()
+            if site.freshness == Freshness.LIVE and (site.site == "base" or READY in site.rooms)
+        }
         return known & self.sites.keys()
 
     def all_live(self) -> bool:
@@ -299,14 +305,6 @@ class ResultWatch:
             if batch.snapshot:
                 self._look_again()
             self._note()
-
-
-def _definition() -> SourceDefinition:
-    statement = parse_statement(LINK_SOURCE)
-    made = define(statement, Catalog()) if isinstance(statement, CreateSource) else None
-    if not isinstance(made, SourceDefinition):
-        raise TypeError(LINK_SOURCE)
-    return made
 
 
 def broker_bytes(port: int) -> int:

@@ -52,7 +52,8 @@ from benchmarks._intake.reader import TOPICS, PeakMemory, Reader, percentile
 from benchmarks._intake.targets import missed, unseen
 from broker.broker_launch import Preference, find_mosquitto
 from broker.broker_testing import BrokerProcess
-from gateway.settings import GatewaySettings, WrapperSettings
+from gateway.settings import GatewaySettings
+from gateway.testing import declared_for, keep_declared
 from host.mqtt import MessageClient, open_client
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.wire.codec import encode_json, encode_packed
@@ -188,10 +189,9 @@ def settings_for(load: Load, url: str, folder: Path) -> GatewaySettings:
         endpoints = {"home": {"connector": "mqtt", "address": url}}
         return GatewaySettings("bench", "gw-1", url, str(folder), endpoints=endpoints)
     options = {"rate": load.rate, "batch": load.batch, "devices": DEVICES}
-    device = WrapperSettings("handed_in", {**options, "count": offered(load)[0]})
-    return GatewaySettings(
-        "bench", "gw-1", url, str(folder), sources=(load.source,), wrappers=(device,)
-    )
+    device = {"connector": "handed_in", **options, "count": offered(load)[0]}
+    keep_declared(folder, [declared_for(load.source, "handed_in")])
+    return GatewaySettings("bench", "gw-1", url, str(folder), endpoints={"made_up": device})
 
 
 def measure(tree: Path, load: Load, profile: Path | None) -> Figures:

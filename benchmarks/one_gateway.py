@@ -36,10 +36,12 @@ import psutil
 
 from broker.broker_launch import Preference, find_mosquitto
 from broker.broker_testing import BrokerProcess
+from gateway.connectors import registry
+from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.reading import Reading
-from gateway.settings import GatewaySettings, WrapperSettings
-from gateway.wrappers import registry
-from gateway.wrappers.wrapper import WrapperContext
+from gateway.connectors.registry import BuiltIn
+from gateway.settings import GatewaySettings
+from gateway.testing import declared_for, keep_declared
 from host.clocks import wall_clock
 from host.mqtt import Message, open_client
 from streamsql.algebra.operators import RemoteSource, SourceKind
@@ -78,21 +80,34 @@ QUERY = FragmentBundle(
 )
 
 
-class SteadyWrapper:
+class SteadyEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many readings are made, and how many a second."""
+
+    rate: float
+    count: int
+
+
+class SteadySource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """There is one source, `reading`."""
+
+
+class SteadyConnector:
     """A device that makes readings at a steady rate once it is told to go.
 
     Each reading is emitted by itself, as a device would; behind its schedule it catches up.
     """
 
     kind = "steady"
-    streams: tuple[str, ...] = ("reading",)
+    endpoint_options = SteadyEndpoint
+    source_options = SteadySource
 
     def __init__(self) -> None:
         self._go = asyncio.Event()
 
-    async def run(self, context: WrapperContext) -> None:
+    async def run(self, context: ConnectorContext) -> None:
         """Wait for the start, then emit `count` readings, `rate` per second."""
-        rate, count = float(str(context.options["rate"])), int(str(context.options["count"]))
+        options = context.endpoint_as(SteadyEndpoint)
+        rate, count = options.rate, options.count
         await self._go.wait()
         loop = asyncio.get_running_loop()
         start = loop.time()
@@ -113,7 +128,7 @@ class SteadyWrapper:
 
 def run_site(path: str) -> int:
     """Be a gateway process with the steady device."""
-    registry.KINDS["steady"] = SteadyWrapper
+    registry.BUILT_IN["steady"] = BuiltIn("benchmarks.one_gateway", "SteadyConnector")
     sys.argv = ["gateway", "--config", path, "--log-level", "WARNING"]
     from gateway.__main__ import main as serve  # noqa: PLC0415 - only in the child
 
@@ -235,9 +250,10 @@ async def observe(
 def measure_at(url: str, folder: Path, rate: float, seconds: float) -> dict[str, float]:
     """Run gateway and base site at a rate; return the figures."""
     count = int(rate * seconds)
-    steady = WrapperSettings("steady", {"rate": rate, "count": count})
+    steady = {"connector": "steady", "rate": rate, "count": count}
+    keep_declared(folder / "gw-1", [declared_for(READINGS, "steady")])
     data = str(folder / "gw-1")
-    gateway = GatewaySettings("bench", "gw-1", url, data, sources=(READINGS,), wrappers=(steady,))
+    gateway = GatewaySettings("bench", "gw-1", url, data, endpoints={"made_up": steady})
     base = GatewaySettings("bench", "base", url, str(folder / "base"), role="base")
     processes: list[subprocess.Popen[bytes]] = []
     try:

@@ -29,7 +29,7 @@ from rich.table import Table
 from benchmarks._recursive.measuring import quantile
 from benchmarks._recursive.product import Product
 from benchmarks._recursive.workloads import REACHABLE
-from gateway.wrappers.recordings.readers import read_k7
+from gateway.connectors.replay.readers import read_k7
 from streamsql.data.types import Row
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -104,7 +104,7 @@ def run_trace(recording: Path, most: int | None) -> dict[str, Any]:
     Raises:
         AssertionError: The view is not networkx' closure at some moment.
     """
-    readings = list(islice(read_k7(recording, "link", None, LEAST_RATIO), most))
+    readings = list(islice(read_k7(recording, None, LEAST_RATIO), most))
     made = Product(TRACE)
     newest: dict[tuple[Any, Any], tuple[int, bool]] = {}
     took: list[float] = []

@@ -1,4 +1,4 @@
-"""A gateway as a whole: wires client, engine site, wrappers, buffer and announcements together."""
+"""A gateway as a whole: client, engine site, connectors, buffer and announcements, wired."""
 
 import asyncio
 import logging
@@ -11,7 +11,8 @@ from typing import Any
 from gateway.buffer.disk_buffer import DiskBuffer
 from gateway.buffer.published_packs import PublishedPacks
 from gateway.declared.declared_sources import Definitions
-from gateway.declared.served_devices import declared_sources
+from gateway.declared.served_devices import BOOK, declared_sources, kept_sources
+from gateway.declared.source_book import SourceBook
 from gateway.declared.trial_commands import TrialCommands
 from gateway.intake.devices import MEMORY, Devices
 from gateway.intake.last_values import LastValues
@@ -30,7 +31,7 @@ from gateway.session.identity import (
 )
 from gateway.settings import GatewaySettings
 from gateway.site.host import SiteHost
-from gateway.site.process_numbers import measured_process, measured_wrappers
+from gateway.site.process_numbers import measured_connectors, measured_process
 from gateway.site.stopped_queries import StoppedQueries
 from gateway.site_clock import clock_from, site_time
 from gateway.site_state import present_state
@@ -76,7 +77,7 @@ class Gateway:
         stopped: The queries that ran here and must not again.
 
     Raises:
-        DeploymentError: A wrapper's kind is unknown, or the broker's address is wrong.
+        DeploymentError: The broker's address is wrong.
     """
 
     def __init__(  # noqa: PLR0913  (where it lives, and what watches over it)
@@ -94,7 +95,8 @@ class Gateway:
         self.session = Session(epoch, wall_clock(), secrets.token_hex(8))
         self.topics = Topics(settings.site)
         me = settings.gateway
-        self.definitions: Definitions = {d.name: d for d in settings.sources}
+        book = SourceBook(directory.path / BOOK)
+        self.definitions: Definitions = kept_sources(settings, book)
         # Sources that are declared later are not in it: whoever reads them remembers them.
         will = Will(self.topics.state(me), encode_json(self._ended("lost")))
         self.client = (make_client or self._open_client)(will)
@@ -131,13 +133,13 @@ class Gateway:
         self.links = LinkPublishers(me, self.engine, self.client, self.topics)
         self.devices = Devices(
             me,
-            settings.wrappers,
             clock=clock,
             definitions=self.definitions,
             engine=self.engine,
             lane=self.lane,
             last=self.last,
             on_readings=self.host.wake,
+            on_described=self._described,
             correction=lambda: self.clock.correction,
         )
         self._kept = KeptReadings(
@@ -147,7 +149,7 @@ class Gateway:
         )
         self.declared = declared_sources(
             settings,
-            directory.path,
+            book,
             engine=self.engine,
             devices=self.devices,
             kept=self._kept.wait,
@@ -202,8 +204,6 @@ class Gateway:
                 group.create_task(self.clock.run())
                 group.create_task(self._look_back())
                 group.create_task(self.declared.run())
-                for device in self.devices.wrapped:
-                    group.create_task(self.devices.supervise(device))
         except* (StolenIdError, OutdatedEpochError) as errors:
             raise errors.exceptions[0] from None
         finally:
@@ -300,10 +300,12 @@ class Gateway:
         self.lane.stamps = {
             name: (definition.version, layout_of(definition.scan()))
             for name, definition in definitions.items()
-            if definition.mapping is not None
         }
         self.devices.define(self.definitions)
         self.links.define(self.definitions.values())
+        self.announcer.announce()
+
+    def _described(self) -> None:
         self.announcer.announce()
 
     def _ended(self, reason: str) -> SiteState:
@@ -317,7 +319,9 @@ class Gateway:
             self.settings,
             self.session,
             definitions=tuple(self.definitions.values()),
-            wrappers=[device.state() for device in self.devices.all],
+            connectors=[device.state() for device in self.devices.all],
+            sensors=self.devices.sensors,
+            rooms=self.devices.rooms,
             rows=self.engine.source_rows,
         )
 
@@ -325,7 +329,7 @@ class Gateway:
         host, devices = self.host, self.devices
         yield from measured_process(host, self.client.pending(), self.buffer.state())
         yield from self.clock.measured()
-        yield from measured_wrappers([device.state() for device in devices.all])
+        yield from measured_connectors([device.state() for device in devices.all])
 
     def _announced(self) -> None:
         self.links.forget()
@@ -380,7 +384,7 @@ class Gateway:
         elif verb == "sample":
             self._trials.heard(command)
         elif verb == "simulate":
-            self._answer(command, self.devices.simulate(command.arguments))
+            self._answer(command, self.declared.simulate(command.arguments))
         else:
             log.warning("unknown command %r %s", verb[:40], command.id[:40])
             self._answer(command, {"done": False, "message": f"unknown command {verb:.40}"})

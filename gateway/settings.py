@@ -11,17 +11,17 @@ from typing import Any
 
 import msgspec
 
-from host.files.settings_file import read_settings, require
-from streamsql.algebra.operators import SourceKind
-from streamsql.catalog.definitions import SourceDefinition
-from streamsql.errors import WireError
-from streamsql.wire.site_messages import ENGINE_ROLES, SensorDescription, SiteRole
+from gateway.connectors.options import CONNECTOR, CORRECT_TIMES
+from host.files.json_file import read_json
+from host.files.settings_file import MAX_BYTES, read_settings, require
+from streamsql.errors import DeploymentError, WireError
+from streamsql.wire.site_messages import ENGINE_ROLES, SiteRole
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import check_id
 
 MAX_ENDPOINTS = 200
-CONNECTOR = "connector"
-"""The field of an endpoint that names the kind of its connector; all others are that one's."""
+FORMER = ("sources", "wrappers", "sensors", "rooms")
+"""Settings of version 0.1: what they said is said by CREATE SOURCE and by endpoints."""
 
 
 class ClockSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,7 +32,8 @@ class ClockSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         correct: Go by the coordinator's clock: what was found to be the difference is added to the
-            time of this machine. Times that devices give are left alone (see `WrapperSettings`).
+            time of this machine. Times that devices give are left alone, unless their
+            endpoint has `correct_times`.
         warn_offset_ms: Milliseconds by which this machine's clock may differ from the
             coordinator's before the site complains.
     """
@@ -48,19 +49,6 @@ class ClockSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         both = (self.origin_wall is None) == (self.origin is None)
         require(both, "clock.origin and clock.origin_wall must be set together")
         require(self.warn_offset_ms >= 0, "clock.warn_offset_ms must be at least 0")
-
-
-class WrapperSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A wrapper to run: its kind (`motes`, `soft_sensors`, `calendar`, `replay`) and options.
-
-    Attributes:
-        correct_times: Add this machine's clock correction to the event times that the wrapper
-            gives: its devices go by this machine's clock. Only with `clock.correct`.
-    """
-
-    kind: str
-    options: dict[str, Any] = {}
-    correct_times: bool = False
 
 
 class BufferSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,7 +108,6 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         role: GATEWAY (has devices) or BASE (hosts top fragments, no devices).
         broker: mqtt://[user:password@]host:port
         data_dir: For epoch, lock, buffer and snapshots.
-        sources: The streams whose rows are produced here.
         grace_seconds: How long an offline sender's rows stay before they leave every answer.
         tick_ms: Longest rest between two steps while there is something to do. A step follows at
             once after silence; a site under load rests as long as its last step took, at most this
@@ -131,7 +118,9 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         step: What one query may take in one step.
         connectors: Kinds of connectors that may run here; None: all that are installed.
         endpoints: What connectors connect to, by name: `{"connector": kind, …}` with the address
-            and secrets that the connector takes. Definitions name it; they hold no secrets.
+            and secrets that the connector takes. Definitions name it; they hold no secrets. With
+            `"correct_times": true` its devices go by this machine's clock: the correction is added
+            to their event times.
         broker_ca: Authority of the broker's certificate, with `mqtts`; empty for the system's.
         broker_cert: Our certificate, with `mqtts`.
         broker_key: Its private key, with `mqtts`.
@@ -142,10 +131,6 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     broker: str
     data_dir: str
     role: SiteRole = SiteRole.GATEWAY
-    sources: tuple[SourceDefinition, ...] = ()
-    wrappers: tuple[WrapperSettings, ...] = ()
-    sensors: tuple[SensorDescription, ...] = ()
-    rooms: tuple[str, ...] = ()
     clock: ClockSettings = ClockSettings()
     buffer: BufferSettings = BufferSettings()
     snapshots: SnapshotSettings = SnapshotSettings()
@@ -174,14 +159,12 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         require(0 <= self.grace_seconds <= 86_400, "grace_seconds must be between 0 and 86400")
         require(1 <= self.tick_ms <= 10_000, "tick_ms must be between 1 and 10000")
         require(1 <= self.keepalive <= 3_600, "keepalive must be between 1 and 3600")
-        names = [source.name for source in self.sources]
-        require(len(names) == len(set(names)), "sources: a name appears twice")
-        for source in self.sources:
-            require(not source.is_table, f"sources: {source.name} is a table, not a stream")
-            ends = len(source.key) >= 2 or source.kind != SourceKind.LINK
-            require(ends, f"sources: link source {source.name} needs a key of source and target")
-
         _check_endpoints(self.endpoints)
+        corrected = [name for name, each in self.endpoints.items() if each.get(CORRECT_TIMES)]
+        require(
+            self.clock.correct or not corrected,
+            f"endpoints: {', '.join(corrected)}: {CORRECT_TIMES} needs clock.correct",
+        )
 
 
 def _check_endpoints(endpoints: Mapping[str, Mapping[str, Any]]) -> None:
@@ -198,6 +181,8 @@ def _check_endpoints(endpoints: Mapping[str, Mapping[str, Any]]) -> None:
             raise ValueError(str(error)) from None
         kind = options.get(CONNECTOR)
         named = isinstance(kind, str) and kind != ""
+        correct_times = options.get(CORRECT_TIMES, False)
+        require(isinstance(correct_times, bool), f"endpoints: {name}: {CORRECT_TIMES} is a boolean")
         require(named, f'endpoints: {name} names no connector: {{"connector": "mqtt", …}}')
 
 
@@ -207,4 +192,33 @@ def load_settings(path: Path, environ: Mapping[str, str] = os.environ) -> Gatewa
     Raises:
         DeploymentError: The file is missing or wrong; says where.
     """
+    _refuse_former(path)
     return read_settings(path, GatewaySettings, environ)
+
+
+def _refuse_former(path: Path) -> None:
+    """Refuse a file of version 0.1 that defines sources.
+
+    Raises:
+        DeploymentError: It is one, says what to do instead; or no JSON object.
+    """
+    if not path.is_file():
+        return  # refused with a hint by whoever reads the settings
+    given = read_json(path, dict[str, Any], "settings", max_bytes=MAX_BYTES)
+    found = [name for name in FORMER if name in given]
+    if not found:
+        return
+    wrappers = given.get("wrappers")
+    kinds = (
+        [each.get("kind") for each in wrappers or () if isinstance(each, dict)]
+        if (isinstance(wrappers, list))
+        else []
+    )
+    kind = next((kind for kind in kinds if isinstance(kind, str)), "replay")
+    raise DeploymentError(
+        f"settings {path}: {' and '.join(found)} are no settings of a gateway any more; sources "
+        "are defined once, in the catalog",
+        hint=f'remove them; write an endpoint, "endpoints": {{"here": {{"connector": "{kind:.40}", '
+        f"…options of the wrapper…}}}}, and send once in the console or with pando query: CREATE "
+        f"SOURCE name (…columns…) WITH (connector = '{kind:.40}', endpoint = 'here')",
+    )

@@ -5,13 +5,14 @@ from typing import Protocol
 import msgspec
 
 from gateway.buffer.disk_buffer import DiskBuffer
+from gateway.connectors.options import CONNECTOR
 from gateway.declared.declared_sources import DeclaredSources
 from gateway.intake.devices import Devices
 from gateway.intake.observations import ObservationLane
 from gateway.session.clock_exchange import ClockExchange
 from gateway.session.description import sources_of
 from gateway.session.identity import Session
-from gateway.settings import CONNECTOR, GatewaySettings
+from gateway.settings import GatewaySettings
 from gateway.site.host import SiteHost
 from gateway.state.state_keeper import StateKeeper
 from host.clocks import wall_clock
@@ -66,7 +67,7 @@ def present_state(parts: Parts) -> SiteState:
             for name, options in parts.settings.endpoints.items()
         ),
         buffer=msgspec.structs.replace(parts.buffer.state(), waiting=parts.lane.waiting),
-        wrappers=tuple(device.state() for device in devices.all),
+        connectors=tuple(device.state() for device in devices.all),
         counters={
             "batches_sent": host.batches_sent,
             "batches_received": host.inbox.batches,

@@ -1,4 +1,4 @@
-"""For tests and benchmarks: small sources, settings, a wrapper that says what it is told.
+"""For tests and benchmarks: small sources, and settings of gateways that serve them.
 
 No source here is special: keyed, bag with a lifetime, link.
 """
@@ -10,13 +10,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from gateway.connectors.reading import Reading
+from gateway.declared.served_devices import BOOK
+from gateway.declared.source_book import SourceBook
 from gateway.settings import GatewaySettings
-from gateway.wrappers.wrapper import WrapperContext
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
+from streamsql.mapping.source_mapping import ColumnMapping, PayloadFormat, SourceMapping
 
 SECOND = 1_000_000
 
@@ -54,46 +58,56 @@ LINKS = SourceDefinition(
 """Links of a minute's life."""
 
 
-def settings_for(folder: Path, gateway: str = "gw-1", **changes: Any) -> GatewaySettings:
-    """Return settings of a gateway with its data below a folder; nothing listens at its broker."""
+def declared_for(
+    definition: SourceDefinition, connector: str = "telling", endpoint: str = ""
+) -> SourceDefinition:
+    """Return a source as it is declared for a connector that hands over values by column."""
+    mapping = SourceMapping(
+        connector,
+        endpoint,
+        format=PayloadFormat.FIELDS,
+        columns=tuple(ColumnMapping() for _ in definition.schema.names),
+        options=(("topic", definition.name),) if connector == "telling" else (),
+    )
+    version = max(definition.version, 1)
+    return msgspec.structs.replace(definition, mapping=mapping, version=version)
+
+
+def keep_declared(data_dir: Path, definitions: Sequence[SourceDefinition]) -> None:
+    """Let a site start with these declared sources, as if the catalog had sent them before."""
+    data_dir.mkdir(parents=True, exist_ok=True)
+    (data_dir / BOOK).unlink(missing_ok=True)
+    book = SourceBook(data_dir / BOOK)
+    for definition in definitions:
+        book.put(definition)
+    book.save()
+
+
+def settings_for(
+    folder: Path,
+    gateway: str = "gw-1",
+    sources: Sequence[SourceDefinition] = (SEATS, TEMPERATURES, LINKS),
+    **changes: Any,
+) -> GatewaySettings:
+    """Return settings of a gateway with its data below a folder; nothing listens at its broker.
+
+    Args:
+        folder: Its data are in the folder of its name there.
+        gateway: Its id.
+        sources: Those it knows of from an earlier life; they are fed by `testing_connectors`.
+        changes: Other settings.
+    """
     plain: dict[str, Any] = {
         "site": "demo",
         "gateway": gateway,
         "broker": "mqtt://127.0.0.1:1",
         "data_dir": str(folder / gateway),
-        "sources": (SEATS, TEMPERATURES, LINKS),
         "grace_seconds": 0.5,
     }
+    if sources:
+        keep_declared(folder / gateway, [declared_for(source) for source in sources])
+        plain["endpoints"] = {"told": {"connector": "telling"}}
     return GatewaySettings(**{**plain, **changes})
-
-
-class TellingWrapper:
-    """A wrapper that emits what a test tells it to."""
-
-    kind = "telling"
-    streams: tuple[str, ...] = ("seatsensor", "temperature", "link")
-
-    def __init__(self) -> None:
-        self.context: WrapperContext | None = None
-        self.started = 0
-        self._failure: asyncio.Future[None] | None = None
-
-    async def run(self, context: WrapperContext) -> None:
-        """Be ready until cancelled, or fail as told."""
-        self.started += 1
-        self.context = context
-        self._failure = asyncio.get_running_loop().create_future()
-        await self._failure
-
-    def fail(self, error: Exception) -> None:
-        """Let `run` raise."""
-        assert self._failure is not None  # noqa: S101
-        self._failure.set_exception(error)
-
-    def emit(self, *readings: Reading) -> None:
-        """Emit readings."""
-        assert self.context is not None  # noqa: S101
-        self.context.emit(readings)
 
 
 async def until(condition: Callable[[], bool], what: str = "", seconds: float = 60.0) -> None:

@@ -7,6 +7,7 @@ import msgspec
 
 from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.options import Seconds
+from gateway.connectors.reading import Reading
 from gateway.connectors.registry import BuiltIn
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
@@ -30,9 +31,10 @@ class TellingOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TellingConnector:
-    """Hears the payloads that a test tells it.
+    """Hears the payloads, or emits the readings, that a test tells it.
 
     Attributes:
+        lives: All instances that ever ran, in order.
         running: The instances that run, by endpoint.
         started: Endpoints of all that were ever started, in order.
         refusing: What `run` raises, by endpoint.
@@ -42,24 +44,38 @@ class TellingConnector:
     endpoint_options: type[msgspec.Struct] = TellingEndpoint
     source_options: type[msgspec.Struct] = TellingOptions
     running: ClassVar[dict[str, "TellingConnector"]] = {}
+    lives: ClassVar[list["TellingConnector"]] = []
     started: ClassVar[list[str]] = []
     refusing: ClassVar[dict[str, Exception]] = {}
 
     def __init__(self) -> None:
         self.context: ConnectorContext | None = None
+        self._failure: asyncio.Future[None] | None = None
 
     async def run(self, context: ConnectorContext) -> None:
-        """Be there until cancelled."""
+        """Be there until cancelled, or fail as told."""
         self.context = context
+        self._failure = asyncio.get_running_loop().create_future()
+        self.lives.append(self)
         self.started.append(context.endpoint_name)
         if context.endpoint_name in self.refusing:
             raise self.refusing[context.endpoint_name]
         self.running[context.endpoint_name] = self
         try:
-            await asyncio.Event().wait()
+            await self._failure
         finally:
             if self.running.get(context.endpoint_name) is self:
                 del self.running[context.endpoint_name]
+
+    def fail(self, error: Exception) -> None:
+        """Let `run` raise."""
+        assert self._failure is not None  # noqa: S101
+        self._failure.set_exception(error)
+
+    def emit(self, *readings: Reading) -> None:
+        """Emit readings."""
+        assert self.context is not None  # noqa: S101
+        self.context.emit(readings)
 
     def tell(self, topic: str, payload: bytes, **facts: str) -> None:
         """Hand a payload to the sources of a topic."""
@@ -72,6 +88,7 @@ class TellingConnector:
     def forget(cls) -> None:
         """Begin as if none had ever run."""
         cls.running.clear()
+        cls.lives.clear()
         cls.started.clear()
         cls.refusing.clear()
 

@@ -9,35 +9,49 @@ import json
 import sys
 from pathlib import Path
 
+import msgspec
+
 from gateway.__main__ import main as serve
+from gateway.connectors import registry
+from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.reading import Memory, Reading
-from gateway.wrappers import registry
-from gateway.wrappers.wrapper import WrapperContext
+from gateway.connectors.registry import BuiltIn
 from streamsql.data.types import Value
 
 SOURCE = "link"
+READY = "links"
+"""A room that is there when commands are followed."""
 
 
-class LinksWrapper:
-    """Emits the links in the file `links` of its options, then follows commands.
+class LinksEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file with the links that hold: a JSON list of [source, target, cost]."""
 
-    The file is JSON, a list of [source, target, cost].
-    """
+    links: str
+
+
+class LinksSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """There is one source, `link`."""
+
+
+class LinksConnector:
+    """Emits the links in the file of its endpoint, then follows commands."""
 
     kind = "links"
-    streams: tuple[str, ...] = (SOURCE,)
+    endpoint_options = LinksEndpoint
+    source_options = LinksSource
 
     def __init__(self) -> None:
-        self._context: WrapperContext | None = None
+        self._context: ConnectorContext | None = None
         self._links: dict[tuple[str, str], float] = {}
         self._file = Path()
 
-    async def run(self, context: WrapperContext) -> None:
+    async def run(self, context: ConnectorContext) -> None:
         """Emit what holds, then wait for commands."""
-        self._file = Path(str(context.options["links"]))
+        self._file = Path(context.endpoint_as(LinksEndpoint).links)
         held = json.loads(await asyncio.to_thread(self._file.read_text))
         self._links = {(source, target): cost for source, target, cost in held}
         self._context = context
+        context.describe((), (READY,))
         gone = _remembered(context.memory) - self._links.keys()
         context.remember(self._memory())
         context.emit(
@@ -50,7 +64,7 @@ class LinksWrapper:
         """Let links come ("up") and go ("down"); both are JSON as in the file.
 
         Raises:
-            ValueError: There is no such action, or the wrapper does not run yet.
+            ValueError: There is no such action, or the connector does not run yet.
         """
         if action != "links" or self._context is None:
             raise ValueError(f"links do not know {action!r:.40}")
@@ -86,8 +100,8 @@ def _reading(ends: tuple[str, str], cost: float | None) -> Reading:
 
 
 def main() -> int:
-    """Be a gateway process with that wrapper."""
-    registry.KINDS[LinksWrapper.kind] = LinksWrapper
+    """Be a gateway process with that connector."""
+    registry.BUILT_IN[LinksConnector.kind] = BuiltIn("gateway.testing_links", "LinksConnector")
     return serve()
 
 

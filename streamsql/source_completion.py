@@ -15,7 +15,7 @@ TYPES = "TEXT,INTEGER,DOUBLE,BOOLEAN,TIMESTAMP,INTERVAL"
 _ELEMENTS = "KEY (,PRIMARY KEY (,WATERMARK FOR"
 _OPTIONS = (
     "connector", "endpoint", "gateways", "topic", "format", "rows", "only", "delimiter", "header",
-    "ttl", "sample", "idle", "colocate", "wrapper",
+    "ttl", "sample", "idle", "colocate",
 )  # fmt: skip
 
 

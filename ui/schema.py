@@ -5,6 +5,7 @@ import logging
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.catalog import kind_of
+from streamsql.catalog.connectors import LOCAL_CONNECTORS
 from streamsql.catalog.definitions import Definition, SourceDefinition
 from streamsql.errors import FederationError
 from streamsql.syntax import parse_script
@@ -17,7 +18,8 @@ async def apply_schema(coordinator: CoordinatorApi, script: str) -> int:
     """Define what is unknown and replace what has changed; return how many were.
 
     A definition that cannot be replaced, because a running query uses it, is kept with a warning. A
-    source that a connector feeds is kept as it is: people alter it, and gateways follow.
+    source that a connector feeds is kept as it is: people alter it, and gateways follow. It is
+    replaced only if it reads what another site's script has called by its name.
 
     Raises:
         QueryError: The script is wrong.
@@ -30,7 +32,7 @@ async def apply_schema(coordinator: CoordinatorApi, script: str) -> int:
         known = {d.name.lower(): d for d in coordinator.definitions()}.get(name.lower())
         if known is not None and known.text.strip() == statement.text.strip():
             continue
-        if isinstance(known, SourceDefinition) and known.mapping is not None:
+        if _is_altered(statement, known):
             log.info("%s stays as it is in the catalog: the script has another text", name)
             continue
         try:
@@ -40,6 +42,19 @@ async def apply_schema(coordinator: CoordinatorApi, script: str) -> int:
         else:
             changed += 1
     return changed
+
+
+def _is_altered(statement: CreateSource | CreateView, known: Definition | None) -> bool:
+    """Whether a known source is this statement's own, changed by somebody."""
+    if not isinstance(known, SourceDefinition) or known.mapping is None:
+        return False
+    given = {option.name: option.value for option in getattr(statement, "options", ())}
+    mapping = known.mapping
+    same = (given.get("connector"), given.get("endpoint", "")) == (
+        mapping.connector,
+        mapping.endpoint,
+    )
+    return same or mapping.connector not in LOCAL_CONNECTORS
 
 
 def _replacement(statement: CreateSource | CreateView, known: Definition | None) -> str:

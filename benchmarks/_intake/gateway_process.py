@@ -1,4 +1,4 @@
-"""A gateway process; one of its wrappers makes readings up and hands them in.
+"""A gateway process; one of its connectors makes readings up and hands them in.
 
 Run as a file, with the tree that is to be measured on PYTHONPATH: nothing here is of `benchmarks`.
 """
@@ -10,26 +10,41 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from gateway.connectors import registry
+from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.reading import Reading
-from gateway.wrappers import registry
-from gateway.wrappers.wrapper import WrapperContext
+from gateway.connectors.registry import BuiltIn
+
+
+class HandedInEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much is handed in."""
+
+    rate: int
+    count: int
+    batch: int
+    devices: int
+
+
+class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """There is one source, `climate`."""
 
 
 class HandedIn:
     """Makes up readings at a steady rate and hands them in so many at a time."""
 
     kind = "handed_in"
-    streams: tuple[str, ...] = ("climate",)
+    endpoint_options = HandedInEndpoint
+    source_options = NoOptions
 
     def __init__(self) -> None:
         self._go = asyncio.Event()
 
-    async def run(self, context: WrapperContext) -> None:
+    async def run(self, context: ConnectorContext) -> None:
         """Wait for the start, then emit `count` readings, `rate` per second, `batch` at a time."""
-        options: dict[str, Any] = dict(context.options)
-        rate, count, batch, devices = (
-            int(options[name]) for name in ("rate", "count", "batch", "devices")
-        )
+        given = context.endpoint_as(HandedInEndpoint)
+        rate, count, batch, devices = given.rate, given.count, given.batch, given.devices
         await self._go.wait()
         loop = asyncio.get_running_loop()
         start = loop.time()
@@ -59,7 +74,8 @@ def _reading(number: int, devices: int, ts: int) -> Reading:
 
 def main() -> int:
     """Serve the gateway; with PROFILE set, write what its main thread does to that file."""
-    registry.KINDS[HandedIn.kind] = HandedIn
+    sys.modules["handed_in"] = sys.modules[__name__]  # this file is no module of a package
+    registry.BUILT_IN[HandedIn.kind] = BuiltIn("handed_in", "HandedIn")
     sys.argv = ["gateway", "--config", sys.argv[1], "--log-level", "WARNING"]
     from gateway.__main__ import main as serve  # noqa: PLC0415 - only once the kinds are known
 

@@ -14,11 +14,10 @@ import httpx
 import msgspec
 import psutil
 
-from benchmarks._soak.feed import GATEWAYS, SCHEMA, owners, wrappers
+from benchmarks._soak.feed import GATEWAYS, SCHEMA, endpoints, owners
 from broker.broker_launch import Preference
 from broker.broker_testing import BrokerProcess
 from broker.free_ports import free_port
-from deploy.local.configure import streams_of
 from gateway.settings import GatewaySettings
 from static_engine.settings import StaticSettings
 from ui.settings import ConsoleSettings
@@ -150,7 +149,7 @@ class Federation:
 
     def _services(self) -> Iterator[Service]:
         broker, folder, tables = self.broker.url, self.folder, str(self.folder / "tables")
-        streams, faketime = streams_of(SCHEMA), find_faketime()
+        faketime = find_faketime()
 
         def site(name: str, **more: Any) -> GatewaySettings:
             data = str(self.data(name))
@@ -172,7 +171,7 @@ class Federation:
         static = StaticSettings(broker, str(self.data(STATIC)), base_dir=tables, use_spark=False)
         yield Service(STATIC, "static_engine", folder, static)
         for name in GATEWAYS:
-            settings = site(name, sources=streams, wrappers=wrappers(name, folder))
+            settings = site(name, endpoints=endpoints(name, folder))
             package = "benchmarks._soak.faked_clock" if name == FAKED and faketime else "gateway"
             yield Service(name, package, folder, settings)
 

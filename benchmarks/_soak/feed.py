@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-
-from gateway.settings import WrapperSettings
+from typing import Any
 
 SECOND = 1_000_000
 GATEWAYS = ("gw-1", "gw-2", "gw-3")
@@ -22,11 +21,11 @@ ALARM = 900
 
 SCHEMA = """
 CREATE SOURCE seat (mid TEXT, partner TEXT, v INTEGER, ts TIMESTAMP, KEY (mid))
-  WITH (wrapper = 'replay');
+  WITH (connector = 'replay', endpoint = 'seat');
 CREATE SOURCE car (lane TEXT, n INTEGER, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1 s')
-  WITH (wrapper = 'replay', idle = '60 s');
+  WITH (connector = 'replay', endpoint = 'car', idle = '60 s');
 CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, pdr DOUBLE, ts TIMESTAMP, KEY (src, dst))
-  WITH (wrapper = 'replay');
+  WITH (connector = 'replay', endpoint = 'link');
 CREATE TABLE owner (mid TEXT, owner TEXT) WITH (source = 'csv', path = 'owners.csv');
 """
 
@@ -146,19 +145,16 @@ def write_feed(feed: Feed, folder: Path) -> None:
         _write(folder / f"{name}-link.k7", [*head, *links])
 
 
-def wrappers(name: str, folder: Path) -> tuple[WrapperSettings, ...]:
-    """Return the wrappers that replay a gateway's recordings."""
-    return tuple(
-        WrapperSettings(
-            "replay",
-            {
-                "file": str(folder / f"{name}-{source}.{form}"),
-                "format": form,
-                "source": source,
-            },
-        )
+def endpoints(name: str, folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the endpoints that replay a gateway's recordings."""
+    return {
+        source: {
+            "connector": "replay",
+            "file": str(folder / f"{name}-{source}.{form}"),
+            "format": form,
+        }
         for source, form in (("seat", "csv"), ("car", "csv"), ("link", "k7"))
-    )
+    }
 
 
 def _iso(ts: int) -> str:

@@ -35,7 +35,7 @@ def prepare(options: UpOptions, state: Path) -> list[Path]:
     """
     layout = Layout(options.data)
     site = configure.read_site(options, None)
-    script, _ = configure.write_site(site, layout, None, options.gateways)
+    configure.write_site(site, layout, None, options.gateways)
     clock = ClockSettings()
     gateways = [
         configure.gateway_settings(
@@ -43,7 +43,6 @@ def prepare(options: UpOptions, state: Path) -> list[Path]:
             options=options,
             layout=layout,
             broker=BROKER,
-            script=script,
             recording=None,
             clock=clock,
         )

@@ -16,34 +16,21 @@ from building.model.site_model import Site
 from building.osm.osm_indoor import read_osm_indoor
 from building.sample.k7_trace import read_k7
 from building.sample.sample_building import sample_building
-from deploy.local.kept_endpoints import CONSOLE, read_endpoints
+from deploy.local.kept_endpoints import CONSOLE, Endpoints, read_endpoints
 from deploy.local.layout import Layout
-from deploy.local.recordings import Recording
+from deploy.local.recordings import REPLAY_ENDPOINT, Recording
 from deploy.local.up_options import UpOptions
-from gateway.settings import ClockSettings, GatewaySettings, WrapperSettings
-from gateway.wrappers.motes.settings import Mote, MoteField
+from gateway.connectors.motes.mote_field import MoteField
+from gateway.settings import ClockSettings, GatewaySettings
 from host.files.atomic_file import PRIVATE
 from host.files.json_file import read_json
 from static_engine.settings import StaticSettings
-from streamsql.binder import define
-from streamsql.catalog.catalog import Catalog
-from streamsql.catalog.definitions import SourceDefinition
-from streamsql.catalog.system import is_system
 from streamsql.errors import DeploymentError
-from streamsql.syntax import CreateSource, CreateView, parse_script
-from streamsql.wire.site_messages import SensorDescription, SiteRole
+from streamsql.wire.site_messages import SiteRole
 from ui.settings import ConsoleSettings
 
 FEDERATION = "demo"
 SCHEMAS = Path(__file__).resolve().parent.parent / "schema"
-_STREAM_OF_KIND = {
-    "seat": "seatsensor",
-    "light": "roomsensor",
-    "temperature": "temperature",
-    "energy": "energymeter",
-    "rfid": "rfidbeacon",
-    "load": "machineload",
-}
 
 
 class _Node(msgspec.Struct):
@@ -55,7 +42,7 @@ class _SoftSensor(msgspec.Struct):
 
 
 class _GatewayFile(MoteField, frozen=True):
-    """The provisioned file of a gateway: next to its motes, real machines and recorded nodes."""
+    """The provisioned file of a gateway: its motes, real machines and recorded nodes."""
 
     soft: tuple[_SoftSensor, ...] = ()
     nodes: tuple[_Node, ...] = ()
@@ -148,35 +135,33 @@ def gateway_settings(  # noqa: PLR0913  (each comes from elsewhere)
     options: UpOptions,
     layout: Layout,
     broker: str,
-    script: str,
     recording: Recording | None,
     clock: ClockSettings,
 ) -> GatewaySettings:
-    """Return the settings of the `number`-th gateway, counted from 1."""
+    """Return the settings of the `number`-th gateway, counted from 1.
+
+    Raises:
+        DeploymentError: A file of the site is damaged.
+    """
     name = f"gw-{number}"
     path = layout.site / "gateways" / f"{name}.json"
     found = read_json(path, _GatewayFile, "motes") if path.exists() else None
     field = found or _GatewayFile(name)
-    sources = streams_of(script)
     first = number == 1
     if recording is not None:
         nodes = [node.id for node in field.nodes]
         # No nodes would mean all nodes: in a trace only who has some replays, else only the first.
         mine = bool(nodes) if recording.format == "k7" else first
-        wrappers = [_replay_wrapper(recording, nodes)] if mine else []
+        ours = _replay_endpoint(recording, nodes) if mine else {}
     else:
-        wrappers = _building_wrappers(field, path, layout, options, first=first)
+        ours = _building_endpoints(field, path, layout, options, first=first)
     return GatewaySettings(
         site=FEDERATION,
         gateway=name,
         broker=broker,
         data_dir=str(layout.data(name)),
-        sources=_offered(sources, wrappers),
-        wrappers=tuple(wrappers),
-        sensors=tuple(map(_describe, field.motes)),
-        rooms=field.rooms,
         clock=clock,
-        endpoints=read_endpoints(layout, name),
+        endpoints={**ours, **read_endpoints(layout, name)},
     )
 
 
@@ -237,68 +222,33 @@ def static_settings(layout: Layout, broker: str, options: UpOptions) -> StaticSe
     )
 
 
-def _building_wrappers(
+def _building_endpoints(
     field: _GatewayFile, path: Path, layout: Layout, options: UpOptions, *, first: bool
-) -> list[WrapperSettings]:
+) -> Endpoints:
+    """Return the endpoints that `deploy/schema/building.sql` names."""
     live = next((sensor.mid for sensor in field.soft), "")
     detectors = str(layout.tables / "rfid_detectors.csv")
     motes = {"file": str(path), "detectors": detectors, "live_machine": live}
-    wrappers = [WrapperSettings("motes", motes)]
+    endpoints: Endpoints = {"building": {"connector": "motes", **motes}}
     if live:
-        wrappers.append(WrapperSettings("soft_sensors", {"mid": live}))
+        endpoints["machine"] = {"connector": "soft_sensors", "mid": live}
     if first:
         location = _calendar(options.calendar) or str(layout.site / "calendar.ics")
-        wrappers.append(WrapperSettings("calendar", {"location": location}))
-    return wrappers
+        endpoints["calendar"] = {"connector": "calendar", "location": location}
+    return endpoints
 
 
 def _calendar(given: str | None) -> str | None:
     return str(Path(given).resolve()) if given and "://" not in given else given
 
 
-def _replay_wrapper(recording: Recording, nodes: list[str]) -> WrapperSettings:
-    options: dict[str, Any] = {
+def _replay_endpoint(recording: Recording, nodes: list[str]) -> Endpoints:
+    endpoint: dict[str, Any] = {
+        "connector": "replay",
         "file": str(recording.path.resolve()),
         "format": recording.format,
-        "source": recording.source,
         "nodes": nodes,
         "time_column": recording.time_column,
         "name_column": recording.name_column,
     }
-    return WrapperSettings("replay", options)
-
-
-def streams_of(script: str) -> tuple[SourceDefinition, ...]:
-    """Return the streams and link streams that CREATE statements define; the system's need none.
-
-    Raises:
-        QueryError: A statement is wrong.
-    """
-    catalog = Catalog()
-    for statement in parse_script(script):
-        if isinstance(statement, CreateSource | CreateView):
-            catalog.define(define(statement, catalog))
-    return tuple(source for source in catalog.sources if not is_system(source))
-
-
-def _offered(
-    sources: tuple[SourceDefinition, ...], wrappers: list[WrapperSettings]
-) -> tuple[SourceDefinition, ...]:
-    """Return the sources that some wrapper of the gateway feeds."""
-    kinds = {wrapper.kind for wrapper in wrappers}
-    # Motes also simulate the loads of machines that are not this one.
-    also = "machineload" if "motes" in kinds else None
-    return tuple(s for s in sources if s.option("wrapper") in kinds or s.name == also)
-
-
-def _describe(mote: Mote) -> SensorDescription:
-    return SensorDescription(
-        name=mote.sensor,
-        stream=_STREAM_OF_KIND.get(mote.kind, ""),
-        unit=mote.unit,
-        kind=mote.kind,
-        room=mote.rid,
-        level=mote.level,
-        x=mote.x,
-        y=mote.y,
-    )
+    return {REPLAY_ENDPOINT: endpoint}

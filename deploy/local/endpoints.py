@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from building.files.site_files import write_atomically
-from deploy.local.kept_endpoints import CONSOLE, Endpoints, read_endpoints
+from deploy.local.kept_endpoints import CONSOLE, OURS, Endpoints, check_name, read_endpoints
 from deploy.local.layout import Layout
 from federated_optimizer.coordinator.contract.sink_endpoints import sink_endpoints
-from gateway.connectors.options import convert_options
+from gateway.connectors.options import convert_options, own_options
 from gateway.connectors.registry import ConnectorRegistry
 from host.files.atomic_file import PRIVATE
 from host.files.json_file import read_json
@@ -36,7 +36,8 @@ def add_endpoint(layout: Layout, gateway: str, name: str, options: dict[str, Any
     if gateway == CONSOLE:
         sink_endpoints({name: options})
     else:
-        rest = {key: value for key, value in options.items() if key != "connector"}
+        check_name(name)
+        rest = own_options(options)
         make = ConnectorRegistry().factory(str(options["connector"]))
         convert_options(rest, make().endpoint_options, f"endpoint {name}")
     _write(layout, gateway, {**read_endpoints(layout, gateway), name: options})
@@ -71,7 +72,9 @@ def _change_running(layout: Layout, gateway: str, endpoints: Endpoints) -> None:
     if not path.exists():
         return
     settings = read_json(path, dict[str, Any], "settings")
-    settings["endpoints"] = endpoints
+    running = settings.get("endpoints", {})
+    ours = {} if gateway == CONSOLE else {name: running[name] for name in running if name in OURS}
+    settings["endpoints"] = {**ours, **endpoints}
     write_atomically(path, msgspec.json.format(msgspec.json.encode(settings), indent=2), PRIVATE)
 
 

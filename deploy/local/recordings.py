@@ -7,12 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.wrappers.recordings.lines import numbered_lines, refuse
-from gateway.wrappers.recordings.readers import read_csv, read_k7, read_senml
+from gateway.connectors.replay.lines import numbered_lines, refuse
+from gateway.connectors.replay.readers import read_csv, read_k7, read_senml
 from streamsql.data.types import DataType, coerce
 from streamsql.errors import DeploymentError
 
 SAMPLE_ROWS = 1_000
+REPLAY_ENDPOINT = "recording"
+"""The endpoint that gives a recording's rows, as `trace.sql` names it, too."""
 TIME_COLUMNS = ("ts", "time", "timestamp", "datetime", "date")
 
 
@@ -49,7 +51,7 @@ def inspect(path: Path) -> Recording:
     if not (first.strip() or second.strip()):
         raise DeploymentError(f"recording {path} is empty")
     if first.lstrip().startswith("{") and second.startswith("datetime,src,dst"):
-        begins = next((r.ts for r in read_k7(path, "link", None, 0.5, _leave_out)), None)
+        begins = next((r.ts for r in read_k7(path, None, 0.5, _leave_out)), None)
         return Recording(path, "k7", "link", _known(begins, path))
     if first.lstrip().startswith("["):
         return _senml(path)
@@ -84,7 +86,7 @@ def _csv(path: Path) -> Recording:
         raise DeploymentError(f"recording {path} is not CSV: {error}") from error
     time_column = next(name for name in names if name in TIME_COLUMNS)
     source = _identifier(path)
-    begins = next((r.ts for r in read_csv(path, source, time_column, _leave_out)), None)
+    begins = next((r.ts for r in read_csv(path, time_column, _leave_out)), None)
     texts = zip(*rows, strict=True) if rows else ([""] for _ in names)
     columns = [
         (name, DataType.TIMESTAMP if name == time_column else _type_of(values))
@@ -114,11 +116,10 @@ def _check_header(path: Path, names: list[str]) -> None:
 
 def _senml(path: Path) -> Recording:
     source = _identifier(path)
-    readings = read_senml(path, source, "ts", "name", _leave_out)
-    rows = list(itertools.islice(readings, SAMPLE_ROWS))
+    rows = list(itertools.islice(read_senml(path, "name", _leave_out), SAMPLE_ROWS))
     kinds: dict[str, DataType] = {"name": DataType.TEXT, "ts": DataType.TIMESTAMP}
-    for reading in rows:
-        for name, value in reading.values.items():
+    for record in rows:
+        for name, value in record.values.items():
             kinds.setdefault(name, _kind_of(value))
     begins = _known(rows[0].ts if rows else None, path)
     text = _create(source, list(kinds.items()), "ts")
@@ -131,7 +132,7 @@ def _create(source: str, columns: list[tuple[str, DataType]], time_column: str) 
     return (
         f"CREATE SOURCE {_quoted(source)} ({listed}, "
         f"WATERMARK FOR {time} AS {time} - INTERVAL '5 s')\n"
-        "  WITH (wrapper = 'replay', ttl = '1 h');\n"
+        f"  WITH (connector = 'replay', endpoint = '{REPLAY_ENDPOINT}', ttl = '1 h');\n"
     )
 
 

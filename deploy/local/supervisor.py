@@ -106,7 +106,7 @@ class Federation:
         self.reporter.event("preparing", "preparing the site")
         recording = await asyncio.to_thread(inspect, options.replay) if options.replay else None
         site = await asyncio.to_thread(configure.read_site, options, recording)
-        script, warnings = await asyncio.to_thread(
+        _script, warnings = await asyncio.to_thread(
             configure.write_site, site, layout, recording, options.gateways
         )
         for warning in warnings:
@@ -119,7 +119,6 @@ class Federation:
                 options=options,
                 layout=layout,
                 broker=broker,
-                script=script,
                 recording=recording,
                 clock=clock,
             )

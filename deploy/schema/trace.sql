@@ -2,7 +2,7 @@
 -- newest measurement is at most 30 minutes old and delivered at least half of the packets.
 CREATE LINK SOURCE Link (src TEXT, dst TEXT, cost DOUBLE, pdr DOUBLE, ts TIMESTAMP, KEY (src, dst),
                          WATERMARK FOR ts AS ts - INTERVAL '5 s')
-  WITH (wrapper = 'replay', ttl = '30 min');
+  WITH (connector = 'replay', endpoint = 'recording', ttl = '30 min');
 
 -- What a link carries in kilobits per second: 250 at most, less what is lost.
 CREATE VIEW Channel AS SELECT src, dst, 250.0 * pdr AS bandwidth FROM Link;

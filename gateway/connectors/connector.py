@@ -8,7 +8,7 @@ pause that doubles. When the set of its sources changes it is cancelled and anot
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -16,6 +16,8 @@ from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.options import convert_options
 from gateway.connectors.reading import Emit, Memory, Reading
 from host.clocks import Clock
+from streamsql.data.types import Value
+from streamsql.wire.site_messages import SensorDescription
 
 Options = TypeVar("Options", bound=msgspec.Struct)
 
@@ -29,6 +31,10 @@ def nobody_listens(_text: str) -> None:
 
 def nobody_remembers(_memory: Memory) -> None:
     """Forget what is to be remembered."""
+
+
+def nobody_looks(_sensors: Sequence[SensorDescription], _rooms: Sequence[str]) -> None:
+    """Drop a description."""
 
 
 async def kept_at_once() -> None:
@@ -56,6 +62,8 @@ class ConnectorContext:
         remember: Say, before readings are emitted, what to know after a restart of the gateway
             that knows of them: both are kept, or neither.
         memory: What was remembered last, in an earlier life of the gateway too; or None.
+        describe: Tell which sensors stand behind the endpoint, and in which rooms: the map and the
+            page Gateways show them. A later description replaces it.
         is_trial: Somebody tries a source for some seconds while the endpoint's own connector may
             run: nothing is to be left behind there, and nothing taken from the other one.
     """
@@ -71,6 +79,7 @@ class ConnectorContext:
     note: Callable[[str], None] = nobody_listens
     remember: Callable[[Memory], None] = nobody_remembers
     memory: Memory | None = field(default=None)
+    describe: Callable[[Sequence[SensorDescription], Sequence[str]], None] = nobody_looks
     is_trial: bool = False
 
     async def emit_in_parts(self, readings: Sequence[Reading]) -> None:
@@ -125,3 +134,15 @@ class Connector(Protocol):
 
     async def run(self, context: ConnectorContext) -> None:
         """Emit readings for ever."""
+
+
+@runtime_checkable
+class Simulation(Protocol):
+    """A connector whose devices can be told what to do, because they are simulated."""
+
+    def command(self, action: str, arguments: dict[str, Value]) -> str:
+        """Do it; return what was done.
+
+        Raises:
+            ValueError: The action is unknown or its target is not behind this gateway.
+        """

@@ -143,12 +143,39 @@ class DeclaredSource:
         self,
         values: Mapping[str, object],
         levels: Mapping[str, str] | None = None,
+        device: str = "",
         /,
         **facts: Value,
     ) -> list[Reading]:
-        """Return the reading of values by their addresses; see `read`."""
-        arrival = self._clock()
-        return self._readings(self._mapper.map_record(values, self._known(levels, facts), arrival))
+        """Return the reading of values by their addresses; see `read`.
+
+        Args:
+            values: As the device has them.
+            levels: See `read`.
+            device: Whose last value it is; empty: the key's, where that is one column.
+            facts: See `read`. `time`, in microseconds since 1970, is the event time of a row whose
+                columns give none.
+        """
+        readings = self._readings(self._record(values, levels, facts))
+        if not device and "time" not in facts:
+            return readings
+        return [_of(reading, device, facts) for reading in readings]
+
+    def withdraw_record(
+        self,
+        values: Mapping[str, object],
+        levels: Mapping[str, str] | None = None,
+        /,
+        **facts: Value,
+    ) -> list[Reading]:
+        """Return what takes the row of a record away.
+
+        Values are by their addresses, as in `read_record`; those of the key's columns are enough.
+        """
+        mapped = self._record(values, levels, facts)
+        self._complain(mapped.problems)
+        found = (Reading(self.name, row, delete=True) for row in mapped.rows)
+        return [_of(reading, "", facts) for reading in found]
 
     def given(self, levels: Mapping[str, Value]) -> dict[str, Value]:
         """Return the columns that parts of a topic or path alone give; see `RowMapper.given`."""
@@ -182,6 +209,14 @@ class DeclaredSource:
         self.last_bad = self._hide(text)[:MAX_REASON]
         self._on_problem(self.last_bad)
 
+    def _record(
+        self,
+        values: Mapping[str, object],
+        levels: Mapping[str, str] | None,
+        facts: Mapping[str, Value],
+    ) -> MappedRows:
+        return self._mapper.map_record(values, self._known(levels, facts), self._clock())
+
     def _known(
         self, levels: Mapping[str, str] | None, facts: Mapping[str, Value]
     ) -> Mapping[str, Value]:
@@ -208,6 +243,13 @@ class DeclaredSource:
 def _sensor_column(definition: SourceDefinition) -> str | None:
     """Return the column that names the device: a key of one column."""
     return definition.schema.names[definition.key[0]] if len(definition.key) == 1 else None
+
+
+def _of(reading: Reading, device: str, facts: Mapping[str, Value]) -> Reading:
+    """Return a reading of a device, at the time that a fact says."""
+    time = facts.get("time")
+    ts = time if type(time) is int else reading.ts
+    return msgspec.structs.replace(reading, sensor=device or reading.sensor, ts=ts)
 
 
 def _text(value: Value) -> str:

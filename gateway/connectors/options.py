@@ -26,6 +26,18 @@ class Seconds(float):
     __slots__ = ()
 
 
+CONNECTOR = "connector"
+"""The field of an endpoint that names the kind of its connector."""
+CORRECT_TIMES = "correct_times"
+"""The field of an endpoint that says whether its devices go by this machine's clock."""
+
+
+def own_options(settings: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields of an endpoint's settings that are its connector's own."""
+    common = (CONNECTOR, CORRECT_TIMES)
+    return {name: value for name, value in settings.items() if name not in common}
+
+
 def convert_options(
     given: Mapping[str, object], kind: type[Options], what: str, *, texts: bool = False
 ) -> Options:

@@ -47,6 +47,14 @@ BUILT_IN: dict[str, BuiltIn] = {
     "coap": BuiltIn("gateway.connectors.coap.coap_connector", "CoapConnector", "coap"),
     "snmp": BuiltIn("gateway.connectors.snmp.snmp_connector", "SnmpConnector", "snmp"),
     "modbus": BuiltIn("gateway.connectors.modbus.modbus_connector", "ModbusConnector", "modbus"),
+    "motes": BuiltIn("gateway.connectors.motes.motes_connector", "MotesConnector", "gateway"),
+    "soft_sensors": BuiltIn(
+        "gateway.connectors.soft_sensors.soft_sensors_connector", "SoftSensorsConnector", "gateway"
+    ),
+    "calendar": BuiltIn(
+        "gateway.connectors.calendar.calendar_connector", "CalendarConnector", "gateway"
+    ),
+    "replay": BuiltIn("gateway.connectors.replay.replay_connector", "ReplayConnector"),
     "opcua": BuiltIn("gateway.connectors.opcua.opcua_connector", "OpcuaConnector", "opcua"),
 }
 

@@ -7,17 +7,18 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from gateway.connectors.connector import Connector, ConnectorContext
+from gateway.connectors.connector import Connector, ConnectorContext, Simulation
 from gateway.connectors.declared_source import DeclaredSource, RowMapper
 from gateway.connectors.handed_over import as_handed_over
-from gateway.connectors.options import convert_options
+from gateway.connectors.options import CONNECTOR, CORRECT_TIMES, convert_options, own_options
 from gateway.connectors.reading import Memory, Reading
 from gateway.connectors.registry import ConnectorMissingError, ConnectorRegistry, MakeConnector
 from gateway.connectors.secrets import Secrets
 from host.clocks import Clock
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.types import Value
 from streamsql.errors import DeploymentError, FederationError
-from streamsql.wire.site_messages import DeclaredState
+from streamsql.wire.site_messages import DeclaredState, SensorDescription
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +31,7 @@ STOP_SECONDS = 1.0
 PROBLEM_SECONDS = 90.0
 """How long a fault counts as present if nothing comes after it: longer than the longest pause."""
 MAX_REASON = 500
+NOTHING_SIMULATED = "nothing is simulated here"
 SHOWN = 200
 """Characters of a reason in the site's state, which tells of up to 1,000 sources."""
 
@@ -53,6 +55,9 @@ class Port(Protocol):
     def remember(self, memory: Memory) -> None:
         """Keep what is to go with the next readings."""
 
+    def describe(self, sensors: Sequence[SensorDescription], rooms: Sequence[str]) -> None:
+        """Keep which sensors stand behind the endpoint."""
+
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
@@ -66,6 +71,7 @@ class Runtime:
         close_port: Called with endpoint and kind when nothing feeds through it any more.
         kept: Returns when all that was emitted is on disk.
         make_mapper: Compiles the mapping of a definition; raises ValueError or FederationError.
+        correction: Returns the microseconds by which `clock` goes before this machine's clock.
     """
 
     gateway: str
@@ -75,6 +81,11 @@ class Runtime:
     close_port: Callable[[str, str], None]
     kept: Callable[[], Awaitable[None]]
     make_mapper: Callable[[SourceDefinition], RowMapper]
+    correction: Callable[[], int] = lambda: 0
+
+    def machine_clock(self) -> int:
+        """Return the time of this machine, which intake will correct."""
+        return self.clock() - self.correction()
 
 
 class EndpointRunner:
@@ -88,15 +99,17 @@ class EndpointRunner:
 
     def __init__(self, name: str, settings: Mapping[str, Any], runtime: Runtime) -> None:
         self.name = name
-        self.kind = str(settings["connector"])
+        self.kind = str(settings[CONNECTOR])
         self.problem = ""
         self.problems: dict[str, str] = {}
         self.sources: dict[str, DeclaredSource] = {}
-        self._options = {key: value for key, value in settings.items() if key != "connector"}
+        self._options = own_options(settings)
+        self._clock = runtime.machine_clock if settings.get(CORRECT_TIMES) else runtime.clock
         self._secrets = Secrets(self._options)
         self._runtime = runtime
         self._definitions: tuple[SourceDefinition, ...] = ()
         self._task: asyncio.Task[None] | None = None
+        self._connector: object = None
         self._life = 0
         self._failed_at = 0.0
 
@@ -134,6 +147,15 @@ class EndpointRunner:
             return True
         stopping.cancel()
         return await self._ended(stopping)
+
+    def simulate(self, action: str, arguments: dict[str, Value]) -> str | None:
+        """Let simulated devices do something; return what was done, or None: none are simulated.
+
+        Raises:
+            ValueError: The action is unknown or its target is not behind this endpoint.
+        """
+        connector = self._connector if self._task is not None else None
+        return connector.command(action, arguments) if isinstance(connector, Simulation) else None
 
     def problem_of(self, source: str) -> str:
         """Return why rows of a source do not come, or empty."""
@@ -199,14 +221,16 @@ class EndpointRunner:
             endpoint_name=self.name,
             endpoint=self._options,
             sources=served,
-            clock=runtime.clock,
+            clock=self._clock,
             emit=emit,
             kept=runtime.kept,
             problem=lambda text: self._fail(port, text),
             note=lambda text: port.noted(self._secrets.hidden(text)),
             remember=port.remember,
             memory=port.memory,
+            describe=port.describe,
         )
+        self._connector = connector
         await _run_alone(connector, context)
         port.noted("its connector has ended")
 
@@ -234,7 +258,7 @@ class EndpointRunner:
         source = DeclaredSource(
             definition,
             runtime.make_mapper(definition),
-            runtime.clock,
+            self._clock,
             {"gateway": runtime.gateway, "endpoint": self.name},
             lambda text: port.failed(f"source {definition.name}: {text}"),
             self._secrets.hidden,
@@ -276,6 +300,21 @@ class RunningConnectors:
         """Serve these sources through their endpoints, and no others."""
         for name, runner in self._runners.items():
             runner.serve(by_endpoint.get(name, ()))
+
+    def simulate(self, arguments: Mapping[str, Value]) -> dict[str, Value]:
+        """Pass a command to the simulated devices; answer whether one could follow it."""
+        rest = dict(arguments)
+        action = str(rest.pop("action", ""))
+        refusal = NOTHING_SIMULATED
+        for runner in self._runners.values():
+            try:
+                done = runner.simulate(action, rest)
+            except ValueError as error:
+                refusal = str(error)
+            else:
+                if done is not None:
+                    return {"done": True, "message": done}
+        return {"done": False, "message": refusal}
 
     async def stop(self) -> None:
         """Stop all connectors."""

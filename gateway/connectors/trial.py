@@ -17,12 +17,11 @@ from gateway.connectors.connector import Connector, ConnectorContext
 from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.handed_over import as_handed_over
 from gateway.connectors.mapping_thread import mapping_thread
-from gateway.connectors.options import convert_options
+from gateway.connectors.options import CONNECTOR, convert_options, own_options
 from gateway.connectors.reading import Reading
 from gateway.connectors.registry import ConnectorRegistry
 from gateway.connectors.secrets import Secrets
 from gateway.connectors.trial_capture import Capture
-from gateway.settings import CONNECTOR
 from host.clocks import Clock
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Value
@@ -130,6 +129,7 @@ class _CapturedSource(DeclaredSource):
         self,
         values: Mapping[str, object],
         levels: Mapping[str, str] | None = None,
+        device: str = "",
         /,
         **facts: Value,
     ) -> list[Reading]:
@@ -196,7 +196,7 @@ class _Trial:
         kind = str(settings[CONNECTOR])
         make = await asyncio.to_thread(self._site.registry.factory, kind)
         connector = make()
-        options = {name: value for name, value in settings.items() if name != CONNECTOR}
+        options = own_options(settings)
         convert_options(options, connector.endpoint_options, f"endpoint {endpoint}")
         sources = [self._source(d, endpoint, connector) for d in definitions]
         await self._until_enough(connector, self._context(endpoint, options, sources))

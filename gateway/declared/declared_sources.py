@@ -1,4 +1,4 @@
-"""The sources of a site as they are now: those of its settings, and those the catalog declares.
+"""The sources of a site as they are now, as the catalog declares them.
 
 An order takes effect when it arrives: the engine, intake and births go by it at once, so whatever
 the same burst of messages holds meets it. Connectors and the file on disk follow a moment later,
@@ -8,12 +8,13 @@ because orders come in bursts.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from gateway.declared.source_book import SourceBook
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.types import Value
 from streamsql.errors import WireError
 from streamsql.mapping.assignment import Assigned, Endpoints, Unserved, assignment
 from streamsql.wire.fragments import FragmentBundle
@@ -39,6 +40,9 @@ class Connectors(Protocol):
     def state_of(self, definition: SourceDefinition, endpoint: str) -> DeclaredState:
         """Return how a source is doing that an endpoint serves."""
 
+    def simulate(self, arguments: Mapping[str, Value]) -> dict[str, Value]:
+        """Pass a command to the simulated devices; answer whether one could follow it."""
+
     async def stop(self) -> None:
         """Stop all connectors."""
 
@@ -48,7 +52,6 @@ class DeclaredSources:
 
     Args:
         gateway: Id of the site.
-        own: Sources of its settings file; they come before declared ones of their names.
         endpoints: Of its settings: their names and the kinds of their connectors.
         book: The orders on disk.
         engine: Where sources are declared.
@@ -65,7 +68,6 @@ class DeclaredSources:
     def __init__(  # noqa: PLR0913  (each is one seam)
         self,
         gateway: str,
-        own: Iterable[SourceDefinition],
         endpoints: Endpoints,
         *,
         book: SourceBook,
@@ -75,7 +77,6 @@ class DeclaredSources:
         on_definitions: Callable[[Definitions], None],
     ) -> None:
         self._gateway = gateway
-        self._own = {definition.name: definition for definition in own}
         self._endpoints = endpoints
         self._book = book
         self._engine = engine
@@ -88,7 +89,7 @@ class DeclaredSources:
         self._unread: dict[str, DeclaredState] = {}
         self._layouts: dict[str, tuple[SourceDefinition, int]] = {}
         self._news = asyncio.Event()
-        self.definitions: Definitions = dict(self._own)
+        self.definitions: Definitions = {}
         for definition in book.all():
             self._assign(definition)
 
@@ -142,9 +143,8 @@ class DeclaredSources:
         self._served.pop(name, None)
         self._unserved.pop(name, None)
         self._layouts.pop(name, None)
-        if name not in self._own:
-            self.definitions.pop(name, None)
-            self._engine.undeclare(name)
+        self.definitions.pop(name, None)
+        self._engine.undeclare(name)
         self._changed()
 
     def layout_of(self, name: str) -> int | None:
@@ -177,6 +177,12 @@ class DeclaredSources:
             if self._connectors is not None:
                 await self._connectors.stop()
 
+    def simulate(self, arguments: Mapping[str, Value]) -> dict[str, Value]:
+        """Pass a command to the simulated devices; answer whether one could follow it."""
+        if self._connectors is None:
+            return {"done": False, "message": "nothing is simulated here"}
+        return self._connectors.simulate(arguments)
+
     def states(self) -> tuple[DeclaredState, ...]:
         """Return how each declared source that concerns this site is doing."""
         return tuple(
@@ -197,8 +203,7 @@ class DeclaredSources:
         else:
             if was_served:
                 self._engine.undeclare(name)
-            if name not in self._own:
-                self._on_redefined(name, self._engine.define(scan))
+            self._on_redefined(name, self._engine.define(scan))
         self._changed()
 
     def _refused(self, name: str, payload: bytes, why: str) -> None:
@@ -221,9 +226,6 @@ class DeclaredSources:
         name = definition.name
         self._served.pop(name, None)
         self._unserved.pop(name, None)
-        if name in self._own:
-            self._unserved[name] = "a source of that name stands in this gateway's settings"
-            return
         self.definitions.pop(name, None)
         if self._make_connectors is None or definition.mapping is None:
             return

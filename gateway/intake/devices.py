@@ -1,10 +1,8 @@
-"""Runs wrappers and takes their readings in."""
+"""Ingests what connectors emit, and keeps how each of them is doing."""
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 from gateway.connectors.reading import Memory, Reading
 from gateway.intake.feeds import Feed, Feeds
@@ -12,63 +10,49 @@ from gateway.intake.last_values import LastValues
 from gateway.intake.observations import ObservationLane
 from gateway.intake.withdrawals import Withdrawals
 from gateway.senml import Observed
-from gateway.settings import WrapperSettings
-from gateway.wrappers.registry import make_wrapper
-from gateway.wrappers.wrapper import Simulation, Wrapper, WrapperContext
 from host.clocks import Clock
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
-from streamsql.data.types import Value
-from streamsql.errors import DeploymentError
-from streamsql.wire.site_messages import WrapperState
+from streamsql.wire.site_messages import ConnectorState, SensorDescription
 
 log = logging.getLogger(__name__)
 
-RESTART_SECONDS = 1.0
-RESTART_MOST_SECONDS = 60.0
 MEMORY = "memory"
-"""The note on events of a wrapper: its name, and what it wants to know after a restart."""
+"""The note on events of an endpoint: its name, and what its connector wants to know later."""
 PROBLEM_SECONDS = 90.0
-"""How long a wrapper's last fault counts as present: longer than the longest pause."""
+"""How long a connector's last fault counts as present: longer than the longest pause."""
 
 
 MAX_ERROR = 500
 LOG_AT_ONCE = 10.0
 LOG_SECONDS = 5.0
-"""A wrapper's log lines: so many at once, then one per so many seconds."""
-
-
-class ConnectorFeed:
-    """Stands for an endpoint's connector among the wrappers; others run it."""
-
-    def __init__(self, kind: str, streams: tuple[str, ...]) -> None:
-        self.kind = kind
-        self.streams = streams
-
-    async def run(self, context: WrapperContext) -> None:
-        """Do nothing: `gateway.connectors.running` runs the connector."""
+"""A connector's log lines: so many at once, then one per so many seconds."""
 
 
 class Device:
-    """A wrapper, or the connector of an endpoint, and how it is doing."""
+    """What stands behind an endpoint, and how its connector is doing.
 
-    def __init__(
-        self,
-        name: str,
-        wrapper: Wrapper,
-        options: Mapping[str, object],
-        correct_times: bool = False,
-    ) -> None:
+    Attributes:
+        name: Kind of the connector and name of the endpoint.
+        streams: The sources that it feeds.
+        correct_times: Whether its times are those of this machine's clock, which is corrected.
+        sensors: What its connector has found there.
+        rooms: Where they are.
+    """
+
+    def __init__(self, name: str, kind: str, *, correct_times: bool = False) -> None:
         self.name = name
+        self.kind = kind
+        self.streams: tuple[str, ...] = ()
         self.correct_times = correct_times
-        self.wrapper = wrapper
-        self.options = options
         self.readings = 0
         self.errors = 0
         self.last_error = ""
         self.note = ""
+        self.sensors: tuple[SensorDescription, ...] = ()
+        self.rooms: tuple[str, ...] = ()
         self.memory: Memory | None = None
         self._failed_at = float("-inf")
         self._may_log = LOG_AT_ONCE
@@ -79,7 +63,7 @@ class Device:
         self._may_log = min(self._may_log + (now - self._failed_at) / LOG_SECONDS, LOG_AT_ONCE)
         if message[:MAX_ERROR] != self.last_error and self._may_log >= 1:
             self._may_log -= 1
-            log.warning("wrapper %s: %s", self.name, message[:MAX_ERROR])
+            log.warning("connector %s: %s", self.name, message[:MAX_ERROR])
         self.errors += 1
         self.last_error = message[:MAX_ERROR]
         self._failed_at = now
@@ -89,9 +73,9 @@ class Device:
         self.memory = memory
 
     def noted(self, text: str) -> None:
-        """Keep what the wrapper has come to, and log it."""
+        """Keep what the connector has come to, and log it."""
         self.note = text[:MAX_ERROR]
-        log.info("wrapper %s: %s", self.name, self.note)
+        log.info("connector %s: %s", self.name, self.note)
 
     @property
     def problem(self) -> str:
@@ -99,12 +83,12 @@ class Device:
         recent = time.monotonic() - self._failed_at < PROBLEM_SECONDS
         return f"{self.name}: {self.last_error}" if recent and self.last_error else ""
 
-    def state(self) -> WrapperState:
+    def state(self) -> ConnectorState:
         """Return the facts that the gateway announces."""
-        return WrapperState(
+        return ConnectorState(
             self.name,
-            self.wrapper.kind,
-            self.wrapper.streams,
+            self.kind,
+            self.streams,
             self.readings,
             self.errors,
             self.last_error,
@@ -152,7 +136,7 @@ class _Batch:
 
 
 class Devices:
-    """All wrappers of a gateway.
+    """Whatever stands behind the endpoints of a gateway.
 
     Args:
         gateway: Id of the gateway.
@@ -162,16 +146,16 @@ class Devices:
         lane: Where observations go.
         last: Where last values go.
         on_readings: Called after something was ingested.
-        correction: Returns the microseconds to add to the times of wrappers that ask for it.
+        on_described: Called when other sensors stand behind an endpoint.
+        correction: Returns the microseconds to add to the times of devices that ask for it.
 
     Attributes:
-        memories: What wrappers want to know after a restart, by name.
+        memories: What connectors want to know after a restart, by name of the device.
     """
 
     def __init__(  # noqa: PLR0913  (each is one seam)
         self,
         gateway: str,
-        settings: Sequence[WrapperSettings],
         *,
         clock: Clock,
         definitions: Mapping[str, SourceDefinition],
@@ -179,82 +163,46 @@ class Devices:
         lane: ObservationLane,
         last: LastValues,
         on_readings: Callable[[], None],
+        on_described: Callable[[], None] = lambda: None,
         correction: Callable[[], int] = lambda: 0,
     ) -> None:
-        """Make the wrappers.
-
-        Raises:
-            DeploymentError: A kind of wrapper is unknown.
-        """
         self.gateway = gateway
         self.clock = clock
-        self.definitions = definitions
         self._feeds = Feeds(definitions)
         self.engine = engine
         self.lane = lane
         self.last = last
         self.on_readings = on_readings
+        self.on_described = on_described
         self.correction = correction
         self.memories: dict[str, Memory] = {}
-        self.all = [
-            Device(name, make_wrapper(wrapper), wrapper.options, wrapper.correct_times)
-            for name, wrapper in zip(_names(settings), settings, strict=True)
-        ]
-
-    @property
-    def wrapped(self) -> list[Device]:
-        """The wrappers that `supervise` runs."""
-        return [each for each in self.all if not isinstance(each.wrapper, ConnectorFeed)]
+        self.all: list[Device] = []
 
     def define(self, definitions: Mapping[str, SourceDefinition]) -> None:
         """Take readings of these sources from now on."""
-        self.definitions = definitions
         self._feeds.define(definitions)
 
-    def attach(self, endpoint: str, kind: str, streams: tuple[str, ...]) -> "EndpointPort":
+    def attach(
+        self, endpoint: str, kind: str, streams: tuple[str, ...], *, correct_times: bool = False
+    ) -> "EndpointPort":
         """Return where an endpoint's connector puts its readings; counts go on if it had one."""
         name = f"{kind}/{endpoint}"
         device = next((each for each in self.all if each.name == name), None)
         if device is None:
-            device = Device(name, ConnectorFeed(kind, streams), {})
+            device = Device(name, kind, correct_times=correct_times)
             self.all.append(device)
-        device.wrapper = ConnectorFeed(kind, streams)
+        device.streams = streams
         return EndpointPort(self, device)
 
     def detach(self, endpoint: str, kind: str) -> None:
         """Forget an endpoint that feeds nothing any more."""
-        self.all = [device for device in self.all if device.name != f"{kind}/{endpoint}"]
-
-    async def supervise(self, device: Device) -> None:
-        """Run a wrapper; after a fault start it again, with pauses that double."""
-        pause = RESTART_SECONDS
-        while True:
-            began = time.monotonic()
-            context = WrapperContext(
-                gateway=self.gateway,
-                clock=self.clock,
-                emit=partial(self.emit, device),
-                problem=device.failed,
-                options=device.options,
-                note=device.noted,
-                remember=device.remember,
-                memory=self.memories.get(device.name),
-            )
-            try:
-                await device.wrapper.run(context)
-            except DeploymentError as error:
-                device.failed(str(error))
-            except Exception as error:
-                device.failed(f"{type(error).__name__}: {error}")
-                log.debug("wrapper %s", device.name, exc_info=error)
-            else:
-                return
-            pause = RESTART_SECONDS if time.monotonic() - began > RESTART_MOST_SECONDS else pause
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, RESTART_MOST_SECONDS)
+        gone = [device for device in self.all if device.name == f"{kind}/{endpoint}"]
+        self.all = [device for device in self.all if device not in gone]
+        if any(device.sensors or device.rooms for device in gone):
+            self.on_described()
 
     def emit(self, device: Device, readings: Sequence[Reading]) -> None:
-        """Ingest readings of a wrapper; bad ones are counted against it, the others pass.
+        """Ingest readings of a device; bad ones are counted against it, the others pass.
 
         All of them are in the journal when this returns.
         """
@@ -263,69 +211,63 @@ class Devices:
         batch = _Batch(self.engine)
         for reading in readings:
             try:
-                fed = self._feeds.fed_by(reading)
+                feed = self._feeds.fed_by(reading)
                 if reading.matching:
-                    self._withdraw(reading, fed, batch, now)
+                    self._withdraw(reading, feed, batch, now)
                     device.readings += 1
                     continue
-                events = [feed.event(reading, now, correction) for feed in fed]
+                event = feed.event(reading, now, correction)
             except ValueError as error:
                 device.failed(f"reading of {reading.sensor or reading.source!s:.60}: {error}")
                 continue
             device.readings += 1
             sensor = reading.sensor
-            for feed, event in zip(fed, events, strict=True):
-                if not feed.keeps(event):
-                    continue
-                taken = batch.of(feed.definition)
-                taken.events.append(event)
-                if not event.delete:
-                    taken.observed.append((sensor or self.gateway, event.ts, event.row))
-                    if sensor:
-                        batch.newest[sensor] = (event, feed.definition)
+            if not feed.keeps(event):
+                continue
+            taken = batch.of(feed.definition)
+            taken.events.append(event)
+            if not event.delete:
+                taken.observed.append((sensor or self.gateway, event.ts, event.row))
+                if sensor:
+                    batch.newest[sensor] = (event, feed.definition)
         if batch.by_source:
             for sensor, (event, definition) in batch.newest.items():
                 self.last.note(sensor, event, definition)
             self._ingest(device, batch.by_source)
 
-    def _withdraw(self, reading: Reading, fed: Sequence[Feed], batch: _Batch, now: int) -> None:
+    def _withdraw(self, reading: Reading, feed: Feed, batch: _Batch, now: int) -> None:
         """Withdraw the rows that a matching withdrawal means; raises as `Withdrawals.resolved`."""
-        for feed in fed:
-            before = batch.by_source.get(feed.definition.name)
-            events = before.events if before is not None else ()
-            if found := batch.withdrawals.resolved(reading, feed.definition, events):
-                batch.of(feed.definition).events += [feed.event(each, now) for each in found]
+        before = batch.by_source.get(feed.definition.name)
+        events = before.events if before is not None else ()
+        if found := batch.withdrawals.resolved(reading, feed.definition, events):
+            batch.of(feed.definition).events += [feed.event(each, now) for each in found]
 
     def _ingest(self, device: Device, taken: Mapping[str, _Taken]) -> None:
         for name, batch in taken.items():
             self.lane.add(name, batch.observed, batch.schema)
-        note = None
-        if device.memory is not None:
-            self.memories[device.name] = device.memory
-            note = (MEMORY, (device.name, device.memory))
-            device.memory = None
+        memory, device.memory = device.memory, None
+        note = None if memory is None else (MEMORY, (device.name, memory))
         self.engine.take_in({name: batch.events for name, batch in taken.items()}, note)
+        if memory is not None:  # it is of these readings, which have been refused if this raises
+            self.memories[device.name] = memory
         self.on_readings()
 
-    def simulate(self, arguments: Mapping[str, Value]) -> dict[str, Value]:
-        """Pass a command to the simulated devices; answer whether one could follow it."""
-        rest = dict(arguments)
-        action = str(rest.pop("action", ""))
-        answer: dict[str, Value] = {"done": False, "message": "nothing is simulated here"}
-        for device in self.all:
-            if isinstance(device.wrapper, Simulation):
-                try:
-                    return {"done": True, "message": device.wrapper.command(action, rest)}
-                except ValueError as error:
-                    answer = {"done": False, "message": str(error)}
-        return answer
+    @property
+    def sensors(self) -> tuple[SensorDescription, ...]:
+        """All sensors that connectors have found."""
+        return tuple(sensor for device in self.all for sensor in device.sensors)
+
+    @property
+    def rooms(self) -> tuple[str, ...]:
+        """The rooms that they are in."""
+        return tuple(dict.fromkeys(room for device in self.all for room in device.rooms))
 
     def problems(self) -> list[str]:
         """Return what is wrong at present."""
         return [device.problem for device in self.all if device.problem]
 
     def notes(self) -> list[str]:
-        """Return what wrappers have come to."""
+        """Return what connectors have come to."""
         return [f"{device.name}: {device.note}" for device in self.all if device.note]
 
 
@@ -339,6 +281,13 @@ class EndpointPort:
         self.noted = device.noted
         self.remember = device.remember
 
+    def describe(self, sensors: Sequence[SensorDescription], rooms: Sequence[str]) -> None:
+        """Keep which sensors stand behind the endpoint; the site announces them."""
+        device, found = self._device, (tuple(sensors), tuple(rooms))
+        if (device.sensors, device.rooms) != found:
+            device.sensors, device.rooms = found
+            self._devices.on_described()
+
     @property
     def memory(self) -> Memory | None:
         """What was remembered last."""
@@ -347,11 +296,3 @@ class EndpointPort:
     def emit(self, readings: Sequence[Reading]) -> None:
         """Ingest readings."""
         self._devices.emit(self._device, readings)
-
-
-def _names(settings: Sequence[WrapperSettings]) -> list[str]:
-    names: list[str] = []
-    for wrapper in settings:
-        same = sum(1 for name in names if name.split("-")[0] == wrapper.kind)
-        names.append(f"{wrapper.kind}-{same + 1}" if same else wrapper.kind)
-    return names

@@ -1,10 +1,8 @@
-"""Turn a wrapper's reading into a legal source event, or say what is wrong with it."""
+"""Turn a connector's reading into a legal source event, or say what is wrong with it."""
 
 import math
 from collections.abc import Mapping
-from typing import Any, cast
-
-import msgspec
+from typing import Any
 
 from gateway.connectors.reading import Reading
 from streamsql.catalog.definitions import SourceDefinition
@@ -36,15 +34,13 @@ class EventMaker:
 
     Args:
         definition: Of the source.
-        picks: Whether columns that the source lacks are left out instead of refused.
     """
 
     # The checks of a reading take 1.2 µs here and 8.5 µs in `event_of` (benchmarks/intake.py).
 
-    def __init__(self, definition: SourceDefinition, *, picks: bool = False) -> None:
+    def __init__(self, definition: SourceDefinition) -> None:
         schema = definition.schema
         self._definition = definition
-        self._picks = picks
         self._names = schema.names
         self._known = frozenset(schema.names)
         self._time = definition.time_column
@@ -60,7 +56,7 @@ class EventMaker:
     def event(self, reading: Reading, now: int, correction: int = 0) -> SourceEvent:
         """Return the event of a reading; see `event_of`."""
         values = reading.values
-        if type(values) is not dict or not (self._picks or values.keys() <= self._known):
+        if type(values) is not dict or not values.keys() <= self._known:
             return self._converted(reading, now, correction)
         row: list[Any] = list(map(values.get, self._names))
         ts: int | None = reading.ts
@@ -116,10 +112,6 @@ class EventMaker:
         return True
 
     def _converted(self, reading: Reading, now: int, correction: int) -> SourceEvent:
-        values = cast("object", reading.values)  # a wrapper may give anything
-        if self._picks and isinstance(values, Mapping):
-            picked = {name: value for name, value in values.items() if name in self._names}
-            reading = msgspec.structs.replace(reading, values=picked)
         return event_of(reading, self._definition, now, correction)
 
 
@@ -129,7 +121,7 @@ def event_of(
     """Return the event of a reading.
 
     Args:
-        reading: As the wrapper gave it.
+        reading: As the connector gave it.
         definition: Of the reading's source.
         now: The gateway's time in microseconds.
         correction: Microseconds to add to an event time that the reading gives.

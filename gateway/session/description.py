@@ -10,9 +10,10 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row
 from streamsql.wire.site_messages import (
     Birth,
+    ConnectorState,
+    SensorDescription,
     SiteState,
     SourceRows,
-    WrapperState,
 )
 from streamsql.wire.source_shapes import shape_of
 
@@ -22,12 +23,14 @@ MAX_BIRTH_ROWS = 20_000
 CAPABILITIES = ("filter", "project", "window", "join", "aggregate", "fixpoint")
 
 
-def birth_of(
+def birth_of(  # noqa: PLR0913  (what a birth consists of)
     settings: GatewaySettings,
     session: Session,
     *,
     definitions: Sequence[SourceDefinition],
-    wrappers: Sequence[WrapperState],
+    connectors: Sequence[ConnectorState],
+    sensors: Sequence[SensorDescription],
+    rooms: Sequence[str],
     rows: Callable[[str], list[Row]],
 ) -> Birth:
     """Return everything a site has; `rows` returns the current rows of a source."""
@@ -48,10 +51,10 @@ def birth_of(
         seq=0,
         ts=wall_clock(),
         role=settings.role,
-        sensors=settings.sensors,
-        wrappers=tuple(wrappers),
+        sensors=tuple(sensors),
+        connectors=tuple(connectors),
         sources=sources_of(definitions),
-        rooms=settings.rooms,
+        rooms=tuple(rooms),
         current=tuple(current),
         capabilities=CAPABILITIES,
         shapes=tuple(shape_of(definition.scan()) for definition in definitions),

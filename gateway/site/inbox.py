@@ -340,13 +340,11 @@ class SiteInbox:
 
     def _gateway(self, site: str, state: SiteState, *, retained: bool) -> None:
         corrected, to_site_time = int(state.clock.corrected_ms * 1_000), self._host.site_time
-        # Older versions name no sources, but wrappers and what they read.
-        streams = state.sources or [s for wrapper in state.wrappers for s in wrapper.streams]
         self.logs.heard(
             site,
             state.epoch,
             online=state.online,
-            streams=streams,
+            streams=state.sources,
             started=to_site_time(state.started + corrected) if state.started else None,
             at=to_site_time(state.ts + corrected),
             now=self._host.clock(),

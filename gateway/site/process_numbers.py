@@ -8,7 +8,7 @@ from host.mqtt.dead_letters import DeadLetters
 from host.process_memory import resident_bytes
 from stream_engine.site.measured_values import Measured
 from stream_engine.site.site_report import channel_to
-from streamsql.wire.site_messages import BufferState, WrapperState
+from streamsql.wire.site_messages import BufferState, ConnectorState
 
 _MEGABYTE = 1_000_000
 PROCESS = -1
@@ -64,12 +64,12 @@ def measured_process(host: Host, pending: int, buffer: BufferState) -> Iterator[
     )
 
 
-def measured_wrappers(wrappers: Sequence[WrapperState]) -> Iterator[Measured]:
-    """Yield what wrappers have counted."""
-    for wrapper in wrappers:
-        readings = {"readings": wrapper.readings}
-        errors = {"errors": wrapper.errors}
-        yield Measured("", "wrapper", wrapper.name, counters=readings, totals=errors)
+def measured_connectors(connectors: Sequence[ConnectorState]) -> Iterator[Measured]:
+    """Yield what connectors have counted."""
+    for connector in connectors:
+        readings = {"readings": connector.readings}
+        errors = {"errors": connector.errors}
+        yield Measured("", "connector", connector.name, counters=readings, totals=errors)
 
 
 def _channel(query: str, entity: str, counts: ChannelCounts) -> Measured:

@@ -22,7 +22,7 @@ VARIABLES = {
 }
 """Which variable overrides which setting, at every service."""
 
-_MAX_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 
 
 def require(holds: bool, complaint: str) -> None:
@@ -58,7 +58,7 @@ def read_settings(
         "settings",
         hint="give --config the path of this service's JSON settings file",
         known=kind.__struct_fields__,
-        max_bytes=_MAX_BYTES,
+        max_bytes=MAX_BYTES,
     )
     changes = {field: environ[name] for name, field in variables.items() if environ.get(name)}
     try:

@@ -24,6 +24,16 @@ class ConnectorKind(StrEnum):
     REPLAY = "replay"
 
 
+LOCAL_CONNECTORS = frozenset(
+    {
+        ConnectorKind.MOTES,
+        ConnectorKind.SOFT_SENSORS,
+        ConnectorKind.CALENDAR,
+        ConnectorKind.REPLAY,
+    }
+)
+"""Those for which `pando up` makes endpoints: what its site's script says of them comes first."""
+
 MESSAGE_CONNECTORS = frozenset(
     {
         ConnectorKind.MQTT,

@@ -20,12 +20,11 @@ class SourceDefinition(msgspec.Struct, frozen=True):
         time_column: Position of the event time, or None when rows are stamped on arrival.
         ttl: Lifetime of a row in microseconds, or None.
         lateness: Allowed lateness in microseconds from WATERMARK, or None.
-        options: The WITH clause as written, e.g. {"wrapper": "motes"} or {"source": "csv"}.
+        options: The WITH clause as written, e.g. {"connector": "motes"} or {"source": "csv"}.
         text: The CREATE statement.
         refresh: Of a table that is a view's answer as of its last refresh: when that is.
-        mapping: How its rows come from devices; None: a wrapper of the gateway's settings feeds it,
-            or INSERT.
-        version: Counts its definitions under this name; 0: it stands in a gateway's settings.
+        mapping: How its rows come from devices; None: no connector feeds it.
+        version: Counts its definitions under this name; 0: no connector feeds it.
     """
 
     name: str

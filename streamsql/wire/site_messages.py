@@ -38,8 +38,8 @@ class BufferState(msgspec.Struct, frozen=True):
     waiting: Count = 0
 
 
-class WrapperState(msgspec.Struct, frozen=True):
-    """State of a wrapper.
+class ConnectorState(msgspec.Struct, frozen=True):
+    """State of the connector of an endpoint.
 
     Attributes:
         note: A condition that is no fault, in words: "the replay is over".
@@ -139,7 +139,7 @@ class SiteState(msgspec.Struct, frozen=True):
         ready: Whether it answers already.
         instance: Random per process start; distinguishes a stolen id from one's own.
         started: When the process started; of two with one id and epoch the later one stays.
-        wrappers: State of each wrapper; empty where not reported.
+        connectors: State of each connector that runs; empty where not reported.
         settings: Of an engine site: those in use.
         clock: How far its clock is from the coordinator's.
         views: Of the static engine: the views that it refreshes.
@@ -159,7 +159,7 @@ class SiteState(msgspec.Struct, frozen=True):
     buffer: BufferState = BufferState()
     counters: Counts = {}
     started: Time = 0
-    wrappers: Annotated[tuple[WrapperState, ...], MANY] = ()
+    connectors: Annotated[tuple[ConnectorState, ...], MANY] = ()
     settings: SiteSettings | None = None
     clock: ClockState = ClockState()
     views: Annotated[tuple[RefreshState, ...], MANY] = ()
@@ -201,7 +201,7 @@ class Birth(msgspec.Struct, frozen=True):
     ts: Time
     role: SiteRole = SiteRole.GATEWAY
     sensors: Annotated[tuple[SensorDescription, ...], MANY] = ()
-    wrappers: Annotated[tuple[WrapperState, ...], MANY] = ()
+    connectors: Annotated[tuple[ConnectorState, ...], MANY] = ()
     sources: Names = ()
     rooms: Names = ()
     current: Annotated[tuple[SourceRows, ...], MANY] = ()

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import WireError
 from streamsql.mapping.source_mapping import SourceMapping
@@ -39,6 +40,8 @@ class SourceOrder(msgspec.Struct, frozen=True):
         width = len(definition.schema)
         if not 0 < width <= MAX_COLUMNS or len(mapping.columns) != width:
             raise ValueError(f"{len(mapping.columns)} mappings of {width} columns")
+        if definition.kind == SourceKind.LINK and len(definition.key) < 2:
+            raise ValueError("a link source needs a key of source and target")
         positions = [*definition.key, definition.time_column or 0]
         if not all(0 <= position < width for position in positions):
             raise ValueError("a key or the event time is no column")

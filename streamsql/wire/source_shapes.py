@@ -11,8 +11,7 @@ from streamsql.wire.bounds import Name, Names
 
 DIFFERENCE_CODE = "definition_differs"
 DIFFERENCE_HINT = (
-    "its rows follow when the catalog's definition reaches the gateway; if the source stands in "
-    "the gateway's settings, correct it there and restart the gateway"
+    "its rows follow when the catalog's definition reaches the gateway; check that it is connected"
 )
 MAX_NAMED = 5
 """Differences that are named one by one."""

@@ -16,14 +16,14 @@ import typer
 from broker.embedded.limits import Limits
 from deploy.cli.main import app
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
+from gateway.connectors.calendar.calendar_connector import CalendarEndpoint
+from gateway.connectors.motes.mote_options import MotesEndpoint
+from gateway.connectors.replay.replay_connector import ReplayEndpoint
+from gateway.connectors.soft_sensors.soft_sensors_connector import SoftSensorsEndpoint
 from gateway.settings import BufferSettings, ClockSettings, GatewaySettings, SnapshotSettings
-from gateway.wrappers.calendar.wrapper import CalendarOptions
-from gateway.wrappers.motes.settings import MoteOptions
-from gateway.wrappers.recordings.wrapper import ReplayOptions
-from gateway.wrappers.registry import KINDS
-from gateway.wrappers.soft_sensors import SoftSensorOptions
 from static_engine.settings import StaticSettings
 from streamsql.binder.expressions.scalar_functions import SIGNATURES
+from streamsql.catalog.connectors import LOCAL_CONNECTORS
 from streamsql.library import library_views
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import Topics
@@ -38,10 +38,10 @@ TABLES: dict[str, type] = {
     "#### Buffer": BufferSettings,
     "#### Snapshots": SnapshotSettings,
     "#### Engine": SiteSettings,
-    "#### motes": MoteOptions,
-    "#### soft_sensors": SoftSensorOptions,
-    "#### calendar": CalendarOptions,
-    "#### replay": ReplayOptions,
+    "#### motes": MotesEndpoint,
+    "#### soft_sensors": SoftSensorsEndpoint,
+    "#### calendar": CalendarEndpoint,
+    "#### replay": ReplayEndpoint,
     "### Static engine": StaticSettings,
     "### Console and coordinator": ConsoleSettings,
     "Settings of the coordinator that no file contains": CoordinatorSettings,
@@ -165,9 +165,9 @@ def test_settings_are_all_there_with_their_defaults(heading: str, settings: type
     assert written == code
 
 
-def test_every_kind_of_wrapper_has_its_table() -> None:
+def test_every_connector_of_pando_up_has_its_table() -> None:
     text = OPERATIONS.read_text(encoding="utf-8")
-    assert all(f"#### {kind}\n" in text for kind in KINDS)
+    assert all(f"#### {kind}\n" in text for kind in LOCAL_CONNECTORS)
 
 
 def test_every_topic_is_listed() -> None:

@@ -9,7 +9,9 @@ import msgspec
 import pytest
 
 from building.osm.osm_indoor import read_osm_indoor
+from gateway.connectors.testing.statements import definitions_of
 from gateway.settings import GatewaySettings
+from streamsql.mapping.assignment import Assigned, assignment
 from tests.docs.markdown import ROOT, blocks
 
 DOCS = ROOT / "docs"
@@ -55,11 +57,14 @@ def test_the_question_is_answered_where_the_table_says(question: Question) -> No
 
 
 def test_the_settings_file_of_the_page_is_a_gateways() -> None:
-    whole, part = blocks(DOCS / "gateways.md", "json")
+    (whole,) = blocks(DOCS / "gateways.md", "json")
     settings = msgspec.convert(json.loads(whole.text), GatewaySettings)
-    assert settings.sources[0].schema.names == ("mid", "watts", "ts")
-    both = {**json.loads(whole.text), **json.loads(part.text)}
-    assert list(msgspec.convert(both, GatewaySettings).endpoints) == ["home"]
+    assert list(settings.endpoints) == ["home", "meters"]
+    (statement,) = blocks(DOCS / "gateways.md", "sql")
+    (source,) = definitions_of(statement.text)
+    kinds = {name: endpoint["connector"] for name, endpoint in settings.endpoints.items()}
+    assert source.mapping is not None
+    assert assignment(source.mapping, settings.gateway, kinds) == Assigned("meters")
 
 
 def test_the_floor_plan_of_the_page_is_a_building(tmp_path: Path) -> None:

@@ -109,27 +109,51 @@ def test_mosquitto_falls_silent(silenced: tuple[Watched, float]) -> None:
     assert watched.up.event("died") is None
 
 
-def test_a_gateway_that_defines_a_source_otherwise_is_named(up: Federation, seats: str) -> None:
+def test_a_gateway_that_has_kept_another_definition_is_put_right(
+    up: Federation, seats: str
+) -> None:
+    """The catalog's definition counts, whatever a gateway has on its disk."""
     up.until(lambda: up.query(seats)["settled"])
-    config = up.data / "run" / "gw-2.json"
-    before = config.read_text()
-    settings = json.loads(before)
-    (source,) = [source for source in settings["sources"] if source["name"] == "seatsensor"]
-    (columns,) = source["schema"]
+    before = up.rows(seats)
+    book = up.data / "state" / "gw-2" / "declared_sources.json"
+    orders = json.loads(book.read_text())
+    (order,) = [order for order in orders if order["definition"]["name"] == "seatsensor"]
+    (columns,) = order["definition"]["schema"]
     columns[0:2] = reversed(columns[0:2])
+    mapped = order["definition"]["mapping"]["columns"]
+    mapped[0:2] = reversed(mapped[0:2])
+    book.write_text(json.dumps(orders))
+    assert up.pando("gateway", "restart", "gw-2", "--data", str(up.data)).returncode == 0
+    up.until(lambda: up.query(seats)["settled"] and up.rows(seats) == before)
+    up.until(lambda: up.sites()["gw-2"]["differences"] == [])
+    (kept,) = [o for o in json.loads(book.read_text()) if o["definition"]["name"] == "seatsensor"]
+    assert [name for name, _ in kept["definition"]["schema"][0]][:2] == ["mid", "rid"]
+
+
+def test_a_column_added_to_a_source_of_the_sample_building_is_filled_without_a_restart(
+    up: Federation, seats: str, tmp_path: Path
+) -> None:
+    up.until(lambda: up.query(seats)["settled"])
+    before, pids = up.rows(seats), up.pids()
+    column = "ALTER SOURCE SeatSensor ADD COLUMN grams INTEGER FROM 'weightlevel' SCALE 1000"
+    script = tmp_path / "column.sql"
+    script.write_text(column)
+    altered = up.pando("run", str(script))
+    assert altered.returncode == 0, altered.stderr
     try:
-        config.write_text(json.dumps(settings))
-        assert up.pando("gateway", "restart", "gw-2", "--data", str(up.data)).returncode == 0
-        up.until(lambda: "gw-2" in up.query(seats)["error"])
-        shown = up.query(seats)
-        assert (shown["status"], shown["settled"]) == ("degraded", False)
-        assert "the columns are (rid, mid" in shown["error"]
-        assert "the columns are (rid, mid" in up.sites()["gw-2"]["differences"][0]
-        listed = up.pando("gateway", "list", "--format", "json")
-        assert "is defined differently here than in the catalog" in listed.stdout
+        query = up.start_query("SELECT mid, weightLevel, grams FROM SeatSensor")
+        up.until(lambda: {row[0] for row in up.rows(query)} >= {mid for mid, _ in before})
+        up.until(lambda: all(row[2] is not None for row in up.rows(query)))
+        assert all(row[2] == round(row[1] * 1_000) for row in up.rows(query))
+        up.until(lambda: up.query(query)["settled"])
+        up.until(lambda: up.query(seats)["settled"] and up.rows(seats) == before)
+        assert all(site["differences"] == [] for site in up.sites().values())
+        assert up.pids() == pids, "nothing was restarted"
+        up.stop_query(query)
     finally:
-        config.write_text(before)
-        assert up.pando("gateway", "restart", "gw-2", "--data", str(up.data)).returncode == 0
+        script.write_text("ALTER SOURCE SeatSensor DROP COLUMN grams")
+        dropped = up.pando("run", str(script))
+    assert dropped.returncode == 0, dropped.stderr
 
 
 def test_a_broker_that_stops_and_returns(up: Federation, watched: Watched) -> None:

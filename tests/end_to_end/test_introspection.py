@@ -50,9 +50,9 @@ def test_reports_are_true_and_settings_come_back(tmp_path: Path) -> None:
         up.until(lambda: nothing <= up.rows(watch))  # nowhere is it that hot
         assert not {row for row in up.rows(watch) if row[1] == hot} - nothing
         jobs = up.start_query(
-            "SELECT DISTINCT site, kind FROM sys_stream WHERE kind IN ('result', 'wrapper')"
+            "SELECT DISTINCT site, kind FROM sys_stream WHERE kind IN ('result', 'connector')"
         )
-        up.until(lambda: {("coordinator", "result"), ("gw-1", "wrapper")} <= up.rows(jobs))
+        up.until(lambda: {("coordinator", "result"), ("gw-1", "connector")} <= up.rows(jobs))
         sites = up.start_query("SELECT site, role FROM sys_gateways WHERE online")
         roles = {("base", "base"), ("gw-1", "gateway"), ("gw-2", "gateway"), ("static", "static")}
         up.until(lambda: up.rows(sites) == roles)

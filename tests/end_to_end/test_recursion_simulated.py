@@ -30,8 +30,7 @@ QUERIES = {
     "from one": "SELECT dst FROM reachable WHERE src = 'n0'",
 }
 CATALOG = catalog_of(
-    "CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, KEY (src, dst)) "
-    "WITH (wrapper = 'motes')",
+    "CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, KEY (src, dst)) ",
     library=True,
 )
 SCAN = CATALOG.sources[0].scan()

@@ -201,7 +201,7 @@ def test_a_killed_gateway_leaves_every_answer_and_comes_back_once(up: Federation
     ("command", "has"),
     [
         ("gateway list", {"site", "freshness"}),
-        ("gateway show gw-1", {"site", "wrappers"}),
+        ("gateway show gw-1", {"site", "connectors"}),
         ("source list", {"name", "columns"}),
         ("source describe SeatSensor", {"name", "columns", "text"}),
         ("table list", {"name", "columns"}),

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from gateway.settings import GatewaySettings, WrapperSettings
-from gateway.testing import SEATS, TEMPERATURES
+from gateway.settings import GatewaySettings
+from gateway.testing import SEATS, TEMPERATURES, declared_for, keep_declared
 from host.mqtt import Message, open_client
 from streamsql.algebra.operators import RemoteSource
 from streamsql.data.delta import expand
@@ -218,20 +218,19 @@ def replaying(folder: Path, broker: str, name: str, **changes: object) -> Gatewa
     recording = folder / f"{name}.csv"
     if not recording.exists():
         recording.write_text(f"ts,mid,weight\n1,{name}-m1,1.5\n2,{name}-m2,2.5\n")
-    seats = WrapperSettings(
-        "replay", {"file": str(recording), "format": "csv", "source": "seatsensor"}
-    )
     plain: dict[str, object] = {
         "site": "demo",
         "gateway": name,
         "broker": broker,
         "data_dir": str(folder / name),
-        "sources": (SEATS, TEMPERATURES),
-        "wrappers": (seats,),
+        "endpoints": {"seats": {"connector": "replay", "file": str(recording), "format": "csv"}},
         "grace_seconds": 1.0,
         "keepalive": 2,
     }
-    return GatewaySettings(**{**plain, **changes})  # type: ignore[arg-type]
+    settings = GatewaySettings(**{**plain, **changes})  # type: ignore[arg-type]
+    sources = (declared_for(SEATS, "replay", "seats"), declared_for(TEMPERATURES, "replay", "warm"))
+    keep_declared(Path(settings.data_dir), sources)
+    return settings
 
 
 def base(folder: Path, broker: str, grace: float = 1.0) -> GatewaySettings:

@@ -6,23 +6,34 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from gateway import runtime
 from gateway.__main__ import serve
+from gateway.connectors import registry
 from gateway.intake.observations import ObservationLane
 from gateway.runtime import Gateway
 from gateway.session import announcer
 from gateway.session.identity import OutdatedEpochError, StolenIdError
-from gateway.settings import GatewaySettings, SnapshotSettings, WrapperSettings
-from gateway.testing import TellingWrapper, link, seat, settings_for, temperature, until
-from gateway.wrappers import registry
+from gateway.settings import GatewaySettings, SnapshotSettings
+from gateway.testing import (
+    SEATS,
+    declared_for,
+    keep_declared,
+    link,
+    seat,
+    settings_for,
+    temperature,
+    until,
+)
+from gateway.testing_connectors import TELLING, TellingConnector
 from host.mqtt import Message, Will
 from host.mqtt.in_memory import InMemoryBroker, InMemoryClient
 from streamsql.errors import DeploymentError
 from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import Command, ObservationPack
-from streamsql.wire.site_messages import Birth, SiteState
+from streamsql.wire.site_messages import Birth, SensorDescription, SiteState
 from streamsql.wire.topics import Topics
 from tests.loop_turns import loop_turns
 
@@ -38,37 +49,35 @@ class World:
         self.console = self.broker.client("console")
         self.console.on_messages(self._hear)
         self.heard: list[Message] = []
-        self.wrappers: list[TellingWrapper] = []
+        self.begun = 0
         self.tasks: list[asyncio.Task[None]] = []
 
     def _hear(self, burst: list[Message]) -> None:
         self.heard.extend(burst)
 
-    def make_wrapper(self) -> TellingWrapper:
-        self.wrappers.append(TellingWrapper())
-        return self.wrappers[-1]
-
     def client(self, will: Will) -> InMemoryClient:
         return self.broker.client("gw-1", will=will)
 
     def settings(self, **changes: Any) -> GatewaySettings:
-        return settings_for(self.folder, **{"wrappers": (WrapperSettings("telling"),), **changes})
+        return settings_for(self.folder, **changes)
 
     def begin(self, **changes: Any) -> None:
         """Start a gateway process, as it were."""
+        self.begun += 1
         self.tasks.append(asyncio.create_task(serve(self.settings(**changes), self.client)))
 
     def serve(self, **changes: Any) -> asyncio.Task[None]:
         """Start a gateway process, as it were, and return it."""
+        self.begun += 1
         task = asyncio.create_task(serve(self.settings(**changes), self.client))
         self.tasks.append(task)
         return task
 
-    async def ready(self) -> TellingWrapper:
-        """Wait for the newest wrapper, with the gateway online."""
-        await until(lambda: bool(self.wrappers) and self.wrappers[-1].context is not None)
+    async def ready(self) -> TellingConnector:
+        """Wait for the newest connector, with the gateway online."""
+        await until(lambda: len(TellingConnector.lives) >= self.begun, "its connector runs")
         await until(lambda: self.state() is not None and self.is_online(), "it is online")
-        return self.wrappers[-1]
+        return TellingConnector.lives[-1]
 
     def bring_back(self) -> None:
         """Let one that was thrown out connect again, as a client's own repair does."""
@@ -112,7 +121,8 @@ def run(folder: Path, scenario: Callable[[World], Coroutine[Any, Any, None]]) ->
         try:
             async with asyncio.timeout(60):
                 with pytest.MonkeyPatch.context() as patch:
-                    patch.setitem(registry.KINDS, "telling", world.make_wrapper)
+                    patch.setitem(registry.BUILT_IN, "telling", TELLING)
+                    TellingConnector.forget()
                     await scenario(world)
         finally:
             for task in world.tasks:
@@ -126,13 +136,18 @@ def run(folder: Path, scenario: Callable[[World], Coroutine[Any, Any, None]]) ->
 
 def test_birth_state_and_a_clean_stop(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
-        task = world.serve(rooms=("L101",))
-        await world.ready()
+        task = world.serve()
+        connector = await world.ready()
+        assert connector.context is not None
+        lamp = SensorDescription("l1", "seatsensor", room="L101")
+        connector.context.describe((lamp,), ("L101",))
+        await until(lambda: world.birth().rooms != (), "its rooms are announced")
         birth, state = world.birth(), world.state()
         assert state is not None
         assert (birth.gateway, birth.epoch, birth.rooms) == ("gw-1", 1, ("L101",))
+        assert birth.sensors == (lamp,)
         assert birth.sources == ("seatsensor", "temperature", "link")
-        assert [wrapper.kind for wrapper in birth.wrappers] == ["telling"]
+        assert [connector.kind for connector in birth.connectors] == ["telling"]
         assert (state.epoch, state.role, state.detail) == (1, "gateway", "")
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -150,8 +165,8 @@ def test_birth_state_and_a_clean_stop(tmp_path: Path) -> None:
 def test_a_broken_link_brings_out_the_will_and_a_new_birth_follows(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         world.begin()
-        wrapper = await world.ready()
-        wrapper.emit(seat("m1", 3.0))
+        connector = await world.ready()
+        connector.emit(seat("m1", 3.0))
         await until(lambda: bool(world.packs("obs", "seatsensor")), "the site has taken it in")
         world.broker.cut("gw-1")
         will = world.state()
@@ -175,20 +190,20 @@ def test_readings_are_observed_kept_as_last_value_and_counted(
 
     async def scenario(world: World) -> None:
         world.begin()
-        wrapper = await world.ready()
-        wrapper.emit(seat("m1", 3.0), temperature("t1", 20.0), seat("m2", float("nan")))
+        connector = await world.ready()
+        connector.emit(seat("m1", 3.0), temperature("t1", 20.0), seat("m2", float("nan")))
         await until(lambda: bool(world.packs("obs", "seatsensor")), "observed")
         await until(lambda: TOPICS.last("gw-1", "t1") in world.broker.retained, "last value")
 
         def counted() -> bool:
             state = world.state()
-            return state is not None and state.counters["readings"] == 2 and bool(state.wrappers)
+            return state is not None and state.counters["readings"] == 2 and bool(state.connectors)
 
         await until(counted, "the state is fresh")
         state = world.state()
         assert state is not None
-        assert [(w.readings, w.errors) for w in state.wrappers] == [(2, 1)]
-        assert "not finite" in state.wrappers[0].last_error
+        assert [(w.readings, w.errors) for w in state.connectors] == [(2, 1)]
+        assert "not finite" in state.connectors[0].last_error
         assert "not finite" in state.detail
 
     run(tmp_path, scenario)
@@ -203,10 +218,10 @@ def test_links_are_retained_and_cleared_also_those_of_an_earlier_life(
 
     async def scenario(world: World) -> None:
         task = world.serve(snapshots=forgetful)
-        wrapper = await world.ready()
-        wrapper.emit(link("a", "b"), link("b", "a"))
+        connector = await world.ready()
+        connector.emit(link("a", "b"), link("b", "a"))
         await until(lambda: world.links() == {("a", "b"), ("b", "a")}, "published")
-        wrapper.emit(link("b", "a", delete=True))
+        connector.emit(link("b", "a", delete=True))
         await until(lambda: world.links() == {("a", "b")}, "cleared")
         world.broker.cut("gw-1")  # as kill -9
         task.cancel()
@@ -230,8 +245,8 @@ def test_links_on_topics_of_an_earlier_version_or_of_a_source_that_is_gone_are_c
             world.console.publish(topic, b'{"source":"a","target":"b","cost":0}', retain=True)
         await world.broker.settle()
         world.begin()
-        wrapper = await world.ready()
-        wrapper.emit(link("a", "b"))
+        connector = await world.ready()
+        connector.emit(link("a", "b"))
         await until(lambda: len(world.links()) == 1, "only what is there now")
         assert TOPICS.link("gw-1", "link", "a", "b") in world.broker.retained
 
@@ -287,19 +302,23 @@ def test_a_wrong_option_is_shown_and_tried_again_while_the_rest_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(announcer, "LOOK_SECONDS", 0.05)
-    wrong = (WrapperSettings("calendar", {"place": "here"}), WrapperSettings("telling"))
+    wrong = {"rooms": {"connector": "calendar", "place": "here"}, "told": {"connector": "telling"}}
+    booked = declared_for(msgspec.structs.replace(SEATS, name="booked"), "calendar")
 
     async def scenario(world: World) -> None:
-        world.begin(wrappers=wrong)
-        wrapper = await world.ready()
+        settings = world.settings(endpoints=wrong)
+        keep_declared(Path(settings.data_dir), [declared_for(SEATS), booked])
+        world.tasks.append(asyncio.create_task(serve(settings, world.client)))
+        world.begun += 1
+        connector = await world.ready()
 
         def shown() -> bool:
             state = world.state()
-            return state is not None and "options of wrapper calendar" in state.detail
+            return state is not None and "endpoint rooms: " in state.detail
 
         await until(shown, "the console can show it")
-        wrapper.emit(seat("m1", 1.0))
-        await until(lambda: bool(world.packs("obs", "seatsensor")), "the other wrapper works")
+        connector.emit(seat("m1", 1.0))
+        await until(lambda: bool(world.packs("obs", "seatsensor")), "the other connector works")
 
     run(tmp_path, scenario)
 
@@ -307,15 +326,15 @@ def test_a_wrong_option_is_shown_and_tried_again_while_the_rest_runs(
 def test_store_and_forward_over_outages_and_a_kill(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         task = world.serve()
-        wrapper = await world.ready()
+        connector = await world.ready()
         number = 0
         for _round in range(3):
-            wrapper.emit(temperature("t1", float(number)))
+            connector.emit(temperature("t1", float(number)))
             number += 1
             await asyncio.sleep(0.15)  # time passes: each reading is a pack of its own
         world.broker.cut("gw-1")
         for _round in range(3):
-            wrapper.emit(temperature("t1", float(number)))
+            connector.emit(temperature("t1", float(number)))
             number += 1
             await asyncio.sleep(0.15)  # time passes: each reading is a pack of its own
         task.cancel()  # it never speaks to the broker again
@@ -323,7 +342,7 @@ def test_store_and_forward_over_outages_and_a_kill(tmp_path: Path) -> None:
             await task
         world.begin()
         await world.ready()
-        world.wrappers[-1].emit(temperature("t1", float(number)))
+        TellingConnector.lives[-1].emit(temperature("t1", float(number)))
 
         def values() -> list[float]:
             packs = {

@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway.settings import GatewaySettings, load_settings
-from gateway.testing import LINKS, SEATS, settings_for
-from streamsql.algebra.operators import SourceKind
+from gateway.settings import FORMER, GatewaySettings, load_settings
+from gateway.testing import settings_for
 from streamsql.errors import DeploymentError
 
 PLAIN = {"site": "demo", "gateway": "gw-1", "broker": "mqtt://h", "data_dir": "/d"}
@@ -22,7 +21,7 @@ def load(folder: Path, content: Any, environ: dict[str, str] | None = None) -> G
 
 
 def test_what_was_written_is_read_back(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, rooms=("L101",))
+    settings = settings_for(tmp_path, functions="mine")
     assert load(tmp_path, msgspec.json.encode(settings)) == settings
 
 
@@ -49,7 +48,9 @@ def test_the_environment_wins(tmp_path: Path) -> None:
         ({"buffer": {"max_bytes": 0}}, "buffer.max_bytes"),
         ({"buffer": {"max_hours": 0}}, "buffer.max_hours"),
         ({"buffer": {"replay_per_second": 0}}, "buffer.replay_per_second"),
-        ({"wrappers": [{"options": {}}]}, "kind"),
+        ({"endpoints": {"home": {}}}, "home names no connector"),
+        ({"endpoints": {"a": {"connector": "mqtt", "correct_times": 1}}}, "is a boolean"),
+        ({"endpoints": {"a": {"connector": "mqtt", "correct_times": True}}}, "clock.correct"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, changes: dict[str, Any], complaint: str) -> None:
@@ -80,13 +81,20 @@ def test_a_wrong_environment_is_explained(tmp_path: Path) -> None:
         load(tmp_path, PLAIN, {"PANDO_SITE": "a b"})
 
 
-def test_impossible_sources_are_refused(tmp_path: Path) -> None:
-    table = msgspec.structs.replace(SEATS, kind=SourceKind.TABLE)
-    half = msgspec.structs.replace(LINKS, key=(0,))
-    for sources, complaint in (
-        ((SEATS, SEATS), "appears twice"),
-        ((table,), "is a table"),
-        ((half,), "source and target"),
-    ):
-        with pytest.raises(ValueError, match=complaint):
-            settings_for(tmp_path, sources=sources)
+@pytest.mark.parametrize("name", FORMER)
+def test_a_file_of_an_earlier_version_says_what_to_write_instead(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DeploymentError, match=f"{name} are no settings of a gateway any") as caught:
+        load(tmp_path, {**PLAIN, name: []})
+    hint = caught.value.hint
+    assert '"endpoints": {"here": {"connector": "replay"' in hint
+    assert "CREATE SOURCE" in hint
+    assert "WITH (connector = 'replay', endpoint = 'here')" in hint
+
+
+def test_the_connector_named_to_a_file_of_an_earlier_version_is_its_wrappers(
+    tmp_path: Path,
+) -> None:
+    wrappers = [{"kind": "calendar", "options": {"location": "a.ics"}}, 5]
+    with pytest.raises(DeploymentError, match="sources and wrappers are no settings") as caught:
+        load(tmp_path, {**PLAIN, "sources": [], "wrappers": wrappers})
+    assert "connector = 'calendar'" in caught.value.hint

@@ -18,9 +18,9 @@ import pytest
 
 from building.osm.osm_indoor import read_osm_indoor
 from building.sample.k7_trace import read_k7 as read_k7_site
-from gateway.wrappers.calendar.fetching import fetch
-from gateway.wrappers.calendar.reservations import agenda_of, parse
-from gateway.wrappers.recordings.readers import read_csv, read_k7, read_senml
+from gateway.connectors.calendar.fetching import fetch
+from gateway.connectors.calendar.reservations import agenda_of, parse
+from gateway.connectors.replay.readers import read_csv, read_k7, read_senml
 from static_engine.sources.table_locations import Locations
 from static_engine.sources.table_reader import read_table
 from streamsql.algebra.operators import SourceKind
@@ -67,12 +67,12 @@ READERS: dict[str, tuple[str, Read]] = {
     "building": ("building.geojson", read_osm_indoor),
     "calendar": ("rooms.ics", calendar),
     "trace of a site": ("trace.k7", lambda p: read_k7_site(p, gateways=1)),
-    "trace": ("trace.k7", lambda p: list(read_k7(p, "link", None, 0.5))),
-    "trace, going on": ("trace.k7", lambda p: list(read_k7(p, "link", None, 0.5, ignore))),
-    "SenML": ("readings.senml", lambda p: list(read_senml(p, "s", "ts", "device"))),
-    "SenML, going on": ("readings.senml", lambda p: list(read_senml(p, "s", "ts", "", ignore))),
-    "CSV recording": ("readings.csv", lambda p: list(read_csv(p, "s", "at"))),
-    "CSV recording, going on": ("readings.csv", lambda p: list(read_csv(p, "s", "at", ignore))),
+    "trace": ("trace.k7", lambda p: list(read_k7(p, None, 0.5))),
+    "trace, going on": ("trace.k7", lambda p: list(read_k7(p, None, 0.5, ignore))),
+    "SenML": ("readings.senml", lambda p: list(read_senml(p, "device"))),
+    "SenML, going on": ("readings.senml", lambda p: list(read_senml(p, "", ignore))),
+    "CSV recording": ("readings.csv", lambda p: list(read_csv(p, "at"))),
+    "CSV recording, going on": ("readings.csv", lambda p: list(read_csv(p, "at", ignore))),
     "CSV table": ("table.csv", table("csv")),
     "JSON table": ("readings.jsonl", table("json")),
 }

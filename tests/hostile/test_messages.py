@@ -178,9 +178,7 @@ async def coordinator(folder: Path) -> AsyncIterator[Victim]:
         made = await open_coordinator(
             settings, lambda will: broker.client("coordinator", will=will), wall
         )
-        await made.execute(
-            "CREATE SOURCE SeatSensor (mid TEXT, KEY (mid)) WITH (wrapper = 'motes')"
-        )
+        await made.execute("CREATE SOURCE SeatSensor (mid TEXT, KEY (mid))")
         birth = Birth("gw-1", 1, 0, wall(), sources=("seatsensor",))
         for site in (birth, Birth("base", 1, 0, wall(), role=SiteRole.BASE)):
             made._receiver.on_messages([Message(TOPICS.birth(site.gateway), encode_json(site))])
@@ -258,7 +256,7 @@ def _fields(definition: SourceDefinition) -> dict[str, Any]:
     return {name: getattr(definition, name) for name in definition.__struct_fields__}
 
 
-STATE = SiteState(True, 3, 1_700_000_000_000_000, wrappers=())
+STATE = SiteState(True, 3, 1_700_000_000_000_000, connectors=())
 PACK = ObservationPack(3, 1, (SenmlRecord(n="celsius", bn="t1:", bt=1.7e9, v=20.5),))
 NUMBERED = msgspec.structs.replace(PACK, n=4, life=7)
 WANTED = PacksWanted("temperature", 3, 1)

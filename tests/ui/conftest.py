@@ -73,10 +73,10 @@ from streamsql.syntax.statements import (
 from streamsql.wire.messages import Command
 from streamsql.wire.site_messages import (
     BufferState,
+    ConnectorState,
     EndpointState,
     SiteRole,
     SiteState,
-    WrapperState,
 )
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.source_trials import SAMPLE, TRIAL, TrialReport, TrialSample
@@ -473,7 +473,7 @@ class FakeCoordinator:
             reader.deliver(batch)
 
     def _site(self, name: str) -> SiteInfo:
-        wrapper = WrapperState(
+        connector = ConnectorState(
             name="motes",
             kind="motes",
             streams=("seatsensor",),
@@ -499,7 +499,7 @@ class FakeCoordinator:
             since=now(),
             rooms=("L101",),
             sensors=12,
-            wrappers=(wrapper,),
+            connectors=(connector,),
             state=state,
             figures=state,
         )

@@ -195,7 +195,7 @@ def site_object(site: SiteInfo) -> Object:
         "rooms": list(site.rooms),
         "sources": list(site.sources),
         "sensors": site.sensors,
-        "wrappers": [
+        "connectors": [
             {
                 "kind": w.kind,
                 "streams": list(w.streams),
@@ -204,7 +204,7 @@ def site_object(site: SiteInfo) -> Object:
                 "last_error": w.last_error,
                 "note": w.note,
             }
-            for w in site.wrappers
+            for w in site.connectors
         ],
         "declared": [
             {

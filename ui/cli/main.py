@@ -182,7 +182,7 @@ DECLARED_COLUMNS = ("source", "version", "endpoint", "rows", "bad", "problem", "
 
 @gateway_app.command("show")
 def gateway_show(gateway: SiteName, form: ListFormat = "table", console: Address = None) -> None:
-    """Show one site: state, buffer, wrappers."""
+    """Show one site: state, buffer, connectors."""
     with connected(console) as client:
         found = next((s for s in client.get("/api/sites") if s["site"] == gateway), None)
         if found is None:
@@ -190,10 +190,10 @@ def gateway_show(gateway: SiteName, form: ListFormat = "table", console: Address
         if check_format(form, LISTS) == "json":
             print_json(found)
             return
-        lists = ("wrappers", "declared", "endpoints")
+        lists = ("connectors", "declared", "endpoints")
         _print_facts({k: v for k, v in found.items() if k not in lists})
         columns = ("kind", "streams", "readings", "errors", "last_error", "note")
-        print_list(found["wrappers"], columns, form)
+        print_list(found["connectors"], columns, form)
         print_list(found["declared"], DECLARED_COLUMNS, form)
 
 

@@ -17,7 +17,5 @@ def print_sources(client: ConsoleClient, form: str) -> None:
 
 
 def _merged(definition: dict[str, Any], serving: dict[str, Any]) -> dict[str, Any]:
-    """Return a definition with who serves it; a wrapper stands for a connector."""
-    found = {**definition, **{name: serving.get(name) or "" for name in _SERVING}}
-    found["connector"] = found["connector"] or definition["options"].get("wrapper", "")
-    return found
+    """Return a definition with who serves it."""
+    return {**definition, **{name: serving.get(name) or "" for name in _SERVING}}

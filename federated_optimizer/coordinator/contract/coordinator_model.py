@@ -9,7 +9,7 @@ from streamsql.algebra.streams import Emit
 from streamsql.catalog.notices import AlarmDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row
-from streamsql.wire.site_messages import SiteRole, SiteState, WrapperState
+from streamsql.wire.site_messages import ConnectorState, SiteRole, SiteState
 
 
 class QueryStatus(enum.StrEnum):
@@ -128,7 +128,7 @@ class SiteInfo:
     rooms: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     sensors: int = 0
-    wrappers: tuple[WrapperState, ...] = ()
+    connectors: tuple[ConnectorState, ...] = ()
     state: SiteState | None = None
     figures: SiteState | None = None
     figures_since: int | None = None

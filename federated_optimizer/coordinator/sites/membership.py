@@ -16,7 +16,7 @@ from host.heartbeats import Trust
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import BindingError, DeploymentError
-from streamsql.wire.site_messages import Birth, SiteRole, SiteState, WrapperState
+from streamsql.wire.site_messages import Birth, ConnectorState, SiteRole, SiteState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.source_shapes import differences, shape_of
 
@@ -235,7 +235,7 @@ class Membership:
     def readings(self) -> dict[str, float]:
         """Return readings per second since the sites have started, by stream in lower case.
 
-        A wrapper of several streams says only what they make together: equal shares are assumed.
+        A connector of several streams says only what they make together: equal shares are assumed.
         """
         rates: dict[str, float] = {}
         for site in self._sites.values():
@@ -243,9 +243,9 @@ class Membership:
             if state is None or state.ts <= state.started or not state.started:
                 continue
             seconds = (state.ts - state.started) / 1_000_000
-            for wrapper in state.wrappers:
-                for stream in wrapper.streams:
-                    share = wrapper.readings / len(wrapper.streams) / seconds
+            for connector in state.connectors:
+                for stream in connector.streams:
+                    share = connector.readings / len(connector.streams) / seconds
                     rates[stream.lower()] = rates.get(stream.lower(), 0.0) + share
         return rates
 
@@ -340,7 +340,7 @@ def _info(name: str, site: _Site, differing: Mapping[str, str]) -> SiteInfo:
         rooms=birth.rooms if birth is not None else (),
         sources=birth.sources if birth is not None else (),
         sensors=len(birth.sensors) if birth is not None else 0,
-        wrappers=_wrappers(site),
+        connectors=_connectors(site),
         state=state,
         figures=site.figures,
         figures_since=site.figures_at if is_known else None,
@@ -355,8 +355,8 @@ def _declared(state: SiteState | None) -> object:
     return (state.online, [(each.name, each.version, each.problem) for each in state.declared])
 
 
-def _wrappers(site: _Site) -> tuple[WrapperState, ...]:
-    """Return how the wrappers are doing: a state's figures are fresher than the birth's."""
-    if site.figures is not None and site.figures.wrappers:
-        return site.figures.wrappers
-    return site.birth.wrappers if site.birth is not None else ()
+def _connectors(site: _Site) -> tuple[ConnectorState, ...]:
+    """Return how the connectors are doing: a state's figures are fresher than the birth's."""
+    if site.figures is not None and site.figures.connectors:
+        return site.figures.connectors
+    return site.birth.connectors if site.birth is not None else ()

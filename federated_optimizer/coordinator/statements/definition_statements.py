@@ -51,12 +51,17 @@ from streamsql.syntax import (
     Drop,
     Query,
 )
-from streamsql.syntax.cursor import nearest
 from streamsql.syntax.statements import Name
 
 _NO_SOURCE = (
     "this table has no option source, so queries over it wait for ever; write WITH (source "
     "= 'csv', path = 'rows.csv')"
+)
+
+
+_NO_CONNECTOR = (
+    "no connector feeds this source, so queries over it stay empty; write WITH (connector = "
+    "'mqtt', …), or another connector"
 )
 
 
@@ -194,14 +199,7 @@ class DefinitionStatements:
             return (*mapping_warnings(definition), *served)
         if self._planner.topology().owners(definition.name):
             return ()
-        wrapper = definition.option("wrapper")
-        what = f" (wrapper {wrapper!r})" if wrapper else ""
-        known = sorted({w.kind for site in self._sites() for w in site.wrappers})
-        if wrapper and known and wrapper not in known:
-            close = nearest(wrapper, known)
-            what += f"; the gateways' wrappers are {', '.join(known)}"
-            what += f": did you mean {close}?" if close else ""
-        return (f"no gateway offers this source yet{what}; queries over it wait for a gateway",)
+        return (_NO_CONNECTOR,)
 
     async def drop(self, statement: Drop) -> StatementResult:
         """Remove a definition that nothing uses, or a query.

@@ -1,8 +1,17 @@
 """Tables of the catalog database, and the steps that bring an older database up to date."""
 
+import logging
 from collections.abc import Callable
+from functools import partial
 
 import sqlalchemy as sa
+
+from federated_optimizer.coordinator.store.former_wrappers import migrated
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.errors import WireError
+from streamsql.wire.codec import decode_json, encode_json
+
+log = logging.getLogger(__name__)
 
 metadata = sa.MetaData()
 
@@ -95,11 +104,38 @@ def _add_sink_entries(connection: sa.Connection) -> None:
     sink_entries.create(connection, checkfirst=True)
 
 
+def _migrate_wrappers(connection: sa.Connection) -> None:
+    """Let connectors feed the sources of wrappers."""
+    found = connection.execute(
+        sa.select(definitions.c.name, definitions.c.body).where(definitions.c.kind == "source")
+    )
+    for name, body in found.all():
+        try:
+            definition = decode_json(body, SourceDefinition)
+        except WireError:
+            continue  # named when the catalog is read
+        new = migrated(definition, partial(_next_version, connection, name))
+        if new is None:
+            continue
+        log.info("source %s is fed by a connector now: %s", name, new.text)
+        change = definitions.update().where(definitions.c.name == name)
+        connection.execute(change.values(body=encode_json(new)))
+
+
+def _next_version(connection: sa.Connection, name: str) -> int:
+    table = source_versions
+    known = connection.execute(sa.select(table.c.version).where(table.c.name == name)).scalar()
+    connection.execute(table.delete().where(table.c.name == name))
+    connection.execute(table.insert().values(name=name, version=(known or 0) + 1))
+    return (known or 0) + 1
+
+
 MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (
     _create,
     _add_alarm_rows,
     _add_site_settings,
     _add_source_versions,
     _add_sink_entries,
+    _migrate_wrappers,
 )
 """Step i brings a database of version i to version i + 1; never change one, only append."""

@@ -80,7 +80,7 @@ class TableChanges:
                 f"{verb} on a stream works only in a local session: in a federation, "
                 "readings come from gateways",
                 span=statement.source.span,
-                hint="send a reading through a wrapper, or use pando shell --local or pando run "
+                hint="send a reading through a connector, or use pando shell --local or pando run "
                 "FILE --local",
                 code="local_only",
             )

@@ -14,6 +14,7 @@ from gateway.connectors.running import EndpointRunner, Runtime
 from gateway.connectors.testing.peer import Peer
 from host.clocks import wall_clock
 from streamsql.mapping.mapper import Mapper
+from streamsql.wire.site_messages import SensorDescription
 
 PATIENCE = 30.0
 """Seconds that anything may take on a machine which does much else."""
@@ -43,6 +44,9 @@ class Recorder:
     def remember(self, memory: Memory) -> None:
         """Keep what is to be known after a restart."""
         self.memory = memory
+
+    def describe(self, sensors: Sequence[SensorDescription], rooms: Sequence[str]) -> None:
+        """Keep nothing: no check asks for it."""
 
 
 class OneConnector(ConnectorRegistry):

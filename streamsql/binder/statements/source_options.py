@@ -4,7 +4,6 @@ What only the engine that reads them can know (whether a file is there) is repor
 tries.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Never
 
@@ -17,7 +16,6 @@ from streamsql.catalog.table_options import (
     secret_of,
     truth_of,
 )
-from streamsql.catalog.wrappers import WrapperKind
 from streamsql.data.durations import parse_duration
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
@@ -25,8 +23,6 @@ from streamsql.errors import BindingError
 from streamsql.syntax.cursor import did_you_mean, nearest
 from streamsql.syntax.statements import CreateSource, Option
 
-STREAM_OPTIONS = ("wrapper", "topic", "sample", "ttl", "idle", "colocate")
-"""Options of sources and link sources that no connector feeds."""
 KEEPING_OPTIONS = ("sample", "ttl", "idle", "colocate")
 """Options that say which rows of a source are kept, and where, however they come."""
 MAPPING_OPTIONS = (
@@ -35,14 +31,13 @@ MAPPING_OPTIONS = (
 )  # fmt: skip
 """Options that say which connector feeds a source and how a payload becomes rows."""
 
-_TOPIC = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MISSED = {
     "ttl": ("rows of a table do not expire", "remove ttl, or use SOURCE"),
     "idle": ("a table has no watermark", "remove idle, or use SOURCE"),
-    "topic": ("only a source has a wrapper, but this is a table", "remove topic, or use SOURCE"),
+    "topic": ("only a source has a connector, but this is a table", "remove topic, or use SOURCE"),
     "sample": ("a table has no readings to sample", "refresh = '10 min', or use SOURCE"),
-    "wrapper": (
-        "only a source has a wrapper, but this is a table",
+    "connector": (
+        "only a source has a connector, but this is a table",
         "CREATE SOURCE, or source = 'csv'",
     ),
     "colocate": ("a table is stored in one place", "remove colocate"),
@@ -98,17 +93,6 @@ def _check_no_source(statement: CreateSource) -> None:
         )
 
 
-def _check_wrapper(option: Option) -> None:
-    kinds = tuple(WrapperKind)
-    check_value(option, _not_empty, "wrapper = 'motes'")
-    if option.value.strip() not in kinds:
-        refuse_option(
-            option,
-            f"there is no wrapper {option.value!r:.40}",
-            listed_or_close(option.value, kinds),
-        )
-
-
 def stream_ttl(statement: CreateSource, schema: Schema) -> int | None:
     """Check the options of a source or link source; return its time to live in microseconds.
 
@@ -135,21 +119,16 @@ def stream_ttl(statement: CreateSource, schema: Schema) -> int | None:
 def _check_intake(option: Option, *, has_connector: bool) -> None:
     """Check an option that says where rows come from; those of connectors are checked elsewhere."""
     match option.name:
-        case "wrapper" if has_connector:
-            refuse_option(option, "a source has either a connector or a wrapper", "remove wrapper")
+        case "wrapper":
+            kind = option.value.strip() or "motes"
+            refuse_option(
+                option,
+                "a source has no option 'wrapper': connectors feed sources",
+                f"connector = '{kind:.40}', and endpoint = '…', a name in the gateway's settings",
+            )
         case _ if has_connector:
             pass
-        case "topic":
-            if _TOPIC.fullmatch(option.value.strip()) is None:
-                refuse_option(
-                    option,
-                    f"topic {option.value!r:.40} is not the name of a stream",
-                    "topic = 'seat': the name under which a wrapper publishes its readings; a "
-                    "pattern of topics needs connector = 'mqtt'",
-                )
-        case "wrapper":
-            _check_wrapper(option)
-        case "endpoint" | "gateways" | "format" | "rows" | "only" | "only_rows":
+        case "topic" | "endpoint" | "gateways" | "format" | "rows" | "only" | "only_rows":
             refuse_option(
                 option,
                 f"{option.name} needs the option connector, which says what reads the devices",
@@ -159,11 +138,10 @@ def _check_intake(option: Option, *, has_connector: bool) -> None:
             refuse_option(
                 option,
                 f"{name} says where the rows of a table are, but this is a source",
-                "CREATE TABLE for stored data; sources have connector, wrapper, topic, sample "
-                "and ttl",
+                "CREATE TABLE for stored data; sources have connector, sample and ttl",
             )
         case name:
-            known = ("connector", *STREAM_OPTIONS)
+            known = ("connector", *KEEPING_OPTIONS)
             refuse_option(
                 option, f"a source has no option {name!r:.40}", listed_or_close(name, known)
             )

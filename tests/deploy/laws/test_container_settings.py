@@ -114,10 +114,10 @@ def test_files_that_settings_name_are_on_the_shared_volume(prepared: Path) -> No
     assert Path(console.schema_file).is_file()
     assert Path(settings_of("static", prepared).base_dir).is_dir()
     for name in ("gw-1", "gw-2", "gw-3"):
-        for wrapper in settings_of(name, prepared).wrappers:
+        for endpoint in settings_of(name, prepared).endpoints.values():
             for option in ("file", "detectors", "location"):
-                if option in wrapper.options:
-                    assert Path(wrapper.options[option]).is_file(), (name, wrapper)
+                if option in endpoint:
+                    assert Path(endpoint[option]).is_file(), (name, endpoint)
 
 
 def test_the_console_answers_to_its_service_name_and_knows_which_files_tables_may_name(
@@ -136,7 +136,7 @@ def test_the_console_answers_to_its_service_name_and_knows_which_files_tables_ma
 
 def test_every_gateway_has_devices_and_the_base_none(prepared: Path) -> None:
     for name in ("gw-1", "gw-2", "gw-3"):
-        assert settings_of(name, prepared).sources
+        assert settings_of(name, prepared).endpoints
     base = settings_of("base", prepared)
     assert base.role == "base"
-    assert not base.wrappers
+    assert not base.endpoints

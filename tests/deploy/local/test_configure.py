@@ -7,28 +7,23 @@ import msgspec
 import pytest
 
 from deploy.local import configure
+from deploy.local.endpoints import add_endpoint, remove_endpoint
 from deploy.local.layout import Layout
 from deploy.local.recordings import Recording, inspect
 from deploy.local.up_options import UpOptions
+from gateway.connectors.options import convert_options, own_options
+from gateway.connectors.registry import ConnectorRegistry
 from gateway.settings import ClockSettings, GatewaySettings
 from gateway.settings import load_settings as read_gateway
-from gateway.wrappers.calendar.wrapper import CalendarOptions
-from gateway.wrappers.motes.settings import MoteOptions
-from gateway.wrappers.recordings.wrapper import ReplayOptions
-from gateway.wrappers.soft_sensors import SoftSensorOptions
 from static_engine.__main__ import store_of
 from static_engine.settings import load_settings as read_static
 from streamsql.errors import DeploymentError
+from streamsql.mapping.assignment import Assigned, assignment
+from tests.streamsql.from_text import catalog_of
 from ui.settings import load_settings as read_console
 
 BROKER = "mqtt://127.0.0.1:1883"
 CLOCK = ClockSettings(600.0, 5, 7)
-OPTIONS: dict[str, type[msgspec.Struct]] = {
-    "motes": MoteOptions,
-    "soft_sensors": SoftSensorOptions,
-    "calendar": CalendarOptions,
-    "replay": ReplayOptions,
-}
 TRACE = (
     '{"location": "here", "node_count": 2}\n'
     "datetime,src,dst,channel,mean_rssi,pdr,tx_count\n"
@@ -41,7 +36,7 @@ def gateways(layout: Layout, options: UpOptions) -> list[GatewaySettings]:
     """Return the settings of all gateways as they read them."""
     recording = inspect(options.replay) if options.replay else None
     site = configure.read_site(options, recording)
-    script, _ = configure.write_site(site, layout, recording, options.gateways)
+    configure.write_site(site, layout, recording, options.gateways)
     found = []
     for number in range(1, options.gateways + 1):
         written = configure.gateway_settings(
@@ -49,7 +44,6 @@ def gateways(layout: Layout, options: UpOptions) -> list[GatewaySettings]:
             options=options,
             layout=layout,
             broker=BROKER,
-            script=script,
             recording=recording,
             clock=CLOCK,
         )
@@ -61,11 +55,18 @@ def gateways(layout: Layout, options: UpOptions) -> list[GatewaySettings]:
 
 
 def kinds(settings: GatewaySettings) -> list[str]:
-    return [wrapper.kind for wrapper in settings.wrappers]
+    return [str(endpoint["connector"]) for endpoint in settings.endpoints.values()]
 
 
-def names(settings: GatewaySettings) -> set[str]:
-    return {source.name for source in settings.sources}
+def names(settings: GatewaySettings, layout: Layout) -> set[str]:
+    """Return the sources of the site's script that a gateway serves."""
+    endpoints = {name: str(each["connector"]) for name, each in settings.endpoints.items()}
+    return {
+        source.name
+        for source in catalog_of(layout.schema.read_text()).sources
+        if source.mapping is not None
+        and isinstance(assignment(source.mapping, settings.gateway, endpoints), Assigned)
+    }
 
 
 MOTES = {
@@ -83,7 +84,7 @@ def test_the_sample_building(tmp_path: Path) -> None:
     layout = Layout(tmp_path / "my data")
     first, second, third = gateways(layout, UpOptions(gateways=3))
     assert [s.gateway for s in (first, second, third)] == ["gw-1", "gw-2", "gw-3"]
-    assert kinds(first)[0] == "motes"
+    assert next(iter(first.endpoints)) == "building"
     assert kinds(first).count("calendar") == 1
     assert all("calendar" not in kinds(s) for s in (second, third))
     hosts = [s for s in (first, second, third) if "soft_sensors" in kinds(s)]
@@ -92,27 +93,42 @@ def test_the_sample_building(tmp_path: Path) -> None:
         expected = set(MOTES)
         expected |= {"process"} if "soft_sensors" in kinds(settings) else set()
         expected |= {"roomreservation"} if "calendar" in kinds(settings) else set()
-        assert names(settings) == expected
+        assert names(settings, layout) == expected
         assert settings.clock == CLOCK
-        assert settings.rooms
-        assert {sensor.room for sensor in settings.sensors} <= set(settings.rooms)
-        assert all(sensor.stream in names(settings) for sensor in settings.sensors)
-    rooms = [room for settings in (first, second, third) for room in settings.rooms]
-    assert len(rooms) == len(set(rooms)), "a room has one gateway"
+    (live,) = [s.endpoints["building"]["live_machine"] for s in hosts]
+    assert live == hosts[0].endpoints["machine"]["mid"]
 
 
-def test_options_of_wrappers_are_those_the_wrappers_take(tmp_path: Path) -> None:
+def test_options_of_endpoints_are_those_that_their_connectors_take(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     recording = tmp_path / "r.csv"
     recording.write_text("ts,a\n1,2\n")
+    registry = ConnectorRegistry()
     for options in (UpOptions(gateways=2), UpOptions(gateways=1, replay=recording)):
         for settings in gateways(layout, options):
-            for wrapper in settings.wrappers:
-                msgspec.convert(wrapper.options, OPTIONS[wrapper.kind])
+            for name, endpoint in settings.endpoints.items():
+                struct = registry.factory(endpoint["connector"])().endpoint_options
+                convert_options(own_options(endpoint), struct, name)
                 for option in ("file", "detectors", "location"):
-                    place = wrapper.options.get(option, str(tmp_path))
+                    place = endpoint.get(option, str(tmp_path))
                     assert Path(place).is_absolute()
                     assert Path(place).exists()
+
+
+def test_endpoints_that_were_added_stand_beside_ours(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    add_endpoint(layout, "gw-1", "home", {"connector": "mqtt", "address": BROKER})
+    (settings,) = gateways(layout, UpOptions(gateways=1))
+    assert {"building", "calendar", "home"} <= settings.endpoints.keys()
+    add_endpoint(layout, "gw-1", "shop", {"connector": "mqtt", "address": BROKER})
+    running = read_gateway(layout.settings("gw-1"), {})
+    assert running.endpoints.keys() == settings.endpoints.keys() | {"shop"}
+    remove_endpoint(layout, "gw-1", "home")
+    running = read_gateway(layout.settings("gw-1"), {})
+    assert {"building", "calendar", "shop"} <= running.endpoints.keys()
+    assert "home" not in running.endpoints
+    with pytest.raises(DeploymentError, match="pando up makes the endpoint building itself"):
+        add_endpoint(layout, "gw-1", "building", {"connector": "mqtt", "address": BROKER})
 
 
 def test_a_csv_recording_is_replayed_by_the_first_gateway(tmp_path: Path) -> None:
@@ -123,23 +139,23 @@ def test_a_csv_recording_is_replayed_by_the_first_gateway(tmp_path: Path) -> Non
     assert (layout.site / "site.geojson").exists()
     first, second = gateways(layout, UpOptions(gateways=2, replay=recording))
     assert (kinds(first), kinds(second)) == (["replay"], [])
-    assert (names(first), names(second)) == ({"water"}, set())
+    assert (names(first, layout), names(second, layout)) == ({"water"}, set())
     assert not (layout.site / "site.geojson").exists(), "the map of an earlier run goes"
-    assert (first.rooms, first.sensors) == ((), ())
     assert 'CREATE SOURCE "water"' in layout.schema.read_text()
 
 
 def test_a_link_trace_is_split_by_who_owns_the_node(tmp_path: Path) -> None:
     recording = tmp_path / "here.k7"
     recording.write_text(TRACE)
-    found = gateways(Layout(tmp_path / "data"), UpOptions(gateways=2, replay=recording))
-    nodes = [node for s in found for w in s.wrappers for node in w.options["nodes"]]
+    layout = Layout(tmp_path / "data")
+    found = gateways(layout, UpOptions(gateways=2, replay=recording))
+    nodes = [node for s in found for each in s.endpoints.values() for node in each["nodes"]]
     assert sorted(nodes) == ["1", "2"]
     for settings in found:
         assert kinds(settings) in (["replay"], [])
-        if settings.wrappers:
-            assert settings.wrappers[0].options["nodes"], "none would mean all"
-            assert names(settings) == {"link"}
+        if settings.endpoints:
+            assert settings.endpoints["recording"]["nodes"], "none would mean all"
+            assert names(settings, layout) == {"link"}
 
 
 @pytest.mark.parametrize("calendar", [None, "https://example.org/rooms.ics", "rooms.ics"])
@@ -150,7 +166,7 @@ def test_the_calendar(
     Path("rooms.ics").write_text("")
     layout = Layout(tmp_path / "data")
     (settings,) = gateways(layout, UpOptions(gateways=1, calendar=calendar))
-    (location,) = [w.options["location"] for w in settings.wrappers if w.kind == "calendar"]
+    location = settings.endpoints["calendar"]["location"]
     expected = {None: str(layout.site / "calendar.ics"), "rooms.ics": str(tmp_path / "rooms.ics")}
     assert location == expected.get(calendar, calendar)
 
@@ -169,7 +185,7 @@ def test_console_base_and_static(tmp_path: Path) -> None:
     assert configure.console_settings(layout, BROKER, options, trace).layers == "trace"
     base = configure.base_settings(layout, BROKER, CLOCK)
     assert read_gateway(configure.write_settings(layout, "base", base), {}) == base
-    assert (base.role, base.sources, base.wrappers) == ("base", (), ())
+    assert (base.role, base.endpoints) == ("base", {})
     static = configure.static_settings(layout, BROKER, options)
     path = configure.write_settings(layout, "static", static)
     assert read_static(path, {}) == static

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.local.configure import streams_of
 from deploy.local.recordings import Recording, inspect
-from gateway.connectors.reading import Reading
-from gateway.wrappers.recordings.readers import read_csv, read_senml
+from gateway.connectors.declared_source import DeclaredSource
+from gateway.connectors.replay.readers import Recorded, read_csv, read_senml
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType
 from streamsql.errors import DeploymentError
+from streamsql.mapping.mapper import Mapper
+from tests.streamsql.from_text import catalog_of
 
 NOON = 1767268800000000  # 2026-01-01T12:00:00Z
 TRACE = (
@@ -32,14 +33,25 @@ def write(path: Path, text: str | bytes) -> Path:
 
 
 def stream(recording: Recording) -> SourceDefinition:
-    (definition,) = streams_of(recording.schema)
+    definition = catalog_of(recording.schema).find(recording.source)
+    assert isinstance(definition, SourceDefinition)
     return definition
 
 
-def readings(recording: Recording) -> Iterator[Reading]:
+def rows(recording: Recording) -> list[tuple[object, ...]]:
+    """Return the rows that the source has of a recording, and no problem with any."""
+    problems: list[str] = []
+    source = stream(recording)
+    fed = DeclaredSource(source, Mapper(source), lambda: 0, {}, problems.append)
+    found = [fed.read_record(record.values, time=record.ts) for record in readings(recording)]
+    assert problems == []
+    return [tuple(reading.values.values()) for (reading,) in found]
+
+
+def readings(recording: Recording) -> Iterator[Recorded]:
     if recording.format == "csv":
-        return read_csv(recording.path, recording.source, recording.time_column)
-    return read_senml(recording.path, recording.source, "ts", "name")
+        return read_csv(recording.path, recording.time_column)
+    return read_senml(recording.path, "name")
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
@@ -63,9 +75,8 @@ def test_csv_with_inferred_types(tmp_path: Path, suffix: str) -> None:
         DataType.TEXT,
     )
     assert source.time_column == 0
-    assert source.option("wrapper") == "replay"
-    rows = [source.schema.coerce_row(dict(reading.values)) for reading in readings(found)]
-    assert rows[1] == (NOON + 1_000_000, "t2", 2.0, None, False, "7x", None)
+    assert source.option("connector") == "replay"
+    assert rows(found)[1] == (NOON + 1_000_000, "t2", 2.0, None, False, "7x", None)
 
 
 def test_seconds_since_1970_are_times_too(tmp_path: Path) -> None:
@@ -89,8 +100,7 @@ def test_senml_lines(tmp_path: Path) -> None:
         "state": DataType.TEXT,
         "alarm": DataType.BOOLEAN,
     }
-    rows = [source.schema.coerce_row(dict(reading.values)) for reading in readings(found)]
-    assert [row[1] for row in rows] == [NOON, NOON + 1_000_000]
+    assert [row[1] for row in rows(found)] == [NOON, NOON + 1_000_000]
 
 
 @pytest.mark.parametrize("suffix", [".k7", ".k7.gz"])
@@ -198,6 +208,4 @@ def test_every_reading_fits_the_inferred_schema(
         lines.append(",".join([str(second), *cells]))
     path = tmp_path_factory.mktemp("recording") / "r.csv"
     found = inspect(write(path, "\n".join(lines) + "\n"))
-    schema = stream(found).schema
-    rows = [schema.coerce_row(dict(reading.values)) for reading in readings(found)]
-    assert len(rows) == len(lines) - 1
+    assert len(rows(found)) == len(lines) - 1

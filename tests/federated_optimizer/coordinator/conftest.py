@@ -35,11 +35,11 @@ from tests.streamsql.from_text import catalog_of
 
 SCHEMA = """
 CREATE SOURCE SeatSensor (mid TEXT, rid TEXT, weightLevel DOUBLE, KEY (mid))
-  WITH (wrapper = 'motes', colocate = 'rid');
+  WITH (colocate = 'rid');
 CREATE SOURCE RoomSensor (rid TEXT, status TEXT, KEY (rid))
-  WITH (wrapper = 'motes', colocate = 'rid');
-CREATE SOURCE Temperature (rid TEXT, celsius DOUBLE) WITH (wrapper = 'motes', colocate = 'rid');
-CREATE LINK SOURCE Link (src TEXT, dst TEXT, cost DOUBLE, KEY (src, dst)) WITH (wrapper = 'motes');
+  WITH (colocate = 'rid');
+CREATE SOURCE Temperature (rid TEXT, celsius DOUBLE) WITH (colocate = 'rid');
+CREATE LINK SOURCE Link (src TEXT, dst TEXT, cost DOUBLE, KEY (src, dst));
 CREATE TABLE Machines (mid TEXT PRIMARY KEY, rid TEXT) WITH (source = 'csv', path = 'm.csv');
 CREATE TABLE MachineSoftware (mid TEXT, software TEXT) WITH (source = 'csv', path = 's.csv');
 """

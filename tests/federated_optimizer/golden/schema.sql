@@ -6,49 +6,50 @@
 -- A seat cushion at a machine's desk: the weight on it in kilograms.
 CREATE SOURCE SeatSensor (mid TEXT, rid TEXT, weightLevel DOUBLE, ts TIMESTAMP, KEY (mid),
                           WATERMARK FOR ts AS ts - INTERVAL '5 s')
-  WITH (wrapper = 'motes', ttl = '90 s', colocate = 'rid');
+  WITH (connector = 'motes', endpoint = 'building', ttl = '90 s', colocate = 'rid');
 
 -- A room's light in lux; status is 'open' while the lights are on, else 'closed'.
 CREATE SOURCE RoomSensor (rid TEXT, status TEXT, light DOUBLE, ts TIMESTAMP, KEY (rid),
                           WATERMARK FOR ts AS ts - INTERVAL '5 s')
-  WITH (wrapper = 'motes', ttl = '90 s', colocate = 'rid');
+  WITH (connector = 'motes', endpoint = 'building', ttl = '90 s', colocate = 'rid');
 
 -- Every temperature reading of the last ten minutes, with the mote's position.
 CREATE SOURCE Temperature (sensor TEXT, rid TEXT, celsius DOUBLE, x DOUBLE, y DOUBLE, level INTEGER,
                            ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '5 s')
-  WITH (wrapper = 'motes', ttl = '10 min', colocate = 'rid');
+  WITH (connector = 'motes', endpoint = 'building', ttl = '10 min', colocate = 'rid');
 
 -- Electric power of a machine in watts.
 CREATE SOURCE EnergyMeter (mid TEXT, watts DOUBLE, ts TIMESTAMP, KEY (mid),
                            WATERMARK FOR ts AS ts - INTERVAL '5 s')
-  WITH (wrapper = 'motes', ttl = '90 s');
+  WITH (connector = 'motes', endpoint = 'building', ttl = '90 s');
 
 -- How strongly a detector hears a visitor's badge, in dBm.
 CREATE SOURCE RfidBeacon (detector TEXT, tag TEXT, strength DOUBLE, ts TIMESTAMP,
                           KEY (detector, tag), WATERMARK FOR ts AS ts - INTERVAL '5 s')
-  WITH (wrapper = 'motes', ttl = '10 s');
+  WITH (connector = 'motes', endpoint = 'building', ttl = '10 s');
 
 -- Load of a machine: cpu and memory as shares of 1, logged-in users, its most CPU-hungry task.
+-- That of the machine which is this computer is measured.
 CREATE SOURCE MachineLoad (mid TEXT, cpu DOUBLE, memory DOUBLE, users INTEGER, task TEXT,
                            task_cpu DOUBLE, celsius DOUBLE, ts TIMESTAMP, KEY (mid),
                            WATERMARK FOR ts AS ts - INTERVAL '5 s')
-  WITH (wrapper = 'soft_sensors', ttl = '60 s');
+  WITH (connector = 'motes', endpoint = 'building', ttl = '60 s');
 
 -- The busiest processes of this machine itself; cpu as a share of one processor.
 CREATE SOURCE Process (mid TEXT, pid INTEGER, task TEXT, cpu DOUBLE, memory DOUBLE, ts TIMESTAMP,
                        KEY (mid, pid), WATERMARK FOR ts AS ts - INTERVAL '5 s')
-  WITH (wrapper = 'soft_sensors', ttl = '15 s');
+  WITH (connector = 'soft_sensors', endpoint = 'machine', ttl = '15 s');
 
 -- Reservations that hold now, from calendars.
 CREATE SOURCE RoomReservation (rid TEXT, title TEXT, starts TIMESTAMP, ends TIMESTAMP, ts TIMESTAMP,
                                KEY (rid, starts, title),
                                WATERMARK FOR ts AS ts - INTERVAL '5 s')
-  WITH (wrapper = 'calendar');
+  WITH (connector = 'calendar', endpoint = 'calendar');
 
 -- Radio links between motes: pdr is the packet delivery ratio, cost the expected transmissions.
 CREATE LINK SOURCE Link (src TEXT, dst TEXT, cost DOUBLE, pdr DOUBLE, ts TIMESTAMP,
                          KEY (src, dst), WATERMARK FOR ts AS ts - INTERVAL '5 s')
-  WITH (wrapper = 'motes', ttl = '90 s');
+  WITH (connector = 'motes', endpoint = 'building', ttl = '90 s');
 
 -- Stored ------------------------------------------------------------------------------------------
 

@@ -146,8 +146,8 @@ def test_no_way_has_no_price() -> None:
 
 CATALOG = catalog_of(
     "CREATE LINK SOURCE link (src TEXT, dst TEXT, cost DOUBLE, KEY (src, dst)) "
-    "WITH (wrapper = 'motes', ttl = '90 s');"
-    "CREATE SOURCE hot (sensor TEXT, value INTEGER) WITH (wrapper = 'motes', ttl = '10 s');",
+    "WITH (ttl = '90 s');"
+    "CREATE SOURCE hot (sensor TEXT, value INTEGER) WITH (ttl = '10 s');",
     library=True,
 )
 

@@ -12,10 +12,12 @@ from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.lost_cancellation import raise_if_cancelled
 from gateway.connectors.reading import Memory, Reading
 from gateway.connectors.registry import BuiltIn, ConnectorRegistry
-from gateway.connectors.running import EndpointRunner, Runtime
+from gateway.connectors.running import EndpointRunner, RunningConnectors, Runtime
 from gateway.testing import until
 from gateway.testing_connectors import TELLING, TellingConnector, declared
+from streamsql.data.types import DataType, Value
 from streamsql.mapping.mapper import Mapper
+from streamsql.wire.site_messages import SensorDescription
 
 PLAIN = {"connector": "telling", "password": "hunter2"}
 
@@ -40,6 +42,18 @@ class Port:
 
     def remember(self, memory: Memory) -> None:
         self.memory = memory
+
+    def describe(self, sensors: Sequence[SensorDescription], rooms: Sequence[str]) -> None:
+        self.described = (tuple(sensors), tuple(rooms))
+
+
+class Simulated(TellingConnector):
+    """Can be told what to do."""
+
+    def command(self, action: str, arguments: dict[str, Value]) -> str:
+        if action != "knock":
+            raise ValueError(f"unknown action {action!r}")
+        return f"{action} at {arguments['door']}"
 
 
 class Ending(TellingConnector):
@@ -93,6 +107,7 @@ class World:
                 close_port=lambda *of: self.closed.append(of),
                 kept=self.kept,
                 make_mapper=Mapper,
+                correction=lambda: 2,
             ),
         )
 
@@ -304,3 +319,53 @@ def test_a_connector_that_is_stopped_is_cancelled_once() -> None:
         assert world.port.faults == []
 
     run(scenario)
+
+
+def test_times_of_devices_that_go_by_this_machines_clock_are_left_to_intake() -> None:
+    async def scenario(world: World) -> None:
+        mapping = declared().mapping
+        timed = declared(columns=(("device", DataType.TEXT), ("ts", DataType.TIMESTAMP)))
+        assert mapping is not None
+        world.runner.serve([msgspec.structs.replace(timed, time_column=1)])
+        connector = await world.running()
+        assert connector.context is not None
+        assert connector.context.clock() == 40
+        connector.tell("air", b'{"device": "d1"}')
+        await until(lambda: bool(world.port.readings))
+        assert world.port.readings[0].values["ts"] == 40, "intake adds the correction of 2"
+
+    run(scenario, {**PLAIN, "correct_times": True})
+
+
+def test_simulated_devices_follow_commands() -> None:
+    async def scenario(world: World) -> None:
+        assert world.runner.simulate("knock", {"door": "d1"}) is None, "nothing runs"
+        world.runner.serve([declared()])
+        await world.running()
+        assert world.runner.simulate("knock", {"door": "d1"}) == "knock at d1"
+        with pytest.raises(ValueError, match="unknown action 'dance'"):
+            world.runner.simulate("dance", {})
+        world.runner.serve([])
+        assert world.runner.simulate("knock", {"door": "d1"}) is None, "nothing is read any more"
+
+    run(scenario, built_in=BuiltIn(__name__, "Simulated"))
+
+
+def test_a_command_is_for_the_endpoint_that_can_follow_it() -> None:
+    async def whole() -> None:
+        world = World(PLAIN, {"telling": BuiltIn(__name__, "Simulated")})
+        runtime = world.runner._runtime
+        connectors = RunningConnectors({"home": PLAIN, "other": PLAIN}, runtime)
+        try:
+            answer = connectors.simulate({"action": "knock", "door": "d1"})
+            assert answer == {"done": False, "message": "nothing is simulated here"}
+            connectors.serve({"other": [declared(endpoint="other")]})
+            await until(lambda: "other" in TellingConnector.running)
+            answer = connectors.simulate({"action": "knock", "door": "d1"})
+            assert answer == {"done": True, "message": "knock at d1"}
+            answer = connectors.simulate({"action": "dance"})
+            assert answer == {"done": False, "message": "unknown action 'dance'"}
+        finally:
+            await connectors.stop()
+
+    asyncio.run(whole())

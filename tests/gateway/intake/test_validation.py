@@ -142,22 +142,14 @@ def outcome(make: Any) -> Any:
 def test_a_compiled_source_makes_the_same_events_and_complaints(
     readings: list[tuple[Any, Any, bool]], correction: int, definition: SourceDefinition
 ) -> None:
-    strict, picking = EventMaker(definition), EventMaker(definition, picks=True)
+    maker = EventMaker(definition)
     for values, ts, delete in readings:
         reading = Reading(definition.name, values, ts, delete=delete)
         expected = outcome(lambda r=reading: event_of(r, definition, NOW, correction))
-        assert outcome(lambda r=reading: strict.event(r, NOW, correction)) == expected
-        names = definition.schema.names
-        known = values
-        if isinstance(values, dict):
-            known = {name: value for name, value in values.items() if name in names}
-        picked = Reading(definition.name, known, ts, delete=delete)
-        expected = outcome(lambda r=picked: event_of(r, definition, NOW, correction))
-        assert outcome(lambda r=reading: picking.event(r, NOW, correction)) == expected
+        assert outcome(lambda r=reading: maker.event(r, NOW, correction)) == expected
 
 
-def test_a_compiled_source_picks_its_columns_where_others_take_the_rest() -> None:
+def test_a_compiled_source_refuses_what_is_no_column() -> None:
     reading = Reading("seatsensor", {"mid": "m", "weight": 2, "colour": "red"}, 5)
-    assert EventMaker(SEATS, picks=True).event(reading, NOW).row == ("m", 2.0, 5)
     with pytest.raises(ValueError, match="unknown column 'colour'"):
         EventMaker(SEATS).event(reading, NOW)

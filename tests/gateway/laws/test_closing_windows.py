@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from broker.broker_testing import BrokerProcess
-from gateway.settings import ClockSettings, GatewaySettings, SnapshotSettings, WrapperSettings
+from gateway.settings import ClockSettings, GatewaySettings, SnapshotSettings
+from gateway.testing import declared_for, keep_declared
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
@@ -97,14 +98,14 @@ class Street:
         count = self._recorded_seconds * PER_SECOND
         lines = [f"{ORIGIN // SECOND + n / PER_SECOND:.3f},lane" for n in range(count)]
         recording.write_text("ts,lane\n" + "\n".join(lines) + "\n")
-        options = {"file": str(recording), "format": "csv", "source": "cars"}
+        cars = {"connector": "replay", "file": str(recording), "format": "csv"}
+        keep_declared(folder / name, [declared_for(CARS, "replay")])
         return GatewaySettings(
             "demo",
             name,
             broker.url,
             str(folder / name),
-            sources=(CARS,),
-            wrappers=(WrapperSettings("replay", options),),
+            endpoints={"cars": cars},
             clock=ClockSettings(1.0, origin_wall=int(self.began * SECOND), origin=ORIGIN),
             keepalive=2,
         )

@@ -131,7 +131,7 @@ class World:
         def is_served() -> bool:
             states = [site.state for site in self.console.sites() if site.site == "gw-1"]
             told = [each for state in states if state is not None for each in state.declared]
-            notes = [w.note for state in states if state is not None for w in state.wrappers]
+            notes = [w.note for state in states if state is not None for w in state.connectors]
             return any("subscribed to 1" in note for note in notes) and any(
                 (each.name, each.version, each.problem) == (source, version, "") for each in told
             )

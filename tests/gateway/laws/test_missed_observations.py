@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 
 from gateway.buffer import published_packs
+from gateway.connectors import registry
 from gateway.connectors.reading import Reading
 from gateway.observations import followed_logs
 from gateway.observations.pack_answers import PackAnswers
 from gateway.runtime import Gateway
-from gateway.settings import SnapshotSettings, WrapperSettings
+from gateway.settings import SnapshotSettings
 from gateway.state import state_keeper
-from gateway.testing import SEATS, SECOND, TellingWrapper, settings_for, until
-from gateway.wrappers import registry
+from gateway.testing import SEATS, SECOND, settings_for, until
+from gateway.testing_connectors import TELLING, TellingConnector
 from host.files.site_directory import SiteDirectory
 from host.mqtt import Message
 from host.mqtt.in_memory import InMemoryBroker
@@ -69,7 +70,6 @@ class World:
         self.busy = True
         self.settled_rows: list[list[int]] = []
         self.requests = 0
-        self.wrappers: list[TellingWrapper] = []
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.lives: dict[str, int] = {}
         self.sites: dict[str, Gateway] = {}
@@ -100,20 +100,15 @@ class World:
         command = encode_json(Command(query="q1", channel="out"))
         self.console.publish(TOPICS.request("base", "resync", "console"), command)
 
-    def make_wrapper(self) -> TellingWrapper:
-        self.wrappers.append(TellingWrapper())
-        return self.wrappers[-1]
-
     async def start(self, name: str, source: SourceDefinition = CARS) -> None:
         """Begin another life of a site, and wait until it is there."""
         role = "base" if name == "base" else "gateway"
-        wrappers = () if role == "base" else (WrapperSettings("telling"),)
+        lives = len(TellingConnector.lives)
         settings = settings_for(
             self.folder,
             name,
             role=role,
             sources=(source,),
-            wrappers=wrappers,
             snapshots=SnapshotSettings(seconds=0.5),
         )
         self.lives[name] = self.lives.get(name, 0) + 1
@@ -131,7 +126,7 @@ class World:
         self.tasks[name] = asyncio.create_task(live())
         await until(lambda: self.epoch(name) == self.lives[name], f"{name} is there")
         if role == "gateway":
-            await until(lambda: self.wrappers[-1].context is not None)
+            await until(lambda: len(TellingConnector.lives) > lives)
 
     def epoch(self, name: str) -> int:
         message = self.broker.retained.get(TOPICS.state(name))
@@ -152,7 +147,7 @@ class World:
         lane = self.sites[name].lane
         for _ in range(cars):
             self.cars += 1
-            self.wrappers[-1].emit(Reading("cars", {"n": self.cars}, self.cars * SECOND))
+            TellingConnector.lives[-1].emit(Reading("cars", {"n": self.cars}, self.cars * SECOND))
             lane.flush()
         await until(lambda: not len(lane.buffer), "the broker has all packs")
         await self.broker.settle()
@@ -196,7 +191,8 @@ def run(folder: Path, scenario: Callable[[World], Coroutine[Any, Any, None]]) ->
         try:
             async with asyncio.timeout(90):
                 with pytest.MonkeyPatch.context() as patch:
-                    patch.setitem(registry.KINDS, "telling", world.make_wrapper)
+                    patch.setitem(registry.BUILT_IN, "telling", TELLING)
+                    TellingConnector.forget()
                     await world.start("gw-1")
                     await world.start("base")
                     await until(lambda: "q1" in world.sites["base"].engine.queries)
@@ -273,7 +269,7 @@ def test_a_gateway_that_the_broker_hears_before_the_base_loses_nothing(tmp_path:
         world.broker.cut("base")
         world.broker.cut("gw-1")
         world.cars += 1
-        world.wrappers[-1].emit(Reading("cars", {"n": world.cars}, world.cars * SECOND))
+        TellingConnector.lives[-1].emit(Reading("cars", {"n": world.cars}, world.cars * SECOND))
         world.sites["gw-1"].lane.flush()
         world.broker.restore("gw-1")
         await world.pass_by(1)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from broker.broker_testing import BrokerProcess
-from gateway.settings import ClockSettings, WrapperSettings
+from gateway.settings import ClockSettings
 from gateway.testing import fill_disk
 from host.clocks import wall_clock
 from streamsql.wire.codec import encode_json
@@ -246,8 +246,8 @@ def sensing(folder: Path, count: int, clock: ClockSettings) -> dict[str, Any]:
     recording = folder / "temperatures.csv"
     lines = [f"{number / 10},t1,{float(number)}" for number in range(1, count + 1)]
     recording.write_text("\n".join(["ts,sensor,celsius", *lines]) + "\n")
-    options = {"file": str(recording), "format": "csv", "source": "temperature"}
-    return {"wrappers": (WrapperSettings("replay", options),), "clock": clock}
+    warm = {"connector": "replay", "file": str(recording), "format": "csv"}
+    return {"endpoints": {"warm": warm}, "clock": clock}
 
 
 @pytest.mark.parametrize("how", ["stopped", "frozen"])
@@ -369,7 +369,7 @@ def test_wrong_settings_end_with_status_2_and_a_message(tmp_path: Path) -> None:
         (b"{}", "missing required field"),
         (b'{"site":"demo","gateway":"a b","broker":"x","data_dir":"d"}', "is not an id"),
         (process.config.read_bytes().replace(b"mqtt://", b"http://"), "no usable scheme"),
-        (process.config.read_bytes().replace(b'"replay"', b'"dowsing"'), "no wrapper 'dowsing'"),
+        (b'{"wrappers": [{"kind": "dowsing"}]}', "wrappers are no settings of a gateway any more"),
     ):
         process.config.write_bytes(content)
         process.start()

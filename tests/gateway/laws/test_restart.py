@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from broker.broker_testing import BrokerProcess
-from gateway.settings import ClockSettings, GatewaySettings, SnapshotSettings, WrapperSettings
+from gateway.settings import ClockSettings, GatewaySettings, SnapshotSettings
+from gateway.testing import declared_for, keep_declared
 from host.mqtt import Message
 from streamsql.algebra.operators import (
     Aggregate,
@@ -92,15 +93,15 @@ class Street:
             f"{ORIGIN // SECOND + n / PER_SECOND:.3f},lane{n % 3},{n}.5" for n in range(self.cars)
         ]
         recording.write_text("ts,lane,speed\n" + "\n".join(lines) + "\n")
-        options = {"file": str(recording), "format": "csv", "source": "cars"}
+        cars = {"connector": "replay", "file": str(recording), "format": "csv"}
+        keep_declared(folder / "gw-1", [declared_for(CARS, "replay")])
         self.folder = folder
         self.settings = GatewaySettings(
             "demo",
             "gw-1",
             broker.url,
             str(folder / "gw-1"),
-            sources=(CARS,),
-            wrappers=(WrapperSettings("replay", options),),
+            endpoints={"cars": cars},
             clock=ClockSettings(1.0, origin_wall=now(), origin=ORIGIN - 3600 * SECOND),
             snapshots=SnapshotSettings(seconds=0.5),
             keepalive=2,

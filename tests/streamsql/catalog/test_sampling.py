@@ -25,7 +25,7 @@ def source(text: str) -> SourceDefinition:
 def test_devices_are_told_apart_by_the_key_or_by_texts() -> None:
     columns = "desk TEXT, room TEXT, weight DOUBLE, ts TIMESTAMP"
     keyed = sampler_of(source(f"CREATE SOURCE s ({columns}, KEY (desk)) WITH (sample = '5 s')"))
-    bag = sampler_of(source(f"CREATE SOURCE s ({columns}) WITH (sample = '5 s', topic = 'seat')"))
+    bag = sampler_of(source(f"CREATE SOURCE s ({columns}) WITH (sample = '5 s')"))
     assert keyed is not None
     assert bag is not None
     first = SourceEvent(("d1", "a", 1.0, 0), 0)
@@ -75,7 +75,6 @@ def test_at_most_one_per_interval_and_the_first_of_a_new_one(
     [
         ("sample = 'often'", "often"),
         ("sample = '0 s'", "longer than 0"),
-        ("topic = 'a/b'", "is not the name of a stream"),
     ],
 )
 def test_wrong_options_are_refused(options: str, found: str) -> None:

@@ -38,7 +38,7 @@ def test_create_source() -> None:
         """CREATE SOURCE Seat (desk TEXT, "Room" VARCHAR, weight DOUBLE PRECISION, n BIGINT,
              free BOOL, ts TIMESTAMP, pause INTERVAL, KEY (desk, "Room"),
              WATERMARK FOR ts AS ts - INTERVAL '5' SECONDS)
-           WITH (wrapper = 'motes', ttl = '90 s', port = 7, level = -1, fast = TRUE)"""
+           WITH (connector = 'motes', ttl = '90 s', port = 7, level = -1, fast = TRUE)"""
     )
     assert isinstance(statement, CreateSource)
     assert (statement.name.text, statement.kind) == ("seat", "stream")
@@ -55,7 +55,7 @@ def test_create_source() -> None:
     assert statement.watermark is not None
     assert statement.watermark.lateness == 5_000_000
     assert [(o.name, o.value) for o in statement.options] == [
-        ("wrapper", "motes"),
+        ("connector", "motes"),
         ("ttl", "90 s"),
         ("port", "7"),
         ("level", "-1"),

@@ -3,7 +3,7 @@ import { age, count, fill, get, make, moment, request } from "./api.js";
 import { againWhileSeen } from "./while_seen.js";
 import { byId, focusOn, focusedIn } from "./elements.js";
 
-/** @import { Buffer, Problem, Site, SourceServing, Wrapper } from "./payloads.d.ts" */
+/** @import { Buffer, Problem, Site, SourceServing, Connector } from "./payloads.d.ts" */
 
 const dialog = byId("remove", HTMLDialogElement);
 const [body] = byId("sites", HTMLTableElement).tBodies;
@@ -32,10 +32,10 @@ function bufferText({ stored, bytes: size, hours_left: hours, dropped }) {
   return parts.join(", ");
 }
 
-/** @param {Wrapper} wrapper */
-function wrapperText(wrapper) {
-  const errors = wrapper.errors ? `, ${count(wrapper.errors, "error")} (${wrapper.last_error})` : "";
-  return `${wrapper.kind}: ${count(wrapper.readings, "reading")}${errors}${wrapper.note ? `; ${wrapper.note}` : ""}`;
+/** @param {Connector} connector */
+function connectorText(connector) {
+  const errors = connector.errors ? `, ${count(connector.errors, "error")} (${connector.last_error})` : "";
+  return `${connector.kind}: ${count(connector.readings, "reading")}${errors}${connector.note ? `; ${connector.note}` : ""}`;
 }
 
 /** What is wrong at a site: its own words, then the declared sources that it does not serve.
@@ -49,7 +49,7 @@ function problems(site) {
 function row(site) {
   const buffer = site.role === "gateway" && site.buffer ? bufferText(site.buffer) : "";
   const since = site.last_known ? ` (last known ${moment(site.last_known)})` : "";
-  const wrappers = site.wrappers.map(wrapperText).join("; ");
+  const connectors = site.connectors.map(connectorText).join("; ");
   const state = site.online ? (site.ready ? "online" : "starting") : "offline";
   return make(
     "tr",
@@ -61,7 +61,7 @@ function row(site) {
     make("td", { class: "number" }, String(site.epoch)),
     make("td", {}, buffer && buffer + since),
     make("td", { class: "number" }, String(site.sensors)),
-    make("td", {}, wrappers && wrappers + since),
+    make("td", {}, connectors && connectors + since),
     make("td", {}, site.rooms.length > 8 ? `${site.rooms.length} rooms` : site.rooms.join(", ")),
     make("td", { title: clock(site) }, problems(site)),
     make("td", { class: "tight" }, removal(site)),

@@ -172,7 +172,7 @@ export interface WhatIf {
   notes: string[];
 }
 
-export interface Wrapper {
+export interface Connector {
   kind: string;
   streams: string[];
   readings: number;
@@ -225,7 +225,7 @@ export interface Site extends SiteState {
   rooms: string[];
   sources: string[];
   sensors: number;
-  wrappers: Wrapper[];
+  connectors: Connector[];
   declared: DeclaredSource[];
   endpoints: Endpoint[];
   buffer: Buffer | null;
@@ -313,7 +313,7 @@ export interface SourceServing {
   kind: string;
   columns: string;
   ttl: string;
-  connector: string; // "" where a wrapper gives its rows
+  connector: string; // "" where none feeds it
   endpoint: string;
   version: number | null;
   gateways: string; // those that send its rows

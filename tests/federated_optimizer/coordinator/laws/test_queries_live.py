@@ -4,8 +4,6 @@ import asyncio
 from typing import Any
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
-from streamsql.wire.codec import encode_json
-from streamsql.wire.site_messages import SiteState, WrapperState
 
 EXAMPLE_14 = """
 SELECT m.mid, sr.rid FROM Machines m, MachineSoftware ms, SeatSensor ss, RoomSensor sr
@@ -84,31 +82,12 @@ def test_a_gateway_that_is_new_joins_running_queries(harness: Any) -> None:
     harness.run(scenario)
 
 
-def test_a_wrapper_that_no_gateway_has_is_named_with_those_they_have(harness: Any) -> None:
-    async def scenario(federation: Any) -> None:
-        await federation.site("base", "base")
-        gateway = await federation.site("gw-1")
-        coordinator = await federation.coordinator()
-        wrapper = WrapperState("motes", "motes", ("seatsensor",))
-        state = SiteState(True, 1, 0, wrappers=(wrapper,))
-        topic = federation.topics.state("gw-1")
-        gateway.client.publish(topic, encode_json(state), retain=True)
-        await harness.until(lambda: any(site.wrappers for site in coordinator.sites()))
-        text = "CREATE SOURCE {} (rid TEXT) WITH (wrapper = '{}')"
-        (made,) = await coordinator.execute(text.format("a", "replay"))
-        assert "the gateways' wrappers are motes" in made.warnings[0]
-        (made,) = await coordinator.execute(text.format("b", "motes"))
-        assert "the gateways' wrappers" not in made.warnings[0]
-
-    harness.run(scenario)
-
-
 def test_a_source_nobody_offers_is_said_and_waited_for(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         await federation.site("base", "base")
         coordinator = await federation.coordinator()
         results = await coordinator.execute(harness.schema)
-        assert "no gateway offers this source yet (wrapper 'motes')" in results[0].warnings[0]
+        assert "no connector feeds this source" in results[0].warnings[0]
         query = await harness.start_query(coordinator, "SELECT rid FROM RoomSensor")
         assert "no gateway offers source roomsensor yet" in coordinator.query(query).warnings
         gateway = await federation.site("gw-1")

@@ -15,7 +15,7 @@ from streamsql.syntax import CreateSource, parse_script
 SECOND = 1_000_000
 READINGS = """
 CREATE SOURCE readings (k TEXT, ts TIMESTAMP, WATERMARK FOR ts AS ts)
-  WITH (wrapper = 'motes', idle = '1 h');
+  WITH (idle = '1 h');
 """
 WINDOWS = """
 SELECT window_end, COUNT(*) AS n FROM TUMBLE(readings, ts, INTERVAL '10 s')

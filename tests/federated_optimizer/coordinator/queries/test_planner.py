@@ -6,7 +6,7 @@ from federated_optimizer.coordinator.queries.planner import facts_of, source_fac
 from federated_optimizer.coordinator.sites.membership import Membership
 from federated_optimizer.placement import SourceFacts
 from streamsql.wire.messages import RecursionReport
-from streamsql.wire.site_messages import Birth, SensorDescription, SiteState, WrapperState
+from streamsql.wire.site_messages import Birth, ConnectorState, SensorDescription, SiteState
 from tests.streamsql.from_text import catalog_of
 
 SECOND = 1_000_000
@@ -37,15 +37,15 @@ def test_a_few_changes_do_not_tell_how_far_they_reach() -> None:
 
 def test_births_and_states_tell_of_sources() -> None:
     catalog = catalog_of(
-        "CREATE SOURCE seat (mid TEXT, kg DOUBLE, KEY (mid)) WITH (wrapper = 'motes');"
-        "CREATE SOURCE heat (sensor TEXT, celsius DOUBLE) WITH (wrapper = 'motes', ttl = '10 s');"
-        "CREATE SOURCE quiet (sensor TEXT) WITH (wrapper = 'motes');"
+        "CREATE SOURCE seat (mid TEXT, kg DOUBLE, KEY (mid));"
+        "CREATE SOURCE heat (sensor TEXT, celsius DOUBLE) WITH (ttl = '10 s');"
+        "CREATE SOURCE quiet (sensor TEXT);"
     )
     membership = Membership()
     sensors = tuple(SensorDescription(f"s{i}", "Seat") for i in range(7))
     membership.hear_birth(Birth("gw-1", 1, 0, 0, sensors=sensors, sources=("seat", "heat")))
-    wrapper = WrapperState("motes", "motes", ("heat", "seat"), readings=400)
-    state = SiteState(True, 1, 101 * SECOND, started=1 * SECOND, wrappers=(wrapper,))
+    connector = ConnectorState("motes", "motes", ("heat", "seat"), readings=400)
+    state = SiteState(True, 1, 101 * SECOND, started=1 * SECOND, connectors=(connector,))
     membership.hear_state("gw-1", state, 0)
     assert source_facts(catalog, membership) == {
         "seat": SourceFacts(rows=7.0),

@@ -13,9 +13,9 @@ from streamsql.wire.site_messages import (
     Birth,
     BufferState,
     ClockState,
+    ConnectorState,
     SiteRole,
     SiteState,
-    WrapperState,
 )
 from streamsql.wire.source_shapes import SourceShape
 
@@ -118,12 +118,12 @@ def test_no_more_sites_than_fit() -> None:
 
 def test_the_figures_of_a_site_that_dies_are_the_last_known_with_their_time() -> None:
     known = Membership()
-    wrapper = WrapperState("w", "motes", ("seat",), readings=41)
+    connector = ConnectorState("w", "motes", ("seat",), readings=41)
     last = SiteState(
         *(True, 1, 0),
         buffer=BufferState(stored=3, bytes=120),
         counters={"readings": 41},
-        wrappers=(wrapper,),
+        connectors=(connector,),
         clock=ClockState(offset_ms=2.0),
     )
     known.hear_state("gw-1", last, now=20)
@@ -132,7 +132,7 @@ def test_the_figures_of_a_site_that_dies_are_the_last_known_with_their_time() ->
     known.hear_state("gw-1", state(1, online=False), now=30)
     (info,) = known.infos()
     assert (info.online, info.figures, info.figures_since) == (False, last, 20)
-    assert info.wrappers == (wrapper,)
+    assert info.connectors == (connector,)
     known.hear_state("gw-1", state(2, online=True), now=40)
     (info,) = known.infos()
     assert (info.figures, info.figures_since) == (state(2, online=True), None)

@@ -14,7 +14,7 @@ CATALOG = catalog_of(
       ts TIMESTAMP FROM 'Time' FORMAT '%d.%m.%Y' ZONE 'Europe/Berlin', KEY (device)
     ) WITH (connector = 'mqtt', endpoint = 'home', topic = 'tele/{device}/SENSOR', ttl = '90 s',
             only = 'type=sensor, ENERGY', gateways = 'west');
-    CREATE SOURCE seat (desk TEXT, ts TIMESTAMP, KEY (desk)) WITH (wrapper = 'motes');
+    CREATE SOURCE seat (desk TEXT, ts TIMESTAMP, KEY (desk));
     """
 )
 

@@ -13,6 +13,7 @@ from gateway.connectors.testing.beside_checks import leaves_a_running_one_alone
 from gateway.connectors.testing.checks import Check, name_of, run_check
 from gateway.connectors.testing.peer import Peer
 from tests.gateway.connectors.bacnet.thermostat_peer import ThermostatPeer
+from tests.gateway.connectors.calendar.calendar_peer import CalendarPeer
 from tests.gateway.connectors.coap.sensor_peer import SensorPeer
 from tests.gateway.connectors.file.folder_peer import FolderPeer
 from tests.gateway.connectors.http.page_peer import PagePeer
@@ -33,9 +34,12 @@ PEERS: dict[str, Callable[[Path], Peer]] = {
     "snmp": lambda _folder: AgentPeer(),
     "bacnet": lambda _folder: ThermostatPeer(),
     "opcua": lambda _folder: MachinePeer(),
+    "calendar": CalendarPeer,
 }
 """All but those of mqtt, which is tried with two brokers."""
 
+WITHOUT_PEERS = ("motes", "replay", "soft_sensors")
+"""Nobody can tell them a number: see `test_without_peers.py`."""
 ACKNOWLEDGING = {"mqtt", "http_push"}
 FLOODED = {"mqtt", "http_push", "file", "sql"}
 """What sends on its own or is read in pages; whoever is asked at intervals gives one value."""
@@ -63,7 +67,7 @@ def applies(kind: str, check: Check) -> bool:
 
 
 def test_every_connector_of_ours_is_tried() -> None:
-    assert {*PEERS, "mqtt"} == BUILT_IN.keys()
+    assert {*PEERS, *WITHOUT_PEERS, "mqtt"} == BUILT_IN.keys()
 
 
 @pytest.mark.end_to_end

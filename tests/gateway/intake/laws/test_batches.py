@@ -15,9 +15,8 @@ from gateway.intake.devices import Devices
 from gateway.intake.last_values import LastValues
 from gateway.intake.observations import ObservationLane
 from gateway.senml import rows_of
-from gateway.settings import BufferSettings, WrapperSettings
-from gateway.testing import SEATS, TEMPERATURES, TellingWrapper
-from gateway.wrappers import registry
+from gateway.settings import BufferSettings
+from gateway.testing import SEATS, TEMPERATURES
 from host.mqtt.in_memory import InMemoryBroker
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.operators import SourceKind
@@ -36,7 +35,7 @@ SELDOM = SourceDefinition(
     SourceKind.STREAM,
     Schema.of(("sensor", DataType.TEXT), ("ts", DataType.TIMESTAMP)),
     time_column=1,
-    options=(("topic", "temperature"), ("sample", "0.1 s")),
+    options=(("sample", "0.1 s"),),
 )
 SOURCES = (SEATS, TEMPERATURES, SELDOM)
 QUERIES = tuple(
@@ -74,7 +73,6 @@ def outcome_of(buffer: DiskBuffer, batches: Sequence[tuple[list[Reading], bool]]
     last = LastValues("gw-1", 1, client, topics)
     devices = Devices(
         "gw-1",
-        [WrapperSettings("telling")],
         clock=lambda: NOW,
         definitions={source.name: source for source in SOURCES},
         engine=engine,
@@ -82,6 +80,7 @@ def outcome_of(buffer: DiskBuffer, batches: Sequence[tuple[list[Reading], bool]]
         last=last,
         on_readings=lambda: None,
     )
+    devices.attach("told", "telling", tuple(source.name for source in SOURCES))
     for readings, steps in [*batches, ([], True)]:
         devices.emit(devices.all[0], readings)
         if steps:
@@ -121,13 +120,9 @@ READINGS = st.one_of(
         st.sampled_from([20.0, 21, "hot"]),
         TIMES,
     ),
+    st.builds(lambda sensor, ts: Reading("seldom", {"sensor": sensor}, ts, sensor), NAMES, TIMES),
     st.just(Reading("nowhere", {})),
 )
-
-
-@pytest.fixture(autouse=True)
-def telling(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.KINDS, "telling", TellingWrapper)
 
 
 @pytest.fixture(scope="module")

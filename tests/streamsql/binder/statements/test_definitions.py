@@ -20,7 +20,7 @@ def defined(text: str, catalog: Catalog | None = None) -> Definition:
 def test_stream() -> None:
     text = (
         "CREATE SOURCE Seat (desk TEXT, at TIMESTAMP, KEY (desk), "
-        "WATERMARK FOR at AS at - INTERVAL '5 s') WITH (wrapper = 'motes', ttl = '90 s')"
+        "WATERMARK FOR at AS at - INTERVAL '5 s') WITH (connector = 'motes', ttl = '90 s')"
     )
     definition = defined(text)
     assert isinstance(definition, SourceDefinition)
@@ -28,7 +28,7 @@ def test_stream() -> None:
         "seat", SourceKind.STREAM, definition.schema, (0,), time_column=1, ttl=90_000_000
     )
     assert definition.lateness == 5_000_000
-    assert definition.option("wrapper") == "motes"
+    assert definition.option("connector") == "motes"
     assert definition.option("ttl") == "90 s"
     assert definition.text == text
 
@@ -116,7 +116,8 @@ def test_a_view_whose_source_is_gone_says_so_where_it_is_read() -> None:
 
 WRONG_OPTIONS = [
     ("SOURCE s (a TEXT) WITH (ttll = '5 s')", 25, "no option 'ttll'", "did you mean ttl?"),
-    ("SOURCE s (a TEXT) WITH (wrapper = ' ')", 25, "wrapper: an empty text", "motes"),
+    ("SOURCE s (a TEXT) WITH (wrapper = 'calendar')", 25, "feed sources", "connector = 'calendar'"),
+    ("SOURCE s (a TEXT) WITH (topic = 'seat')", 25, "needs the option connector", "connector ="),
     ("SOURCE s (a TEXT, rid TEXT) WITH (colocate = 'a, rd')", 35, "names 'rd'", "rid?"),
     ("SOURCE s (a TEXT) WITH (colocate = '')", 25, "names ''", "columns: a"),
     (
@@ -127,9 +128,9 @@ WRONG_OPTIONS = [
     ),
     ("LINK SOURCE l (a TEXT, b TEXT) WITH (smple = '5 s')", 38, "no option 'smple'", "known:"),
     (
-        "TABLE t (a TEXT) WITH (wrapper = 'motes')",
+        "TABLE t (a TEXT) WITH (connector = 'motes')",
         24,
-        "only a source has a wrapper, but this is a table",
+        "only a source has a connector, but this is a table",
         "CREATE SOURCE",
     ),
     ("TABLE t (a TEXT) WITH (colocate = 'a')", 24, "in one place", "remove colocate"),
@@ -168,7 +169,7 @@ def test_wrong_options_are_refused_where_they_stand(
 @pytest.mark.parametrize(
     "text",
     [
-        "SOURCE s (a TEXT, b TEXT) WITH (wrapper = 'motes', ttl = '1 h 30 min', colocate = 'A, b')",
+        "SOURCE s (a TEXT, b TEXT) WITH (connector = 'x', ttl = '1 h 30 min', colocate = 'A, b')",
         "TABLE t (a TEXT)",
         "TABLE t (a TEXT) WITH (source = 'CSV', path = 'a', delimiter = 'tab', header = 'off')",
         "TABLE t (a TEXT) WITH (source = 'sql', url = 'sqlite:///a', table = 't', refresh = '60')",

@@ -113,8 +113,8 @@ def test_sites_say_how_fresh_they_are(client: httpx.Client, coordinator: Any) ->
     assert sites["gw-1"]["freshness"] == "live"
     assert (sites["gw-2"]["online"], sites["gw-2"]["freshness"]) == (False, "stale")
     assert sites["gw-1"]["buffer"]["hours_left"] == 5.0
-    assert sites["gw-1"]["wrappers"][0]["last_error"] == "odd"
-    assert sites["gw-1"]["wrappers"][0]["note"] == "the replay is over"
+    assert sites["gw-1"]["connectors"][0]["last_error"] == "odd"
+    assert sites["gw-1"]["connectors"][0]["note"] == "the replay is over"
 
 
 def test_links_are_listed(client: httpx.Client) -> None:

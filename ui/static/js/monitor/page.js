@@ -197,7 +197,7 @@ function relatedTo(entity) {
       .filter((other) => fits(other.entity))
       .map((other) => ({ site, kind, entity: other.entity }));
   if (entity.kind === "site") {
-    return ["gateway", "clock", "wrapper", "source"].flatMap((kind) => of(kind)).slice(0, MOST_RELATED);
+    return ["gateway", "clock", "connector", "source"].flatMap((kind) => of(kind)).slice(0, MOST_RELATED);
   }
   const home = { site, kind: "site", entity: site };
   const store = entity.kind === "synopsis" && reported.value(site, "synopsis", entity.entity, "store");

@@ -1,0 +1,1 @@
+"""This machine as a soft sensor: load, memory, users, processes, temperatures (psutil)."""

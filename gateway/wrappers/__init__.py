@@ -1,1 +1,0 @@
-"""Wrappers: what turns a device, a machine, a calendar or a recording into readings."""
