@@ -59,6 +59,10 @@ SOURCE_OPTIONS: Mapping[str, tuple[str, ...]] = {
     ConnectorKind.COAP: ("path", "interval"),
     ConnectorKind.SQL: ("watermark", "table", "query", "interval", "start"),
     ConnectorKind.FILE: ("files", "each", "encoding", "interval", "skip"),
+    ConnectorKind.MOTES: ("topic",),
+    ConnectorKind.SOFT_SENSORS: ("topic",),
+    ConnectorKind.CALENDAR: (),
+    ConnectorKind.REPLAY: (),
 }  # fmt: skip
 """Options that a source of one of our connectors may have; the gateways know what they mean."""
 
