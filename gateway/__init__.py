@@ -1,1 +1,1 @@
-"""The proxy in front of devices: wrappers, broker session, disk buffer, hosted engine site."""
+"""The proxy in front of devices: connectors, broker session, disk buffer, hosted engine site."""

@@ -209,16 +209,16 @@ def _refuse_former(path: Path) -> None:
     if not found:
         return
     wrappers = given.get("wrappers")
-    kinds = (
-        [each.get("kind") for each in wrappers or () if isinstance(each, dict)]
-        if (isinstance(wrappers, list))
-        else []
-    )
-    kind = next((kind for kind in kinds if isinstance(kind, str)), "replay")
+    named = [each.get("kind") for each in _objects(wrappers)]
+    kind = next((each for each in named if isinstance(each, str)), "replay")
     raise DeploymentError(
         f"settings {path}: {' and '.join(found)} are no settings of a gateway any more; sources "
         "are defined once, in the catalog",
         hint=f'remove them; write an endpoint, "endpoints": {{"here": {{"connector": "{kind:.40}", '
-        f"…options of the wrapper…}}}}, and send once in the console or with pando query: CREATE "
+        "…options of the wrapper…}}, and send once in the console or with pando source add: CREATE "
         f"SOURCE name (…columns…) WITH (connector = '{kind:.40}', endpoint = 'here')",
     )
+
+
+def _objects(given: object) -> list[dict[str, Any]]:
+    return [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []

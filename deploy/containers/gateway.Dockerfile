@@ -1,4 +1,4 @@
-# A gateway or base site: wrappers, broker session and an engine site. No Spark, no SQL parser.
+# A gateway or base site: connectors, broker session and an engine site. No Spark, no SQL parser.
 # Build from the repository's root: docker build -f deploy/containers/gateway.Dockerfile .
 FROM python:3.11-slim-bookworm
 

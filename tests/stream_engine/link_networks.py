@@ -34,7 +34,7 @@ class LinkNetwork(ABC):
 
     @abstractmethod
     def events_of(self, site: str) -> list[SourceEvent]:
-        """Return what a site's wrappers tell again after its restart."""
+        """Return what a site's devices tell again after its restart."""
 
     def run(self, actions: int) -> None:
         """Change links among deliveries and steps."""
@@ -51,7 +51,7 @@ class LinkNetwork(ABC):
         return site
 
     def come_back(self, site: str) -> None:
-        """Restart a site; its wrappers tell it again what they know."""
+        """Restart a site; its devices tell it again what they know."""
         self.network.restart(site)
         self.network.ingest(site, "link", self.events_of(site))
 
@@ -100,7 +100,7 @@ def nothing(_links: LinkNetwork) -> None:
 
 
 def death_and_return(links: LinkNetwork) -> None:
-    """A site dies; later it begins anew with what its wrappers know."""
+    """A site dies; later it begins anew with what its devices know."""
     site = links.kill_one()
     links.run(links.random.randrange(30))
     links.come_back(site)

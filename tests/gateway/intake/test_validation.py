@@ -97,7 +97,7 @@ NAMES = st.sampled_from(["mid", "weight", "ts", "other"])
 
 
 @given(ANYTHING | st.dictionaries(NAMES, ANYTHING), ANYTHING)
-def test_whatever_a_wrapper_says_is_a_legal_event_or_a_complaint(values: Any, ts: Any) -> None:
+def test_whatever_a_connector_says_is_a_legal_event_or_a_complaint(values: Any, ts: Any) -> None:
     try:
         event = of(values, ts)
     except ValueError:

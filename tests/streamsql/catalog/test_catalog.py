@@ -11,7 +11,7 @@ from streamsql.data.schema import Schema
 from streamsql.errors import BindingError
 from streamsql.syntax import CreateSource, parse_script
 
-SEAT = SourceDefinition("seat", SourceKind.STREAM, Schema.of(), options=(("wrapper", "motes"),))
+SEAT = SourceDefinition("seat", SourceKind.STREAM, Schema.of(), options=(("connector", "motes"),))
 ROOMS = SourceDefinition("rooms", SourceKind.TABLE, Schema.of())
 VIEW = ViewDefinition("free", "SELECT * FROM seat")
 
@@ -31,7 +31,7 @@ def test_definitions_are_listed_by_kind() -> None:
     assert catalog.tables == (ROOMS, *SYSTEM_TABLES)
     assert catalog.views == (VIEW,)
     assert [kind_of(d) for d in catalog][:3] == ["source", "table", "view"]
-    assert SEAT.option("wrapper") == "motes"
+    assert SEAT.option("connector") == "motes"
 
 
 def test_dropping_what_is_not_there_says_so() -> None:

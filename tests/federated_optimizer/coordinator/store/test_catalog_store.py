@@ -28,7 +28,7 @@ SOURCE = SourceDefinition(
     Schema.of(("mid", DataType.TEXT), ("ts", DataType.TIMESTAMP)),
     key=(0,),
     ttl=90_000_000,
-    options=(("wrapper", "motes"),),
+    options=(("connector", "motes"),),
     text="CREATE SOURCE seat …",
 )
 DECLARED = SourceDefinition(
