@@ -5,7 +5,7 @@ import logging
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.catalog import kind_of
-from streamsql.catalog.connectors import LOCAL_CONNECTORS
+from streamsql.catalog.connectors import LOCAL_CONNECTORS, ConnectorKind
 from streamsql.catalog.definitions import Definition, SourceDefinition
 from streamsql.errors import FederationError
 from streamsql.syntax import parse_script
@@ -19,7 +19,8 @@ async def apply_schema(coordinator: CoordinatorApi, script: str) -> int:
 
     A definition that cannot be replaced, because a running query uses it, is kept with a warning. A
     source that a connector feeds is kept as it is: people alter it, and gateways follow. It is
-    replaced only if it reads what another site's script has called by its name.
+    replaced only if it reads what another site's script has called by its name, or a recording,
+    whose columns are those of the file.
 
     Raises:
         QueryError: The script is wrong.
@@ -49,6 +50,8 @@ def _is_altered(statement: CreateSource | CreateView, known: Definition | None) 
     if not isinstance(known, SourceDefinition) or known.mapping is None:
         return False
     given = {option.name: option.value for option in getattr(statement, "options", ())}
+    if given.get("connector") == ConnectorKind.REPLAY:
+        return False
     mapping = known.mapping
     same = (given.get("connector"), given.get("endpoint", "")) == (
         mapping.connector,

@@ -52,6 +52,30 @@ def test_a_source_that_people_have_altered_stays_so(coordinator: Any) -> None:
     assert "volts" in text_of(coordinator, "meter")
 
 
+def test_a_source_of_another_sites_script_is_replaced(coordinator: Any) -> None:
+    """Motes and recordings call different things by one name."""
+    columns = "CREATE LINK SOURCE Wire (src TEXT, dst TEXT, KEY (src, dst))"
+    motes = f"{columns} WITH (connector = 'motes', endpoint = 'building', topic = 'link');"
+    trace = f"{columns} WITH (connector = 'replay', endpoint = 'recording');"
+    former = f"{columns} WITH (connector = 'motes', topic = 'link');"  # a catalog of 0.1
+    radio = f"{columns} WITH (connector = 'mqtt', endpoint = 'home', topic = 'w/{{src}}/{{dst}}');"
+    assert apply(coordinator, former) == 1
+    for script, connector in ((motes, "building"), (trace, "recording"), (motes, "building")):
+        assert apply(coordinator, script) == 1
+        assert connector in text_of(coordinator, "Wire")
+        assert apply(coordinator, script) == 0
+    assert apply(coordinator, radio) == 1
+    assert apply(coordinator, motes) == 0, "real devices stay"
+    assert "mqtt" in text_of(coordinator, "Wire")
+
+
+def test_a_recording_has_the_columns_of_its_file(coordinator: Any) -> None:
+    first = "CREATE SOURCE tide (a INTEGER) WITH (connector = 'replay', endpoint = 'recording');"
+    assert apply(coordinator, first) == 1
+    assert apply(coordinator, first.replace("a INTEGER", "a INTEGER, b TEXT")) == 1
+    assert "b TEXT" in text_of(coordinator, "tide")
+
+
 def test_what_is_in_use_is_kept_with_a_warning(
     coordinator: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
