@@ -50,7 +50,7 @@ from host.clocks import wall_clock
 from host.mqtt import Message, open_client
 from streamsql.algebra.operators import Plan, Scan, SourceKind, StreamKind, ToStream, Values
 from streamsql.algebra.streams import Emit
-from streamsql.catalog.sinks import SinkConnector, SinkDefinition, SinkMode
+from streamsql.catalog.sink_definitions import SinkConnector, SinkDefinition, SinkMode
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 from streamsql.wire.channel_protocol import SendingChannel

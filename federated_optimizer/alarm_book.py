@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from streamsql.catalog.notices import AlarmDefinition
+from streamsql.catalog.notice_definitions import AlarmDefinition
 from streamsql.data.types import Row, Value
 
 MAX_OPEN = 1_000

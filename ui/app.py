@@ -15,19 +15,19 @@ from federated_optimizer.coordinator.contract.coordinator_api import Coordinator
 from streamsql.errors import FederationError, InternalError, QueryError
 from ui.api.explanations import router as explanations
 from ui.api.many_changes import router as many_changes
-from ui.api.notices import router as notices
+from ui.api.notice_routes import router as notices
 from ui.api.objects import error_object
 from ui.api.routes import router as api
-from ui.api.sinks import router as sinks
-from ui.api.site_settings import router as site_settings
+from ui.api.sink_routes import router as sinks
+from ui.api.site_settings_routes import router as site_settings
 from ui.api.source_trials import router as source_trials
 from ui.api.sources import router as sources
 from ui.guard import Guard, problem
 from ui.hosts import Hosts
-from ui.map.routes import router as live_map
+from ui.map.map_routes import router as live_map
 from ui.map.service import MapService
-from ui.pages.routes import router as pages
-from ui.pages.routes import templates
+from ui.pages.page_routes import router as pages
+from ui.pages.page_routes import templates
 from ui.settings import ConsoleSettings
 
 STATIC = Path(__file__).parent / "static"

@@ -12,7 +12,7 @@ from federated_optimizer.coordinator.queries.planner import query_of
 from streamsql.binder import BoundQuery, bind_query
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition, SourceDefinition
-from streamsql.catalog.notices import AlarmDefinition
+from streamsql.catalog.notice_definitions import AlarmDefinition
 from streamsql.catalog.refresh_times import next_refresh, zone_of
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
-from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
-from streamsql.catalog.sinks import SinkDefinition
+from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.sink_definitions import SinkDefinition
 from streamsql.catalog.system import SYSTEM_SOURCES, is_system, system_source
 from streamsql.errors import BindingError, Span
 

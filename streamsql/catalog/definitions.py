@@ -4,9 +4,9 @@ import msgspec
 
 from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.catalog.functions import FunctionDefinition
-from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinition
 from streamsql.catalog.refresh_times import RefreshSchedule
-from streamsql.catalog.sinks import SinkDefinition
+from streamsql.catalog.sink_definitions import SinkDefinition
 from streamsql.data.schema import Schema
 from streamsql.mapping.source_mapping import SourceMapping
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from federated_optimizer import alarm_book
 from federated_optimizer.alarm_book import AlarmBook, AlarmRow, AlarmState
-from streamsql.catalog.notices import AlarmDefinition, Severity
+from streamsql.catalog.notice_definitions import AlarmDefinition, Severity
 from streamsql.data.types import Row
 
 HOLD = 30

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from federated_optimizer.alarm_book import AlarmBook, AlarmState
 from federated_optimizer.answer_clock import JUMP, LEAST_SPAN, AnswerClock
-from streamsql.catalog.notices import AlarmDefinition, Severity
+from streamsql.catalog.notice_definitions import AlarmDefinition, Severity
 
 SECOND = 1_000_000
 THEN = 1_200_000_000 * SECOND  # when a recording was made

@@ -50,7 +50,7 @@ from federated_optimizer.coordinator.trials.source_trials import SourceTrials
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition, SourceDefinition
-from streamsql.catalog.notices import AlarmDefinition
+from streamsql.catalog.notice_definitions import AlarmDefinition
 from streamsql.data.types import Row, Value
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
 from streamsql.library import library_views

@@ -11,7 +11,7 @@ from typing import Any
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
 from streamsql.algebra.streams import Emit
-from streamsql.catalog.notices import DisplayDefinition
+from streamsql.catalog.notice_definitions import DisplayDefinition
 from ui.api.objects import alarm_object, event_text, query_object, row_object
 
 POLL_SECONDS = 0.25

@@ -17,8 +17,8 @@ from federated_optimizer.coordinator.queries.upserts import Upsert
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import Definition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
-from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
-from streamsql.catalog.sinks import SinkDefinition
+from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.sink_definitions import SinkDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import MICROSECONDS, Row, timestamp_text
 from streamsql.errors import FederationError, QueryError

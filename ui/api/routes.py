@@ -25,8 +25,8 @@ from streamsql.binder import key_positions
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import Definition
 from streamsql.catalog.functions import FunctionDefinition
-from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
-from streamsql.catalog.sinks import SinkDefinition
+from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.sink_definitions import SinkDefinition
 from streamsql.completion import complete
 from streamsql.errors import BindingError, Span
 from streamsql.syntax.statements import Name

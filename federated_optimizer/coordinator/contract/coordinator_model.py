@@ -6,7 +6,7 @@ from typing import Any
 
 from federated_optimizer.alarm_book import AlarmBook, AlarmRow
 from streamsql.algebra.streams import Emit
-from streamsql.catalog.notices import AlarmDefinition
+from streamsql.catalog.notice_definitions import AlarmDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row
 from streamsql.wire.site_messages import ConnectorState, SiteRole, SiteState

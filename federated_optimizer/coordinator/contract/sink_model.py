@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from streamsql.catalog.sinks import SinkDefinition
+from streamsql.catalog.sink_definitions import SinkDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row
 

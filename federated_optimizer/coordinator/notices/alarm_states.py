@@ -25,7 +25,7 @@ from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from host.clocks import Clock
-from streamsql.catalog.notices import AlarmDefinition
+from streamsql.catalog.notice_definitions import AlarmDefinition
 from streamsql.data.delta import Delta
 from streamsql.errors import FederationError
 

@@ -7,7 +7,7 @@ One retained message per key and column, below `homeassistant/sensor` or, for BO
 import re
 from typing import Any
 
-from streamsql.catalog.sinks import SinkDefinition
+from streamsql.catalog.sink_definitions import SinkDefinition
 from streamsql.catalog.topic_template import level_text
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row

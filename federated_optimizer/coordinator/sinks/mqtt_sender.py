@@ -11,7 +11,7 @@ from federated_optimizer.coordinator.sinks.outgoing import Outgoing, Refusal, Se
 from federated_optimizer.coordinator.sinks.retained_topics import Topics
 from federated_optimizer.coordinator.sinks.row_payloads import payload_of, row_objects
 from host.mqtt import MessageClient, MessagingError, PublishTicket, QueueFull
-from streamsql.catalog.sinks import SinkDefinition, SinkMode
+from streamsql.catalog.sink_definitions import SinkDefinition, SinkMode
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row
 from streamsql.errors import WireError

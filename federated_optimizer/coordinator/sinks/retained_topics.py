@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from federated_optimizer.coordinator.sinks.home_assistant import Descriptions
-from streamsql.catalog.sinks import SinkConnector, SinkDefinition, SinkMode
+from streamsql.catalog.sink_definitions import SinkConnector, SinkDefinition, SinkMode
 from streamsql.catalog.topic_template import level_text
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from streamsql.catalog.sinks import SinkDefinition, SinkFormat
+from streamsql.catalog.sink_definitions import SinkDefinition, SinkFormat
 from streamsql.data.schema import Schema
 from streamsql.data.types import MICROSECONDS, DataType, Row, Value, display, text_of
 from streamsql.mapping.senml_units import senml_unit

@@ -20,7 +20,7 @@ from federated_optimizer.coordinator.sinks.sink_memory import (
 from federated_optimizer.coordinator.sinks.stream_queue import StreamQueue
 from federated_optimizer.coordinator.sinks.upsert_book import UpsertBook
 from host.clocks import Clock
-from streamsql.catalog.sinks import SinkDefinition, SinkMode
+from streamsql.catalog.sink_definitions import SinkDefinition, SinkMode
 from streamsql.data.delta import Delta
 from streamsql.data.types import text_of
 from streamsql.errors import FederationError

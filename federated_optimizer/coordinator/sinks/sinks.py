@@ -22,7 +22,7 @@ from federated_optimizer.coordinator.sinks.sink_memory import SinkMemory
 from federated_optimizer.coordinator.sinks.webhook_sender import WebhookSender
 from federated_optimizer.coordinator.store.catalog_store import SinkEntries
 from host.mqtt import MessageClient, open_client
-from streamsql.catalog.sinks import SinkConnector, SinkDefinition
+from streamsql.catalog.sink_definitions import SinkConnector, SinkDefinition
 from streamsql.data.schema import Schema
 from streamsql.errors import BindingError, DeploymentError, FederationError
 

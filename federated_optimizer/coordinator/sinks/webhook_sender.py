@@ -15,7 +15,7 @@ from federated_optimizer.coordinator.sinks.row_payloads import payload_of, row_o
 from federated_optimizer.coordinator.sinks.sink_memory import digest
 from federated_optimizer.coordinator.sinks.webhook_requests import Outcome, WebhookRequests
 from host.clocks import Clock
-from streamsql.catalog.sinks import SinkDefinition, SinkMode
+from streamsql.catalog.sink_definitions import SinkDefinition, SinkMode
 from streamsql.data.schema import Schema
 from streamsql.data.types import MICROSECONDS
 from streamsql.errors import WireError

@@ -37,9 +37,9 @@ from streamsql.binder import mapping_warnings
 from streamsql.catalog.catalog import is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition
 from streamsql.catalog.functions import FunctionDefinition
-from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinition
 from streamsql.catalog.open_folders import OpenFolders
-from streamsql.catalog.sinks import SinkDefinition
+from streamsql.catalog.sink_definitions import SinkDefinition
 from streamsql.errors import BindingError, FederationError, InternalError
 from streamsql.syntax import (
     CreateAlarm,

@@ -23,8 +23,8 @@ from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition
 from streamsql.catalog.functions import FunctionDefinition
-from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
-from streamsql.catalog.sinks import SinkDefinition
+from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.sink_definitions import SinkDefinition
 from streamsql.catalog.system import is_system
 from streamsql.data.types import timestamp_text
 from streamsql.errors import UnsupportedError

@@ -27,8 +27,8 @@ from federated_optimizer.coordinator.store.catalog_database import (
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
-from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
-from streamsql.catalog.sinks import SinkDefinition
+from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.sink_definitions import SinkDefinition
 from streamsql.errors import DeploymentError, WireError
 from streamsql.library import library_views
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed

@@ -15,8 +15,8 @@ from streamsql.binder.relations.view_windows import NoWindow, pushed
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
-from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition
-from streamsql.catalog.sinks import SinkDefinition
+from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.sink_definitions import SinkDefinition
 from streamsql.errors import BindingError, QueryError
 from streamsql.syntax.cursor import nearest
 from streamsql.syntax.dialect import StreamWindow, TimeWindow

@@ -7,7 +7,7 @@ from streamsql.algebra.streams import Emit
 from streamsql.binder.names.environment import BoundQuery
 from streamsql.binder.statements.source_options import listed_or_close
 from streamsql.catalog.catalog import Catalog
-from streamsql.catalog.notices import AlarmDefinition, DisplayDefinition, Severity
+from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinition, Severity
 from streamsql.catalog.system import SYS_ALARMS
 from streamsql.data.schema import Schema
 from streamsql.errors import BindingError

@@ -8,7 +8,7 @@ import pytest
 
 from federated_optimizer.coordinator.sinks.home_assistant import Descriptions
 from federated_optimizer.coordinator.sinks.row_payloads import payload_of, row_objects
-from streamsql.catalog.sinks import SinkConnector, SinkDefinition, SinkMode
+from streamsql.catalog.sink_definitions import SinkConnector, SinkDefinition, SinkMode
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 from streamsql.mapping.units import _UNITS as UNITS

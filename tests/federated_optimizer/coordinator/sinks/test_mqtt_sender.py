@@ -21,7 +21,7 @@ from federated_optimizer.coordinator.sinks.mqtt_sender import BrokerTarget, Mqtt
 from federated_optimizer.coordinator.sinks.outgoing import Outgoing
 from federated_optimizer.coordinator.sinks.retained_topics import retained_topics
 from host.mqtt import Message, MessageClient, open_client
-from streamsql.catalog.sinks import SinkConnector, SinkDefinition, SinkMode
+from streamsql.catalog.sink_definitions import SinkConnector, SinkDefinition, SinkMode
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from federated_optimizer.coordinator.sinks.row_payloads import payload_of, row_objects
-from streamsql.catalog.sinks import SinkConnector, SinkDefinition, SinkFormat, SinkMode
+from streamsql.catalog.sink_definitions import SinkConnector, SinkDefinition, SinkFormat, SinkMode
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 from streamsql.errors import WireError

@@ -12,7 +12,7 @@ from federated_optimizer.coordinator.contract.sink_endpoints import WebhookEndpo
 from federated_optimizer.coordinator.sinks import webhook_sender
 from federated_optimizer.coordinator.sinks.outgoing import Outgoing
 from federated_optimizer.coordinator.sinks.webhook_sender import WebhookSender
-from streamsql.catalog.sinks import SinkConnector, SinkDefinition, SinkFormat, SinkMode
+from streamsql.catalog.sink_definitions import SinkConnector, SinkDefinition, SinkFormat, SinkMode
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import DeploymentError

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 
 from federated_optimizer.coordinator.contract.sink_model import DeadLetter, SinkInfo, SinkStatus
-from streamsql.catalog.sinks import SinkConnector, SinkDefinition, SinkMode
+from streamsql.catalog.sink_definitions import SinkConnector, SinkDefinition, SinkMode
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 

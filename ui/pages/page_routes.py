@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse
 from fastapi.templating import Jinja2Templates
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
-from streamsql.catalog.notices import DisplayDefinition
+from streamsql.catalog.notice_definitions import DisplayDefinition
 from ui.api.routes import Coordinator
 from ui.pages.examples import examples_for
 

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from ui.cli.main import app as common
-from ui.cli.notices import alarm_app, display_app
+from ui.cli.notice_commands import alarm_app, display_app
 from ui.cli.printing import ChangePrinter, UpsertPrinter
 
 APP = typer.Typer()

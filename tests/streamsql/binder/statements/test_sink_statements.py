@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamsql.catalog.sinks import SinkConnector, SinkDefinition, SinkFormat, SinkMode
+from streamsql.catalog.sink_definitions import SinkConnector, SinkDefinition, SinkFormat, SinkMode
 from streamsql.errors import BindingError
 from tests.streamsql.from_text import bound_query, catalog_of
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 
 from federated_optimizer.alarm_book import AlarmState
 from federated_optimizer.coordinator.contract.coordinator_model import AlarmInfo
-from streamsql.catalog.notices import Severity
+from streamsql.catalog.notice_definitions import Severity
 from ui.api.changes import EventStream
 from ui.api.notice_events import NoticeEvents, display_objects, with_rows
 from ui.api.objects import alarm_object, alarm_row_object

@@ -24,7 +24,7 @@ from ui.map.directions import Wish, path_query, route_query
 from ui.map.events import MapEvents
 from ui.map.service import MapService
 from ui.map.simulation import order
-from ui.pages.routes import templates
+from ui.pages.page_routes import templates
 
 router = APIRouter()
 

@@ -8,7 +8,7 @@ from streamsql.binder.statements.displays_and_alarms import key_positions
 from streamsql.binder.statements.source_options import listed_or_close, refuse_option
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.connectors import is_endpoint_name
-from streamsql.catalog.sinks import (
+from streamsql.catalog.sink_definitions import (
     SinkConnector,
     SinkDefinition,
     SinkFormat,

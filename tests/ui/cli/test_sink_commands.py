@@ -8,8 +8,8 @@ import httpx
 import pytest
 from typer.testing import CliRunner, Result
 
-from tests.ui.api.test_sinks import INFO
-from ui.cli.sinks import sink_app
+from tests.ui.api.test_sink_routes import INFO
+from ui.cli.sink_commands import sink_app
 
 
 @pytest.fixture
