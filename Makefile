@@ -31,11 +31,11 @@ setup-dev: $(DEVELOPMENT_READY) ## install what is needed to develop and test
 
 # The development set holds the runtime set at the same versions, so either one makes `up` ready.
 $(RUNTIME_READY): requirements/base.txt pyproject.toml
-	@$(PYTHON) deploy/environment.py requirements/base.txt
+	@$(PYTHON) deploy/make_environment.py requirements/base.txt
 	@touch $@
 
 $(DEVELOPMENT_READY): requirements/dev.txt pyproject.toml
-	@$(PYTHON) deploy/environment.py requirements/dev.txt
+	@$(PYTHON) deploy/make_environment.py requirements/dev.txt
 	@touch $(RUNTIME_READY) $@
 
 test: $(DEVELOPMENT_READY) ## run every test: unit, property, broker, Spark, PostgreSQL, browser, whole system

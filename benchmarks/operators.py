@@ -60,8 +60,8 @@ from streamsql.algebra.operators import (
 from streamsql.data.delta import Delta, expand
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
-from streamsql.reference.database import Database
 from streamsql.reference.evaluate import evaluate
+from streamsql.reference.reference_database import Database
 
 COLUMNS = Schema.of(
     ("id", DataType.INTEGER), ("k", DataType.INTEGER), ("x", DataType.DOUBLE), ("t", DataType.TEXT)

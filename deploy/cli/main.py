@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from deploy.cli.endpoints import endpoint_app
+from deploy.cli.endpoint_commands import endpoint_app
 from deploy.cli.installed import version
 from deploy.cli.shared_options import (
     Engine,
@@ -117,8 +117,8 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
       pando up --site building.geojson --gateways 5
       pando up --replay trace.k7.gz --speed 600
     """
-    from deploy.local.events import Reporter  # noqa: PLC0415  (keeps `pando --help` quick)
     from deploy.local.supervisor import up as run_federation  # noqa: PLC0415
+    from deploy.local.up_reports import Reporter  # noqa: PLC0415  (keeps `pando --help` quick)
 
     with guarded():
         check_format(form, ("table", "json"))

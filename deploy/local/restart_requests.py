@@ -7,9 +7,9 @@ import contextlib
 import json
 from collections.abc import Callable
 
-from deploy.local.events import Reporter
 from deploy.local.layout import Layout
 from deploy.local.service_processes import Services
+from deploy.local.up_reports import Reporter
 from host.files.file_lock import is_locked
 from streamsql.errors import DeploymentError
 

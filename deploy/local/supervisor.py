@@ -15,7 +15,6 @@ from broker.free_ports import HOST, free_port
 from building.files.site_files import write_atomically
 from deploy.local import configure
 from deploy.local.claim import Claim, end_leftovers, leftovers
-from deploy.local.events import Reporter
 from deploy.local.layout import Layout
 from deploy.local.probes import (
     accepts,
@@ -28,6 +27,7 @@ from deploy.local.recordings import Recording, inspect
 from deploy.local.restart_requests import answer_restart_requests, discard_restart_requests
 from deploy.local.service_processes import BROKER, Death, Services, ServiceSpec
 from deploy.local.up_options import UpOptions
+from deploy.local.up_reports import Reporter
 from gateway.settings import ClockSettings
 from host.clocks import wall_clock
 from host.files.atomic_file import PRIVATE

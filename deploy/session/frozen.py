@@ -26,7 +26,7 @@ from streamsql.algebra.operators import (
 from streamsql.data.delta import expand
 from streamsql.data.types import MICROSECONDS, DataType, Row
 from streamsql.reference import evaluate
-from streamsql.reference.database import Database
+from streamsql.reference.reference_database import Database
 from streamsql.reference.stream_instants import closings, databases, first_open
 
 

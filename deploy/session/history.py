@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
-from streamsql.reference.database import Database
+from streamsql.reference.reference_database import Database
 
 
 @dataclass(frozen=True, slots=True)

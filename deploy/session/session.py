@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from deploy.session.engines import Executor, executor_for
-from deploy.session.explaining import answer, explain
 from deploy.session.history import History
 from deploy.session.results import Result
+from deploy.session.session_explain import answer, explain
 from deploy.session.standing import StandingDefinitions
 from federated_optimizer.coordinator.contract.coordinator_model import Change, StatementResult
 from federated_optimizer.coordinator.queries.planner import query_of
@@ -51,8 +51,8 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value, timestamp_text
 from streamsql.errors import BindingError, FederationError, UnsupportedError
 from streamsql.library import library_views
-from streamsql.reference.database import contents
 from streamsql.reference.evaluate import relation_rows
+from streamsql.reference.reference_database import contents
 from streamsql.syntax import parse_script, parse_statement
 from streamsql.syntax.statements import (
     AdvanceTime,

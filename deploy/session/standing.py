@@ -17,7 +17,7 @@ from streamsql.catalog.refresh_times import next_refresh, zone_of
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.errors import InternalError
-from streamsql.reference.database import contents
+from streamsql.reference.reference_database import contents
 from streamsql.syntax import parse_statement
 from streamsql.wire.site_messages import RefreshState
 

@@ -55,10 +55,10 @@ from federated_optimizer.coordinator.statements.statement_execution import (
 from federated_optimizer.coordinator.statements.statement_validation import select_all, validate
 from federated_optimizer.coordinator.store.catalog_store import Stored
 from federated_optimizer.coordinator.system.announcing import Announcer
-from federated_optimizer.coordinator.system.declared_sources import DeclaredSources
 from federated_optimizer.coordinator.system.host_reports import HostReports
 from federated_optimizer.coordinator.system.message_receiver import Receiver
 from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook
+from federated_optimizer.coordinator.system.source_publisher import SourcePublisher
 from federated_optimizer.coordinator.system.system_tables import SystemTables, rows_of_tables
 from federated_optimizer.coordinator.system.upkeep import Upkeep
 from federated_optimizer.coordinator.tables.table_change_requests import Changing, TableChanges
@@ -117,7 +117,7 @@ class Coordinator(CoordinatorApi):
         self._alarms = Alarms(shared, self._queries)
         self._sinks = Sinks(shared, self._queries, found.sinks)
         self._site_settings = SettingsBook(shared, found.settings)
-        self._declared = DeclaredSources(shared)
+        self._declared = SourcePublisher(shared)
         self._announcer = Announcer(
             shared, self._planner, self._queries, self._site_settings, self._declared
         )

@@ -4,8 +4,8 @@ from collections import Counter
 
 import msgspec
 
+from federated_optimizer.placement.bundle_explain import explain_bundle
 from federated_optimizer.placement.bundling import Bundler, ungathered
-from federated_optimizer.placement.explain import explain_bundle
 from federated_optimizer.placement.partition import Cutter
 from federated_optimizer.placement.recursions import Foresee
 from federated_optimizer.placement.search import group_joins

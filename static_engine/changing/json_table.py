@@ -17,7 +17,7 @@ from static_engine.changing.change_checks import (
 from static_engine.changing.whole_file import read_whole, replace_whole
 from static_engine.sources.conversion import rows_in
 from static_engine.sources.declared_options import TableOptions
-from static_engine.sources.json_file import read_json
+from static_engine.sources.json_rows import read_json
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations, fingerprint
 from streamsql.catalog.definitions import SourceDefinition

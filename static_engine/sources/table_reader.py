@@ -7,7 +7,7 @@ import pyarrow as pa
 from static_engine.sources.csv_file import read_csv
 from static_engine.sources.database_reader import read_database
 from static_engine.sources.declared_options import table_options
-from static_engine.sources.json_file import read_json
+from static_engine.sources.json_rows import read_json
 from static_engine.sources.parquet_file import read_parquet
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations, database_url, files_of

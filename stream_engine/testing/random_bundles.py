@@ -14,8 +14,8 @@ from streamsql.algebra.expressions import Expression, Literal
 from streamsql.algebra.operators import Plan, Project, Scan
 from streamsql.data.delta import Delta, accumulate, expand
 from streamsql.data.types import DataType, Row
-from streamsql.reference.database import Database
 from streamsql.reference.evaluate import evaluate
+from streamsql.reference.reference_database import Database
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.partitioning import site_of
 

@@ -13,8 +13,8 @@ from streamsql.algebra.operators import (
 )
 from streamsql.data.delta import Delta, accumulate, expand
 from streamsql.data.events import SourceEvent
-from streamsql.reference.database import Database
 from streamsql.reference.evaluate import evaluate
+from streamsql.reference.reference_database import Database
 
 
 def alone(node: Fixpoint) -> RecursiveOperator:

@@ -7,7 +7,7 @@ What is wrong is refused with a `BindingError`, what is understood but not suppo
 from streamsql.binder.names.environment import BoundQuery
 from streamsql.binder.statements.altered_sources import altered_source
 from streamsql.binder.statements.bind import bind_query
-from streamsql.binder.statements.definitions import Creating, define
+from streamsql.binder.statements.bind_definitions import Creating, define
 from streamsql.binder.statements.displays_and_alarms import key_positions
 from streamsql.binder.statements.insert_and_delete import (
     BoundDelete,

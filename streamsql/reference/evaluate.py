@@ -37,9 +37,9 @@ from streamsql.algebra.scalar import compile_predicate, compile_row, key_of
 from streamsql.data.delta import Delta, expand, from_rows, sort_key
 from streamsql.data.types import Row, Value
 from streamsql.errors import InternalError, RecursionLimitError, RecursionRoundsError
-from streamsql.reference.database import Database, contents, in_window, windowed
 from streamsql.reference.group_aggregates import aggregate
 from streamsql.reference.plain_operators import as_of, combined, hops, over, sessions, top
+from streamsql.reference.reference_database import Database, contents, in_window, windowed
 from streamsql.reference.stream_instants import closings, first_open, stream_rows
 
 Relations = Mapping[str, list[Row]]

@@ -20,7 +20,7 @@ from streamsql.algebra.operators import (
 from streamsql.data.delta import Delta, difference, expand, sort_key
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import MICROSECONDS, Row
-from streamsql.reference.database import Database
+from streamsql.reference.reference_database import Database
 
 Evaluate = Callable[[Plan, Database, int], Delta]
 

@@ -13,7 +13,7 @@ from deploy.session import LocalSession
 from deploy.session.engines import SparkExecutor
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import FederationError
-from streamsql.reference.database import contents
+from streamsql.reference.reference_database import contents
 from streamsql.syntax import CreateSource, CreateView, parse_script
 from tests.conformance.duckdb_peer import Peer, rounded
 from tests.conformance.script import Case, read_script, row_text, write_script

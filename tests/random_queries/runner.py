@@ -20,7 +20,7 @@ from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.errors import FederationError
 from streamsql.reference import evaluate
-from streamsql.reference.database import Database, contents
+from streamsql.reference.reference_database import Database, contents
 from streamsql.wire.partitioning import site_of
 from tests.conformance.duckdb_peer import rounded
 from tests.random_queries.duckdb_oracle import shared_duckdb

@@ -10,7 +10,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import ResultKin
 from federated_optimizer.coordinator.contract.refresh_text import WHOLE
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.placement import explain_bundle
-from federated_optimizer.placement.explain import (
+from federated_optimizer.placement.bundle_explain import (
     bundle_data,
     bundle_dot,
     fragment_lines,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from typing_extensions import override
 
-from federated_optimizer.coordinator.sinks.home_assistant import Descriptions
+from federated_optimizer.coordinator.sinks.home_assistant_descriptions import Descriptions
 from federated_optimizer.coordinator.sinks.outgoing import Outgoing, Refusal, Sender
 from federated_optimizer.coordinator.sinks.retained_topics import Topics
 from federated_optimizer.coordinator.sinks.row_payloads import payload_of, row_objects

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from federated_optimizer.coordinator.sinks.home_assistant import Descriptions
+from federated_optimizer.coordinator.sinks.home_assistant_descriptions import Descriptions
 from streamsql.catalog.sink_definitions import SinkConnector, SinkDefinition, SinkMode
 from streamsql.catalog.topic_template import level_text
 from streamsql.data.schema import Schema

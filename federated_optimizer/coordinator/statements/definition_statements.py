@@ -31,7 +31,7 @@ from federated_optimizer.coordinator.statements.source_replacement import (
     broken_readers,
     refuse_broken,
 )
-from federated_optimizer.coordinator.system.declared_sources import DeclaredSources
+from federated_optimizer.coordinator.system.source_publisher import SourcePublisher
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import mapping_warnings
 from streamsql.catalog.catalog import is_library, kind_of
@@ -76,7 +76,7 @@ class DefinitionStatements:
         starting: QueryStatements,
         *,
         alarms: Alarms,
-        declared: DeclaredSources,
+        declared: SourcePublisher,
         sinks: Sinks,
         publish_tables: Callable[[], None],
         sites: Callable[[], tuple[SiteInfo, ...]],

@@ -25,8 +25,8 @@ from federated_optimizer.coordinator.statements.preparation import (
     PreparedDefinition,
 )
 from federated_optimizer.coordinator.statements.query_statements import QueryStatements
-from federated_optimizer.coordinator.system.declared_sources import DeclaredSources
 from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook, alter_site
+from federated_optimizer.coordinator.system.source_publisher import SourcePublisher
 from streamsql.binder import Creating, altered_source, refreshed_view
 from streamsql.errors import BindingError, FederationError, UnsupportedError
 from streamsql.script_progress import newest, undo_hint
@@ -71,7 +71,7 @@ class StatementRunner:
         alarms: Alarms,
         sinks: Sinks,
         site_settings: SettingsBook,
-        declared: DeclaredSources,
+        declared: SourcePublisher,
         publish_tables: Callable[[], None],
         sites: Callable[[], tuple[SiteInfo, ...]],
         refresh: Callable[[str], None],

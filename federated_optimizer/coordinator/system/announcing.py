@@ -5,8 +5,8 @@ import logging
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.shared_parts import SharedParts
-from federated_optimizer.coordinator.system.declared_sources import DeclaredSources
 from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook
+from federated_optimizer.coordinator.system.source_publisher import SourcePublisher
 from host.mqtt import MessagingError
 
 log = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ class Announcer:
         planner: Planner,
         queries: Queries,
         site_settings: SettingsBook,
-        declared: DeclaredSources,
+        declared: SourcePublisher,
     ) -> None:
         self._shared = shared
         self._planner = planner

@@ -15,7 +15,7 @@ from stream_engine.recursion.absorption.view import CopyTable, SelectiveView, Vi
 from stream_engine.recursion.absorption.witnesses import cheapest, derive_new, searcher
 from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program.item_tables import ItemTable
-from stream_engine.recursion.program.leaves import LeafStore
+from stream_engine.recursion.program.leaf_relations import LeafStore
 from stream_engine.recursion.program.mail import Ports
 from stream_engine.recursion.program.placement import Router
 from stream_engine.recursion.program.probing import Annotated, ProbePlan, RulePlans, run_all

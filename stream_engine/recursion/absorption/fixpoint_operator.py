@@ -18,7 +18,7 @@ from stream_engine.recursion.absorption.recursion_outbox import RecursiveOutgoin
 from stream_engine.recursion.absorption.site_recursion import SiteRecursion
 from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program.flushing import Flushing
-from stream_engine.recursion.program.leaves import LeafStore
+from stream_engine.recursion.program.leaf_relations import LeafStore
 from stream_engine.recursion.program.mail import Ports, decoded
 from stream_engine.recursion.program.placement import Placement, Router, placement_of
 from stream_engine.recursion.program.probing import Annotated

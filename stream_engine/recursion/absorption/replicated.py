@@ -16,7 +16,7 @@ from stream_engine.recursion.absorption.deaths import DEAD_PORT, Deaths
 from stream_engine.recursion.absorption.recursion_outbox import Parcels, RecursiveOutgoing
 from stream_engine.recursion.absorption.site_recursion import SiteRecursion
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
-from stream_engine.recursion.program.leaves import LeafInput
+from stream_engine.recursion.program.leaf_relations import LeafInput
 from stream_engine.recursion.program.local_engine import LocalEngine
 from stream_engine.recursion.program.placement import Placement, Router
 from stream_engine.recursion.program.program import Program

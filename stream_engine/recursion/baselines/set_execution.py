@@ -17,7 +17,7 @@ from stream_engine.recursion.baselines.dred.dred_evaluation import Evaluation
 from stream_engine.recursion.baselines.dred.dred_streams import bounded_groups
 from stream_engine.recursion.program.fixpoint_options import FixpointCounters, RecursionOptions
 from stream_engine.recursion.program.item_tables import Item, ItemTable
-from stream_engine.recursion.program.leaves import LeafInput
+from stream_engine.recursion.program.leaf_relations import LeafInput
 from stream_engine.recursion.program.mail import Ports
 from stream_engine.recursion.program.packing import PACKED, pack_encoded
 from stream_engine.recursion.program.placement import Router, placement_of

@@ -20,7 +20,7 @@ VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["versi
 
 LEFT_OUT = (
     "broker/broker_testing.py",
-    "deploy/environment.py",
+    "deploy/make_environment.py",
     "federated_optimizer/testing",
     "gateway/testing",
     "host/mqtt/in_memory",

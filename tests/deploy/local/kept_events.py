@@ -4,7 +4,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from deploy.local.events import Reporter
+from deploy.local.up_reports import Reporter
 
 
 class KeptEvents(Reporter):

@@ -28,7 +28,7 @@ from streamsql.algebra.operators import (
 )
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import DataType, Row
-from streamsql.reference.database import Database
+from streamsql.reference.reference_database import Database
 from streamsql.wire.fragments import FragmentBundle
 
 EXAMPLES = settings(max_examples=settings().max_examples * 2 // 3)

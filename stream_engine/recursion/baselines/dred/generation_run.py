@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from stream_engine.recursion.baselines.dred.dred_evaluation import DredCounters, Evaluation
 from stream_engine.recursion.baselines.dred.dred_partition import Partition
 from stream_engine.recursion.baselines.dred.dred_streams import Generation, Item, Kind, Stamp
-from stream_engine.recursion.program.leaves import LeafInput
+from stream_engine.recursion.program.leaf_relations import LeafInput
 from stream_engine.recursion.program.placement import Router
 from stream_engine.recursion.program.program import Program
 from stream_engine.recursion.program.rules import LeafUse

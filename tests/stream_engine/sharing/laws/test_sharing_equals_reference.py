@@ -26,8 +26,8 @@ from streamsql.algebra.operators import (
 )
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
-from streamsql.reference.database import Database
 from streamsql.reference.evaluate import evaluate
+from streamsql.reference.reference_database import Database
 from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings

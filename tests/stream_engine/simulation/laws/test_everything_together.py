@@ -50,7 +50,7 @@ from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.reference import Database, evaluate
-from streamsql.reference.database import Judged, contents
+from streamsql.reference.reference_database import Judged, contents
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 

@@ -4,8 +4,8 @@ import pytest
 
 from streamsql.binder import with_columns
 from streamsql.data.events import SourceEvent
-from streamsql.reference.database import Database
 from streamsql.reference.evaluate import evaluate
+from streamsql.reference.reference_database import Database
 from tests.streamsql.from_text import bound_query, catalog_of
 
 BEFORE = catalog_of("CREATE SOURCE s (a TEXT, n INTEGER)")

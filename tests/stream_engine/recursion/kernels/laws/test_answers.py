@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stream_engine.recursion.kernels.kernel_engine import kernel_engine
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
-from stream_engine.recursion.program.leaves import LeafInput
+from stream_engine.recursion.program.leaf_relations import LeafInput
 from stream_engine.recursion.program.local_engine import LocalEngine
 from stream_engine.recursion.program.program import Program, program_of
 from streamsql.algebra.choices import Compiled

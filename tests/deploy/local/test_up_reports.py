@@ -7,11 +7,11 @@ import sys
 
 import pytest
 
-from deploy.local.events import Reporter
+from deploy.local.up_reports import Reporter
 
 TALK = """
 import sys
-from deploy.local.events import Reporter
+from deploy.local.up_reports import Reporter
 reporter = Reporter(sys.argv[1])
 for _ in range(100_000):
     reporter.event("starting", "x" * 100)

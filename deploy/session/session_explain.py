@@ -21,7 +21,7 @@ from streamsql.algebra.row_explanations import leaves_of
 from streamsql.binder import GatewayDeletion, bind_confidence, bind_what_if, bind_why
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import UnsupportedError
-from streamsql.reference.database import contents, windowed
+from streamsql.reference.reference_database import contents, windowed
 from streamsql.syntax import Explain, ExplainConfidence, ExplainFormat, ExplainWhatIf, ExplainWhy
 
 Question = ExplainWhy | ExplainWhatIf | ExplainConfidence

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy import environment
+from deploy import make_environment
 
 PIP_OUTPUT = """\
 Collecting rich==15.0.0 (from -r base.txt (line 1))
@@ -22,7 +22,7 @@ Installing collected packages: rich, pyspark
 
 def test_progress_counts_packages_and_names_what_takes_long() -> None:
     notes: list[str] = []
-    tail = environment.follow_pip(PIP_OUTPUT.splitlines(keepends=True), 3, notes.append)
+    tail = make_environment.follow_pip(PIP_OUTPUT.splitlines(keepends=True), 3, notes.append)
     assert notes[:3] == ["1/3 rich 15.0.0", "2/3 pyspark 4.3.0", "3/3 idna 3.20"]
     assert any("building pyspark" in note for note in notes[3:])
     assert any("unpacking" in note for note in notes[3:])
@@ -31,14 +31,14 @@ def test_progress_counts_packages_and_names_what_takes_long() -> None:
 
 def test_only_the_end_of_a_long_output_is_kept() -> None:
     lines = [f"line {number}\n" for number in range(10_000)]
-    tail = environment.follow_pip(lines, 0, lambda _note: None)
-    assert len(tail) == environment.TAIL_LINES
+    tail = make_environment.follow_pip(lines, 0, lambda _note: None)
+    assert len(tail) == make_environment.TAIL_LINES
     assert tail[-1] == "line 9999"
 
 
 def test_every_requirements_file_is_counted() -> None:
-    text = (environment.ROOT / "requirements" / "gateway.txt").read_text(encoding="utf-8")
-    assert environment.count_requirements(text) == text.count("==") - text.count(" == '")
+    text = (make_environment.ROOT / "requirements" / "gateway.txt").read_text(encoding="utf-8")
+    assert make_environment.count_requirements(text) == text.count("==") - text.count(" == '")
 
 
 def test_a_failing_pip_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,18 +46,18 @@ def test_a_failing_pip_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     fake.parent.mkdir()
     fake.write_text("#!/bin/sh\necho 'ERROR: hashes do not match'\nexit 7\n", encoding="utf-8")
     fake.chmod(0o755)
-    monkeypatch.setattr(environment, "VENV", tmp_path)
-    with pytest.raises(environment.SetupError, match=r"(?s)status 7.*hashes do not match"):
-        environment.run_pip(["x"], 1, lambda _note: None)
+    monkeypatch.setattr(make_environment, "VENV", tmp_path)
+    with pytest.raises(make_environment.SetupError, match=r"(?s)status 7.*hashes do not match"):
+        make_environment.run_pip(["x"], 1, lambda _note: None)
 
 
 def test_without_ensurepip_the_debian_package_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(environment, "VENV", tmp_path / "none")
+    monkeypatch.setattr(make_environment, "VENV", tmp_path / "none")
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    with pytest.raises(environment.SetupError, match="python3-venv"):
-        environment.create_environment(lambda _note: None)
+    with pytest.raises(make_environment.SetupError, match="python3-venv"):
+        make_environment.create_environment(lambda _note: None)
 
 
 def test_a_usable_environment_is_left_alone(
@@ -65,9 +65,9 @@ def test_a_usable_environment_is_left_alone(
 ) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python").symlink_to(sys.executable)
-    monkeypatch.setattr(environment, "VENV", tmp_path)
+    monkeypatch.setattr(make_environment, "VENV", tmp_path)
     notes: list[str] = []
-    environment.create_environment(notes.append)
+    make_environment.create_environment(notes.append)
     assert notes == []
 
 
@@ -75,7 +75,7 @@ def test_an_old_python_gets_a_sentence() -> None:
     # What an interpreter of version 3.9 would do: only the version it reports is changed.
     code = (
         "import runpy, sys; sys.version_info = (3, 9, 2);"
-        f"runpy.run_path({environment.__file__!r}, run_name='__main__')"
+        f"runpy.run_path({make_environment.__file__!r}, run_name='__main__')"
     )
     ended = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
@@ -89,7 +89,7 @@ def test_an_old_python_gets_a_sentence() -> None:
 def test_make_knows_its_targets(target: str) -> None:
     ended = subprocess.run(
         ["make", "--dry-run", target],
-        cwd=environment.ROOT,
+        cwd=make_environment.ROOT,
         capture_output=True,
         text=True,
         check=False,
@@ -98,6 +98,6 @@ def test_make_knows_its_targets(target: str) -> None:
 
 
 def test_the_build_script_is_valid_and_executable() -> None:
-    script = environment.ROOT / ".ci" / "run"
+    script = make_environment.ROOT / ".ci" / "run"
     assert script.stat().st_mode & 0o111 == 0o111
     assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0

@@ -12,7 +12,7 @@ from streamsql.wire.topics import text_of_level
 log = logging.getLogger(__name__)
 
 
-class DeclaredSources:
+class SourcePublisher:
     """Keeps the retained definitions equal to those of the catalog.
 
     A change that finds the message queue full is owed, and follows with `publish_owed`.

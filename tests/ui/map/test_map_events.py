@@ -16,8 +16,8 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from ui.api.changes import LARGE_BATCH
-from ui.map.events import MapEvents
 from ui.map.layers import Layer, LayerQueries
+from ui.map.map_events import MapEvents
 
 
 def of(layer: str, *, snapshot: bool | None = None) -> Any:

@@ -1,6 +1,6 @@
 """Prepare the virtual environment of `make`, and report progress.
 
-    python3 deploy/environment.py requirements/base.txt
+    python3 deploy/make_environment.py requirements/base.txt
 
 The Makefile runs this with the machine's own Python: it imports the standard library only, and an
 older interpreter can parse it, so that it prints a sentence and no traceback.

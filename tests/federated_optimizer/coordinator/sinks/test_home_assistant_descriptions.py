@@ -6,7 +6,7 @@ from typing import Any
 import jinja2
 import pytest
 
-from federated_optimizer.coordinator.sinks.home_assistant import Descriptions
+from federated_optimizer.coordinator.sinks.home_assistant_descriptions import Descriptions
 from federated_optimizer.coordinator.sinks.row_payloads import payload_of, row_objects
 from streamsql.catalog.sink_definitions import SinkConnector, SinkDefinition, SinkMode
 from streamsql.data.schema import Schema
