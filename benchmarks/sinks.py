@@ -44,7 +44,7 @@ from federated_optimizer.coordinator.sinks.outgoing import Sender
 from federated_optimizer.coordinator.sinks.sink import Sink, SinkParts, make_sink
 from federated_optimizer.coordinator.sinks.sink_memory import SinkMemory
 from federated_optimizer.coordinator.sinks.webhook_sender import WebhookSender
-from federated_optimizer.coordinator.sites.membership import Membership
+from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
 from host.clocks import wall_clock
 from host.mqtt import Message, open_client

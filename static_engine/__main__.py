@@ -15,7 +15,7 @@ from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import StaticExecutor
 from static_engine.service.static_engine import MakeExecutor, StaticEngine, will_state
 from static_engine.settings import StaticSettings, load_settings
-from static_engine.sources.secrets import Secrets
+from static_engine.sources.table_addresses import TableAddresses
 from static_engine.sources.table_locations import Locations
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.user_functions import INSTALLED, modules_of
@@ -39,7 +39,7 @@ def store_of(settings: StaticSettings) -> TableStore:
         (settings.data_path, *(Path(folder).absolute() for folder in settings.closed_folders)),
         settings.database_dialects,
         settings.changed_sources,
-        Secrets(Path(settings.secrets_file).absolute() if settings.secrets_file else None),
+        TableAddresses(Path(settings.secrets_file).absolute() if settings.secrets_file else None),
     )
     return TableStore(
         locations,

@@ -16,17 +16,17 @@ import uvicorn
 
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.contract.sink_endpoints import sink_endpoints
+from federated_optimizer.coordinator.coordinator_service import open_coordinator
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
 from federated_optimizer.coordinator.planning_processes import InProcesses
-from federated_optimizer.coordinator.service import open_coordinator
 from host.clocks import wall_clock
 from host.mqtt import MessageClient, Will, open_service_client
 from host.service_process import read_command_line
 from streamsql.algebra.user_functions import INSTALLED, modules_of
 from streamsql.errors import DeploymentError, FederationError
 from ui.app import create_app
+from ui.apply_schema import apply_schema
 from ui.connections import ConnectionLimits, bounded
-from ui.schema import apply_schema
 from ui.settings import ConsoleSettings, load_settings
 
 CLIENT_ID = "coordinator"

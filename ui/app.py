@@ -25,7 +25,7 @@ from ui.api.sources import router as sources
 from ui.guard import Guard, problem
 from ui.hosts import Hosts
 from ui.map.map_routes import router as live_map
-from ui.map.service import MapService
+from ui.map.map_service import MapService
 from ui.pages.page_routes import router as pages
 from ui.pages.page_routes import templates
 from ui.settings import ConsoleSettings

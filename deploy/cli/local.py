@@ -8,7 +8,7 @@ from rich.console import Console
 
 from deploy.cli.line_editor import converse
 from deploy.session import LocalSession
-from deploy.session.results import print_result
+from deploy.session.session_results import print_result
 from streamsql.errors import FederationError
 
 MAX_SCRIPT_BYTES = 10_000_000

@@ -26,7 +26,7 @@ from deploy.cli.shared_options import (
 )
 from deploy.local.up_options import DEFAULT_PORT, UpOptions
 from ui.cli.console_command import Address, guarded
-from ui.cli.main import app, gateway_app
+from ui.cli.http_commands import app, gateway_app
 from ui.cli.notice_commands import alarm_app, display_app
 from ui.cli.printing import check_format
 from ui.cli.sink_commands import sink_app

@@ -16,7 +16,7 @@ from streamsql.syntax.statements import Query, Statement, Subscribe
 from ui.cli.client import QUESTION_SECONDS, SECONDS, ConsoleClient
 from ui.cli.federations import console_address
 from ui.cli.printing import print_json, print_list
-from ui.cli.running import Until, run_query
+from ui.cli.run_command import Until, run_query
 
 SETTLE_SECONDS = 120.0
 POLL_SECONDS = 0.15

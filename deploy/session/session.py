@@ -6,8 +6,8 @@ from pathlib import Path
 
 from deploy.session.engines import Executor, executor_for
 from deploy.session.history import History
-from deploy.session.results import Result
 from deploy.session.session_explain import answer, explain
+from deploy.session.session_results import Result
 from deploy.session.standing import StandingDefinitions
 from federated_optimizer.coordinator.contract.coordinator_model import Change, StatementResult
 from federated_optimizer.coordinator.queries.planner import query_of

@@ -5,7 +5,7 @@ import json
 from deploy.explainer import EngineExplainer
 from deploy.session.engines import LocalPlanner
 from deploy.session.history import History
-from deploy.session.results import Result
+from deploy.session.session_results import Result
 from federated_optimizer.coordinator.contract.coordinator_model import StatementResult
 from federated_optimizer.coordinator.explaining.explaining import explained
 from federated_optimizer.coordinator.explaining.explanation_text import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.planning_processes import Beside
 from federated_optimizer.coordinator.sites.deployment import Deployment
-from federated_optimizer.coordinator.sites.membership import Membership
+from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.coordinator.sites.published_links import LinkTable
 from federated_optimizer.coordinator.sites.site_presence import Presence
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore, Stored, open_catalog

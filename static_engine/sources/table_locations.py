@@ -10,7 +10,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from static_engine.sources.declared_options import TableOptions
-from static_engine.sources.secrets import Secrets
+from static_engine.sources.table_addresses import TableAddresses
 from static_engine.sources.table_errors import TableError, TableMissingError
 from streamsql.catalog.open_folders import OpenFolders
 from streamsql.catalog.table_options import TABLE_OPTIONS, TableSource
@@ -53,7 +53,7 @@ class Locations:
     closed: tuple[Path, ...] = ()
     dialects: tuple[str, ...] = ("sqlite", "postgresql")
     changed: tuple[str, ...] = tuple(TABLE_OPTIONS)
-    secrets: Secrets = field(default_factory=Secrets)
+    secrets: TableAddresses = field(default_factory=TableAddresses)
 
     def folders(self) -> OpenFolders:
         """Return the folders as they are now, with links followed."""

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from deploy.session import LocalSession
-from deploy.session.results import print_result
+from deploy.session.session_results import print_result
 from streamsql.binder import (
     bind_confidence,
     bind_deletions,

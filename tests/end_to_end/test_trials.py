@@ -11,7 +11,7 @@ import pytest
 
 from broker.broker_testing import BrokerProcess
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
-from federated_optimizer.coordinator.service import Coordinator, open_coordinator
+from federated_optimizer.coordinator.coordinator_service import Coordinator, open_coordinator
 from gateway.__main__ import serve
 from gateway.testing import settings_for, until
 from host.mqtt import MessageClient, Will, open_client

@@ -18,7 +18,7 @@ import msgspec
 import pytest
 
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
-from federated_optimizer.coordinator.service import open_coordinator
+from federated_optimizer.coordinator.coordinator_service import open_coordinator
 from gateway.runtime import Gateway
 from gateway.testing import SEATS, TEMPERATURES, settings_for
 from host.files.site_directory import SiteDirectory

@@ -9,7 +9,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRows
 from federated_optimizer.coordinator.planning_processes import OnTheLoop
-from federated_optimizer.coordinator.sites.membership import Membership
+from federated_optimizer.coordinator.sites.federation_membership import Membership
 from streamsql.algebra.row_explanations import Leaf, scan_of
 from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog

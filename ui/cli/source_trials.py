@@ -18,7 +18,7 @@ from streamsql.syntax.statements import CreateSource
 from ui.cli.client import ConsoleClient
 from ui.cli.console_command import LISTS, Address, ListFormat, connected
 from ui.cli.printing import Terminal, check_format, print_json, print_list, short_time
-from ui.cli.running import seconds_of
+from ui.cli.run_command import seconds_of
 
 LOOK_SECONDS = 0.3
 MAX_SHOWN = 300

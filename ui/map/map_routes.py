@@ -22,7 +22,7 @@ from ui.map.calibration import (
 from ui.map.calibration_tables import create_script, make_files, missing_tables
 from ui.map.directions import Wish, path_query, route_query
 from ui.map.map_events import MapEvents
-from ui.map.service import MapService
+from ui.map.map_service import MapService
 from ui.map.simulation import order
 from ui.pages.page_routes import templates
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
-from federated_optimizer.coordinator.sites.membership import Membership
+from federated_optimizer.coordinator.sites.federation_membership import Membership
 from host.clocks import monotonic_clock
 from streamsql.algebra.operators import SourceKind, Window, WindowKind
 from streamsql.algebra.row_explanations import Contents, Leaf, scan_of

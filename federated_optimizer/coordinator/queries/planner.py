@@ -6,7 +6,7 @@ from typing import TypeGuard
 
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
-from federated_optimizer.coordinator.sites.membership import Membership
+from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.placement import (
     Foresee,
     Placed,

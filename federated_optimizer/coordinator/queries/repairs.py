@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.sites.deployment import Deployment
+from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.coordinator.sites.flows import OUTPUT, sites_of
-from federated_optimizer.coordinator.sites.membership import Membership
 
 log = logging.getLogger(__name__)
 

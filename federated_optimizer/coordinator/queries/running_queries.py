@@ -10,8 +10,8 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 )
 from federated_optimizer.coordinator.contract.presentation import Presentation
 from federated_optimizer.coordinator.queries.results import QueryResult
+from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.coordinator.sites.flows import FlowReports, sites_of
-from federated_optimizer.coordinator.sites.membership import Membership
 from federated_optimizer.coordinator.sites.source_serving import MissingRows
 from federated_optimizer.placement import direct_scans
 from host.clocks import monotonic_clock

@@ -25,7 +25,11 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import Value
 from streamsql.errors import DeploymentError
-from streamsql.proposals.announcements.reading import TOPICS, proposals_of, proposals_of_payloads
+from streamsql.proposals.announcements.announced_sources import (
+    TOPICS,
+    proposals_of,
+    proposals_of_payloads,
+)
 from streamsql.proposals.proposal import Proposal
 from streamsql.proposals.proposing import Asked
 from streamsql.proposals.sample import Sample

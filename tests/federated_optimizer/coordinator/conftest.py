@@ -15,8 +15,8 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     ResultKind,
 )
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
+from federated_optimizer.coordinator.coordinator_service import Coordinator, open_coordinator
 from federated_optimizer.coordinator.queries import repairs
-from federated_optimizer.coordinator.service import Coordinator, open_coordinator
 from gateway.site import flow_reports, host
 from gateway.site.host import SiteHost
 from host.mqtt import Will

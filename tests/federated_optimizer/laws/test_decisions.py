@@ -11,7 +11,7 @@ from federated_optimizer.placement import (
 from federated_optimizer.rules import Rule, run_rules
 from federated_optimizer.rules.prune_columns import prune_columns
 from federated_optimizer.rules.push_filters import push_filters
-from federated_optimizer.testing import HEAT, MACHINES, NOISE, NOW, ROOM, SEAT, TOPOLOGY
+from federated_optimizer.testing_bundles import HEAT, MACHINES, NOISE, NOW, ROOM, SEAT, TOPOLOGY
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (
     Aggregate,

@@ -6,7 +6,7 @@ from federated_optimizer import normalize
 from federated_optimizer.placement import Topology, place
 from federated_optimizer.rules.prune_columns import prune_columns
 from federated_optimizer.rules.push_filters import push_filters
-from federated_optimizer.testing import HEAT, NOISE, ROOM, SEAT, SPREAD_TOPOLOGY, TOPOLOGY
+from federated_optimizer.testing_bundles import HEAT, NOISE, ROOM, SEAT, SPREAD_TOPOLOGY, TOPOLOGY
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
     AsOfJoin,

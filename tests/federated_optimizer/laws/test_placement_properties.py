@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from federated_optimizer import normalize
 from federated_optimizer.placement import Topology, group_joins, place
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, Rule, run_rules
-from federated_optimizer.testing import (
+from federated_optimizer.testing_bundles import (
     NOW,
     SPREAD_TOPOLOGY,
     TOPOLOGY,

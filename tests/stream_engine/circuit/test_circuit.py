@@ -5,8 +5,8 @@ import random
 import pytest
 
 from stream_engine.circuit.compiler import compile_plan
+from stream_engine.testing.circuit_runs import LocalRun, alone
 from stream_engine.testing.histories import COLUMNS, SECOND
-from stream_engine.testing.running import LocalRun, alone
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (
     Aggregate,

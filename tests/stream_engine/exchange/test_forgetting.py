@@ -6,7 +6,7 @@ from stream_engine.exchange.channel_inbox import Inbox
 from stream_engine.exchange.channel_outbox import Outbox
 from stream_engine.exchange.forgetting import Forgetting
 from stream_engine.operators.windows.on_close import OnCloseOperator
-from stream_engine.testing.running import alone
+from stream_engine.testing.circuit_runs import alone
 from streamsql.algebra.leaves import PROGRESS_COLUMNS
 from streamsql.algebra.operators import (
     Aggregate,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from stream_engine.operators.aggregates import array_aggregate
 from stream_engine.operators.aggregates.aggregate import AggregateOperator
 from stream_engine.operators.aggregates.array_aggregate import ArrayAggregate
-from stream_engine.testing.running import accumulated, evaluated_over
+from stream_engine.testing.circuit_runs import accumulated, evaluated_over
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Aggregate, AggregateCall, RemoteSource
 from streamsql.algebra.operators import AggregateFunction as F

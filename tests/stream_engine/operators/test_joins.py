@@ -12,8 +12,8 @@ from stream_engine.circuit.join_nodes import join_operator
 from stream_engine.operators.joins import join_state
 from stream_engine.operators.joins.band_bounds import find_band
 from stream_engine.operators.joins.join import BandJoinOperator
+from stream_engine.testing.circuit_runs import alone, evaluated_over
 from stream_engine.testing.histories import delta_sequences
-from stream_engine.testing.running import alone, evaluated_over
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, conjunction, shifted
 from streamsql.algebra.operators import AsOfJoin, Join, JoinKind, RemoteSource
 from streamsql.algebra.scalar import compile_predicate

@@ -11,7 +11,7 @@ from streamsql.data.types import DataType, Value
 from streamsql.mapping.mapper import Mapper
 from streamsql.mapping.source_mapping import PayloadFormat
 from streamsql.mapping.topic_pattern import TopicPattern
-from streamsql.proposals.announcements.reading import proposals_of_payloads
+from streamsql.proposals.announcements.announced_sources import proposals_of_payloads
 from streamsql.proposals.proposal import Proposal
 from streamsql.proposals.proposing import Asked, maps, propose
 from streamsql.proposals.sample import Sample

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from ui.cli.main import app
+from ui.cli.http_commands import app
 
 DEFAULTS = {
     "scheduler": "fifo",

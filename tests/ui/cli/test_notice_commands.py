@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from ui.cli.main import app as common
+from ui.cli.http_commands import app as common
 from ui.cli.notice_commands import alarm_app, display_app
 from ui.cli.printing import ChangePrinter, UpsertPrinter
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tests.ui.api.test_source_trials import CELLAR, KITCHEN, STATEMENT, sample
-from ui.cli.main import app
+from ui.cli.http_commands import app
 from ui.cli.source_trials import local_zone
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from federated_optimizer.coordinator.queries.planner import facts_of, source_facts
-from federated_optimizer.coordinator.sites.membership import Membership
+from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.placement import SourceFacts
 from streamsql.wire.messages import RecursionReport
 from streamsql.wire.site_messages import Birth, ConnectorState, SensorDescription, SiteState

@@ -5,9 +5,9 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stream_engine.testing.circuit_runs import LocalRun
 from stream_engine.testing.histories import Moment, histories
 from stream_engine.testing.plans import plans
-from stream_engine.testing.running import LocalRun
 from streamsql.algebra.operators import Plan
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from stream_engine.operators.aggregates.aggregate import AggregateOperator
 from stream_engine.operators.aggregates.small_groups import lone_row_function
-from stream_engine.testing.running import evaluated_over
+from stream_engine.testing.circuit_runs import evaluated_over
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import Aggregate, AggregateCall, AggregateFunction, RemoteSource
 from streamsql.data.delta import Delta, accumulate

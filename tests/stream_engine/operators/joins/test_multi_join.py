@@ -11,9 +11,9 @@ from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.circuit.join_nodes import multiway, shared_plans
 from stream_engine.operators.joins.multi_join import MOST_INPUTS
+from stream_engine.testing.circuit_runs import alone, evaluated_over
 from stream_engine.testing.histories import delta_sequences
 from stream_engine.testing.plans import predicates
-from stream_engine.testing.running import alone, evaluated_over
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (
     Filter,

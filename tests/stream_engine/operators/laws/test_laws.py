@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stream_engine.testing.circuit_runs import RemoteRun, accumulated
 from stream_engine.testing.histories import COLUMNS, delta_sequences, deltas
 from stream_engine.testing.plans import joins, predicates, projections
-from stream_engine.testing.running import RemoteRun, accumulated
 from stream_engine.testing.shapes import aggregate_calls
 from streamsql.algebra.operators import (
     Aggregate,

@@ -15,7 +15,7 @@ from stream_engine.operators.rows.top_n import TopNOperator
 from stream_engine.operators.sessions import session_window
 from stream_engine.operators.sessions.session_window import SessionWindowOperator
 from stream_engine.operators.windows.tumble_hop_window import HopWindowOperator
-from stream_engine.testing.running import RemoteRun, accumulated, evaluated_over
+from stream_engine.testing.circuit_runs import RemoteRun, accumulated, evaluated_over
 from streamsql.algebra.operators import (
     Distinct,
     HopWindow,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stream_engine.operators.aggregates.aggregate import AggregateOperator
-from stream_engine.testing.running import evaluated_over
+from stream_engine.testing.circuit_runs import evaluated_over
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
     Aggregate,

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream_engine.operators.windows.rows_window import RowsWindow
+from stream_engine.testing.circuit_runs import LocalRun
 from stream_engine.testing.histories import SECOND, SOURCES, Moment, histories
-from stream_engine.testing.running import LocalRun
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
     Aggregate,

@@ -15,7 +15,7 @@ from stream_engine.operators.aggregates.accumulator import Changes
 from stream_engine.operators.aggregates.counting_accumulators import Sum
 from stream_engine.operators.sessions.session_groups import SessionGroupsOperator
 from stream_engine.state import sorted_list
-from stream_engine.testing.running import RemoteRun, evaluated_over
+from stream_engine.testing.circuit_runs import RemoteRun, evaluated_over
 from stream_engine.testing.shapes import aggregate_calls
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (

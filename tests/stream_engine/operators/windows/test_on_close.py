@@ -8,7 +8,7 @@ from stream_engine.circuit.closing_node import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.operators.windows.on_close import OnCloseOperator
 from stream_engine.site.site_engine import SiteEngine
-from stream_engine.testing.running import alone
+from stream_engine.testing.circuit_runs import alone
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.leaves import PROGRESS_COLUMNS
 from streamsql.algebra.operators import (

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from stream_engine.operators.windows.over_window import OverWindowOperator
 from stream_engine.operators.windows.over_window_values import Stretch
 from stream_engine.state import ranked_blocks
-from stream_engine.testing.running import evaluated_over
+from stream_engine.testing.circuit_runs import evaluated_over
 from streamsql.algebra.expressions import Column, Expression, Literal
 from streamsql.algebra.operators import (
     AggregateFunction,

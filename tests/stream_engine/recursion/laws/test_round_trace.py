@@ -7,8 +7,8 @@ import pytest
 from stream_engine.operators.rows.operator import MAX_ROUNDS, RoundTrace
 from stream_engine.recursion.program.fixpoint_options import RecursionOptions
 from stream_engine.recursion.strategies import recursive_operator
+from stream_engine.testing.circuit_runs import LocalRun
 from stream_engine.testing.recursion_programs import cheapest_path, reachable
-from stream_engine.testing.running import LocalRun
 from streamsql.algebra.choices import Strategy
 from streamsql.algebra.operators import Fixpoint
 from streamsql.data.events import SourceEvent

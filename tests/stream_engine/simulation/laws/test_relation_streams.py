@@ -13,9 +13,9 @@ from stream_engine.circuit.closing_node import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.simulation.network import Faults, Network
 from stream_engine.site.site_engine import SiteEngine
+from stream_engine.testing.circuit_runs import alone
 from stream_engine.testing.histories import COLUMNS, SECOND, rows
 from stream_engine.testing.plans import plans
-from stream_engine.testing.running import alone
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stream_engine.testing.running import LocalRun
+from stream_engine.testing.circuit_runs import LocalRun
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.events import SourceEvent
 from streamsql.errors import QueryError

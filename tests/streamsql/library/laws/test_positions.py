@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from stream_engine.testing.running import LocalRun
+from stream_engine.testing.circuit_runs import LocalRun
 from streamsql.algebra.operators import Plan
 from streamsql.binder.statements.query_warnings import findings
 from streamsql.data.delta import expand

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamsql.proposals.announcements.reading import proposals_of
+from streamsql.proposals.announcements.announced_sources import proposals_of
 from streamsql.proposals.proposing import Asked
 from streamsql.proposals.sample import Sample
 from tests.streamsql.proposals.test_proposing import NOON, bound

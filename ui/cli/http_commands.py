@@ -13,7 +13,7 @@ from ui.cli import questions
 from ui.cli.client import ConsoleClient
 from ui.cli.console_command import LISTS, Address, Format, ListFormat, connected
 from ui.cli.printing import check_format, clock_words, print_json, print_list, short_time
-from ui.cli.running import Until, follow, run_query, seconds_of
+from ui.cli.run_command import Until, follow, run_query, seconds_of
 from ui.cli.site_settings_commands import (
     QueueRows,
     ReportSeconds,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from static_engine.sources.secrets import Secrets
+from static_engine.sources.table_addresses import TableAddresses
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations, database_url
 from static_engine.sources.table_reader import read_table
@@ -26,7 +26,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_a_name_stands_for_an_address(file: Path) -> None:
-    secrets = Secrets(file, {})
+    secrets = TableAddresses(file, {})
     assert secrets.address("secret:staff") == ADDRESS
     assert secrets.address("secret:shop") == "sqlite:///shop.db"
     assert secrets.address(ADDRESS) == ADDRESS
@@ -34,7 +34,7 @@ def test_a_name_stands_for_an_address(file: Path) -> None:
 
 def test_the_environment_comes_first(file: Path) -> None:
     environ = {"PANDO_SECRET_STAFF": "sqlite:///a.db", "PANDO_SECRET_A_B": "sqlite:///b.db"}
-    secrets = Secrets(file, environ)
+    secrets = TableAddresses(file, environ)
     assert secrets.address("secret:staff") == "sqlite:///a.db"
     assert secrets.address("secret:a-b") == "sqlite:///b.db"
 
@@ -42,13 +42,13 @@ def test_the_environment_comes_first(file: Path) -> None:
 @pytest.mark.parametrize("name", ["none", "empty", "# of the library", "../secrets", "", "a b"])
 def test_what_is_no_secret_is_refused_by_name(file: Path, name: str) -> None:
     with pytest.raises(TableError, match=r"no secret|not the name of a secret"):
-        Secrets(file, {}).address(f"secret:{name}")
+        TableAddresses(file, {}).address(f"secret:{name}")
 
 
 def test_a_file_that_others_may_read_is_not_used(file: Path) -> None:
     file.chmod(0o640)
     with pytest.raises(TableError, match=r"may be read by others\nhint: chmod 600") as caught:
-        Secrets(file, {}).address("secret:staff")
+        TableAddresses(file, {}).address("secret:staff")
     assert "s3cret" not in str(caught.value)
 
 
@@ -58,7 +58,7 @@ def test_a_table_reads_through_a_secret_and_errors_do_not_tell_it(tmp_path: Path
         database.execute("INSERT INTO t VALUES (7)")
     database.close()
     environ = {"PANDO_SECRET_STAFF": "sqlite:///staff.db", "PANDO_SECRET_FAR": ADDRESS}
-    locations = Locations(tmp_path, secrets=Secrets(None, environ))
+    locations = Locations(tmp_path, secrets=TableAddresses(None, environ))
     options = (("source", "sql"), ("url", "secret:staff"), ("table", "t"))
     schema = Schema.of(("a", DataType.INTEGER))
     definition = SourceDefinition("t", SourceKind.TABLE, schema, options=options)

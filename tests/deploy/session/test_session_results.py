@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from deploy.session import LocalSession, Result
-from deploy.session.results import print_result
+from deploy.session.session_results import print_result
 
 ROWS = """
 CREATE SOURCE r (k TEXT, v INTEGER, d DOUBLE, ok BOOLEAN, ts TIMESTAMP);

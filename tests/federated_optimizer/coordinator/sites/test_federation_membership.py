@@ -1,6 +1,6 @@
 """Membership: what states and births, in any order, say about a site."""
 
-from federated_optimizer.coordinator.sites.membership import (
+from federated_optimizer.coordinator.sites.federation_membership import (
     MAX_SITES,
     Membership,
 )

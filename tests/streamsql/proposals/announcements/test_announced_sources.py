@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from streamsql.data.types import DataType
+from streamsql.proposals.announcements.announced_sources import proposals_of, proposals_of_payloads
 from streamsql.proposals.announcements.home_assistant import MAX_COMPONENTS
-from streamsql.proposals.announcements.reading import proposals_of, proposals_of_payloads
 from streamsql.proposals.proposal import Proposal
 from streamsql.proposals.proposing import Asked
 from streamsql.proposals.sample import Sample

@@ -13,7 +13,7 @@ _MAX_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Secrets:
+class TableAddresses:
     """Looks addresses up: first PANDO_SECRET_NAME in the environment, then the lines of a file.
 
     Attributes:

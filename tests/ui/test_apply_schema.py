@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamsql.errors import BindingError, QuerySyntaxError
-from ui.schema import apply_schema
+from ui.apply_schema import apply_schema
 
 SEAT = "CREATE SOURCE Chair (mid TEXT, weight DOUBLE, KEY (mid));"
 VIEW = "CREATE VIEW TakenChair AS SELECT mid FROM Chair WHERE weight > 5.0;"
