@@ -11,6 +11,7 @@ from typing import Any
 from gateway.buffer.disk_buffer import DiskBuffer
 from gateway.buffer.published_packs import PublishedPacks
 from gateway.declared.declared_sources import Definitions
+from gateway.declared.endpoint_states import endpoint_states
 from gateway.declared.served_devices import BOOK, declared_sources, kept_sources
 from gateway.declared.source_book import SourceBook
 from gateway.declared.trial_commands import TrialCommands
@@ -156,6 +157,7 @@ class Gateway:
             on_redefined=self.host.inbox.redefined,
             on_definitions=self._defined,
         )
+        self.endpoints = endpoint_states(settings)
         self._trials = TrialCommands(settings, clock, self.client, self.topics)
         self.declared.declare_all()
         self.host.inbox.orders.go_by(self.declared)

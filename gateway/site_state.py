@@ -5,7 +5,6 @@ from typing import Protocol
 import msgspec
 
 from gateway.buffer.disk_buffer import DiskBuffer
-from gateway.connectors.options import CONNECTOR
 from gateway.declared.declared_sources import DeclaredSources
 from gateway.intake.devices import Devices
 from gateway.intake.observations import ObservationLane
@@ -34,6 +33,7 @@ class Parts(Protocol):
     host: SiteHost
     devices: Devices
     declared: DeclaredSources
+    endpoints: tuple[EndpointState, ...]
     buffer: DiskBuffer
     lane: ObservationLane
     keeper: StateKeeper
@@ -62,10 +62,7 @@ def present_state(parts: Parts) -> SiteState:
         started=parts.session.started,
         sources=sources_of(tuple(parts.declared.definitions.values())),
         declared=parts.declared.states(),
-        endpoints=tuple(
-            EndpointState(name, str(options[CONNECTOR]))
-            for name, options in parts.settings.endpoints.items()
-        ),
+        endpoints=parts.endpoints,
         buffer=msgspec.structs.replace(parts.buffer.state(), waiting=parts.lane.waiting),
         connectors=tuple(device.state() for device in devices.all),
         counters={

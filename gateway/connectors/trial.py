@@ -5,7 +5,7 @@ What comes is captured and reported, never emitted. One trial runs at a time.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from typing_extensions import override
 
+from gateway.connectors.browsing import BrowseContext, Browser
 from gateway.connectors.connector import Connector, ConnectorContext
 from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.handed_over import as_handed_over
@@ -198,11 +199,43 @@ class _Trial:
         connector = make()
         options = own_options(settings)
         convert_options(options, connector.endpoint_options, f"endpoint {endpoint}")
+        if self._trial.browse:
+            await self._until_enough(self._browsing(definitions[0], endpoint, options, connector))
+            return
         sources = [self._source(d, endpoint, connector) for d in definitions]
-        await self._until_enough(connector, self._context(endpoint, options, sources))
+        await self._until_enough(connector.run(self._context(endpoint, options, sources)))
 
-    async def _until_enough(self, connector: Connector, context: ConnectorContext) -> None:
-        running = asyncio.create_task(connector.run(context))
+    def _browsing(
+        self,
+        definition: SourceDefinition,
+        endpoint: str,
+        options: Mapping[str, Any],
+        connector: Connector,
+    ) -> Coroutine[Any, Any, None]:
+        """Return what lists what the device offers.
+
+        Raises:
+            DeploymentError: The connector cannot do that, or an option is wrong.
+        """
+        if not isinstance(connector, Browser):
+            raise DeploymentError(
+                f"connector {connector.kind} cannot list what its devices offer",
+                hint="write the statement with the addresses of the device's manual, and try that",
+            )
+        clock = self._site.clock
+        context = BrowseContext(
+            gateway=self._site.gateway,
+            endpoint_name=endpoint,
+            endpoint=options,
+            offer=lambda record: self._capture.offer(definition, record, clock()),
+            options=dict(definition.mapping.options) if definition.mapping else {},
+            note=self._note,
+        )
+        context.options_as(connector.browse_options)
+        return connector.browse(context)
+
+    async def _until_enough(self, work: Coroutine[Any, Any, None]) -> None:
+        running = asyncio.create_task(work)
         full = asyncio.create_task(self._capture.full.wait())
         try:
             await asyncio.wait({running, full}, return_when=asyncio.FIRST_COMPLETED)
@@ -214,7 +247,7 @@ class _Trial:
             running.cancel()
             done, _ = await asyncio.wait({running}, timeout=STOP_SECONDS)
             if not done:
-                log.warning("the connector %s of a trial does not stop", context.endpoint_name)
+                log.warning("the connector of trial %s does not stop", self._id)
 
     def _context(
         self, endpoint: str, options: Mapping[str, Any], sources: list[DeclaredSource]
@@ -293,12 +326,16 @@ class _Trial:
 
     def _report(self, *, done: bool = False) -> None:
         """Report what is new, in messages of bounded size."""
-        while (samples := self._capture.taken()) or done or self._notes:
+        while True:
+            samples, offers = self._capture.taken(), self._capture.offered()
+            if not (samples or offers or done or self._notes):
+                return
             last = done and not self._capture.waiting
             report = TrialReport(
                 self._id,
                 self._number,
                 samples,
+                offers=offers,
                 dropped=self._capture.dropped,
                 notes=tuple(self._notes),
                 problem=self._problem,

@@ -8,6 +8,8 @@ from gateway.connectors.declared_source import MappedRows
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Value
 from streamsql.errors import WireError
+from streamsql.mapping.mapper import Mapped
+from streamsql.mapping.offers import MAX_RECORDS, MAX_VALUES, OfferedRecord, within_bounds
 from streamsql.wire.codec import encode_json
 from streamsql.wire.source_trials import (
     MAX_BYTES,
@@ -25,6 +27,8 @@ MAX_ROWS = 20
 MAX_FACTS = 100
 MAX_TEXT = 1_000
 REPORT_BYTES = 500_000
+REPORT_VALUES = 500
+"""Offered values of a report."""
 
 
 class Capture:
@@ -43,13 +47,15 @@ class Capture:
         self._payloads = trial.payloads if trial.whole else min(trial.payloads, MAX_PAYLOADS)
         self._of_topic: Counter[str] = Counter()
         self._samples: list[TrialSample] = []
+        self._offers: list[OfferedRecord] = []
+        self._values = MAX_VALUES
         self.full = asyncio.Event()
         self.dropped = 0
 
     @property
     def waiting(self) -> bool:
         """Whether something is to be reported."""
-        return bool(self._samples)
+        return bool(self._samples or self._offers)
 
     def wants(self, topic: str) -> bool:
         """Whether another payload of a topic is to be captured."""
@@ -95,6 +101,36 @@ class Capture:
             self._samples.append(sample)
         if self._payloads <= 0 or self._bytes <= 0:
             self.full.set()
+
+    def offer(self, definition: SourceDefinition, record: OfferedRecord, arrival: int) -> None:
+        """Keep a record that the device offers, also as a sample of what could be read."""
+        offered = within_bounds(record, self._values)
+        if not offered.values or self.full.is_set():
+            self.dropped += 1
+            return
+        self._values -= len(offered.values)
+        self._offers.append(offered)
+        facts: dict[str, Value] = {}
+        values: dict[str, object] = {}
+        for value in offered.values:
+            if value.address.startswith("@"):
+                facts[value.address[1:]] = value.sample
+            else:
+                values[value.address] = value.sample
+        self.add(definition, values, facts, arrival, Mapped([], []))
+        if self._values <= 0:
+            self.full.set()
+
+    def offered(self) -> tuple[OfferedRecord, ...]:
+        """Return the next records to report, as many as fit into a message."""
+        size = taken = 0
+        for record in self._offers[:MAX_RECORDS]:
+            size += len(record.values)
+            if taken and size > REPORT_VALUES:
+                break
+            taken += 1
+        offers, self._offers = self._offers[:taken], self._offers[taken:]
+        return tuple(offers)
 
     def taken(self) -> tuple[TrialSample, ...]:
         """Return the next samples to report, as many as fit into a message."""

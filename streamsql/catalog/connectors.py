@@ -66,6 +66,11 @@ SOURCE_OPTIONS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Options that a source of one of our connectors may have; the gateways know what they mean."""
 
+BROWSED_CONNECTORS = frozenset(
+    {ConnectorKind.SQL, ConnectorKind.OPCUA, ConnectorKind.BACNET, ConnectorKind.SNMP}
+)
+"""Those of ours that can list what their devices offer."""
+
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _SITE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ENDPOINT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")

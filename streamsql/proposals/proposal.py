@@ -21,6 +21,9 @@ from streamsql.syntax.statements import (
 TIME = "ts"
 """The column of this name is the event time."""
 
+_UNSAID = (PayloadFormat.JSON, PayloadFormat.FIELDS)
+"""Formats that a connector has without the option."""
+
 _NOWHERE = Span(1, 1, "")
 
 
@@ -122,7 +125,7 @@ def _options(mapping: SourceMapping) -> tuple[Option, ...]:
         "endpoint": mapping.endpoint,
         "gateways": ", ".join(mapping.gateways),
         **dict(mapping.options),
-        "format": "" if mapping.format == PayloadFormat.JSON else str(mapping.format),
+        "format": "" if mapping.format in _UNSAID else str(mapping.format),
         "rows": mapping.rows,
         "only": only,
         "only_rows": ", ".join(map("".join, mapping.only_rows)),

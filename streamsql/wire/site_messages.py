@@ -124,10 +124,19 @@ class DeclaredState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class EndpointState(msgspec.Struct, frozen=True):
-    """What a gateway may connect to: a name, and the kind of connector that does it."""
+    """What a gateway may connect to.
+
+    Attributes:
+        connector: The kind of connector that does it.
+        listens: Devices send payloads by themselves, or show them when asked: they can be looked at
+            before a source says which columns there are.
+        browses: The connector can list what the device offers.
+    """
 
     name: Name
     connector: Name
+    listens: bool = False
+    browses: bool = False
 
 
 class SiteState(msgspec.Struct, frozen=True):

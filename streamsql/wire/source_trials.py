@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from streamsql.mapping.offers import MAX_RECORDS, OfferedRecord
 from streamsql.wire.bounds import MANY, Count, Name, Names, Packed, RowValue, Text, Time, WireRow
 from streamsql.wire.source_orders import SourceOrder
 
@@ -38,12 +39,15 @@ class SourceTrial(msgspec.Struct, frozen=True):
         seconds: How long.
         payloads: After so many it ends.
         whole: Report payloads uncut, and more of them.
+        browse: List what the device offers instead: of the one order only connector, endpoint and
+            options count.
     """
 
     orders: Annotated[tuple[SourceOrder, ...], Meta(min_length=1, max_length=MAX_SOURCES)]
     seconds: Annotated[float, Meta(gt=0, le=MAX_SECONDS)] = 10.0
     payloads: Annotated[int, Meta(ge=1, le=MAX_WHOLE_PAYLOADS)] = MAX_PAYLOADS
     whole: bool = False
+    browse: bool = False
 
 
 class TrialSample(msgspec.Struct, frozen=True):
@@ -78,6 +82,7 @@ class TrialReport(msgspec.Struct, frozen=True):
     Attributes:
         id: Of the command.
         number: Of the report, from 0.
+        offers: Records that the device offers, each of them also a sample.
         dropped: Payloads so far that are in no report, since there were too many alike.
         notes: What the connector has come to.
         problem: Why nothing comes, or empty.
@@ -88,6 +93,7 @@ class TrialReport(msgspec.Struct, frozen=True):
     id: Name
     number: Count
     samples: Annotated[tuple[TrialSample, ...], MANY] = ()
+    offers: Annotated[tuple[OfferedRecord, ...], Meta(max_length=MAX_RECORDS)] = ()
     dropped: Count = 0
     notes: Names = ()
     problem: Text = ""

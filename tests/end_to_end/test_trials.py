@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -18,7 +19,10 @@ from host.mqtt import MessageClient, Will, open_client
 from host.mqtt.in_memory import InMemoryBroker, InMemoryClient
 from streamsql.data.types import Row
 from streamsql.wire.site_messages import SiteRole
+from tests.gateway.connectors.bacnet.devices import Thermostat, bacnet, local
 from tests.gateway.connectors.mqtt.sparkplug_node import SparkplugNode
+from tests.gateway.connectors.opcua.machines import machine
+from tests.gateway.connectors.snmp.agents import agent
 
 pytestmark = pytest.mark.broker
 
@@ -65,13 +69,13 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def world(folder: Path, address: str) -> AsyncIterator[World]:
+async def world(folder: Path, address: str, **more: dict[str, object]) -> AsyncIterator[World]:
     broker = InMemoryBroker()
 
     def client(name: str) -> Callable[[Will], InMemoryClient]:
         return lambda will: broker.client(name, will=will)
 
-    endpoints = {"home": {"connector": "mqtt", "address": address}}
+    endpoints = {"home": {"connector": "mqtt", "address": address}, **more}
     gateway = settings_for(folder / "gw-1", sources=(), endpoints=endpoints)
     base = settings_for(folder / "base", "base", sources=(), role=SiteRole.BASE)
     database = CoordinatorSettings(database=f"sqlite:///{folder}/catalog.db")
@@ -200,3 +204,67 @@ def test_retained_announcements_are_found_and_adopted(tmp_path: Path) -> None:
 
     with BrokerProcess("embedded", tmp_path) as devices:
         asyncio.run(scenario(devices.url))
+
+
+async def offered(house: World, endpoint: str, record: str, **options: str) -> str:
+    """Browse an endpoint; create what is proposed for a record; return the source's name."""
+    trials = house.coordinator.trials
+    trial = trials.listen("gw-1", endpoint, options, seconds=20).id
+    await until(lambda: trials.info(trial).done, "it has been browsed")
+    assert trials.info(trial).problem == ""
+    found = {proposal.title: proposal for proposal in await trials.propose(trial)}
+    mapped = await trials.map(trial, found[record].text)
+    (rows,) = [sample.rows for sample in mapped.samples if sample.rows]
+    assert len(rows) == 1, "the rows are shown before anything is created"
+    text = found[record].text.replace("endpoint =", "interval = '0.2 s', endpoint =")
+    await house.coordinator.execute(text)
+    return found[record].name
+
+
+def test_what_devices_offer_becomes_sources_with_rows(tmp_path: Path) -> None:
+    """A database, a machine, a thermostat and an agent, browsed through a running gateway."""
+    file = tmp_path / "plant.db"
+    with contextlib.closing(sqlite3.connect(file)) as base, base:
+        base.execute("CREATE TABLE meter (id INTEGER PRIMARY KEY, kwh REAL)")
+        base.execute("INSERT INTO meter VALUES (1, 12.5)")
+
+    async def scenario(address: str) -> None:
+        async with contextlib.AsyncExitStack() as devices:
+            press = await devices.enter_async_context(machine({"Heat": 180.5, "Jobs": 12}))
+            room = devices.enter_context(bacnet(Thermostat()))
+            port = devices.enter_context(agent(tmp_path, "1.3.6.1.4.1.318.7.1.0|2|12"))
+            more: dict[str, dict[str, object]] = {
+                "plant": {"connector": "sql", "url": f"sqlite:///{file}"},
+                "press": {"connector": "opcua", "url": press.url},
+                "room": {"connector": "bacnet", **local(room)},
+                "pdu": {
+                    "connector": "snmp", "host": "127.0.0.1", "port": port, "community": "pdu",
+                },
+            }  # fmt: skip
+            house = await devices.enter_async_context(world(tmp_path, address, **more))
+            expected = {
+                await offered(house, "plant", "meter"): 12.5,
+                await offered(house, "press", "Objects"): 180.5,
+                await offered(house, "room", "thermostat"): 22.0,
+                await offered(house, "pdu", "agent", below="1.3.6.1.4.1.318"): 12,
+            }
+            queries = {
+                await house.query(f"SELECT * FROM {source} [RANGE 1 HOUR]"): value
+                for source, value in expected.items()
+            }
+
+            def missing() -> set[float]:
+                relation = house.coordinator.relation
+                return {v for q, v in queries.items() if not any(v in row for row in relation(q))}
+
+            # Rows that came before a query was there are not its.
+            jobs = 12
+            while missing():
+                jobs += 1
+                await press.set("Jobs", jobs)
+                with contextlib.closing(sqlite3.connect(file, timeout=10)) as base, base:
+                    base.execute("INSERT INTO meter (kwh) VALUES (12.5)")
+                await asyncio.sleep(0.2)
+
+    with BrokerProcess("embedded", tmp_path) as devices:
+        asyncio.run(asyncio.wait_for(scenario(devices.url), 120))

@@ -54,6 +54,7 @@ from streamsql.catalog.notice_definitions import AlarmDefinition
 from streamsql.data.types import Row, Value
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
 from streamsql.library import library_views
+from streamsql.mapping.offers import OfferedRecord
 from streamsql.syntax import parse_script
 from streamsql.syntax.statements import (
     CreateAlarm,
@@ -161,6 +162,7 @@ class FakeCoordinator:
         deleted: Statements that delete rows.
         tried: Commands to try sources, by site; `report` answers them.
         devices: What every trial finds at once; empty: it goes on until `report` ends it.
+        offers: What a device offers, beside it.
         answers: Called with a query's text when it starts; gives its first rows.
         status: Of queries that start.
         base: Rows of sources, for questions about rows.
@@ -192,6 +194,7 @@ class FakeCoordinator:
         )
         self.tried: list[tuple[str, Command]] = []
         self.devices: tuple[TrialSample, ...] = ()
+        self.offers: tuple[OfferedRecord, ...] = ()
         self.sinks = FakeSinks()
 
     # --- what tests do -----------------------------------------------------------------------
@@ -383,7 +386,9 @@ class FakeCoordinator:
         self.tried.append((site, command))
         if TRIAL in command.arguments and self.devices:
             sent = self.devices
-            asyncio.get_running_loop().call_soon(lambda: self.report(*sent, done=True))
+            asyncio.get_running_loop().call_soon(
+                lambda: self.report(*sent, offers=self.offers, done=True)
+            )
 
     async def _run_one(self, statement: Statement, name: str, origin: Origin) -> StatementResult:
         if isinstance(statement, Question):
@@ -488,7 +493,11 @@ class FakeCoordinator:
             ts=now(),
             role=SiteRole.GATEWAY,
             buffer=BufferState(stored=3, bytes=120, dropped=0, hours_left=5.0),
-            endpoints=(EndpointState("home", "mqtt"), EndpointState("meter", "modbus")),
+            endpoints=(
+                EndpointState("home", "mqtt", listens=True),
+                EndpointState("meter", "modbus"),
+                EndpointState("press", "opcua", browses=True),
+            ),
         )
         return SiteInfo(
             name,

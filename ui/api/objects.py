@@ -219,7 +219,12 @@ def site_object(site: SiteInfo) -> Object:
             for d in (figures.declared if figures is not None else ())
         ],
         "endpoints": [
-            {"name": e.name, "connector": e.connector}
+            {
+                "name": e.name,
+                "connector": e.connector,
+                "listens": e.listens,
+                "browses": e.browses,
+            }
             for e in (figures.endpoints if figures is not None else ())
         ],
         "buffer": None

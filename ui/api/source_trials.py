@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from federated_optimizer.coordinator.contract.trial_model import MappedSample, TrialInfo
 from streamsql.data.schema import Schema
 from streamsql.data.types import timestamp_text
+from streamsql.mapping.offers import MAX_RECORDS, OfferedRecord
 from streamsql.proposals.proposal import Proposal
 from streamsql.redaction import redacted
 from streamsql.wire.source_trials import MAX_PAYLOADS, MAX_SECONDS, TrialSample
@@ -40,10 +41,13 @@ class Trial(BaseModel):
     payloads: int = Field(MAX_PAYLOADS, ge=1, le=MAX_PAYLOADS)
 
 
-class Zone(BaseModel):
-    """Where devices are."""
+class Wanted(BaseModel):
+    """Where devices are, and which of the offered values are wanted."""
 
     zone: str = Field("", max_length=_NAME, description="IANA name, for times that name none")
+    chosen: dict[_TextLine, list[_TextLine]] | None = Field(
+        None, max_length=MAX_RECORDS, description="Addresses by the name of their record"
+    )
 
 
 class TriedText(BaseModel):
@@ -98,12 +102,12 @@ async def stop(trial: str, coordinator: Coordinator) -> Object:
 
 @router.post("/trials/{trial}/proposals")
 async def proposals(
-    trial: str, body: Zone, request: Request, coordinator: Coordinator
+    trial: str, body: Wanted, request: Request, coordinator: Coordinator
 ) -> list[Object]:
     """Return statements for what has come, the likeliest first."""
     try:
         async with while_asked(request):
-            found = await coordinator.trials.propose(trial, body.zone)
+            found = await coordinator.trials.propose(trial, body.zone, body.chosen)
     except KeyError:
         raise _unknown(trial) from None
     return [proposal_object(proposal) for proposal in found]
@@ -132,6 +136,9 @@ def trial_object(trial: TrialInfo, since: int) -> Object:
         "columns": schema_object(trial.columns),
         "samples": [sample_object(trial.columns, sample) for sample in new],
         "heard": len(trial.samples),
+        "browses": trial.browses,
+        # Once, when all are known: a page asks twice a second.
+        "offers": [offered_object(record) for record in trial.offers] if trial.done else [],
         "dropped": trial.dropped,
         "notes": list(map(redacted, trial.notes)),
         "problem": redacted(trial.problem),
@@ -158,6 +165,24 @@ def sample_object(columns: Schema, sample: TrialSample) -> Object:
         "rows": [row_object(columns, row) for row in sample.rows] if has_columns else [],
         "problems": list(sample.problems) if has_columns else [],
         "ignored": sample.ignored and has_columns,
+    }
+
+
+def offered_object(record: OfferedRecord) -> Object:
+    """Return a record that the device offers."""
+    return {
+        "name": record.name,
+        "options": dict(record.options),
+        "values": [
+            {
+                "name": value.name,
+                "address": value.address,
+                "type": None if value.type is None else str(value.type),
+                "unit": value.unit,
+                "sample": value.sample,
+            }
+            for value in record.values
+        ],
     }
 
 

@@ -40,6 +40,10 @@ Limit = Annotated[int, typer.Option("--limit", min=1, max=100, help="Payloads af
 Zone = Annotated[
     str | None, typer.Option("--zone", help="Of times that name none; default: this machine's")
 ]
+Record = Annotated[
+    list[str] | None,
+    typer.Option("--record", help="Of what is offered only the record of this name; repeatable"),
+]
 Sql = Annotated[bool, typer.Option("--sql", help="Print only the proposed statements")]
 
 
@@ -74,14 +78,17 @@ def source_try(  # noqa: PLR0913, PLR0917  (the command line contract)
     seconds: For = "10s",
     limit: Limit = 100,
     zone: Zone = None,
+    records: Record = None,
     sql: Sql = False,
     form: ListFormat = "table",
     console: Address = None,
 ) -> None:
-    """Show what devices send, propose a source for it, and show its rows. Nothing is stored.
+    """Show what devices send or offer, propose a source, and show its rows. Nothing is stored.
 
     Examples:
       pando source try --gateway west --endpoint home --topic 'tele/#'
+
+      pando source try --endpoint pdu --option below=1.3.6.1.4.1.318
 
       pando source try climate.sql
     """
@@ -101,7 +108,8 @@ def source_try(  # noqa: PLR0913, PLR0917  (the command line contract)
                 "nothing to try", hint="name a file, or --endpoint with --topic or --option"
             )
         body.update(endpoint=endpoint, options=_options(topic, options or []))
-        _try_endpoint(client, body, shown, local_zone() if zone is None else zone)
+        asked = {"zone": local_zone() if zone is None else zone}
+        _try_endpoint(client, body, shown, asked, records or [])
 
 
 def source_discover(  # noqa: PLR0913, PLR0917  (the command line contract)
@@ -195,15 +203,26 @@ def _try_source(
         typer.echo(f"nothing has come to gateway {trial['gateway']}")
 
 
-def _try_endpoint(client: ConsoleClient, body: dict[str, Any], shown: _Shown, zone: str) -> None:
+def _try_endpoint(
+    client: ConsoleClient,
+    body: dict[str, Any],
+    shown: _Shown,
+    asked: dict[str, Any],
+    records: Sequence[str],
+) -> None:
     printer = Terminal(highlight=False, soft_wrap=True)
 
     def show(sample: dict[str, Any]) -> None:
-        if shown.is_for_people:
+        if shown.is_for_people and not sample["is_record"]:
             _print_payload(printer, sample)
 
     trial = _finished(client, body, show)
-    proposals = client.post(f"/api/sources/trials/{trial['id']}/proposals", {"zone": zone})
+    offers = _wanted(trial["offers"], records)
+    if trial["browses"]:
+        asked = {**asked, "chosen": _chosen(offers)}
+        if shown.is_for_people:
+            _print_offers(printer, offers)
+    proposals = client.post(f"/api/sources/trials/{trial['id']}/proposals", asked)
     if shown.sql:
         _print_statements(proposals)
         return
@@ -221,6 +240,36 @@ def _try_endpoint(client: ConsoleClient, body: dict[str, Any], shown: _Shown, zo
         _print_rows(mapped["columns"], mapped["samples"])
     if not trial["samples"]:
         typer.echo(f"nothing has come to gateway {trial['gateway']}")
+
+
+def _wanted(offers: Sequence[dict[str, Any]], records: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the records of these names; without names all.
+
+    Raises:
+        DeploymentError: There is none of such a name.
+    """
+    names = {record["name"] for record in offers}
+    for name in records:
+        if name not in names:
+            raise DeploymentError(
+                f"the device offers no record {name!r:.60}",
+                hint=f"it offers: {', '.join(sorted(names)[:20]) or 'none'}",
+            )
+    return [record for record in offers if not records or record["name"] in records]
+
+
+def _chosen(offers: Sequence[dict[str, Any]]) -> dict[str, list[str]]:
+    chosen: dict[str, list[str]] = {}
+    for record in offers:
+        addresses = [value["address"] for value in record["values"]]
+        chosen.setdefault(record["name"], []).extend(addresses)
+    return chosen
+
+
+def _print_offers(printer: Terminal, offers: Sequence[dict[str, Any]]) -> None:
+    for record in offers:
+        printer.print(f"\n[bold]{escape(record['name'])}[/]")
+        print_list(record["values"], ("name", "address", "type", "unit", "sample"), "table")
 
 
 def _finished(

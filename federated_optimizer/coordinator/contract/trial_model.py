@@ -6,6 +6,8 @@ from typing import Protocol
 
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row
+from streamsql.mapping.offers import OfferedRecord
+from streamsql.proposals.offered import Chosen
 from streamsql.proposals.proposal import Proposal
 from streamsql.wire.source_trials import TrialSample
 
@@ -17,6 +19,8 @@ class TrialInfo:
     Attributes:
         columns: Of the source that is tried; of no source where somebody only listens.
         samples: What has come, the oldest first.
+        browses: The device is asked what it offers; each record is a sample, too.
+        offers: Its records so far.
         dropped: How many payloads are not among them.
         notes: What the connector has come to.
         problem: Why nothing comes, or empty.
@@ -27,6 +31,8 @@ class TrialInfo:
     gateway: str
     columns: Schema
     samples: tuple[TrialSample, ...] = ()
+    browses: bool = False
+    offers: tuple[OfferedRecord, ...] = ()
     dropped: int = 0
     notes: tuple[str, ...] = ()
     problem: str = ""
@@ -68,12 +74,12 @@ class TrialsApi(Protocol):
         seconds: float = 10.0,
         payloads: int = 100,
     ) -> TrialInfo:
-        """Begin to listen to an endpoint, without columns.
+        """Begin to look at an endpoint, without columns: at what it offers, or else at what comes.
 
         Args:
             gateway: Where; empty: at the first one online that has the endpoint.
             endpoint: As the gateway's settings name it.
-            options: Of the connector: topic, url, ….
+            options: Of the connector: topic, url, …; where it is browsed, where to begin.
             seconds: How long, at most 30.
             payloads: How many, at most 100.
 
@@ -115,12 +121,15 @@ class TrialsApi(Protocol):
         """
         ...
 
-    async def propose(self, trial_id: str, zone: str = "") -> tuple[Proposal, ...]:
-        """Return statements for what has come, or for the devices that were announced.
+    async def propose(
+        self, trial_id: str, zone: str = "", chosen: Chosen | None = None
+    ) -> tuple[Proposal, ...]:
+        """Return statements for what has come, was announced, or is offered.
 
         Args:
             trial_id: Of `listen`, `try_statement` or `discover`.
             zone: IANA name of the zone of times that name none, where they fit it.
+            chosen: Of what is offered; None: all.
 
         Raises:
             KeyError: There is no such trial.

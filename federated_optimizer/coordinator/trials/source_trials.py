@@ -25,17 +25,19 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import Value
 from streamsql.errors import DeploymentError
+from streamsql.mapping.offers import MAX_RECORDS
 from streamsql.proposals.announcements.announced_sources import (
     TOPICS,
     proposals_of,
     proposals_of_payloads,
 )
+from streamsql.proposals.offered import Chosen, propose_offered
 from streamsql.proposals.proposal import Proposal
 from streamsql.proposals.proposing import Asked
 from streamsql.proposals.sample import Sample
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import Command
-from streamsql.wire.site_messages import SiteRole
+from streamsql.wire.site_messages import EndpointState, SiteRole
 from streamsql.wire.source_orders import SourceOrder
 from streamsql.wire.source_trials import (
     MAX_PAYLOADS,
@@ -121,9 +123,17 @@ class SourceTrials(TrialsApi):
         seconds: float = 10.0,
         payloads: int = MAX_PAYLOADS,
     ) -> TrialInfo:
-        found, kind = self._endpoint(gateway, endpoint)
-        definition = listening(kind, endpoint, options)
-        trial = SourceTrial((SourceOrder(1, definition),), seconds, payloads)
+        found, state = self._endpoint(gateway, endpoint)
+        if not state.listens and not state.browses:
+            raise DeploymentError(
+                f"connector {state.connector} reads what columns name, and cannot list what there "
+                "is: its devices do not tell",
+                hint="write the statement with the addresses in the device's manual, and try that",
+            )
+        definition = listening(state.connector, endpoint, options)
+        orders = (SourceOrder(1, definition),)
+        # What a device offers says more than what happens to come.
+        trial = SourceTrial(orders, seconds, payloads, browse=state.browses)
         return self._begin(found, endpoint, trial, definition, Schema(()))
 
     @override
@@ -139,7 +149,8 @@ class SourceTrials(TrialsApi):
 
     @override
     def discover(self, gateway: str, endpoint: str, *, seconds: float = 10.0) -> TrialInfo:
-        found, kind = self._endpoint(gateway, endpoint)
+        found, state = self._endpoint(gateway, endpoint)
+        kind = state.connector
         if kind != "mqtt":
             raise DeploymentError(
                 f"endpoint {endpoint} is of connector {kind}; devices announce themselves on "
@@ -179,7 +190,9 @@ class SourceTrials(TrialsApi):
         return kept.info
 
     @override
-    async def propose(self, trial_id: str, zone: str = "") -> tuple[Proposal, ...]:
+    async def propose(
+        self, trial_id: str, zone: str = "", chosen: Chosen | None = None
+    ) -> tuple[Proposal, ...]:
         kept = self._kept[trial_id]
         samples = [
             Sample(sample.payload, str(sample.facts.get("topic", "")), sample.arrival)
@@ -195,6 +208,11 @@ class SourceTrials(TrialsApi):
         mapping = kept.definition.mapping
         assert mapping is not None  # noqa: S101  (only such definitions are tried)
         asked = Asked(mapping.connector, mapping.endpoint, mapping.gateways, mapping.options, zone)
+        if kept.info.browses:
+            offers = kept.info.offers
+            return await self._beside.run(
+                lambda: propose_offered(offers, asked, taken, chosen), "proposing statements"
+            )
         return await self._beside.run(
             lambda: proposals_of_payloads(samples, asked, taken), "proposing statements"
         )
@@ -220,11 +238,13 @@ class SourceTrials(TrialsApi):
         # A gateway keeps these bounds itself; one that does not must not fill our memory.
         is_too_much = (
             kept.bytes > 2 * MAX_WHOLE_BYTES
+            or len(info.offers) + len(report.offers) > 2 * MAX_RECORDS
             or len(info.samples) + len(report.samples) > 2 * MAX_WHOLE_PAYLOADS
         )
         kept.info = replace(
             info,
             samples=info.samples if is_too_much else (*info.samples, *report.samples),
+            offers=info.offers if is_too_much else (*info.offers, *report.offers),
             dropped=report.dropped,
             notes=(*info.notes, *report.notes)[-20:],
             problem=report.problem,
@@ -245,7 +265,7 @@ class SourceTrials(TrialsApi):
                 f"a trial takes up to {MAX_SECONDS:g} s and {MAX_PAYLOADS} payloads",
                 hint="use smaller numbers above 0",
             )
-        info = TrialInfo(secrets.token_hex(8), gateway, columns)
+        info = TrialInfo(secrets.token_hex(8), gateway, columns, browses=trial.browse)
         arguments: dict[str, Value] = {TRIAL: encode_json(trial).decode()}
         self._send(gateway, SAMPLE, Command(id=info.id, arguments=arguments))
         while len(self._kept) >= MAX_KEPT:
@@ -254,8 +274,10 @@ class SourceTrials(TrialsApi):
         self._kept[info.id] = _Kept(info, definition, endpoint, until)
         return info
 
-    def _endpoint(self, gateway: str, endpoint: str, connector: str = "") -> tuple[str, str]:
-        """Return (gateway, connector) of an endpoint.
+    def _endpoint(
+        self, gateway: str, endpoint: str, connector: str = ""
+    ) -> tuple[str, EndpointState]:
+        """Return (gateway, what it says of an endpoint).
 
         Raises:
             DeploymentError: No gateway that is online has it.
@@ -269,7 +291,7 @@ class SourceTrials(TrialsApi):
             for each in site.figures.endpoints:
                 known.add(each.name)
                 if each.name == endpoint or (not endpoint and each.connector == connector):
-                    return site.site, each.connector
+                    return site.site, each
         where = f"gateway {gateway}" if gateway else "no gateway that is online"
         raise DeploymentError(
             f"{where} has {'no' if gateway else 'an'} endpoint {endpoint!r:.60}",

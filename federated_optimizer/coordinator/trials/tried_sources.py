@@ -9,11 +9,11 @@ from federated_optimizer.coordinator.contract.trial_model import MappedSample, M
 from streamsql.algebra.operators import SourceKind
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
-from streamsql.catalog.connectors import ConnectorKind, hands_over_records
+from streamsql.catalog.connectors import ConnectorKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Value
-from streamsql.errors import BindingError, DeploymentError, WireError
+from streamsql.errors import BindingError, WireError
 from streamsql.mapping.mapper import Mapped, Mapper
 from streamsql.mapping.payloads.sparkplug_payload import decode_sparkplug, sparkplug_topic
 from streamsql.mapping.source_mapping import ColumnMapping, PayloadFormat, SourceMapping
@@ -58,16 +58,7 @@ def tried_definition(text: str) -> SourceDefinition:
 def listening(
     connector: str, endpoint: str, options: Mapping[str, str], name: str = "listening"
 ) -> SourceDefinition:
-    """Return a source without columns of its own: whatever comes is looked at as it is.
-
-    Raises:
-        DeploymentError: The connector reads only what columns name.
-    """
-    if hands_over_records(connector):
-        raise DeploymentError(
-            f"connector {connector} reads what columns name, so nothing comes by itself",
-            hint="write the statement with the addresses of its columns, and try that",
-        )
+    """Return a source without columns of its own: whatever comes is looked at as it is."""
     return SourceDefinition(
         name,
         SourceKind.STREAM,
@@ -112,6 +103,14 @@ def mapped_samples(text: str, samples: Sequence[TrialSample]) -> MappedTrial:
     return MappedTrial(definition.schema, tuple(map(replay.mapped, samples)))
 
 
+def _addresses(definition: SourceDefinition) -> set[str]:
+    """Return what the columns of a source read, facts left out."""
+    assert definition.mapping is not None  # noqa: S101  (it is tried)
+    columns = zip(definition.schema.names, definition.mapping.columns, strict=True)
+    found = {column.path or name for name, column in columns}
+    return {address for address in found if not address.startswith("@")}
+
+
 def _by_address(definition: SourceDefinition) -> SourceDefinition:
     """Return the definition as gateways take it of a plug-in that reads by addresses."""
     mapping = definition.mapping
@@ -127,6 +126,7 @@ class _Replay:
     def __init__(self, definition: SourceDefinition, pattern: TopicPattern | None) -> None:
         self.mapper = Mapper(definition)
         self._names = definition.schema.names
+        self._addresses = _addresses(definition)
         self._pattern = pattern
 
     def mapped(self, sample: TrialSample) -> MappedSample:
@@ -145,6 +145,8 @@ class _Replay:
             values = decode_json(sample.payload, dict[str, object])
         except WireError as error:
             return MappedSample((), (error.message,))
+        if not self._addresses & values.keys():
+            return MappedSample((), ignored=True)  # another record of the device
         return self.of(self.mapper.map_record(values, facts, sample.arrival))
 
     def of(self, *mapped: Mapped) -> MappedSample:

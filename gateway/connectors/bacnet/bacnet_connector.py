@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from bacpypes3.apdu import ErrorRejectAbortNack
 
-from gateway.connectors.bacnet.bacnet_options import BacnetEndpoint, BacnetSource
+from gateway.connectors.bacnet.bacnet_options import BacnetBrowse, BacnetEndpoint, BacnetSource
 from gateway.connectors.bacnet.device import (
     PRESENT_VALUE,
     Device,
@@ -14,6 +14,8 @@ from gateway.connectors.bacnet.device import (
     parse_property,
     plain_value,
 )
+from gateway.connectors.bacnet.object_list import offer_objects
+from gateway.connectors.browsing import BrowseContext
 from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.lost_cancellation import raise_if_cancelled
@@ -28,6 +30,7 @@ class BacnetConnector:
     kind = "bacnet"
     endpoint_options = BacnetEndpoint
     source_options = BacnetSource
+    browse_options = BacnetBrowse
 
     async def run(self, context: ConnectorContext) -> None:
         """Read the device until it does not answer.
@@ -45,6 +48,19 @@ class BacnetConnector:
         polls = [Poll(objects.options.interval, objects.read) for objects in followed]
         try:
             await poll_until_lost(context, polls, _follow(context, followed))
+        finally:
+            device.close()
+
+    async def browse(self, context: BrowseContext) -> None:
+        """Offer the objects of the device.
+
+        Raises:
+            ConnectionError: It does not answer.
+            RefusedError: It does not tell its objects.
+        """
+        device = Device(context.endpoint_as(BacnetEndpoint), is_guest=True)
+        try:
+            await offer_objects(device, context)
         finally:
             device.close()
 

@@ -56,3 +56,19 @@ class BacnetSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
             MIN_INTERVAL <= self.interval <= MAX_INTERVAL,
             "interval must be between 0.1 s and 1 day",
         )
+
+
+class BacnetBrowse(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whose objects are listed.
+
+    Attributes:
+        device: Instance of the device, where it does not tell it.
+    """
+
+    device: int | None = None
+
+    def __post_init__(self) -> None:
+        require(
+            self.device is None or 0 <= self.device <= _MAX_INSTANCE,
+            "device must be between 0 and 4194302",
+        )

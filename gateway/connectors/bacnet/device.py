@@ -22,7 +22,12 @@ LIFETIME = 300
 """Seconds of a subscription."""
 RENEWALS = 3
 """Tries to renew a subscription before it is over. A device that was restarted knows none."""
+WHO_IS_SECONDS = 2.0
+MAX_LISTED = 5_000
+"""Objects of a device."""
 PRESENT_VALUE = "present-value"
+_ITSELF = ObjectIdentifier("device,4194303")
+"""Whichever instance a device has (ASHRAE 135, clause 15.5)."""
 _PROPERTY = re.compile(r"([a-z][a-z-]{1,60}):(\d{1,7})(?: ([a-z][a-z-]{1,60}))?", re.ASCII)
 _NO_VENDOR = 999
 
@@ -99,14 +104,7 @@ class Device:
             ConnectionError: The device does not answer.
             RefusedError: It answers with an error.
         """
-        try:
-            value = await self._app.read_property(self._address, wanted.of, wanted.name)
-        except ErrorRejectAbortNack as error:
-            raise self._failure(error) from None
-        raise_if_cancelled()
-        if isinstance(value, ErrorRejectAbortNack):
-            raise self._failure(value)
-        return plain_value(value)
+        return plain_value(await self._property(wanted.of, str(wanted.name)))
 
     @contextlib.asynccontextmanager
     async def changes(self, wanted: Property) -> AsyncIterator[object]:
@@ -128,6 +126,56 @@ class Device:
                 async with asyncio.timeout(UNSUBSCRIBE_SECONDS):
                     await subscription.__aexit__(*is_lost)
 
+    async def instance(self) -> int:
+        """Return the instance of the device.
+
+        Raises:
+            ConnectionError: It does not tell it.
+        """
+        with contextlib.suppress(RefusedError):  # not every device knows that this is itself
+            return _instance(await self._property(_ITSELF, "object-identifier"))
+        told = await self._app.who_is(address=self._address, timeout=WHO_IS_SECONDS)
+        raise_if_cancelled()
+        for each in told:
+            return _instance(each.iAmDeviceIdentifier)
+        raise ConnectionError(
+            f"{self._name}: it does not tell its device instance; write the option device = …"
+        )
+
+    async def object_list(self, me: str) -> AsyncIterator[str]:
+        """Yield the objects of the device as FROM names them: `analog-input:3`.
+
+        Args:
+            me: The device itself, `device:1001`.
+
+        Raises:
+            ConnectionError: The device does not answer.
+            RefusedError: It does not tell its objects.
+        """
+        itself = ObjectIdentifier(me.replace(":", ","))
+        try:
+            listed = await self._property(itself, "object-list")
+        except RefusedError:
+            # The list is too long for one answer of a small device.
+            number = await self._property(itself, "object-list", 0)
+            for place in range(1, min(int(number), MAX_LISTED) + 1):
+                yield _text_of(await self._property(itself, "object-list", place))
+            return
+        for each in listed[:MAX_LISTED]:
+            yield _text_of(each)
+
+    async def _property(self, of: ObjectIdentifier, name: str, place: int | None = None) -> Any:
+        try:
+            value = await self._app.read_property(
+                self._address, of, PropertyIdentifier(name), array_index=place
+            )
+        except ErrorRejectAbortNack as error:
+            raise self._failure(error) from None
+        raise_if_cancelled()
+        if isinstance(value, ErrorRejectAbortNack):
+            raise self._failure(value)
+        return value
+
     def _failure(self, error: ErrorRejectAbortNack) -> Exception:
         if isinstance(error, AbortPDU) and str(error.apduAbortRejectReason) == "no-response":
             self._is_lost = True
@@ -142,6 +190,14 @@ async def _renew(subscription: Any) -> None:
         subscription.refresh_subscription_handle.cancel()
         with contextlib.suppress(ErrorRejectAbortNack):  # the next one may succeed
             await subscription.refresh_subscription()
+
+
+def _instance(identifier: ObjectIdentifier) -> int:
+    return int(identifier[1])
+
+
+def _text_of(identifier: ObjectIdentifier) -> str:
+    return f"{identifier[0]!s}:{int(identifier[1])}"
 
 
 def plain_value(value: object) -> object:

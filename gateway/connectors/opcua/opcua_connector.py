@@ -6,8 +6,10 @@ import contextlib
 from asyncua.client.client import Client
 from asyncua.ua.uaerrors import UaError
 
+from gateway.connectors.browsing import BrowseContext
 from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.lost_cancellation import raise_if_cancelled
+from gateway.connectors.opcua.node_browsing import OpcuaBrowse, offer_variables
 from gateway.connectors.opcua.observed_nodes import ObservedNodes
 from gateway.connectors.opcua.opcua_options import OpcuaEndpoint, OpcuaSource
 
@@ -21,6 +23,7 @@ class OpcuaConnector:
     kind = "opcua"
     endpoint_options = OpcuaEndpoint
     source_options = OpcuaSource
+    browse_options = OpcuaBrowse
 
     async def run(self, context: ConnectorContext) -> None:
         """Receive changes until the connection is lost.
@@ -46,6 +49,24 @@ class OpcuaConnector:
                     raise_if_cancelled()
                     group.create_task(nodes.emit_changes(context))
                 group.create_task(_raise_when(lost))
+        except* _LOST as errors:
+            raise ConnectionError(f"opcua {endpoint.url}: {_reason(errors)}") from None
+        finally:
+            with contextlib.suppress(*_LOST):
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await client.disconnect()
+
+    async def browse(self, context: BrowseContext) -> None:
+        """Offer the variables of the server.
+
+        Raises:
+            ConnectionError: It does not answer, or refuses.
+        """
+        endpoint = context.endpoint_as(OpcuaEndpoint)
+        client = _client_of(endpoint, asyncio.Event())
+        try:
+            await client.connect(auto_reconnect=False)
+            await offer_variables(client, context)
         except* _LOST as errors:
             raise ConnectionError(f"opcua {endpoint.url}: {_reason(errors)}") from None
         finally:

@@ -83,8 +83,10 @@ class Agent:
                     found[oid] = plain_value(value)
         return found
 
-    async def column(self, column: Oid, complain: Callable[[str], None]) -> dict[Oid, object]:
-        """Return the values of a table's column by the index of their row.
+    async def column(
+        self, column: Oid, complain: Callable[[str], None], limit: int = MAX_ROWS
+    ) -> dict[Oid, object]:
+        """Return the values of a table's column by the index of their row, so many at most.
 
         Raises:
             ConnectionError: The agent does not answer, or refuses us.
@@ -99,8 +101,8 @@ class Agent:
                 if oid <= last:
                     complain(f"{text_of_oid(column)}: the agent does not count on; read in part")
                     return found
-                if len(found) >= MAX_ROWS:
-                    complain(f"{text_of_oid(column)}: more than {MAX_ROWS:,} rows; read in part")
+                if len(found) >= limit:
+                    complain(f"{text_of_oid(column)}: more than {limit:,} rows; read in part")
                     return found
                 last = oid
                 found[oid[len(column) :]] = plain_value(value)

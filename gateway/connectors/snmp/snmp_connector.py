@@ -3,12 +3,14 @@
 import asyncio
 import re
 
+from gateway.connectors.browsing import BrowseContext
 from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.polling import Poll, poll_until_lost
 from gateway.connectors.reading import Reading
 from gateway.connectors.record_columns import record_columns
 from gateway.connectors.snmp.agent import Agent, Oid, text_of_oid
+from gateway.connectors.snmp.oid_walk import SnmpBrowse, offer_objects
 from gateway.connectors.snmp.snmp_options import SnmpEndpoint, SnmpSource
 
 _OID = re.compile(r"\.?[0-2](\.\d{1,10}){1,127}", re.ASCII)
@@ -20,6 +22,7 @@ class SnmpConnector:
     kind = "snmp"
     endpoint_options = SnmpEndpoint
     source_options = SnmpSource
+    browse_options = SnmpBrowse
 
     async def run(self, context: ConnectorContext) -> None:
         """Poll the agent until it does not answer.
@@ -40,6 +43,19 @@ class SnmpConnector:
             await agent.open()
             # UDP has no connection that could be lost: requests find out.
             await poll_until_lost(context, polls, asyncio.Event().wait())
+        finally:
+            agent.close()
+
+    async def browse(self, context: BrowseContext) -> None:
+        """Offer what the agent has below an OID.
+
+        Raises:
+            ConnectionError: It does not answer, or refuses us.
+        """
+        agent = Agent(context.endpoint_as(SnmpEndpoint))
+        try:
+            await agent.open()
+            await offer_objects(agent, context)
         finally:
             agent.close()
 

@@ -4,13 +4,14 @@ Everything here blocks and belongs into a thread of its own, but for `interrupt`
 """
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     ColumnClause,
+    Connection,
     Engine,
     Select,
     column,
@@ -27,6 +28,8 @@ from sqlalchemy.sql.expression import FromClause
 
 from gateway.connectors.sql.row_watermark import Row
 from gateway.connectors.sql.sql_options import SqlEndpoint, SqlSource
+
+T = TypeVar("T")
 
 PAGE = 1_000
 """Rows that are read at a time."""
@@ -108,7 +111,8 @@ class Database:
         """Close the connection."""
         self._engine.dispose()
 
-    def _rows(self, statement: Select[*tuple[Any, ...]]) -> list[Any]:
+    def asked(self, ask: Callable[[Connection], T]) -> T:
+        """Return what a question to the database gives; raises as `page` does."""
         if self._file is not None and not self._file.is_file():
             raise ConnectionError(f"there is no file {self._file}")
         try:
@@ -119,7 +123,7 @@ class Database:
         with connection:
             self._connection = connection.connection.dbapi_connection
             try:
-                return list(connection.execute(statement))
+                return ask(connection)
             except DBAPIError as error:
                 if error.connection_invalidated:
                     raise ConnectionError(f"connection lost: {_words(error)}") from None
@@ -128,6 +132,9 @@ class Database:
                 raise QueryError(_words(error)) from None
             finally:
                 self._connection = None
+
+    def _rows(self, statement: Select[*tuple[Any, ...]]) -> list[Any]:
+        return self.asked(lambda connection: list(connection.execute(statement)))
 
 
 def _engine(url: URL, seconds: float) -> Engine:

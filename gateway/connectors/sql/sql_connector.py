@@ -2,13 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from typing import TypeVar
-from uuid import UUID
 
 import msgspec
 
+from gateway.connectors.browsing import BrowseContext, NoOptions
 from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.own_thread import OwnThread
@@ -16,6 +14,8 @@ from gateway.connectors.reading import Memory, Reading
 from gateway.connectors.sql.database import PAGE, Database, QueryError
 from gateway.connectors.sql.row_watermark import Row, Watermark, WatermarkError, remembered
 from gateway.connectors.sql.sql_options import SqlEndpoint, SqlSource, Start
+from gateway.connectors.sql.sql_values import plain_value
+from gateway.connectors.sql.table_listing import tables_of
 from streamsql.errors import DeploymentError
 
 MAX_PAUSE = 60.0
@@ -32,6 +32,7 @@ class SqlConnector:
     kind = "sql"
     endpoint_options: type[msgspec.Struct] = SqlEndpoint
     source_options: type[msgspec.Struct] = SqlSource
+    browse_options = NoOptions
 
     async def run(self, context: ConnectorContext) -> None:
         """Emit new rows until cancelled.
@@ -41,10 +42,7 @@ class SqlConnector:
             ConnectionError: The database cannot be reached.
         """
         endpoint = context.endpoint_as(SqlEndpoint)
-        try:
-            database = Database(endpoint)
-        except ValueError as error:
-            raise DeploymentError(f"endpoint {context.endpoint_name}: {error}") from None
+        database = _database_of(context)
         polls = _Polls(context, database, endpoint.timeout)
         tasks = [asyncio.create_task(polls.follow(source)) for source in context.sources]
         try:
@@ -54,6 +52,37 @@ class SqlConnector:
             for task in tasks:
                 task.cancel()
             polls.end()
+
+    async def browse(self, context: BrowseContext) -> None:
+        """Offer the tables and views of the database.
+
+        Raises:
+            DeploymentError: The address is wrong, or its driver is missing.
+            ConnectionError: The database cannot be reached.
+            QueryError: It does not tell its tables.
+        """
+        database = _database_of(context)
+        thread = OwnThread(f"sql {context.endpoint_name} browsed")
+        try:
+            for record in await thread.run(lambda: database.asked(tables_of)):
+                context.offer(record)
+                if "watermark" not in record.options:
+                    context.note(f"{record.name}: no column seems to grow; name the watermark")
+        finally:
+            OwnThread("sql end").end(database.interrupt)
+            thread.end(database.close)
+
+
+def _database_of(context: ConnectorContext | BrowseContext) -> Database:
+    """Return the database of an endpoint.
+
+    Raises:
+        DeploymentError: The address is wrong, or its driver is missing.
+    """
+    try:
+        return Database(context.endpoint_as(SqlEndpoint))
+    except ValueError as error:
+        raise DeploymentError(f"endpoint {context.endpoint_name}: {error}") from None
 
 
 class _Polls:
@@ -163,23 +192,4 @@ def _names(source: DeclaredSource) -> tuple[str, ...]:
 
 
 def _values(names: tuple[str, ...], row: Row) -> dict[str, object]:
-    return {name: _plain(value) for name, value in zip(names, row, strict=False)}
-
-
-def _plain(value: object) -> object:
-    """Return a value of a database as payloads hold it."""
-    match value:
-        case datetime() | date() | time():
-            return value.isoformat()
-        case Decimal():
-            return format(value, "f")
-        case timedelta():
-            return value.total_seconds()
-        case UUID():
-            return str(value)
-        case bytes() | memoryview():
-            return bytes(value).hex()
-        case dict() | list():
-            return msgspec.json.encode(value).decode()
-        case _:
-            return value
+    return {name: plain_value(value) for name, value in zip(names, row, strict=False)}

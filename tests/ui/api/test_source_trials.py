@@ -6,6 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
+from streamsql.data.types import DataType
+from streamsql.mapping.offers import OfferedRecord, OfferedValue
 from streamsql.wire.source_trials import STOP, TRIAL, TrialSample
 
 NOON = 1_780_308_000_000_000
@@ -24,6 +26,15 @@ def sample(topic: str, payload: object, **more: Any) -> TrialSample:
 
 KITCHEN = sample("tele/kitchen/SENSOR", {"ENERGY": {"Power": 42}})
 CELLAR = sample("tele/cellar/SENSOR", {"ENERGY": {"Power": "much"}})
+
+OFFERED = OfferedRecord(
+    "Press",
+    (
+        OfferedValue("Heat", "ns=2;s=Press.Heat", DataType.DOUBLE, "°C", 180.5),
+        OfferedValue("Jobs", "ns=2;s=Press.Jobs", DataType.INTEGER, sample=12),
+    ),
+)
+PRESS = sample("", {"ns=2;s=Press.Heat": 180.5, "ns=2;s=Press.Jobs": 12}, is_record=True)
 
 
 def begin(client: httpx.Client, **body: Any) -> dict[str, Any]:
@@ -160,3 +171,36 @@ def test_devices_that_announce_themselves_become_statements(
     adopted = client.post("/api/statements", json={"text": proposal["text"]})
     assert adopted.is_success
     assert client.get("/api/definitions/t1").is_success
+
+
+def test_what_a_device_offers_is_told_when_all_is_known_and_proposed_as_chosen(
+    client: httpx.Client, console: Any
+) -> None:
+    trial = begin(client, endpoint="press")
+    path = f"/api/sources/trials/{trial['id']}"
+    assert trial["browses"]
+    console.do(lambda: console.coordinator.report(PRESS, offers=(OFFERED,)))
+    assert client.get(path).json()["offers"] == []
+    console.do(lambda: console.coordinator.report(number=1, done=True))
+    (record,) = client.get(path).json()["offers"]
+    assert record["values"][0] == {
+        "name": "Heat",
+        "address": "ns=2;s=Press.Heat",
+        "type": "DOUBLE",
+        "unit": "°C",
+        "sample": 180.5,
+    }
+    (whole,) = client.post(f"{path}/proposals", json={}).json()
+    assert [column["name"] for column in whole["columns"]] == ["heat", "jobs"]
+    chosen = {"Press": ["ns=2;s=Press.Jobs"]}
+    (part,) = client.post(f"{path}/proposals", json={"chosen": chosen}).json()
+    assert [column["name"] for column in part["columns"]] == ["jobs"]
+    assert "connector = 'opcua', endpoint = 'press'" in part["text"]
+    tried = client.post("/api/sources/try", json={"trial": trial["id"], "text": whole["text"]})
+    assert tried.json()["samples"][0]["rows"] == [{"heat": 180.5, "jobs": 12}]
+
+
+def test_devices_that_cannot_tell_are_said(client: httpx.Client) -> None:
+    answer = client.post("/api/sources/trials", json={"endpoint": "meter"})
+    assert answer.status_code == 409
+    assert "cannot list what there is" in answer.text

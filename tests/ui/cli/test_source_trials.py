@@ -9,7 +9,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner, Result
 
-from tests.ui.api.test_source_trials import CELLAR, KITCHEN, STATEMENT, sample
+from tests.ui.api.test_source_trials import CELLAR, KITCHEN, OFFERED, PRESS, STATEMENT, sample
 from ui.cli.http_commands import app
 from ui.cli.source_trials import local_zone
 
@@ -143,3 +143,15 @@ def test_a_gateways_problem_ends_the_command(pando: Any, console: Any) -> None:
 def test_the_zone_is_this_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", ":Europe/Berlin")
     assert local_zone() == "Europe/Berlin"
+
+
+def test_browsing_prints_what_is_offered_a_statement_and_its_row(pando: Any, console: Any) -> None:
+    console.coordinator.devices, console.coordinator.offers = (PRESS,), (OFFERED,)
+    said = pando("source", "try", "--endpoint", "press", "--record", "Press")
+    assert said.exit_code == 0, said.output
+    assert re.search(r"Heat\s+│\s+ns=2;s=Press.Heat\s+│\s+DOUBLE\s+│\s+°C\s+│\s+180.5", said.output)
+    assert "FROM 'ns=2;s=Press.Heat' UNIT 'Cel'" in said.output
+    assert re.search(r"180.5\s+│\s+12", said.output)
+    other = pando("source", "try", "--endpoint", "press", "--record", "Oven")
+    assert other.exit_code != 0
+    assert "it offers: Press" in other.output

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.ui.api.test_source_trials import sample
+from tests.ui.api.test_source_trials import OFFERED, PRESS, sample
 
 FIRST = sample(
     "tele/kitchen/SENSOR",
@@ -69,7 +69,7 @@ def test_payloads_appear_as_they_come_and_become_a_saved_source(
     source_page: Any, console: Any, expect: Any, wait_for: Any, problems: list[str]
 ) -> None:
     page = source_page
-    expect(page.locator("#endpoint option")).to_have_count(6)
+    expect(page.locator("#endpoint option")).to_have_count(9)
     listen(page, console, wait_for)
     (_, command) = console.coordinator.tried[-1]
     assert '"tele/#"' in str(command.arguments)
@@ -201,3 +201,36 @@ def test_it_fits_a_phone(source_page: Any, console: Any, expect: Any, wait_for: 
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.click('[data-tab="rows"]')
     expect(page.locator("#rows tbody tr")).to_have_count(2)
+
+
+def test_what_a_device_offers_is_chosen_and_saved(
+    source_page: Any, console: Any, expect: Any, wait_for: Any, problems: list[str]
+) -> None:
+    page = source_page
+    page.select_option("#endpoint", "gw-1 press")
+    expect(page.locator("#listen")).to_have_text("Browse")
+    page.fill("#options", "below = ns=2;s=Press")
+    page.click("#listen")
+    wait_for(lambda: console.coordinator.tried, "the gateway is asked")
+    (_, command) = console.coordinator.tried[-1]
+    assert '"ns=2;s=Press"' in str(command.arguments)
+    report(console, PRESS, offers=(OFFERED,), done=True)
+    expect(page.locator("#offers label")).to_have_count(2)
+    expect(page.locator("#offers label").first).to_contain_text("Heat = 180.5 °C")
+    expect(page.locator(".cm-content")).to_contain_text("FROM 'ns=2;s=Press.Heat' UNIT 'Cel'")
+    expect(page.locator("#facts")).to_have_text("1 row")
+    page.uncheck('#offers [data-address="ns=2;s=Press.Jobs"]')
+    expect(page.locator(".cm-content")).not_to_contain_text("jobs")
+    page.click('[data-tab="rows"]')
+    expect(page.locator("#rows tbody td")).to_have_text(["180.5"])
+    page.click("#save")
+    expect(page.locator("#saved")).to_contain_text("Source press is there")
+    assert problems == []
+
+
+def test_what_can_be_neither_listened_to_nor_browsed_is_said(source_page: Any, expect: Any) -> None:
+    source_page.select_option("#endpoint", "gw-1 meter")
+    expect(source_page.locator("#listen")).to_be_disabled()
+    expect(source_page.locator("#state")).to_contain_text(
+        "Connector modbus reads what columns name, and its devices cannot list what they have"
+    )

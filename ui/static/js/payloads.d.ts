@@ -202,6 +202,8 @@ export interface DeclaredSource {
 export interface Endpoint {
   name: string;
   connector: string;
+  listens: boolean; // payloads can be looked at before there are columns
+  browses: boolean; // the device can be asked what it offers
 }
 
 export interface SiteState {
@@ -458,6 +460,21 @@ export interface SiteFile {
   features: SiteFeature[];
 }
 
+/** `offered_object`: values of a device that belong together. */
+export interface OfferedRecord {
+  name: string;
+  options: Record<string, string>;
+  values: OfferedValue[];
+}
+
+export interface OfferedValue {
+  name: string;
+  address: string;
+  type: string | null;
+  unit: string;
+  sample: Value;
+}
+
 /** `trial_object`: a source that is tried at a gateway. */
 export interface Trial {
   id: string;
@@ -465,6 +482,8 @@ export interface Trial {
   columns: Column[];
   samples: TrialSample[]; // those that were not told yet
   heard: number;
+  browses: boolean; // the device is asked what it offers
+  offers: OfferedRecord[]; // when it is done
   dropped: number;
   notes: string[];
   problem: string;

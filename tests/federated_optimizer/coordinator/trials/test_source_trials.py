@@ -9,7 +9,9 @@ from federated_optimizer.coordinator.contract.coordinator_model import Freshness
 from federated_optimizer.coordinator.planning_processes import OnTheLoop
 from federated_optimizer.coordinator.trials import source_trials
 from federated_optimizer.coordinator.trials.source_trials import MAX_KEPT, SourceTrials
+from streamsql.data.types import DataType
 from streamsql.errors import DeploymentError
+from streamsql.mapping.offers import MAX_RECORDS, OfferedRecord, OfferedValue
 from streamsql.wire.codec import decode_json
 from streamsql.wire.messages import Command
 from streamsql.wire.site_messages import EndpointState, SiteRole, SiteState
@@ -31,9 +33,14 @@ def site(name: str, *endpoints: EndpointState, online: bool = True) -> SiteInfo:
 
 
 SITES = (
-    site("away", EndpointState("home", "mqtt"), online=False),
-    site("east", EndpointState("strips", "http")),
-    site("west", EndpointState("home", "mqtt")),
+    site("away", EndpointState("home", "mqtt", listens=True), online=False),
+    site("east", EndpointState("strips", "http", listens=True)),
+    site(
+        "west",
+        EndpointState("home", "mqtt", listens=True),
+        EndpointState("plant", "sql", browses=True),
+        EndpointState("meter", "modbus"),
+    ),
 )
 
 
@@ -154,3 +161,47 @@ def test_proposals_avoid_names_of_the_catalog() -> None:
         assert proposal.name == "climate_2"
 
     asyncio.run(scenario())
+
+
+def offered(name: str, *values: OfferedValue) -> OfferedRecord:
+    return OfferedRecord(name, values, {"table": name, "watermark": "id"})
+
+
+READING = offered("reading", OfferedValue("id", "id", DataType.INTEGER, sample=7))
+LOG = offered("log", OfferedValue("line", "line", DataType.TEXT, sample="ok"))
+
+
+def test_a_device_that_can_tell_is_asked_what_it_offers() -> None:
+    world = World()
+    trial = world.trials.listen("", "plant", {}).id
+    asked = decode_json(str(world.sent[0][2].arguments[TRIAL]).encode(), SourceTrial)
+    assert asked.browse
+    records = (
+        TrialSample(1, "listening", b'{"id": 7}', 9, is_record=True),
+        TrialSample(1, "listening", b'{"line": "ok"}', 14, is_record=True),
+    )
+    report = TrialReport(trial, 0, records, offers=(READING, LOG), done=True)
+    world.trials.heard(trial, report)
+    found = asyncio.run(world.trials.propose(trial))
+    assert [proposal.name for proposal in found] == ["reading", "log"]
+    (log,) = asyncio.run(world.trials.propose(trial, chosen={"log": ["line"]}))
+    mapped = asyncio.run(world.trials.map(trial, log.text))
+    assert [(sample.rows, sample.ignored) for sample in mapped.samples] == [
+        ((), True),
+        ((("ok",),), False),
+    ]
+
+
+def test_offers_beyond_the_bound_end_the_trial() -> None:
+    world = World()
+    trial = world.trials.listen("", "plant", {}).id
+    for number in range(3):
+        report = TrialReport(trial, number, offers=(READING,) * MAX_RECORDS)
+        world.trials.heard(trial, report)
+    info = world.trials.info(trial)
+    assert (len(info.offers), info.done) == (2 * MAX_RECORDS, True)
+
+
+def test_devices_that_can_tell_nothing_are_said() -> None:
+    with pytest.raises(DeploymentError, match="cannot list what there is"):
+        World().trials.listen("", "meter", {})

@@ -3,11 +3,9 @@ import { fill, get, make } from "../api.js";
 
 /** @import { Site } from "../payloads.d.ts" */
 
-/** @typedef {{ gateway: string, endpoint: string, connector: string }} Choice */
+/** @typedef {{ gateway: string, endpoint: string, connector: string, listens: boolean, browses: boolean }} Choice */
 
 const KEY = "pando.endpoint";
-// Connectors that hand over payloads; the others read what columns name.
-const MESSAGES = ["mqtt", "http", "http_push", "coap", "file"];
 
 export class EndpointChoice {
   /** @param {HTMLSelectElement} select
@@ -45,9 +43,9 @@ export class EndpointChoice {
   }
 }
 
-/** Whether what comes can be listened to without columns.
+/** Whether there is something to look at without columns: what comes, or what is offered.
  *  @param {Choice | undefined} choice */
-export const listens = (choice) => Boolean(choice && MESSAGES.includes(choice.connector));
+export const shows = (choice) => Boolean(choice?.listens || choice?.browses);
 
 /** @param {Site[]} sites
  *  @returns {Choice[]} */
@@ -55,7 +53,7 @@ const choices = (sites) =>
   sites
     .filter((site) => site.online && site.role === "gateway")
     .flatMap(({ site, endpoints }) =>
-      endpoints.map(({ name, connector }) => ({ gateway: site, endpoint: name, connector })),
+      endpoints.map(({ name, ...each }) => ({ gateway: site, endpoint: name, ...each })),
     );
 
 /** @param {Choice} choice */

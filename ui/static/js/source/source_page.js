@@ -1,11 +1,12 @@
-// New source: listen to an endpoint, look at payloads, take a proposal, see its rows while typing, save.
+// New source: listen to an endpoint or browse it, look at payloads, take a proposal, see its rows while typing, save.
 import { mount } from "/static/vendor/editor.js";
 import { count, fill, get, make, post, problemOf } from "../api.js";
 import { byId } from "../elements.js";
 import { showProblem } from "../problem_box.js";
 import { againWhileSeen } from "../while_seen.js";
 import { showDevices } from "./devices.js";
-import { EndpointChoice, listens } from "./endpoints.js";
+import { EndpointChoice, shows } from "./endpoints.js";
+import { chosenOf, showOffers } from "./offers.js";
 import { PayloadList, showRows } from "./payload_list.js";
 import { FollowedTrial } from "./trial.js";
 
@@ -20,6 +21,8 @@ const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 let trial = null; // the one whose payloads are shown
 let proposed = ""; // the statement that was put into the editor and not changed since
 let proposing = false;
+/** @type {string | undefined} */
+let proposeAgain; // the record that was chosen from while a proposal was made
 let stored = ""; // the statement that was saved last
 let seenSamples = 0; // how many payloads the proposals were made of
 let ticket = 0; // of the newest mapping: older answers are dropped
@@ -60,12 +63,16 @@ function choose() {
   const choice = endpoints.chosen;
   const isBroker = choice?.connector === "mqtt";
   byId("options-label").textContent = isBroker ? "Topic" : "Options";
-  options.placeholder = isBroker ? "tele/#" : "path = /status.json, interval = 2 s";
-  options.disabled = !listens(choice);
-  byId("listen", HTMLButtonElement).disabled = !listens(choice);
+  options.placeholder = isBroker ? "tele/#" : choice?.browses ? "below = …" : "path = /status.json, interval = 2 s";
+  options.disabled = !shows(choice);
+  byId("listen").textContent = choice?.browses ? "Browse" : "Listen";
+  byId("listen", HTMLButtonElement).disabled = !shows(choice);
   byId("discover", HTMLButtonElement).disabled = !isBroker;
-  if (choice && !listens(choice)) {
-    say(`Connector ${choice.connector} reads what columns name: write the statement, then try it at the gateway.`);
+  if (choice && !shows(choice)) {
+    say(
+      `Connector ${choice.connector} reads what columns name, and its devices cannot list what they have: ` +
+        "write the statement with the addresses in the device's manual, then try it at the gateway.",
+    );
   }
 }
 
@@ -106,6 +113,8 @@ async function begin(asked, ended) {
   payloads.clear();
   byId("facts").textContent = "";
   if (!asked.text) showProposals([]);
+  byId("offers").replaceChildren();
+  byId("no-offers").hidden = false;
   seenSamples = 0;
   const mine = new FollowedTrial(asked, { heard, ended: (followed) => (over(followed), ended(followed)) });
   trial = mine;
@@ -117,19 +126,20 @@ async function begin(asked, ended) {
 function heard(followed) {
   const { known, samples } = followed;
   const note = known?.notes.at(-1);
-  say(`Gateway ${known?.gateway}: ${count(samples.length, "payload")}${note ? ` — ${note}` : ""}`, true);
+  const what = count(samples.length, known?.browses ? "record" : "payload");
+  say(`Gateway ${known?.gateway}: ${what}${note ? ` — ${note}` : ""}`, true);
   if (followed.asked.discover) return;
   payloads.show(samples);
   if (samples.length > seenSamples) {
     map();
-    if (!followed.asked.text) propose();
+    if (!followed.asked.text && !known?.browses) propose();
   }
 }
 
 /** @param {FollowedTrial} followed */
 function over({ known, samples, problem: found, asked }) {
   const more = known?.dropped ? `, and ${known.dropped} more like these` : "";
-  const what = asked.discover ? "announcement" : "payload";
+  const what = asked.discover ? "announcement" : known?.browses ? "record" : "payload";
   say(`${count(samples.length, what)}${more} from gateway ${known?.gateway ?? asked.gateway}.`);
   if (found) problem(found);
 }
@@ -138,8 +148,13 @@ async function listen() {
   const choice = endpoints.chosen;
   if (!choice) return;
   const { gateway, endpoint } = choice;
-  tab("payloads");
-  await begin({ gateway, endpoint, options: written(), seconds: chosenSeconds() }, () => void propose());
+  tab(choice.browses ? "offers" : "payloads");
+  await begin({ gateway, endpoint, options: written(), seconds: chosenSeconds() }, (followed) => {
+    const offers = followed.known?.offers ?? [];
+    byId("no-offers").hidden = offers.length > 0;
+    showOffers(byId("offers"), offers, (record) => void propose(record));
+    void propose();
+  });
 }
 
 async function tryAtGateway() {
@@ -181,18 +196,34 @@ function refused(error) {
   return null;
 }
 
-/** Propose statements for what has come. */
-async function propose() {
-  if (!trial || proposing || !trial.samples.length) return;
+/** Propose statements for what has come, or for what is chosen of what is offered.
+ *  @param {string} [record] whose statement is to stand in the editor; else the first one */
+async function propose(record) {
+  if (!trial || !trial.samples.length) return;
+  if (proposing) {
+    proposeAgain = record;
+    return;
+  }
   const mine = trial;
   proposing = true;
   seenSamples = mine.samples.length;
-  const found = await post(`/api/sources/trials/${mine.id}/proposals`, { zone }).catch(() => null);
+  const chosen = mine.known?.offers.length ? chosenOf(byId("offers")) : null;
+  const found = await post(`/api/sources/trials/${mine.id}/proposals`, { zone, chosen }).catch(() => null);
   proposing = false;
-  if (!found || mine !== trial) return;
+  if (found && mine === trial) offerStatements(found, record);
+  const again = proposeAgain;
+  proposeAgain = undefined;
+  if (again !== undefined) void propose(again);
+}
+
+/** Show what is proposed; put one statement into the editor, unless somebody has written another.
+ *  @param {Proposal[]} found
+ *  @param {string} [record] */
+function offerStatements(found, record) {
   showProposals(found);
   const current = editor.text();
-  if (found.length && (!current.trim() || current === proposed)) take(found[0].text);
+  const wanted = found.find((each) => each.title === record) ?? found[0];
+  if (wanted && (!current.trim() || current === proposed)) take(wanted.text);
 }
 
 /** @param {Proposal[]} found */
