@@ -54,6 +54,7 @@ from streamsql.library import library_views
 from streamsql.reference.evaluate import relation_rows
 from streamsql.reference.reference_database import contents
 from streamsql.syntax import parse_script, parse_statement
+from streamsql.syntax.row_question_statements import ExplainConfidence, ExplainWhatIf, ExplainWhy
 from streamsql.syntax.statements import (
     AdvanceTime,
     AlterSource,
@@ -66,9 +67,6 @@ from streamsql.syntax.statements import (
     Describe,
     Drop,
     Explain,
-    ExplainConfidence,
-    ExplainWhatIf,
-    ExplainWhy,
     Insert,
     Query,
     Refresh,

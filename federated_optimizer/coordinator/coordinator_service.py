@@ -70,7 +70,7 @@ from streamsql.catalog.definitions import Definition
 from streamsql.data.types import Row, Value
 from streamsql.syntax.statements import Describe, Explain, Show, Statement
 from streamsql.wire.messages import Command
-from streamsql.wire.site_messages import SiteRole, SiteState
+from streamsql.wire.site_messages import SiteState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import check_id
 
@@ -328,12 +328,8 @@ class Coordinator(CoordinatorApi):
 
     @override
     def sites(self) -> tuple[SiteInfo, ...]:
-        expected = {
-            **dict.fromkeys(self._shared.settings.bases, SiteRole.BASE),
-            self._shared.settings.static: SiteRole.STATIC,
-        }
         return self._shared.membership.infos(
-            expected, self._queries.differing, self._queries.awaited.late()
+            self._shared.expected_sites, self._queries.differing, self._queries.awaited.late()
         )
 
     @override

@@ -14,6 +14,7 @@ from federated_optimizer.coordinator.store.catalog_store import CatalogStore, St
 from host.clocks import Clock
 from host.mqtt import MessageClient, Will
 from streamsql.catalog.catalog import Catalog
+from streamsql.wire.site_messages import SiteRole
 from streamsql.wire.topics import Topics
 
 ClientFactory = Callable[[Will], MessageClient]
@@ -45,6 +46,12 @@ class SharedParts:
     membership: Membership
     links: LinkTable
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def expected_sites(self) -> dict[str, SiteRole]:
+        """The sites that the settings name, whether or not they have reported."""
+        bases = dict.fromkeys(self.settings.bases, SiteRole.BASE)
+        return {**bases, self.settings.static: SiteRole.STATIC}
 
 
 async def open_shared_parts(

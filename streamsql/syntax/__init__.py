@@ -2,6 +2,7 @@
 
 from streamsql.syntax.explain_options import ExplainFormat, ExplainType
 from streamsql.syntax.parse import parse_script, parse_statement
+from streamsql.syntax.row_question_statements import ExplainConfidence, ExplainWhatIf, ExplainWhy
 from streamsql.syntax.statements import (
     AdvanceTime,
     AlterSite,
@@ -16,9 +17,6 @@ from streamsql.syntax.statements import (
     Describe,
     Drop,
     Explain,
-    ExplainConfidence,
-    ExplainWhatIf,
-    ExplainWhy,
     Insert,
     Query,
     Refresh,

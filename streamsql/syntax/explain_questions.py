@@ -22,7 +22,7 @@ from streamsql.syntax.cursor import Cursor, did_you_mean
 from streamsql.syntax.explain_options import ExplainFormat
 from streamsql.syntax.query_clauses import parse_options
 from streamsql.syntax.query_parser import parse_expression
-from streamsql.syntax.statements import (
+from streamsql.syntax.row_question_statements import (
     ColumnName,
     ExplainConfidence,
     ExplainWhatIf,
@@ -30,12 +30,9 @@ from streamsql.syntax.statements import (
     Loss,
     LostGateway,
     LostNode,
-    Name,
-    Option,
-    Query,
     RowPattern,
-    Statement,
 )
+from streamsql.syntax.statements import Name, Option, Query, Statement
 
 DEFAULT_SUPPORTS = 10
 MAX_LIMIT = 10_000

@@ -18,14 +18,9 @@ from streamsql.syntax.dialect import StreamSql
 from streamsql.syntax.explain_options import ExplainFormat
 from streamsql.syntax.explain_questions import question_parser
 from streamsql.syntax.query_clauses import query_statement
+from streamsql.syntax.row_question_statements import ExplainConfidence, ExplainWhatIf, ExplainWhy
 from streamsql.syntax.script_places import Script
-from streamsql.syntax.statements import (
-    Explain,
-    ExplainConfidence,
-    ExplainWhatIf,
-    ExplainWhy,
-    Statement,
-)
+from streamsql.syntax.statements import Explain, Statement
 
 MAX_TEXT = 1_000_000
 MAX_NESTING = 100

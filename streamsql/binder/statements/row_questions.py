@@ -19,17 +19,17 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import Row, Value
 from streamsql.errors import BindingError, UnsupportedError
 from streamsql.syntax.cursor import did_you_mean
-from streamsql.syntax.script_places import Script
-from streamsql.syntax.statements import (
+from streamsql.syntax.row_question_statements import (
     ColumnName,
     ExplainConfidence,
     ExplainWhatIf,
     ExplainWhy,
     LostGateway,
     LostNode,
-    Name,
     RowPattern,
 )
+from streamsql.syntax.script_places import Script
+from streamsql.syntax.statements import Name
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,19 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from streamsql.binder.statements.column_mappings import column_mapping
+from streamsql.binder.statements.mapping_options import (
+    ONLY_EXAMPLE,
+    ONLY_ROWS_EXAMPLE,
+    connector_of,
+    endpoint_of,
+    format_of,
+    gateways_of,
+    has_header,
+    only_of,
+    only_rows_of,
+    payload_delimiter,
+    stripped,
+)
 from streamsql.binder.statements.source_options import (
     KEEPING_OPTIONS,
     MAPPING_OPTIONS,
@@ -17,14 +30,8 @@ from streamsql.catalog.connectors import (
     MESSAGE_CONNECTORS,
     SOURCE_OPTIONS,
     ConnectorKind,
-    hands_over_records,
-    is_connector_name,
-    is_endpoint_name,
-    is_site_name,
-    misspelled,
 )
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.catalog.table_options import delimiter_of, truth_of
 from streamsql.errors import BindingError
 from streamsql.mapping.mapper import Mapper
 from streamsql.mapping.payloads.payload_reader import PayloadReader
@@ -38,28 +45,14 @@ from streamsql.redaction import holds_secret
 from streamsql.syntax.cursor import nearest
 from streamsql.syntax.statements import ColumnDefinition, CreateSource, Option
 
-MAX_GATEWAYS = 256
 MAX_OPTION = 4_000
 """Characters of an option of a connector."""
-MAX_ONLY = 32
-"""Conditions of the option only."""
 _NOT_OF_SPARKPLUG = {
     "share": "a gateway needs all messages of a Sparkplug node, not its share of them",
     "availability": "Sparkplug's nodes and devices announce their deaths themselves",
 }
-_ONLY_EXAMPLE = "only = 'type=sensor, ENERGY'"
-_ROWS_EXAMPLE = "only_rows = 'pdr>0, channel'"
 _SECRET_NAME = re.compile(
     r"pass(word|wd|phrase)|secret|token|credential|community|headers|authorization|api_?key"
-)
-# Commas and equal signs in double quotes belong to a name: a["b,c"]=d, e
-_PARTS = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
-_CONDITION = re.compile(
-    r'\s*(?P<path>(?:[^="\s]|"(?:[^"\\]|\\.)*")+)\s*(?:=(?P<text>.*))?', re.DOTALL
-)
-_ROW_CONDITION = re.compile(
-    r'\s*(?P<path>(?:[^=<>!"\s]|"(?:[^"\\]|\\.)*")+)\s*(?:(?P<operator>[<>!]=|[<>=])(?P<text>.*))?',
-    re.DOTALL,
 )
 
 
@@ -74,18 +67,18 @@ def source_mapping(statement: CreateSource) -> SourceMapping | None:
     if connector is None:
         _refuse_clauses(statement)
         return None
-    kind = _connector(connector)
-    payloads = _format(options.get("format"), kind)
+    kind = connector_of(connector)
+    payloads = format_of(options.get("format"), kind)
     mapping = SourceMapping(
         connector=kind,
-        endpoint=_endpoint(options.get("endpoint")),
-        gateways=_gateways(options.get("gateways")),
+        endpoint=endpoint_of(options.get("endpoint")),
+        gateways=gateways_of(options.get("gateways")),
         format=payloads,
-        rows=_stripped(options.get("rows")),
-        only=_only(options.get("only")),
-        only_rows=_only_rows(options.get("only_rows")),
-        delimiter=_delimiter(options.get("delimiter")),
-        header=_header(options.get("header")),
+        rows=stripped(options.get("rows")),
+        only=only_of(options.get("only")),
+        only_rows=only_rows_of(options.get("only_rows")),
+        delimiter=payload_delimiter(options.get("delimiter")),
+        header=has_header(options.get("header")),
         options=_own_options(statement, kind),
     )
     if kind == ConnectorKind.MQTT:
@@ -215,44 +208,6 @@ def _own_options(statement: CreateSource, kind: str) -> tuple[tuple[str, str], .
     return tuple((option.name, option.value) for option in own)
 
 
-def _connector(option: Option) -> str:
-    name = option.value.strip()
-    kinds = tuple(ConnectorKind)
-    if name in kinds:
-        return name
-    meant = misspelled(name)
-    if meant:
-        refuse_option(
-            option, f"there is no connector {option.value!r:.40}", listed_or_close(meant, kinds)
-        )
-    if not is_connector_name(name):
-        refuse_option(
-            option,
-            f"{option.value!r:.40} is not the name of a connector",
-            f"connector = 'mqtt'; ours: {', '.join(kinds)}; plug-ins have names such as 'my_meter'",
-        )
-    return name
-
-
-def _format(option: Option | None, kind: str) -> PayloadFormat:
-    records = hands_over_records(kind)
-    if option is None:
-        return PayloadFormat.FIELDS if records else PayloadFormat.JSON
-    formats = tuple(PayloadFormat)
-    name = option.value.strip().lower()
-    if name not in formats:
-        refuse_option(
-            option, f"there is no format {option.value!r:.40}", listed_or_close(name, formats)
-        )
-    if records and name != PayloadFormat.FIELDS:
-        refuse_option(
-            option,
-            f"connector {kind} reads values by their addresses and has no payload format",
-            "remove format",
-        )
-    return PayloadFormat(name)
-
-
 def _with_topic(
     mapping: SourceMapping, connector: Option, options: Mapping[str, Option]
 ) -> SourceMapping:
@@ -325,11 +280,11 @@ def _reader(mapping: SourceMapping, options: Mapping[str, Option]) -> PayloadRea
     if mapping.only:
         only = msgspec.structs.replace(mapping, rows="")
         check_value(
-            options["only"], lambda _: (reader_of(only), conditions_of(only, reader)), _ONLY_EXAMPLE
+            options["only"], lambda _: (reader_of(only), conditions_of(only, reader)), ONLY_EXAMPLE
         )
     if mapping.only_rows:
         check_value(
-            options["only_rows"], lambda _: row_conditions_of(mapping, reader), _ROWS_EXAMPLE
+            options["only_rows"], lambda _: row_conditions_of(mapping, reader), ONLY_ROWS_EXAMPLE
         )
     return reader
 
@@ -348,93 +303,3 @@ def _check_place(column: ColumnDefinition, mapping: SourceMapping) -> None:
                 hint="add the option rows = 'sensors[*]', the path of the array or object",
                 code="bad_clause",
             )
-
-
-def _stripped(option: Option | None) -> str:
-    return option.value.strip() if option is not None else ""
-
-
-def _endpoint(option: Option | None) -> str:
-    name = _stripped(option)
-    if option is not None and not is_endpoint_name(name):
-        refuse_option(
-            option,
-            f"{option.value!r:.40} is not the name of an endpoint",
-            "endpoint = 'home': a name in the gateways' settings, where address and secret stand",
-        )
-    return name
-
-
-def _gateways(option: Option | None) -> tuple[str, ...]:
-    if option is None:
-        return ()
-    names = tuple(part.strip() for part in option.value.split(","))
-    example = "gateways = 'west, east'"
-    if len(names) > MAX_GATEWAYS:
-        refuse_option(option, f"gateways names more than {MAX_GATEWAYS} gateways", example)
-    for name in names:
-        if not is_site_name(name):
-            refuse_option(option, f"gateways: {name!r:.40} is not the name of a gateway", example)
-    return tuple(dict.fromkeys(names))
-
-
-def _only(option: Option | None) -> tuple[tuple[str, str | None], ...]:
-    if option is None:
-        return ()
-    parts = _PARTS.findall(option.value)
-    if len(parts) > MAX_ONLY:
-        refuse_option(option, f"only has more than {MAX_ONLY} conditions", _ONLY_EXAMPLE)
-    found: dict[str, str | None] = {}
-    for part in parts:
-        condition = _CONDITION.fullmatch(part)
-        if condition is None:
-            refuse_option(
-                option, f"only: {part.strip()!r:.40} is no condition on a field", _ONLY_EXAMPLE
-            )
-        path, text = condition["path"].strip(), condition["text"]
-        if path in found:
-            refuse_option(option, f"only names {path!r:.40} twice", _ONLY_EXAMPLE)
-        found[path] = None if text is None else _unquoted(text.strip())
-    if not found:
-        refuse_option(option, "only: a condition is missing", _ONLY_EXAMPLE)
-    return tuple(found.items())
-
-
-def _only_rows(option: Option | None) -> tuple[tuple[str, str, str], ...]:
-    if option is None:
-        return ()
-    parts = _PARTS.findall(option.value)
-    if len(parts) > MAX_ONLY:
-        refuse_option(option, f"only_rows has more than {MAX_ONLY} conditions", _ROWS_EXAMPLE)
-    found: list[tuple[str, str, str]] = []
-    for part in parts:
-        condition = _ROW_CONDITION.fullmatch(part)
-        if condition is None:
-            refuse_option(
-                option, f"only_rows: {part.strip()!r:.40} is no condition on a field", _ROWS_EXAMPLE
-            )
-        text = _unquoted((condition["text"] or "").strip())
-        found.append((condition["path"].strip(), condition["operator"] or "", text))
-    if not found:
-        refuse_option(option, "only_rows: a condition is missing", _ROWS_EXAMPLE)
-    return tuple(found)
-
-
-def _unquoted(text: str) -> str:
-    """Return a text that stands in double quotes where it holds a comma."""
-    is_quoted = len(text) > 1 and text[0] == text[-1] == '"'
-    return text[1:-1] if is_quoted else text
-
-
-def _delimiter(option: Option | None) -> str:
-    if option is None:
-        return ","
-    check_value(option, delimiter_of, "delimiter = ';'")
-    return delimiter_of(option.value)
-
-
-def _header(option: Option | None) -> bool:
-    if option is None:
-        return True
-    check_value(option, truth_of, "header = 'false' for payloads without a header line")
-    return truth_of(option.value)
