@@ -20,7 +20,7 @@ import psutil
 from federated_optimizer.coordinator.contract.coordinator_model import Freshness, QueryInfo
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.coordinator_service import Coordinator, open_coordinator
-from gateway.settings import GatewaySettings
+from gateway.gateway_settings import GatewaySettings
 from gateway.testing_links import READY
 from host.clocks import wall_clock
 from host.mqtt import MessageClient, Will, open_client

@@ -52,7 +52,7 @@ from benchmarks._intake.reader import TOPICS, PeakMemory, Reader, percentile
 from benchmarks._intake.targets import missed, unseen
 from broker.broker_launch import Preference, find_mosquitto
 from broker.broker_testing import BrokerProcess
-from gateway.settings import GatewaySettings
+from gateway.gateway_settings import GatewaySettings
 from gateway.testing import declared_for, keep_declared
 from host.mqtt import MessageClient, open_client
 from streamsql.catalog.definitions import SourceDefinition

@@ -40,7 +40,7 @@ from gateway.connectors import registry
 from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.reading import Reading
 from gateway.connectors.registry import BuiltIn
-from gateway.settings import GatewaySettings
+from gateway.gateway_settings import GatewaySettings
 from gateway.testing import declared_for, keep_declared
 from host.clocks import wall_clock
 from host.mqtt import Message, open_client

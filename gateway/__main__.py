@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from gateway.connectors.lost_cancellation import raise_if_cancelled
+from gateway.gateway_settings import GatewaySettings, load_settings
 from gateway.runtime import STOPPED, Gateway, MakeClient
 from gateway.session.identity import OutdatedEpochError, StolenIdError
-from gateway.settings import GatewaySettings, load_settings
 from gateway.site.step_guard import StepGuard
 from gateway.site.stopped_queries import StoppedQueries
 from host.files.site_directory import SiteDirectory

@@ -15,6 +15,7 @@ from gateway.declared.endpoint_states import endpoint_states
 from gateway.declared.served_devices import BOOK, declared_sources, kept_sources
 from gateway.declared.source_book import SourceBook
 from gateway.declared.trial_commands import TrialCommands
+from gateway.gateway_settings import GatewaySettings
 from gateway.intake.devices import MEMORY, Devices
 from gateway.intake.last_values import LastValues
 from gateway.intake.links import LinkPublishers
@@ -30,7 +31,6 @@ from gateway.session.identity import (
     Verdict,
     judge,
 )
-from gateway.settings import GatewaySettings
 from gateway.site.host import SiteHost
 from gateway.site.process_numbers import measured_connectors, measured_process
 from gateway.site.stopped_queries import StoppedQueries

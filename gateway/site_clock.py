@@ -1,6 +1,6 @@
 """The time a site lives in: the wall's, or that of a recording, which may pass faster."""
 
-from gateway.settings import ClockSettings
+from gateway.gateway_settings import ClockSettings
 from host.clocks import Clock, SteadyClock, monotonic_clock, wall_clock
 
 

@@ -6,12 +6,12 @@ import msgspec
 
 from gateway.buffer.disk_buffer import DiskBuffer
 from gateway.declared.declared_sources import DeclaredSources
+from gateway.gateway_settings import GatewaySettings
 from gateway.intake.devices import Devices
 from gateway.intake.observations import ObservationLane
 from gateway.session.clock_exchange import ClockExchange
 from gateway.session.description import sources_of
 from gateway.session.identity import Session
-from gateway.settings import GatewaySettings
 from gateway.site.host import SiteHost
 from gateway.state.state_keeper import StateKeeper
 from host.clocks import wall_clock

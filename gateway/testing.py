@@ -15,7 +15,7 @@ import msgspec
 from gateway.connectors.reading import Reading
 from gateway.declared.served_devices import BOOK
 from gateway.declared.source_book import SourceBook
-from gateway.settings import GatewaySettings
+from gateway.gateway_settings import GatewaySettings
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema

@@ -27,7 +27,7 @@ from streamsql.errors import DeploymentError, FederationError
 from ui.app import create_app
 from ui.apply_schema import apply_schema
 from ui.connections import ConnectionLimits, bounded
-from ui.settings import ConsoleSettings, load_settings
+from ui.console_settings import ConsoleSettings, load_settings
 
 CLIENT_ID = "coordinator"
 KEEPALIVE = 5

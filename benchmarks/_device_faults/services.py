@@ -20,8 +20,8 @@ from benchmarks._soak.federation import ROOT, Service
 from broker.broker_launch import Preference, find_mosquitto, mosquitto_configuration
 from broker.broker_testing import BrokerProcess
 from broker.free_ports import free_port
-from gateway.settings import GatewaySettings
-from ui.settings import ConsoleSettings
+from gateway.gateway_settings import GatewaySettings
+from ui.console_settings import ConsoleSettings
 
 BASE, CONSOLE, GATEWAY = "base", "console", "gw-1"
 PATIENCE = 120.0

@@ -18,9 +18,9 @@ from benchmarks._soak.feed import GATEWAYS, SCHEMA, endpoints, owners
 from broker.broker_launch import Preference
 from broker.broker_testing import BrokerProcess
 from broker.free_ports import free_port
-from gateway.settings import GatewaySettings
-from static_engine.settings import StaticSettings
-from ui.settings import ConsoleSettings
+from gateway.gateway_settings import GatewaySettings
+from static_engine.static_settings import StaticSettings
+from ui.console_settings import ConsoleSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE, STATIC, CONSOLE = "base", "static", "console"

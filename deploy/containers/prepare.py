@@ -17,7 +17,7 @@ import msgspec
 from deploy.local import configure
 from deploy.local.layout import Layout
 from deploy.local.up_options import UpOptions
-from gateway.settings import ClockSettings
+from gateway.gateway_settings import ClockSettings
 from streamsql.errors import FederationError
 
 BROKER = "mqtt://broker:1883"

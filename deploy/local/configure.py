@@ -21,13 +21,13 @@ from deploy.local.layout import Layout
 from deploy.local.recordings import REPLAY_ENDPOINT, Recording
 from deploy.local.up_options import UpOptions
 from gateway.connectors.motes.mote_field import MoteField
-from gateway.settings import ClockSettings, GatewaySettings
+from gateway.gateway_settings import ClockSettings, GatewaySettings
 from host.files.atomic_file import PRIVATE
 from host.files.json_file import read_json
-from static_engine.settings import StaticSettings
+from static_engine.static_settings import StaticSettings
 from streamsql.errors import DeploymentError
 from streamsql.wire.site_messages import SiteRole
-from ui.settings import ConsoleSettings
+from ui.console_settings import ConsoleSettings
 
 FEDERATION = "demo"
 SCHEMAS = Path(__file__).resolve().parent.parent / "schema"

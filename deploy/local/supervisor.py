@@ -28,7 +28,7 @@ from deploy.local.restart_requests import answer_restart_requests, discard_resta
 from deploy.local.service_processes import BROKER, Death, Services, ServiceSpec
 from deploy.local.up_options import UpOptions
 from deploy.local.up_reports import Reporter
-from gateway.settings import ClockSettings
+from gateway.gateway_settings import ClockSettings
 from host.clocks import wall_clock
 from host.files.atomic_file import PRIVATE
 from streamsql.errors import DeploymentError, FederationError, InternalError

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from gateway.settings import BufferSettings
+from gateway.gateway_settings import BufferSettings
 from streamsql.wire.site_messages import BufferState
 
 log = logging.getLogger(__name__)

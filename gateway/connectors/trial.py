@@ -29,7 +29,7 @@ from streamsql.data.types import Value
 from streamsql.errors import DeploymentError, FederationError
 from streamsql.mapping.assignment import Assigned, Unserved, assignment
 from streamsql.mapping.mapper import Mapper
-from streamsql.wire.source_trials import SourceTrial, TrialReport
+from streamsql.wire.trial_messages import SourceTrial, TrialReport
 
 log = logging.getLogger(__name__)
 

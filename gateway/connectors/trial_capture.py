@@ -11,7 +11,7 @@ from streamsql.errors import WireError
 from streamsql.mapping.mapper import Mapped
 from streamsql.mapping.offers import MAX_RECORDS, MAX_VALUES, OfferedRecord, within_bounds
 from streamsql.wire.codec import encode_json
-from streamsql.wire.source_trials import (
+from streamsql.wire.trial_messages import (
     MAX_BYTES,
     MAX_PAYLOADS,
     MAX_SHOWN,

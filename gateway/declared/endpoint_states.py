@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.connectors.options import CONNECTOR
-from gateway.settings import GatewaySettings
+from gateway.gateway_settings import GatewaySettings
 from streamsql.catalog.connectors import BROWSED_CONNECTORS, MESSAGE_CONNECTORS, ConnectorKind
 from streamsql.errors import DeploymentError
 from streamsql.wire.site_messages import EndpointState

@@ -6,8 +6,8 @@ from functools import partial
 from gateway.connectors.options import CONNECTOR, CORRECT_TIMES
 from gateway.declared.declared_sources import Connectors, DeclaredSources, Definitions
 from gateway.declared.source_book import SourceBook
+from gateway.gateway_settings import GatewaySettings
 from gateway.intake.devices import Devices, EndpointPort
-from gateway.settings import GatewaySettings
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.mapping.assignment import Assigned, assignment
 from streamsql.wire.fragments import FragmentBundle

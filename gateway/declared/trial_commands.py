@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gateway.settings import GatewaySettings
+from gateway.gateway_settings import GatewaySettings
 from host.clocks import Clock
 from host.mqtt import MessageClient
 from host.mqtt.publishing import publish_or_warn
@@ -13,7 +13,7 @@ from streamsql.wire.topics import Topics, check_id
 
 if TYPE_CHECKING:
     from gateway.connectors.trial import SourceTrials
-    from streamsql.wire.source_trials import TrialReport
+    from streamsql.wire.trial_messages import TrialReport
 
 
 class TrialCommands:
@@ -34,7 +34,7 @@ class TrialCommands:
         Raises:
             WireError: It is no legal command; the answer says so as well.
         """
-        from streamsql.wire.source_trials import (  # noqa: PLC0415  (by who tries)
+        from streamsql.wire.trial_messages import (  # noqa: PLC0415  (by who tries)
             STOP,
             TRIAL,
             SourceTrial,

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
+from gateway.gateway_settings import ClockSettings
 from gateway.session.clock_offset import ClockOffset, sample_of
-from gateway.settings import ClockSettings
 from host.clocks import Clock, monotonic_clock, wall_clock
 from host.mqtt import MessageClient, QueueFull
 from stream_engine.site.measured_values import Measured

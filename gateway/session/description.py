@@ -3,8 +3,8 @@
 import logging
 from collections.abc import Callable, Sequence
 
+from gateway.gateway_settings import GatewaySettings
 from gateway.session.identity import Session
-from gateway.settings import GatewaySettings
 from host.clocks import wall_clock
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row

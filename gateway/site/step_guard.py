@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from gateway.settings import StepSettings
+from gateway.gateway_settings import StepSettings
 from gateway.site.stopped_queries import DEATHS, StoppedQueries
 from stream_engine.site.step_budget import StepBudgetExceeded
 from streamsql.errors import FederationError, StepBudgetError

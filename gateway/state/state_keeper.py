@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from gateway.settings import SnapshotSettings
+from gateway.gateway_settings import SnapshotSettings
 from gateway.state.state_files import Loaded, StateFiles
 from gateway.state.state_losses import Loss, SavedLosses, StateLosses, decode_losses
 from host.clocks import Clock

@@ -28,7 +28,7 @@ from static_engine.refreshing.views import RefreshedViews
 from static_engine.service.batch_sender import Sender
 from static_engine.service.engine_reports import JobReports, Reporter
 from static_engine.service.installed_fragments import RESULT, InstalledQuery
-from static_engine.settings import StaticSettings
+from static_engine.static_settings import StaticSettings
 from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
 from streamsql.algebra.operators import Plan

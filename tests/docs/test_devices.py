@@ -13,7 +13,7 @@ from google.protobuf import text_format  # type: ignore[import-untyped]
 
 from broker.broker_testing import BrokerProcess
 from gateway.connectors.mqtt.mqtt_connector import MqttConnector
-from gateway.connectors.testing.statements import definitions_of
+from gateway.connectors.testing.source_statements import definitions_of
 from host.mqtt import open_client
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType, Value, display

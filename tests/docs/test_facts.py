@@ -20,15 +20,20 @@ from gateway.connectors.calendar.calendar_connector import CalendarEndpoint
 from gateway.connectors.motes.mote_options import MotesEndpoint
 from gateway.connectors.replay.replay_connector import ReplayEndpoint
 from gateway.connectors.soft_sensors.soft_sensors_connector import SoftSensorsEndpoint
-from gateway.settings import BufferSettings, ClockSettings, GatewaySettings, SnapshotSettings
-from static_engine.settings import StaticSettings
+from gateway.gateway_settings import (
+    BufferSettings,
+    ClockSettings,
+    GatewaySettings,
+    SnapshotSettings,
+)
+from static_engine.static_settings import StaticSettings
 from streamsql.binder.expressions.scalar_functions import SIGNATURES
 from streamsql.catalog.connectors import LOCAL_CONNECTORS
 from streamsql.library import library_views
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import Topics
 from tests.docs.markdown import ROOT, anchors, blocks, commands, links, pages
-from ui.settings import ConsoleSettings
+from ui.console_settings import ConsoleSettings
 
 OPERATIONS = ROOT / "docs" / "operations.md"
 LANGUAGE = ROOT / "docs" / "streamsql.md"

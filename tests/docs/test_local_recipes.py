@@ -11,7 +11,7 @@ from gateway.connectors.motes.motes_connector import MotesConnector
 from gateway.connectors.reading import Reading
 from gateway.connectors.replay.replay_connector import ReplayConnector
 from gateway.connectors.soft_sensors.soft_sensors_connector import SoftSensorsConnector
-from gateway.connectors.testing.statements import definitions_of
+from gateway.connectors.testing.source_statements import definitions_of
 from tests.docs.markdown import ROOT, blocks
 from tests.docs.recipes import as_csv, recipe
 from tests.gateway.connectors.building import context_for

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from building.osm.osm_indoor import read_osm_indoor
-from gateway.connectors.testing.statements import definitions_of
-from gateway.settings import GatewaySettings
+from gateway.connectors.testing.source_statements import definitions_of
+from gateway.gateway_settings import GatewaySettings
 from streamsql.mapping.assignment import Assigned, assignment
 from tests.docs.markdown import ROOT, blocks
 

@@ -14,7 +14,7 @@ from paho.mqtt.client import Client, MQTTMessage
 from paho.mqtt.enums import CallbackAPIVersion
 
 from broker.broker_testing import BrokerProcess
-from gateway.settings import GatewaySettings
+from gateway.gateway_settings import GatewaySettings
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition

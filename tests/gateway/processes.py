@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from gateway.settings import GatewaySettings
+from gateway.gateway_settings import GatewaySettings
 from gateway.testing import SEATS, TEMPERATURES, declared_for, keep_declared
 from host.mqtt import Message, open_client
 from streamsql.algebra.operators import RemoteSource

@@ -12,11 +12,11 @@ import pytest
 from gateway import runtime
 from gateway.__main__ import serve
 from gateway.connectors import registry
+from gateway.gateway_settings import GatewaySettings, SnapshotSettings
 from gateway.intake.observations import ObservationLane
 from gateway.runtime import Gateway
 from gateway.session import announcer
 from gateway.session.identity import OutdatedEpochError, StolenIdError
-from gateway.settings import GatewaySettings, SnapshotSettings
 from gateway.testing import (
     SEATS,
     declared_for,

@@ -5,7 +5,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.settings import ClockSettings
+from gateway.gateway_settings import ClockSettings
 from gateway.site_clock import clock_from
 
 MINUTE = 60_000_000

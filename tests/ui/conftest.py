@@ -80,15 +80,15 @@ from streamsql.wire.site_messages import (
     SiteState,
 )
 from streamsql.wire.site_settings import SiteSettings
-from streamsql.wire.source_trials import SAMPLE, TRIAL, TrialReport, TrialSample
+from streamsql.wire.trial_messages import SAMPLE, TRIAL, TrialReport, TrialSample
 from tests.headless_browser import headless_browser
 from tests.loop_turns import loop_turns
 from tests.server_sent_events import Events, wait_for
 from tests.streamsql.from_text import query_of
 from tests.ui.questions import questions
 from ui.app import create_app
+from ui.console_settings import ConsoleSettings
 from ui.map.site_map import SiteMap, read_site, site_map
-from ui.settings import ConsoleSettings
 
 anyio.open_file  # noqa: B018  # loaded on first use: in a server's thread pytest cannot rewrite it
 SCHEMA = Path(__file__).parents[2] / "deploy" / "schema"

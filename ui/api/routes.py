@@ -39,7 +39,7 @@ from ui.api.objects import (
     row_object,
     site_object,
 )
-from ui.settings import ConsoleSettings
+from ui.console_settings import ConsoleSettings
 
 MAX_TEXT = 200_000
 

@@ -23,8 +23,8 @@ from ui.cli.site_settings_commands import (
     changes_of,
     show_or_change,
 )
+from ui.cli.source_commands import add_commands
 from ui.cli.source_list import print_sources
-from ui.cli.source_trials import add_commands
 
 app = typer.Typer(
     help="Pando: sensor federation. Start with: pando up",

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from streamsql.errors import DeploymentError
+from ui.console_settings import ConsoleSettings
 from ui.map.declared_links import DeclaredLinks
 from ui.map.drawing import PlanDrawing
 from ui.map.layers import LayerQueries, layers_of
 from ui.map.placed_sources import PlacedSources
 from ui.map.session_queries import SessionQueries
 from ui.map.site_map import SiteMap, read_site, site_map
-from ui.settings import ConsoleSettings
 
 
 class MapService:

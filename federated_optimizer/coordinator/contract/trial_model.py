@@ -9,7 +9,7 @@ from streamsql.data.types import Row
 from streamsql.mapping.offers import OfferedRecord
 from streamsql.proposals.offered import Chosen
 from streamsql.proposals.proposal import Proposal
-from streamsql.wire.source_trials import TrialSample
+from streamsql.wire.trial_messages import TrialSample
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json
 from streamsql.wire.messages import Command, DeltaBatch, FlowReport, LinkMessage, QueryProblem
 from streamsql.wire.site_messages import Birth, SiteState
-from streamsql.wire.source_trials import TrialReport
 from streamsql.wire.table_changes import TableChanged
+from streamsql.wire.trial_messages import TrialReport
 
 
 class Receiver:

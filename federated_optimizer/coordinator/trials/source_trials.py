@@ -39,7 +39,8 @@ from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import Command
 from streamsql.wire.site_messages import EndpointState, SiteRole
 from streamsql.wire.source_orders import SourceOrder
-from streamsql.wire.source_trials import (
+from streamsql.wire.topics import check_id
+from streamsql.wire.trial_messages import (
     MAX_PAYLOADS,
     MAX_SECONDS,
     MAX_WHOLE_BYTES,
@@ -50,7 +51,6 @@ from streamsql.wire.source_trials import (
     SourceTrial,
     TrialReport,
 )
-from streamsql.wire.topics import check_id
 
 MAX_KEPT = 20
 ANSWER_SECONDS = 8.0

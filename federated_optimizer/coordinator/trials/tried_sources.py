@@ -24,7 +24,7 @@ from streamsql.mapping.topic_pattern import TopicPattern
 from streamsql.syntax.parse import parse_statement
 from streamsql.syntax.statements import CreateSource
 from streamsql.wire.codec import decode_json
-from streamsql.wire.source_trials import TrialSample
+from streamsql.wire.trial_messages import TrialSample
 
 _MAX_ROWS = 20
 """Of a payload."""

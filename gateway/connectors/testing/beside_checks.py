@@ -4,13 +4,13 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
+from gateway.connectors.testing.observed_run import OneConnector, Trial
 from gateway.connectors.testing.peer import AcknowledgedPeer, AttendedPeer, calls_us
-from gateway.connectors.testing.trial import OneConnector, Trial
 from gateway.connectors.testing.verdict import NotApplicableError, demand
 from gateway.connectors.trial import SourceTrials, TrialSite
 from host.clocks import wall_clock
 from streamsql.wire.source_orders import SourceOrder
-from streamsql.wire.source_trials import SourceTrial, TrialReport
+from streamsql.wire.trial_messages import SourceTrial, TrialReport
 
 _ID = "beside"
 

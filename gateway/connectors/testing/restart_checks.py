@@ -1,7 +1,7 @@
 """What a connector does after a restart of its gateway."""
 
+from gateway.connectors.testing.observed_run import Trial
 from gateway.connectors.testing.peer import AcknowledgedPeer, is_lasting
-from gateway.connectors.testing.trial import Trial
 from gateway.connectors.testing.verdict import demand
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from gateway.connectors.testing.trial import Trial
+from gateway.connectors.testing.observed_run import Trial
 
 Check = Callable[[Trial], Awaitable[None]]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-import gateway.settings
-import static_engine.settings
-import ui.settings
+import gateway.gateway_settings
+import static_engine.static_settings
+import ui.console_settings
 from host.mqtt.broker_address import parse_address
 from streamsql.catalog.open_folders import OpenFolders
 from tests.deploy.compose_file import (
@@ -24,9 +24,9 @@ from tests.deploy.compose_file import (
 from ui.hosts import Hosts
 
 READERS: dict[str, Callable[[Path, dict[str, str]], Any]] = {
-    "gateway": gateway.settings.load_settings,
-    "static_engine": static_engine.settings.load_settings,
-    "deploy.console": ui.settings.load_settings,
+    "gateway": gateway.gateway_settings.load_settings,
+    "static_engine": static_engine.static_settings.load_settings,
+    "deploy.console": ui.console_settings.load_settings,
 }
 SETTABLE = [name for name, module in PYTHON_SERVICES.items() if module in READERS]
 

@@ -12,7 +12,7 @@ import pytest
 from broker.broker_testing import BrokerProcess
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.coordinator_service import open_coordinator
-from gateway.settings import GatewaySettings
+from gateway.gateway_settings import GatewaySettings
 from gateway.testing import until
 from host.clocks import wall_clock
 from host.mqtt import MessageClient, Will, open_client

@@ -13,14 +13,14 @@ from deploy.local.recordings import Recording, inspect
 from deploy.local.up_options import UpOptions
 from gateway.connectors.options import convert_options, own_options
 from gateway.connectors.registry import ConnectorRegistry
-from gateway.settings import ClockSettings, GatewaySettings
-from gateway.settings import load_settings as read_gateway
+from gateway.gateway_settings import ClockSettings, GatewaySettings
+from gateway.gateway_settings import load_settings as read_gateway
 from static_engine.__main__ import store_of
-from static_engine.settings import load_settings as read_static
+from static_engine.static_settings import load_settings as read_static
 from streamsql.errors import DeploymentError
 from streamsql.mapping.assignment import Assigned, assignment
 from tests.streamsql.from_text import catalog_of
-from ui.settings import load_settings as read_console
+from ui.console_settings import load_settings as read_console
 
 BROKER = "mqtt://127.0.0.1:1883"
 CLOCK = ClockSettings(600.0, 5, 7)

@@ -16,7 +16,7 @@ from hypothesis.stateful import (
 )
 
 from gateway.buffer.disk_buffer import AGE_CHECK_SECONDS, RETRY_SECONDS, DiskBuffer
-from gateway.settings import BufferSettings
+from gateway.gateway_settings import BufferSettings
 from gateway.testing import fill_disk
 from tests.settable_clock import SettableClock
 

@@ -11,7 +11,7 @@ from typing import ParamSpec
 from gateway.connectors.connector import Connector, ConnectorContext
 from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.reading import Memory, Reading
-from gateway.connectors.testing.statements import definitions_of
+from gateway.connectors.testing.source_statements import definitions_of
 from streamsql.mapping.mapper import Mapper
 
 PATIENCE = 30.0

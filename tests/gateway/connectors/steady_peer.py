@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from broker.free_ports import free_port
 from gateway.connectors.testing.absence import Transport
-from gateway.connectors.testing.statements import definitions_of
+from gateway.connectors.testing.source_statements import definitions_of
 from streamsql.catalog.definitions import SourceDefinition
 
 

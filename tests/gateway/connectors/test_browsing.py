@@ -14,7 +14,7 @@ from gateway.testing_connectors import TellingConnector, declared
 from streamsql.mapping.offers import MAX_VALUES, OfferedRecord, OfferedValue
 from streamsql.wire.codec import decode_json, encode_packed
 from streamsql.wire.source_orders import SourceOrder
-from streamsql.wire.source_trials import SourceTrial, TrialReport
+from streamsql.wire.trial_messages import SourceTrial, TrialReport
 
 
 class Below(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,7 +2,7 @@
 
 from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.handed_over import as_handed_over
-from gateway.connectors.testing.statements import definitions_of
+from gateway.connectors.testing.source_statements import definitions_of
 from gateway.testing_connectors import TellingConnector
 from streamsql.mapping.mapper import Mapper
 

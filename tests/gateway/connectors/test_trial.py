@@ -15,7 +15,7 @@ from gateway.testing import until
 from gateway.testing_connectors import TELLING, TellingConnector, declared
 from streamsql.errors import DeploymentError
 from streamsql.wire.source_orders import SourceOrder
-from streamsql.wire.source_trials import MAX_SHOWN, SourceTrial, TrialReport, TrialSample
+from streamsql.wire.trial_messages import MAX_SHOWN, SourceTrial, TrialReport, TrialSample
 
 ENDPOINTS: dict[str, dict[str, Any]] = {
     "home": {"connector": "telling", "password": "hunter2"},

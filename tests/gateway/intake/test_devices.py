@@ -10,11 +10,11 @@ import pytest
 from gateway.buffer.disk_buffer import DiskBuffer
 from gateway.buffer.published_packs import PublishedPacks
 from gateway.connectors.reading import Reading
+from gateway.gateway_settings import BufferSettings
 from gateway.intake import devices as module
 from gateway.intake.devices import Devices
 from gateway.intake.last_values import LastValues
 from gateway.intake.observations import ObservationLane
-from gateway.settings import BufferSettings
 from gateway.testing import SEATS, TEMPERATURES, seat, temperature
 from host.mqtt.in_memory import InMemoryBroker
 from stream_engine.snapshot.recorded_site import RecordedSite

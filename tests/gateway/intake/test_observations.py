@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from gateway.buffer.disk_buffer import DiskBuffer
 from gateway.buffer.published_packs import PublishedPacks
+from gateway.gateway_settings import BufferSettings
 from gateway.intake import observations
 from gateway.intake.observations import ObservationLane
-from gateway.settings import BufferSettings
 from gateway.testing import TEMPERATURES
 from host.mqtt import Message
 from host.mqtt.in_memory import Faults, InMemoryBroker

@@ -14,10 +14,10 @@ import pytest
 from gateway.buffer import published_packs
 from gateway.connectors import registry
 from gateway.connectors.reading import Reading
+from gateway.gateway_settings import SnapshotSettings
 from gateway.observations import followed_logs
 from gateway.observations.pack_answers import PackAnswers
 from gateway.runtime import Gateway
-from gateway.settings import SnapshotSettings
 from gateway.state import state_keeper
 from gateway.testing import SEATS, SECOND, settings_for, until
 from gateway.testing_connectors import TELLING, TellingConnector

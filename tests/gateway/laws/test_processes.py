@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from broker.broker_testing import BrokerProcess
-from gateway.settings import ClockSettings
+from gateway.gateway_settings import ClockSettings
 from gateway.testing import fill_disk
 from host.clocks import wall_clock
 from streamsql.wire.codec import encode_json

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from broker.broker_testing import BrokerProcess
-from gateway.settings import ClockSettings, GatewaySettings, SnapshotSettings
+from gateway.gateway_settings import ClockSettings, GatewaySettings, SnapshotSettings
 from gateway.testing import declared_for, keep_declared
 from host.mqtt import Message
 from streamsql.algebra.operators import (

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from broker.broker_testing import BrokerProcess
-from gateway.settings import GatewaySettings, StepSettings
+from gateway.gateway_settings import GatewaySettings, StepSettings
 from gateway.site.step_guard import StepGuard
 from gateway.site.stopped_queries import StoppedQueries
 from gateway.testing import SEATS, fill_disk

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.gateway_settings import ClockSettings
 from gateway.session.clock_exchange import ATTEMPTS, ClockExchange
 from gateway.session.clock_offset import MOST_DELAY, ClockOffset, sample_of
-from gateway.settings import ClockSettings
 from host.clocks import SteadyClock
 from host.mqtt.in_memory import InMemoryBroker
 from streamsql.wire.messages import Command

@@ -9,7 +9,7 @@ from typing import Self
 
 import pytest
 
-from gateway.settings import SnapshotSettings
+from gateway.gateway_settings import SnapshotSettings
 from gateway.state.state_keeper import StateKeeper
 from gateway.state.state_losses import MAX_GAPS, Loss, merged, sentence
 from stream_engine.site.step_result import Forget

@@ -122,9 +122,9 @@ def test_a_file_of_another_kind_is_called_by_its_name(tmp_path: Path) -> None:
 
 
 def test_every_service_has_the_settings_that_variables_override() -> None:
-    from gateway.settings import GatewaySettings  # noqa: PLC0415
-    from static_engine.settings import StaticSettings  # noqa: PLC0415
-    from ui.settings import ConsoleSettings  # noqa: PLC0415
+    from gateway.gateway_settings import GatewaySettings  # noqa: PLC0415
+    from static_engine.static_settings import StaticSettings  # noqa: PLC0415
+    from ui.console_settings import ConsoleSettings  # noqa: PLC0415
 
     for kind in (GatewaySettings, StaticSettings, ConsoleSettings):
         assert set(VARIABLES.values()) <= set(kind.__struct_fields__)

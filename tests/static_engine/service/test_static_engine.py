@@ -19,9 +19,9 @@ from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor
 from static_engine.service import engine_reports
 from static_engine.service.static_engine import MakeExecutor, StaticEngine, will_state
-from static_engine.settings import StaticSettings
 from static_engine.sources.table_locations import Locations
 from static_engine.spark.java import NoJavaError
+from static_engine.static_settings import StaticSettings
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import Filter, Plan

@@ -8,7 +8,7 @@ from streamsql.mapping.offers import (
 )
 from streamsql.wire.bounds import is_bounded
 from streamsql.wire.codec import decode_packed, encode_packed
-from streamsql.wire.source_trials import TrialReport
+from streamsql.wire.trial_messages import TrialReport
 
 
 def test_a_record_within_bounds_passes_the_decoder() -> None:

@@ -1,6 +1,6 @@
 """What a device offers becomes statements that read it."""
 
-from gateway.connectors.testing.statements import definitions_of
+from gateway.connectors.testing.source_statements import definitions_of
 from streamsql.data.types import DataType
 from streamsql.mapping.mapper import Mapper
 from streamsql.mapping.offers import OfferedRecord, OfferedValue

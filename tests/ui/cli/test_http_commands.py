@@ -14,7 +14,7 @@ import pytest
 
 from broker import free_ports as ports
 from ui.__main__ import _listen
-from ui.settings import ConsoleSettings
+from ui.console_settings import ConsoleSettings
 
 SECONDS = 100
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from federated_optimizer.coordinator.contract.coordinator_model import Freshness, SiteInfo
 from federated_optimizer.coordinator.statements.listings import show
+from gateway.gateway_settings import ClockSettings
 from gateway.session.clock_exchange import ClockExchange
-from gateway.settings import ClockSettings
 from host.mqtt import Message
 from streamsql.catalog.catalog import Catalog
 from streamsql.wire.codec import decode_json

@@ -11,8 +11,8 @@ import pytest
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.service.static_engine import StaticEngine
-from static_engine.settings import StaticSettings
 from static_engine.sources.table_locations import Locations
+from static_engine.static_settings import StaticSettings
 from static_engine.tables.table_store import TableStore
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
 from tests.static_engine.polls import polls

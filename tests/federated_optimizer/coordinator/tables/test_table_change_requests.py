@@ -16,8 +16,8 @@ from federated_optimizer.coordinator.tables import table_change_requests as tabl
 from static_engine.changing.change_requests import ChangeRequests
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.service.static_engine import StaticEngine
-from static_engine.settings import StaticSettings
 from static_engine.sources.table_locations import Locations
+from static_engine.static_settings import StaticSettings
 from static_engine.tables.table_store import TableStore
 from streamsql.errors import BindingError, DeploymentError, FederationError, UnsupportedError
 from streamsql.wire.codec import decode_packed, encode_packed

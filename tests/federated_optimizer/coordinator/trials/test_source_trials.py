@@ -15,7 +15,7 @@ from streamsql.mapping.offers import MAX_RECORDS, OfferedRecord, OfferedValue
 from streamsql.wire.codec import decode_json
 from streamsql.wire.messages import Command
 from streamsql.wire.site_messages import EndpointState, SiteRole, SiteState
-from streamsql.wire.source_trials import TRIAL, SourceTrial, TrialReport, TrialSample
+from streamsql.wire.trial_messages import TRIAL, SourceTrial, TrialReport, TrialSample
 
 
 def site(name: str, *endpoints: EndpointState, online: bool = True) -> SiteInfo:

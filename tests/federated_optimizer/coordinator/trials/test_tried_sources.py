@@ -10,7 +10,7 @@ from federated_optimizer.coordinator.trials.tried_sources import (
 from streamsql.errors import BindingError
 from streamsql.mapping.mapper import Mapper
 from streamsql.wire.bounds import RowValue
-from streamsql.wire.source_trials import TrialSample
+from streamsql.wire.trial_messages import TrialSample
 from tests.streamsql.mapping.sparkplug.written import NOON, alias, level, temp, written
 
 PRESS = """

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gateway.connectors.registry import ConnectorRegistry
-from gateway.connectors.testing.trial import Trial
+from gateway.connectors.testing.observed_run import Trial
 from streamsql.catalog.definitions import SourceDefinition
 from tests.gateway.connectors.building import building_sources, fed_by
 from tests.gateway.connectors.laws.test_conformance import WITHOUT_PEERS

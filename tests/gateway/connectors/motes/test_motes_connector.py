@@ -15,7 +15,7 @@ from gateway.connectors.motes.mote_field import load_detectors, load_field
 from gateway.connectors.motes.motes_connector import ACTIONS, MotesConnector
 from gateway.connectors.motes.sensing import TOPICS
 from gateway.connectors.reading import Memory, Reading
-from gateway.connectors.testing.statements import definitions_of
+from gateway.connectors.testing.source_statements import definitions_of
 from gateway.intake.validation import event_of
 from gateway.testing import SECOND, until
 from streamsql.errors import DeploymentError

@@ -8,7 +8,7 @@ from pathlib import Path
 from broker.broker_launch import Preference
 from broker.broker_testing import BrokerProcess
 from gateway.connectors.testing.absence import Transport
-from gateway.connectors.testing.statements import definitions_of
+from gateway.connectors.testing.source_statements import definitions_of
 from host.mqtt import MessageClient, open_client
 from streamsql.catalog.definitions import SourceDefinition
 from tests.gateway.connectors.mqtt.packet_tap import PacketTap

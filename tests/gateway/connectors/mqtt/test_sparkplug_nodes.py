@@ -6,7 +6,7 @@ from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.mqtt.sparkplug_nodes import SparkplugNodes
 from gateway.connectors.reading import Reading
-from gateway.connectors.testing.statements import definitions_of
+from gateway.connectors.testing.source_statements import definitions_of
 from streamsql.mapping.mapper import Mapper
 from tests.gateway.connectors.mqtt.test_sparkplug_source import KEYED, SECOND, withdrawn
 from tests.gateway.connectors.serving import in_loop, until

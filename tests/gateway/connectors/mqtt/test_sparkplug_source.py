@@ -6,7 +6,7 @@ from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.mqtt.rebirth_requests import RebirthRequests
 from gateway.connectors.mqtt.sparkplug_source import SparkplugSource
 from gateway.connectors.reading import Reading
-from gateway.connectors.testing.statements import definitions_of
+from gateway.connectors.testing.source_statements import definitions_of
 from streamsql.mapping.mapper import Mapper
 from tests.streamsql.mapping.sparkplug.written import NOON, alias, bd_seq, level, temp, written
 

@@ -13,7 +13,7 @@ from gateway.connectors.mqtt.subscription_plan import (
     overlap,
     plan_subscriptions,
 )
-from gateway.connectors.testing.statements import definitions_of
+from gateway.connectors.testing.source_statements import definitions_of
 from host.mqtt.topic_filters import matches, split_shared
 from streamsql.mapping.mapper import Mapper
 from tests.gateway.connectors.serving import now

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.connectors.reading import Memory, Reading
 from gateway.connectors.replay.replay_connector import MAX_BATCH, ReplayConnector
-from gateway.connectors.testing.statements import definitions_of
+from gateway.connectors.testing.source_statements import definitions_of
 from gateway.testing import SECOND, until
 from streamsql.errors import DeploymentError
 from tests.gateway.connectors.building import context_for

@@ -12,7 +12,7 @@ from gateway.connectors.soft_sensors.soft_sensors_connector import (
     SoftSensorsConnector,
     process_readings,
 )
-from gateway.connectors.testing.statements import definitions_of
+from gateway.connectors.testing.source_statements import definitions_of
 from gateway.intake.validation import event_of
 from gateway.testing import until
 from streamsql.catalog.definitions import SourceDefinition

@@ -284,6 +284,6 @@ def test_what_conforms_passes(check: Check) -> None:
 def test_what_does_not_is_told_what_is_wrong(
     connector: type[Lines], check: Check, complaint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.connectors.testing.trial.PATIENCE", 3.0)
+    monkeypatch.setattr("gateway.connectors.testing.observed_run.PATIENCE", 3.0)
     with pytest.raises(AssertionError, match=complaint):
         asyncio.run(run_check(check, connector, LinesPeer()))

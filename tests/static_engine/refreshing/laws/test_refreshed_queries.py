@@ -11,7 +11,7 @@ from host.mqtt.in_memory import InMemoryBroker
 from static_engine.__main__ import store_of
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.service.static_engine import StaticEngine
-from static_engine.settings import StaticSettings
+from static_engine.static_settings import StaticSettings
 from static_engine.tables import table_watch
 from streamsql.algebra.operators import Distinct, Plan, SourceKind
 from streamsql.catalog.definitions import SourceDefinition

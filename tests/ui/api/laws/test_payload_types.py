@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.ui.api.test_source_trials import KITCHEN
+from tests.ui.api.test_source_trial_routes import KITCHEN
 
 ROOT = Path(__file__).resolve().parents[4]
 TSC = ROOT / "node_modules/.bin/tsc"

@@ -8,7 +8,7 @@ import pytest
 
 from streamsql.errors import DeploymentError
 from ui.app import create_app
-from ui.settings import ConsoleSettings
+from ui.console_settings import ConsoleSettings
 
 
 def test_the_page_offers_the_packages_of_this_building(client: httpx.Client) -> None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from broker.broker_testing import BrokerProcess
-from gateway.connectors.testing.statements import definitions_of
+from gateway.connectors.testing.source_statements import definitions_of
 from gateway.testing import until
 from host.mqtt import open_client
 from streamsql.catalog.definitions import SourceDefinition

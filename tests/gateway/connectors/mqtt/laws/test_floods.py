@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from broker.broker_testing import BrokerProcess
-from gateway.connectors.testing.statements import definitions_of
+from gateway.connectors.testing.source_statements import definitions_of
 from gateway.testing import until
 from host.mqtt import MessageClient, open_client
 from tests.gateway.declared_world import World, run

@@ -9,7 +9,7 @@ import pytest
 
 from broker.broker_launch import Preference, find_mosquitto
 from broker.broker_testing import BrokerProcess
-from gateway.connectors.testing.statements import definitions_of
+from gateway.connectors.testing.source_statements import definitions_of
 from gateway.testing import until
 from streamsql.data.types import Row
 from streamsql.mapping.sparkplug import sparkplug_session

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from streamsql.errors import DeploymentError
-from ui.settings import load_settings
+from ui.console_settings import load_settings
 
 
 def write(folder: Path, text: str) -> Path:

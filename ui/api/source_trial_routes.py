@@ -12,7 +12,7 @@ from streamsql.data.types import timestamp_text
 from streamsql.mapping.offers import MAX_RECORDS, OfferedRecord
 from streamsql.proposals.proposal import Proposal
 from streamsql.redaction import redacted
-from streamsql.wire.source_trials import MAX_PAYLOADS, MAX_SECONDS, TrialSample
+from streamsql.wire.trial_messages import MAX_PAYLOADS, MAX_SECONDS, TrialSample
 from ui.api.objects import Object, row_object, schema_object
 from ui.api.routes import MAX_TEXT, Coordinator, while_asked
 

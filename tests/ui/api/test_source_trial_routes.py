@@ -8,7 +8,7 @@ import pytest
 
 from streamsql.data.types import DataType
 from streamsql.mapping.offers import OfferedRecord, OfferedValue
-from streamsql.wire.source_trials import STOP, TRIAL, TrialSample
+from streamsql.wire.trial_messages import STOP, TRIAL, TrialSample
 
 NOON = 1_780_308_000_000_000
 STATEMENT = (

@@ -9,9 +9,9 @@ import httpx
 import pytest
 from typer.testing import CliRunner, Result
 
-from tests.ui.api.test_source_trials import CELLAR, KITCHEN, OFFERED, PRESS, STATEMENT, sample
+from tests.ui.api.test_source_trial_routes import CELLAR, KITCHEN, OFFERED, PRESS, STATEMENT, sample
 from ui.cli.http_commands import app
-from ui.cli.source_trials import local_zone
+from ui.cli.source_commands import local_zone
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway.settings import FORMER, GatewaySettings, load_settings
+from gateway.gateway_settings import FORMER, GatewaySettings, load_settings
 from gateway.testing import settings_for
 from streamsql.errors import DeploymentError
 
