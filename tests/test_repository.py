@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -201,3 +202,47 @@ def test_every_test_file_is_found_from_the_module_or_the_room_that_it_tests() ->
         if folder / name not in modules | rooms and folder.name != name:
             lost.append(str(path))
     assert lost == []
+
+
+def product_modules() -> list[Path]:
+    """Return the tracked Python and JavaScript files of our packages, vendored ones aside."""
+    return [
+        path
+        for path in tracked_files()
+        if path.suffix in {".py", ".js"}
+        and path.parts[0] in PACKAGES
+        and not str(path).startswith(VENDORED)
+    ]
+
+
+def test_every_file_name_occurs_once() -> None:
+    """Who searches for a file by its name finds one."""
+    names = Counter(path.name for path in product_modules())
+    assert len(names) > 500
+    twice = {name for name, number in names.items() if number > 1}
+    assert twice == {"__init__.py", "__main__.py"}
+
+
+def test_no_module_has_more_than_400_lines() -> None:
+    lengths = {
+        str(path): len((ROOT / path).read_text(encoding="utf-8").splitlines())
+        for path in product_modules()
+    }
+    assert {path: length for path, length in lengths.items() if length > 400} == {}
+
+
+NO_NOUNS = 295
+"""Docstrings of the product that begin with What, Who, Whose, How or Where. May only fall."""
+
+
+def test_few_docstrings_begin_with_a_question() -> None:
+    """The first line of a module, class or function names the thing."""
+    found = [
+        f"{path}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}"
+        for path in python_modules()
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and (text := ast.get_docstring(node))
+        and re.match(r"(What|Who|Whose|How|Where)\b", text)
+    ]
+    assert len(found) <= NO_NOUNS, found

@@ -17,12 +17,17 @@ from streamsql.syntax.parse import parse_script
 from streamsql.syntax.statements import CreateSource
 from ui.cli.client import ConsoleClient
 from ui.cli.console_command import LISTS, Address, ListFormat, connected
-from ui.cli.printing import Terminal, check_format, print_json, print_list, short_time
+from ui.cli.printing import Terminal, check_format, print_json, print_list
 from ui.cli.run_command import seconds_of
+from ui.cli.trial_printing import (
+    print_offers,
+    print_payload,
+    print_problems,
+    print_rows,
+    print_statements,
+)
 
 LOOK_SECONDS = 0.3
-MAX_SHOWN = 300
-"""Characters of a payload in a line of the terminal."""
 _ZONES = "zoneinfo"
 
 Gateway = Annotated[
@@ -147,7 +152,7 @@ def source_discover(  # noqa: PLR0913, PLR0917  (the command line contract)
         elif form == "json":
             print_json(found)
         elif sql:
-            _print_statements(found)
+            print_statements(found)
         elif not found:
             typer.echo(
                 "no device has announced itself; Sparkplug nodes do when they send: try --for 30s"
@@ -191,14 +196,14 @@ def _try_source(
 
     def show(sample: dict[str, Any]) -> None:
         if shown.is_for_people:
-            _print_payload(printer, sample)
-            _print_problems(printer, sample)
+            print_payload(printer, sample)
+            print_problems(printer, sample)
 
     trial = _finished(client, {**body, "text": source.text}, show)
     if not shown.is_for_people:
         print_json(trial)
         return
-    _print_rows(trial["columns"], trial["samples"])
+    print_rows(trial["columns"], trial["samples"])
     if not trial["samples"]:
         typer.echo(f"nothing has come to gateway {trial['gateway']}")
 
@@ -214,17 +219,17 @@ def _try_endpoint(
 
     def show(sample: dict[str, Any]) -> None:
         if shown.is_for_people and not sample["is_record"]:
-            _print_payload(printer, sample)
+            print_payload(printer, sample)
 
     trial = _finished(client, body, show)
     offers = _wanted(trial["offers"], records)
     if trial["browses"]:
         asked = {**asked, "chosen": _chosen(offers)}
         if shown.is_for_people:
-            _print_offers(printer, offers)
+            print_offers(printer, offers)
     proposals = client.post(f"/api/sources/trials/{trial['id']}/proposals", asked)
     if shown.sql:
-        _print_statements(proposals)
+        print_statements(proposals)
         return
     tried = [
         client.post("/api/sources/try", {"trial": trial["id"], "text": proposal["text"]})
@@ -237,7 +242,7 @@ def _try_endpoint(
         return
     for proposal, mapped in zip(proposals, tried, strict=True):
         printer.print(f"\n[bold cyan]{escape(proposal['text'])};[/]")
-        _print_rows(mapped["columns"], mapped["samples"])
+        print_rows(mapped["columns"], mapped["samples"])
     if not trial["samples"]:
         typer.echo(f"nothing has come to gateway {trial['gateway']}")
 
@@ -264,12 +269,6 @@ def _chosen(offers: Sequence[dict[str, Any]]) -> dict[str, list[str]]:
         addresses = [value["address"] for value in record["values"]]
         chosen.setdefault(record["name"], []).extend(addresses)
     return chosen
-
-
-def _print_offers(printer: Terminal, offers: Sequence[dict[str, Any]]) -> None:
-    for record in offers:
-        printer.print(f"\n[bold]{escape(record['name'])}[/]")
-        print_list(record["values"], ("name", "address", "type", "unit", "sample"), "table")
 
 
 def _finished(
@@ -310,36 +309,6 @@ def _stopped_at_the_end(client: ConsoleClient, trial: str) -> Iterator[None]:
         with contextlib.suppress(FederationError):
             client.delete(f"/api/sources/trials/{trial}")
         raise
-
-
-def _print_payload(printer: Terminal, sample: dict[str, Any]) -> None:
-    text = " ".join(sample["payload"].split()) if sample["is_text"] else sample["payload"]
-    cut = "…" if sample["cut"] or len(text) > MAX_SHOWN else ""
-    kind = "" if sample["is_text"] else "[dim](base64)[/] "
-    printer.print(
-        f"[dim]{short_time(sample['arrival'])}[/] [cyan]{escape(sample['topic'])}[/] "
-        f"{kind}{escape(text[:MAX_SHOWN])}{cut}"
-    )
-
-
-def _print_problems(printer: Terminal, sample: dict[str, Any]) -> None:
-    for problem in sample["problems"]:
-        printer.print(f"  [red]{escape(problem)}[/]")
-
-
-def _print_rows(columns: Sequence[dict[str, Any]], samples: Sequence[dict[str, Any]]) -> None:
-    """Print the rows of all samples, and each problem once."""
-    rows = [row for sample in samples for row in sample["rows"]]
-    if rows:
-        print_list(rows, [column["name"] for column in columns], "table")
-    printer = Terminal(highlight=False)
-    for problem in dict.fromkeys(p for sample in samples for p in sample["problems"]):
-        printer.print(f"[red]{escape(problem)}[/]")
-
-
-def _print_statements(proposals: Sequence[dict[str, Any]]) -> None:
-    for proposal in proposals:
-        typer.echo(f"{proposal['text']};\n")
 
 
 def _adopt(client: ConsoleClient, found: Sequence[dict[str, Any]], names: Sequence[str]) -> None:
