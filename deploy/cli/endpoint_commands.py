@@ -1,13 +1,15 @@
 """`pando endpoint`: which brokers, meters and servers the services of `pando up` reach."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from deploy.cli.shared_options import TwoFormats
-from streamsql.errors import DeploymentError
+from streamsql.errors import DeploymentError, FederationError
+from ui.cli.client import ConsoleClient
 from ui.cli.console_command import Address, guarded
 from ui.cli.printing import print_list
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 endpoint_app = typer.Typer(
     no_args_is_help=True, help="What gateways, and sinks, connect to: brokers, meters, servers"
 )
+
+RESTART_SECONDS = 60.0
 
 Data = Annotated[Path | None, typer.Option(help="Data directory of `pando up`")]
 Gateway = Annotated[str, typer.Argument(help="gw-1, gw-2, …; console for sinks")]
@@ -126,11 +130,30 @@ def _option(text: str) -> tuple[str, Any]:
 
 
 def _restarted(layout: "Layout", gateway: str) -> str:
-    """Ask the running federation to restart the gateway; return what to say about it."""
-    from deploy.local.restart_requests import request_restart  # noqa: PLC0415
+    """Ask the running federation to restart the gateway; return what to say about it.
+
+    Commands that follow need the console: it is waited for until it answers again.
+    """
+    from deploy.local.kept_endpoints import CONSOLE  # noqa: PLC0415
+    from deploy.local.restart_requests import request_restart, wait_for_restart  # noqa: PLC0415
+    from ui.cli.federations import federation_of  # noqa: PLC0415
 
     try:
-        request_restart(layout, gateway)
+        before = request_restart(layout, gateway)
     except DeploymentError as error:
         return f" from its next start on ({error.message})"
-    return "; it restarts with it"
+    federation = federation_of(layout.root)
+    if gateway != CONSOLE or federation is None:
+        return "; it restarts with it"
+    with closing(ConsoleClient(federation.console)) as client:
+        if wait_for_restart(layout, gateway, before, lambda: _answers(client), RESTART_SECONDS):
+            return "; it has restarted with it"
+    return f"; it has not answered since for {RESTART_SECONDS:.0f} s: see the log of `pando up`"
+
+
+def _answers(client: ConsoleClient) -> bool:
+    try:
+        client.get("/api/health")
+    except FederationError:
+        return False
+    return True

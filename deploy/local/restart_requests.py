@@ -5,6 +5,7 @@ A request is an empty file, named like the service, in a folder of the data dire
 
 import contextlib
 import json
+import time
 from collections.abc import Callable
 
 from deploy.local.layout import Layout
@@ -13,9 +14,11 @@ from deploy.local.up_reports import Reporter
 from host.files.file_lock import is_locked
 from streamsql.errors import DeploymentError
 
+POLL_SECONDS = 0.1
 
-def request_restart(layout: Layout, service: str) -> None:
-    """Ask the running federation to start a service again.
+
+def request_restart(layout: Layout, service: str) -> int:
+    """Ask the running federation to start a service again; return the process id it has now.
 
     Raises:
         DeploymentError: No federation runs here, or it has no such service.
@@ -31,6 +34,30 @@ def request_restart(layout: Layout, service: str) -> None:
         raise DeploymentError(f"there is no service {service!r}", hint=f"one of: {names}")
     layout.restart_requests.mkdir(parents=True, exist_ok=True)
     (layout.restart_requests / service).touch()
+    return known[service]
+
+
+def wait_for_restart(
+    layout: Layout, service: str, before: int, is_ready: Callable[[], bool], seconds: float
+) -> bool:
+    """Wait until a service has another process id than `before` and is ready.
+
+    Args:
+        layout: Of the federation's data directory.
+        service: Which one.
+        before: From `request_restart`.
+        is_ready: Asked as soon as there is another process.
+        seconds: How long at most.
+
+    Returns:
+        False when the time is up.
+    """
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if _running(layout).get(service, before) != before and is_ready():
+            return True
+        time.sleep(POLL_SECONDS)
+    return False
 
 
 async def answer_restart_requests(
@@ -64,11 +91,12 @@ def discard_restart_requests(layout: Layout) -> None:
         request.unlink(missing_ok=True)
 
 
-def _running(layout: Layout) -> list[str]:
-    """Return the names of the services that run here; none after a crash."""
+def _running(layout: Layout) -> dict[str, int]:
+    """Return the process ids of the services that run here; none after a crash."""
     if not is_locked(layout.lock):
-        return []
+        return {}
     try:
-        return list(json.loads(layout.processes.read_text(encoding="utf-8")))
+        found = json.loads(layout.processes.read_text(encoding="utf-8"))
+        return {name: int(facts["pid"]) for name, facts in found.items()}
     except (OSError, ValueError):
-        return []
+        return {}

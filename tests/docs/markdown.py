@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+WALK = "walk"
+"""Note of the blocks that a reader runs in their order, from nothing."""
 _FENCE = re.compile(r"^```(\w*)[ \t]*([^\n`]*)\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
@@ -69,3 +71,9 @@ def commands(file: Path) -> Iterator[str]:
                 yield line
     for inline in re.findall(r"`(pando [^`]+)`", _FENCE.sub("", text)):
         yield " ".join(inline.split())
+
+
+def walk_blocks(file: Path) -> list[Block]:
+    """Return the commands and statements marked `walk`, in their order."""
+    found = [b for language in ("sh", "sql") for b in blocks(file, language) if b.note == WALK]
+    return sorted(found, key=lambda block: block.line)

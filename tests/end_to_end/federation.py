@@ -181,6 +181,10 @@ class Federation:
         """Return sites by id."""
         return {site["site"]: site for site in self.http.get("/api/sites").json()}
 
+    def served(self) -> set[str]:
+        """Return the sources that some gateway offers."""
+        return {name for site in self.sites().values() for name in site.get("sources", ())}
+
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Signal the supervisor and return its exit status."""
         with contextlib.suppress(ProcessLookupError):

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from broker.broker_testing import BrokerProcess
 from tests.end_to_end.federation import PATIENCE, Federation, federation
-from tests.end_to_end.test_devices import publish, served
+from tests.end_to_end.peers import publish
 from tests.headless_browser import headless_browser
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.browser, pytest.mark.timeout(400)]
@@ -66,7 +66,7 @@ def test_a_column_added_in_the_editor_has_values_without_a_restart(home: Home) -
     running, page = home.federation, home.page
     heads, cells = page.locator("#rows thead th"), page.locator("#rows tbody tr td")
     home.types("CREATE " + CLIMATE.format("UNIT 'Cel'", ""))
-    running.until(lambda: "climate" in served(running))
+    running.until(lambda: "climate" in running.served())
     gateway = running.pid("gw-1")
 
     home.types("SELECT * FROM climate")

@@ -1,360 +1,194 @@
-"""Devices of three makers, attached by commands and statements, answer one query."""
+"""Section "First devices, from nothing" of docs/devices.md, as a reader goes through it."""
 
-import asyncio
-import json
+import contextlib
+import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, ExitStack
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Page, expect
 
-from broker.broker_testing import BrokerProcess
-from host.mqtt import Message, open_client
-from tests.end_to_end.federation import Federation, federation, wait
-from tests.end_to_end.peers import beside
-from tests.gateway.connectors.http.pages import Pages, answer, pages
-from tests.gateway.connectors.modbus.meters import device, float32, modbus, registers
-from tests.server_sent_events import Events
+from broker.free_ports import free_port
+from tests.docs.markdown import ROOT, walk_blocks
+from tests.end_to_end.federation import PATIENCE, Federation, federation
+from tests.end_to_end.peers import retained
+from tests.headless_browser import headless_browser
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.end_to_end, pytest.mark.browser, pytest.mark.timeout(600)]
 
-SOURCES = """
-CREATE SOURCE contact (
-  device TEXT,
-  is_closed BOOLEAN FROM 'contact',
-  battery DOUBLE UNIT '%',
-  KEY (device)
-) WITH (connector = 'mqtt', endpoint = 'home', topic = 'zigbee2mqtt/{device}', only = 'contact');
-
-CREATE LINK SOURCE zigbee (
-  source TEXT FROM 'source.ieeeAddr',
-  target TEXT FROM 'target.ieeeAddr',
-  lqi INTEGER FROM 'linkquality'
-) WITH (connector = 'mqtt', endpoint = 'home', topic = 'zigbee2mqtt/bridge/response/networkmap',
-        rows = 'data.value.links[*]', ttl = '12 min');
-
-CREATE SOURCE meter (
-  unit  INTEGER FROM '@unit',
-  power DOUBLE  FROM 'input:12' FORMAT 'float32' UNIT 'W',
-  KEY (unit)
-) WITH (connector = 'modbus', endpoint = 'line-1', unit = '1', interval = '0.5 s');
-
-CREATE SOURCE outlet (
-  outlet TEXT    FROM '[0]',
-  is_on  BOOLEAN FROM '[1]' VALUES ('ON' = TRUE, 'OFF' = FALSE),
-  amps   DOUBLE  FROM '[2]' FORMAT 'leading' UNIT 'A',
-  KEY (outlet)
-) WITH (connector = 'http', endpoint = 'strips', path = '/outlets.htm', interval = '0.5 s',
-        format = 'html', rows = 'table#outlets tr');
-"""
-HEARD = """
-CREATE SOURCE heard (
-  badge TEXT FROM 'id',
-  receiver TEXT,
-  rssi DOUBLE UNIT 'dBm'
-) WITH (connector = 'mqtt', endpoint = 'home', topic = 'home/{receiver}/BTtoMQTT/{mac}',
-        ttl = '1 min');
-
-CREATE TABLE receiver (receiver TEXT, room TEXT, floor INTEGER, x DOUBLE, y DOUBLE)
-  WITH (source = 'csv', path = 'receiver.csv');
-
-CREATE TABLE standing (device TEXT, room TEXT) WITH (source = 'csv', path = 'standing.csv');
-"""
-RECEIVERS = "receiver,room,floor,x,y\nomg-hall,L101,1,4.0,9.0\nomg-lab,L102,1,14.0,9.0\n"
-STANDING = "device,room\n0x00158d0001dc1268,L101\n0x00124b0018ed2c5b,L102\n"
-QUERY = """
-SELECT c.device, m.power, o.amps FROM contact c, meter m, outlet o
-WHERE NOT c.is_closed AND m.unit = 1 AND o.outlet = '1'
-"""
-SINK = """
-CREATE SINK doors FROM SELECT device, is_closed, battery FROM contact
-WITH (connector = 'mqtt', topic = 'building/doors/{device}', discovery = 'homeassistant')
-"""
-MAP = {
-    "data": {
-        "type": "raw",
-        "value": {
-            "links": [
-                {
-                    "linkquality": 120,
-                    "source": {"ieeeAddr": "0x00158d0001dc1268"},
-                    "target": {"ieeeAddr": "0x00124b0018ed2c5b"},
-                }
-            ]
-        },
-    },
-    "status": "ok",
-}
+SIMULATOR = ".venv/bin/python docs/examples/devices.py"
+PORTS = {"mqtt": "1884", "modbus": "5020", "http": "8095"}
+"""Those of the simulated devices on the page; the test takes free ones."""
+SOURCES = {"opening", "main_meter", "heater", "zigbee_mesh", "heard"}
+WATTS = {str(1500 + 10 * step) for step in range(10)}
+AMPS = {"1", "1.1", "1.2", "1.3", "1.4"}
+OUR_LINK = "path.link:not(.good):not(.fair):not(.poor)"
+"""Links of the building have costs; those of the Zigbee mesh have none."""
 
 
 @dataclass
-class House:
-    """A federation, and the devices around it."""
+class Walk:
+    """The page's blocks in their order, for the ports of this test."""
 
-    federation: Federation
-    home: BrokerProcess
-    pages: Pages
+    ports: dict[str, int] = field(default_factory=lambda: {name: free_port() for name in PORTS})
 
+    def __post_init__(self) -> None:
+        self._left = walk_blocks(ROOT / "docs" / "devices.md")
 
-def page(amps: float) -> bytes:
-    rows = f"<tr><td>1</td><td>ON</td><td>{amps} A</td></tr>"
-    return answer(f"<html><table id=outlets>{rows}</table></html>", "Content-Type: text/html")
+    def next(self, language: str) -> str:
+        """Return the text of the next block, which has to be of a language."""
+        block = self._left.pop(0)
+        assert block.language == language, block
+        text = block.text.strip()
+        for name, port in PORTS.items():
+            text = re.sub(rf"(?<=[:=]){port}\b", str(self.ports[name]), text)
+        return text
 
+    def is_over(self) -> bool:
+        """Whether each block was taken."""
+        return not self._left
 
-def meter() -> AbstractAsyncContextManager[int]:
-    return modbus(device(1, inputs=[registers(12, *float32(1500.25))]))
-
-
-def publish(url: str, *messages: tuple[str, object]) -> None:
-    async def send() -> None:
-        client = open_client(url, "zigbee2mqtt")
-        await client.connect()
-        tickets = [client.publish(topic, json.dumps(body).encode()) for topic, body in messages]
-        for ticket in tickets:
-            await ticket.wait(30)
-        await client.close()
-
-    asyncio.run(send())
-
-
-def retained(url: str, root: str) -> dict[str, Any]:
-    """Return what is retained on a broker below a level."""
-
-    async def read() -> dict[str, Any]:
-        client = open_client(url, "homeassistant")
-        found: dict[str, Any] = {}
-        last = asyncio.Event()
-
-        def take(messages: list[Message]) -> None:
-            found.update({m.topic: json.loads(m.payload) for m in messages if m.retain})
-            if any(not message.retain for message in messages):
-                last.set()
-
-        client.on_messages(take)
-        await client.connect()
-        await client.subscribe(f"{root}/#")
-        client.publish(f"{root}/end", b"")  # comes after all that is retained
-        await asyncio.wait_for(last.wait(), 30)
-        await client.close()
-        return found
-
-    return asyncio.run(read())
+    @contextlib.contextmanager
+    def devices(self) -> Iterator[None]:
+        """Run the page's simulator."""
+        words = [f"--{name}={port}" for name, port in self.ports.items()]
+        command = [sys.executable, *self.next("sh").split()[1:], *words, "--every=0.5"]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        try:
+            assert process.stdout is not None
+            assert "MQTT broker" in process.stdout.readline()
+            yield
+        finally:
+            process.terminate()
+            assert process.wait(PATIENCE) == 0
+            process.stdout.close()
 
 
-@pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    folder = tmp_path_factory.mktemp("devices")
-    (folder / "home").mkdir()
-    with ExitStack() as stack:
-        home = stack.enter_context(BrokerProcess("embedded", folder / "home"))
-        port = stack.enter_context(beside(meter))
-        web = stack.enter_context(beside(pages))
-        web.put("/outlets.htm", page(0.4))
-        running = stack.enter_context(federation(folder / "data", "--no-spark", "--gateways", "2"))
-        for words in (
-            ("gw-1", "home", "mqtt", f"address={home.url}"),
-            ("gw-2", "line-1", "modbus", "host=127.0.0.1", f"port={port}"),
-            ("gw-2", "strips", "http", f"url={web.url}"),
-        ):
-            done = running.pando("endpoint", "add", *words, "--data", str(running.data))
-            assert done.returncode == 0, done.stdout + done.stderr
-        script = Path(folder / "sources.sql")
-        script.write_text(SOURCES)
-        done = running.pando("run", str(script))
-        assert done.returncode == 0, done.stdout + done.stderr
-        running.until(lambda: served(running) >= {"contact", "zigbee", "meter", "outlet"})
-        yield House(running, home, web)
+@dataclass
+class Reader:
+    """Somebody who has the page, a terminal and a browser."""
+
+    walk: Walk
+    running: Federation
+    page: Page
+    folder: Path
+
+    def commands(self) -> str:
+        """Run the commands of the next block; return what they print."""
+        printed = []
+        for line in self.walk.next("sh").splitlines():
+            words = [str(self.folder / w) if w == "house.sql" else w for w in shlex.split(line)]
+            assert words[0] == "pando"
+            done = self.running.pando(*words[1:])
+            assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+            printed.append(done.stdout)
+        return "".join(printed)
+
+    def types(self) -> None:
+        """Type the next block into the editor of the page Queries and press Run."""
+        self.page.goto(f"{self.running.address}/queries")
+        self.page.locator(".cm-content").click()
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.insert_text(self.walk.next("sql"))
+        self.page.click("#run")
+
+    def row(self, room: str) -> list[str]:
+        """Return the cells of a room's row in the shown result, none without one."""
+        row = self.page.locator("#rows tbody tr", has_text=room)
+        return row.locator("td").all_inner_texts() if row.count() == 1 else []
+
+    def gateways(self) -> dict[str, int]:
+        """Return the process ids of the gateways."""
+        return {name: self.running.pid(name) for name in ("gw-1", "gw-2")}
+
+    def creates_tables(self) -> None:
+        """Press *Create tables* on the map."""
+        self.page.goto(self.running.address)
+        self.page.locator("#calibration summary").click()
+        self.page.get_by_role("button", name="Create tables").click()
+        expect(self.page.locator("#calibration-missing")).to_contain_text("Created receiver")
+
+    def looks_at_the_map(self) -> None:
+        """See the links of the Zigbee mesh and the badge."""
+        page = self.page
+        page.goto(self.running.address)
+        page.locator("#levels button[data-level='1']").click()
+        page.get_by_label("Radio links").check()
+        page.get_by_label("Positions by").select_option("weighted_centroid")
+        expect(page.locator(OUR_LINK)).to_have_count(1)
+        badge = page.locator(".position[aria-label^='ann:']")
+        expect(badge).to_contain_text(re.compile(r"L10[12] · \d+ %"))
+
+    def topics(self, root: str) -> dict[str, Any]:
+        """Return what is retained at the broker of the devices."""
+        url = f"mqtt://127.0.0.1:{self.walk.ports['mqtt']}"
+        with ThreadPoolExecutor(1) as beside_the_browser:  # whose loop runs in this thread
+            return beside_the_browser.submit(retained, url, root).result()
 
 
-def served(running: Federation) -> set[str]:
-    """Return the sources that some gateway offers."""
-    return {name for site in running.sites().values() for name in site.get("sources", ())}
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    walk = Walk()
+    up = re.fullmatch(r'make up ARGS="(.*)"', walk.next("sh"))
+    assert up
+    with (
+        walk.devices(),
+        federation(tmp_path / "data", *up[1].split()) as running,
+        headless_browser() as browser,
+    ):
+        page = browser.new_page()
+        page.set_default_timeout(1000 * PATIENCE)
+        expect.set_options(timeout=1000 * PATIENCE)
+        yield Reader(walk, running, page, tmp_path)
 
 
-def declare_heard(running: Federation, folder: Path) -> None:
-    """Declare what badges are heard, once, with the tables of receivers and devices."""
-    if "heard" in served(running):
-        return
-    for name, text in (("receiver.csv", RECEIVERS), ("standing.csv", STANDING)):
-        (running.data / "site" / "tables" / name).write_text(text)
-    script = folder / "heard.sql"
-    script.write_text(HEARD)
-    done = running.pando("run", str(script))
-    assert done.returncode == 0, done.stdout + done.stderr
-    running.until(lambda: "heard" in served(running))
+def test_the_page_leads_from_nothing_to_home_assistant(reader: Reader) -> None:
+    running, page = reader.running, reader.page
+    assert reader.commands().count("home") >= 2
+    (reader.folder / "house.sql").write_text(reader.walk.next("sql"))
+    assert set(SOURCES) <= set(re.findall(r"\w+", reader.commands()))
+    running.until(lambda: running.served() >= SOURCES)
 
+    reader.types()
+    expect(page.locator("#rows thead th")).to_have_text(["room ▴", "amps A", "power W"])
 
-def test_three_kinds_of_devices_answer_one_query(house: House) -> None:
-    running, url = house.federation, house.home.url
-    query = running.start_query(QUERY)
-    publish(url, ("zigbee2mqtt/window", {"contact": False, "battery": 80}))
-    running.until(lambda: running.rows(query) == {("window", 1500.25, 0.4)})
-    house.pages.put("/outlets.htm", page(0.7))
-    publish(url, ("zigbee2mqtt/front door", {"contact": False, "battery": 99}))
-    expected = {("window", 1500.25, 0.7), ("front door", 1500.25, 0.7)}
-    running.until(lambda: running.rows(query) == expected)
-    publish(url, ("zigbee2mqtt/window", {"contact": True, "battery": 80}))
-    running.until(lambda: running.rows(query) == {("front door", 1500.25, 0.7)})
-    running.stop_query(query)
+    def answers() -> bool:
+        room, amps, watts = reader.row("L101") or ("", "", "")
+        return room == "L101" and amps in AMPS and watts in WATTS
 
+    running.until(answers)
+    first = reader.row("L101")
+    running.until(lambda: answers() and reader.row("L101")[2] != first[2])
 
-def test_their_links_are_links_of_the_federation(house: House) -> None:
-    running = house.federation
-    publish(house.home.url, ("zigbee2mqtt/bridge/response/networkmap", MAP))
+    reader.creates_tables()
+    reader.types()
+    reader.looks_at_the_map()
 
-    def ends() -> set[tuple[str, str]]:
-        links = running.http.get("/api/links").json()
-        return {(link["src"], link["dst"]) for link in links}
+    gateways = reader.gateways()
+    reader.types()
+    expect(page.locator("#rows thead th")).to_have_text(["room ▴", "battery %"])
+    running.until(lambda: reader.row("L101") == ["L101", "88"])
+    assert reader.gateways() == gateways
 
-    running.until(lambda: ("0x00158d0001dc1268", "0x00124b0018ed2c5b") in ends())
-
-
-def test_links_and_the_position_of_a_badge_stand_on_the_map(house: House, tmp_path: Path) -> None:
-    running, url = house.federation, house.home.url
-    declare_heard(running, tmp_path)
-    shown = Events(f"{running.address}/api/map/events")
-
-    def hear(hall: float, lab: float) -> None:
-        for receiver, rssi in (("omg-hall", hall), ("omg-lab", lab)):
-            publish(url, (f"home/{receiver}/BTtoMQTT/ANN", {"id": "ann", "rssi": rssi}))
-
-    def rows(layer: str) -> list[dict[str, Any]]:
-        """Return the rows of a layer as the map has them now."""
-        found: dict[str, dict[str, Any]] = {}
-        for kind, event in tuple(shown.seen):
-            if kind == "layer" and event["layer"] == layer:
-                found = {} if event["snapshot"] else found
-                for change in event["changes"]:
-                    key = json.dumps(change["row"])
-                    if change["diff"] > 0:
-                        found[key] = change["row"]
-                    else:
-                        found.pop(key, None)
-        return [*found.values()]
-
-    def room(badge: str) -> set[str]:
-        return {row["room"] for row in rows("positions") if row["id"] == badge}
-
-    publish(url, ("zigbee2mqtt/bridge/response/networkmap", MAP))
-    ends = {"0x00158d0001dc1268", "0x00124b0018ed2c5b"}
-    running.until(lambda: {row["id"] for row in rows("places")} == ends)
-    running.until(lambda: any({row["src"], row["dst"]} == ends for row in rows("declared")))
-    hear(-50.0, -80.0)
-
-    def between_both() -> bool:
-        ann = next((row for row in rows("positions") if row["id"] == "ann"), None)
-        return ann is not None and 0.9 < ann["confidence"] < 1.0 and 4.0 < ann["x"] < 6.0
-
-    running.until(between_both)
-    assert room("ann") == {"L101"}
-    for _ in range(3):
-        hear(-90.0, -50.0)
-    running.until(lambda: room("ann") == {"L102"})
-
-
-def test_a_calibration_walk_becomes_positions(house: House, tmp_path: Path) -> None:
-    """Tables are created, what is heard is kept at a place, and a badge stands there."""
-    running, url = house.federation, house.home.url
-    declare_heard(running, tmp_path)
-    created = running.http.post("/api/calibration/tables", json={}).json()
-    assert {"calibration_point", "radio_map"} <= set(created["created"])
-    assert created["folder"] == str(running.data / "site" / "tables")
-    assert running.http.get("/api/calibration/tables").json() == {"missing": []}
-    heard = running.http.post("/api/calibration/heard", json={}).json()["id"]
-    placed = running.start_query("SELECT room, x FROM radio_map_position WHERE badge = 'eve'")
-    points = running.http.post("/api/calibration/points", json={}).json()["id"]
-    nearest = running.start_query("SELECT room FROM strongest_room WHERE badge = 'eve'")
-
-    def levels() -> dict[str, float]:
-        for receiver, rssi in (("omg-hall", -50.0), ("omg-lab", -80.0)):
-            publish(url, (f"home/{receiver}/BTtoMQTT/EVE", {"id": "eve", "rssi": rssi}))
-        return {r: rssi for badge, r, rssi, _ in running.rows(heard) if badge == "eve"}
-
-    running.until(lambda: len(levels()) == 2)
-    spot = {"room": "L101", "floor": 1, "x": 3.5, "y": 8.0, "levels": levels()}
-    saved = running.http.post("/api/calibration", json=spot)
-    assert saved.is_success, saved.text
-    running.until(lambda: bool(levels()) and running.rows(placed) == {("L101", 3.5)})
-    running.until(lambda: bool(levels()) and running.rows(nearest) == {("L101",)})
-    point = saved.json()["point"]
-    assert running.rows(points) == {(point, "L101", 1, 3.5, 8.0, 2)}
-    removed = running.http.delete(f"/api/calibration/points/{point}")
-    assert removed.is_success, removed.text
-    running.until(lambda: running.rows(placed) == running.rows(points) == set())
-    assert (running.data / "site" / "tables" / "radio_map.csv").read_text() == (
-        "point,receiver,rssi\n"
-    )
-    running.stop_query(placed)
-    running.stop_query(nearest)
-
-
-def test_a_badge_keeps_its_room_until_another_is_clearly_better(
-    house: House, tmp_path: Path
-) -> None:
-    """The instants of readings end in a federation, too: the room of before is known."""
-    running, url = house.federation, house.home.url
-    declare_heard(running, tmp_path)
-    means = running.http.post("/api/calibration/heard", json={}).json()["id"]
-    room = running.start_query("SELECT room FROM strongest_room WHERE badge = 'kim'")
-
-    def hear(hall: float, lab: float) -> float:
-        """Publish readings; return by how much the hall is better in the mean of 10 s."""
-        for receiver, rssi in (("omg-hall", hall), ("omg-lab", lab)):
-            publish(url, (f"home/{receiver}/BTtoMQTT/KIM", {"id": "kim", "rssi": rssi}))
-        rows = running.rows(means)
-        found: dict[str, float] = {r: rssi for badge, r, rssi, _ in rows if badge == "kim"}
-        return found.get("omg-hall", -100.0) - found.get("omg-lab", -100.0)
-
-    running.until(lambda: hear(-80.0, -50.0) < -20 and running.rows(room) == {("L102",)})
-    running.until(lambda: hear(-58.0, -60.0) > 1.5)  # a stateless rule would say L101
-    assert running.rows(room) == {("L102",)}
-    running.until(lambda: hear(-50.0, -70.0) > 10 and running.rows(room) == {("L101",)})
-    running.stop_query(room)
-
-
-def test_a_column_takes_effect_without_a_restart(house: House) -> None:
-    running, url = house.federation, house.home.url
-    before = running.pids()
-    old = running.start_query("SELECT device, battery FROM contact WHERE device = 'gate'")
-    answered = running.http.post(
-        "/api/statements",
-        json={"text": "ALTER SOURCE contact ADD COLUMN lqi INTEGER FROM 'linkquality'"},
-    )
-    assert answered.is_success, answered.text
-    new = running.start_query("SELECT device, lqi FROM contact WHERE device = 'gate'")
-    gate = {"contact": True, "battery": 70, "linkquality": 61}
-
-    def both() -> bool:
-        publish(url, ("zigbee2mqtt/gate", gate))
-        return running.rows(new) == {("gate", 61)} and running.rows(old) == {("gate", 70.0)}
-
-    running.until(both)
-    assert running.pids() == before
-    running.stop_query(old)
-    running.stop_query(new)
-
-
-def test_home_assistant_finds_the_answer(house: House) -> None:
-    running, url = house.federation, house.home.url
-    settings = json.loads((running.data / "run" / "console.json").read_text())
-    broker = str(settings["broker"])
-    publish(url, ("zigbee2mqtt/shed", {"contact": True, "battery": 55}))
-    answered = running.http.post("/api/statements", json={"text": SINK})
-    assert answered.is_success, answered.text
-
-    def row() -> Any:
-        return retained(broker, "building").get("building/doors/shed")
-
-    def told() -> str:
-        """Return what the console says of the sink, its query and its source."""
-        paths = ("/api/sinks", "/api/queries?origin=sink", "/api/sites")
-        return "\n".join(running.http.get(path).text[:6000] for path in paths)
-
-    wait(row, 25, told)
-    assert row() == {"device": "shed", "is_closed": True, "battery": 55.0}
-    configured = retained(broker, "homeassistant")
-    shed = [config for config in configured.values() if "shed" in json.dumps(config)]
-    assert {config.get("unit_of_measurement") for config in shed} >= {"%"}
-    assert all(config["state_topic"] == "building/doors/shed" for config in shed)
+    reader.types()
+    topic = "building/wasted/L101"
+    state = running.until(lambda: reader.topics("building").get(topic))
+    assert state["room"] == "L101"
+    assert f"{state['power']:g}" in WATTS
+    running.until(lambda: reader.topics("building")[topic]["power"] != state["power"])
+    found = reader.topics("homeassistant")
+    told = [config for config in found.values() if config["state_topic"] == topic]
+    assert {(config["device_class"], config["unit_of_measurement"]) for config in told} == {
+        ("current", "A"),
+        ("power", "W"),
+    }
+    shown = reader.commands()
+    assert topic in shown
+    assert "homeassistant/sensor/" in shown
+    assert reader.walk.is_over()

@@ -50,6 +50,11 @@ def lock_of(data: Path) -> Path:
     return data / "lock"
 
 
+def federation_of(data: Path) -> LocalFederation | None:
+    """Return the federation that runs on a data directory, or None."""
+    return _read(data / "console.json")
+
+
 def running() -> list[LocalFederation]:
     """Return the user's federations that run, by address."""
     found = {}

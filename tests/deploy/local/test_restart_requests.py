@@ -12,6 +12,7 @@ from deploy.local.restart_requests import (
     answer_restart_requests,
     discard_restart_requests,
     request_restart,
+    wait_for_restart,
 )
 from deploy.local.service_processes import Services, ServiceSpec
 from streamsql.errors import DeploymentError
@@ -23,12 +24,12 @@ SLEEP = "print('up', flush=True); import time; time.sleep(60)"
 def test_a_restart_is_asked_of_a_running_federation_only(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     layout.processes.parent.mkdir(parents=True)
-    layout.processes.write_text('{"gw-1": {}, "base": {}}')
+    layout.processes.write_text('{"gw-1": {"pid": 7}, "base": {"pid": 8}}')
     with pytest.raises(DeploymentError, match="no federation runs on data directory"):
         request_restart(layout, "gw-1")
     claim = Claim(layout.lock)
     claim.take()
-    request_restart(layout, "gw-1")
+    assert request_restart(layout, "gw-1") == 7
     assert [path.name for path in layout.restart_requests.iterdir()] == ["gw-1"]
     with pytest.raises(DeploymentError, match="no service 'gw-9'\nhint: one of: base, gw-1"):
         request_restart(layout, "gw-9")
@@ -74,3 +75,17 @@ def test_requests_of_an_ended_federation_are_discarded(tmp_path: Path) -> None:
     (layout.restart_requests / "gw-1").touch()
     discard_restart_requests(layout)
     assert list(layout.restart_requests.iterdir()) == []
+
+
+def test_a_restart_is_over_once_another_process_is_ready(tmp_path: Path) -> None:
+    layout, asked = Layout(tmp_path), [False, True]
+    layout.processes.parent.mkdir(parents=True)
+    layout.processes.write_text('{"console": {"pid": 7}}')
+    claim = Claim(layout.lock)
+    claim.take()
+    assert not wait_for_restart(layout, "console", 7, lambda: True, 0.05)
+    layout.processes.write_text('{"console": {"pid": 9}}')
+    assert wait_for_restart(layout, "console", 7, lambda: asked.pop(0), 30)
+    assert asked == []
+    assert not wait_for_restart(layout, "console", 7, lambda: False, 0.05)
+    claim.release()
