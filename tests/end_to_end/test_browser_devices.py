@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from broker.broker_testing import BrokerProcess
+from tests.end_to_end.editor import run_in_editor
 from tests.end_to_end.federation import PATIENCE, Federation, federation
 from tests.end_to_end.peers import publish
 from tests.headless_browser import headless_browser
@@ -38,12 +39,8 @@ class Home:
             sent.result()
 
     def types(self, text: str) -> None:
-        """Type a statement into the editor and run it."""
-        self.page.goto(f"{self.federation.address}/queries")
-        self.page.locator(".cm-content").click()
-        self.page.keyboard.press("Control+A")
-        self.page.keyboard.insert_text(text)
-        self.page.click("#run")
+        """Run a statement in the editor."""
+        run_in_editor(self.page, self.federation, text)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from playwright.sync_api import Page, expect
 
 from broker.free_ports import free_port
 from tests.docs.markdown import ROOT, walk_blocks
+from tests.end_to_end.editor import run_in_editor
 from tests.end_to_end.federation import PATIENCE, Federation, federation
 from tests.end_to_end.peers import retained
 from tests.headless_browser import headless_browser
@@ -91,12 +92,8 @@ class Reader:
         return "".join(printed)
 
     def types(self) -> None:
-        """Type the next block into the editor of the page Queries and press Run."""
-        self.page.goto(f"{self.running.address}/queries")
-        self.page.locator(".cm-content").click()
-        self.page.keyboard.press("Control+A")
-        self.page.keyboard.insert_text(self.walk.next("sql"))
-        self.page.click("#run")
+        """Run the next block in the editor."""
+        run_in_editor(self.page, self.running, self.walk.next("sql"))
 
     def row(self, room: str) -> list[str]:
         """Return the cells of a room's row in the shown result, none without one."""
