@@ -23,7 +23,6 @@ from tests.headless_browser import headless_browser
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.browser, pytest.mark.timeout(600)]
 
-SIMULATOR = ".venv/bin/python docs/examples/devices.py"
 PORTS = {"mqtt": "1884", "modbus": "5020", "http": "8095"}
 """Those of the simulated devices on the page; the test takes free ones."""
 SOURCES = {"opening", "main_meter", "heater", "zigbee_mesh", "heard"}
@@ -60,15 +59,14 @@ class Walk:
         """Run the page's simulator."""
         words = [f"--{name}={port}" for name, port in self.ports.items()]
         command = [sys.executable, *self.next("sh").split()[1:], *words, "--every=0.5"]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        try:
-            assert process.stdout is not None
-            assert "MQTT broker" in process.stdout.readline()
-            yield
-        finally:
-            process.terminate()
-            assert process.wait(PATIENCE) == 0
-            process.stdout.close()
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stdout is not None
+                assert "MQTT broker" in process.stdout.readline()
+                yield
+            finally:
+                process.terminate()
+                assert process.wait(PATIENCE) == 0
 
 
 @dataclass
