@@ -65,7 +65,7 @@ class BufferSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SnapshotSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How a site's state is kept on disk, so that it goes on where it was after a crash.
+    """Saving of a site's state on disk, from which it continues after a crash.
 
     Attributes:
         seconds: Between two snapshots. More pass where one takes long: it may take a twentieth of

@@ -365,7 +365,7 @@ class Coordinator(CoordinatorApi):
 
     @property
     def bad_payloads(self) -> int:
-        """How many messages could not be decoded."""
+        """Number of messages that could not be decoded."""
         return self._receiver.bad_payloads
 
     # --- inside ------------------------------------------------------------------------------

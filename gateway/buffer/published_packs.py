@@ -1,4 +1,4 @@
-"""What this life of a gateway has published of each stream: how much, and the newest of it.
+"""Packs that this incarnation of a gateway has published of each stream: count, and the newest.
 
 The broker forgets a base site that is cut off for long, and what is published then reaches nobody.
 Numbers in the order of publishing show a base site what it lacks; what is kept here is sent again.

@@ -23,7 +23,7 @@ class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(slots=True)
 class BrowseContext:
-    """What a connector is given to list what there is.
+    """Context of a connector that lists what its devices offer.
 
     Attributes:
         gateway: Id of the gateway.

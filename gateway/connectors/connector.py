@@ -43,7 +43,7 @@ async def kept_at_once() -> None:
 
 @dataclass(slots=True)
 class ConnectorContext:
-    """What a connector is given.
+    """Context in which a connector runs.
 
     Attributes:
         gateway: Id of the gateway.

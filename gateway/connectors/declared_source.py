@@ -20,7 +20,7 @@ MAX_REASON = 300
 
 
 class MappedRows(Protocol):
-    """What a payload has become; see `streamsql.mapping.mapper`."""
+    """Rows of a payload; see `streamsql.mapping.mapper`."""
 
     rows: list[dict[str, Value]]
     problems: list[str]

@@ -1,4 +1,4 @@
-"""What a connector hands over, payloads or values by address: as its class says, or the source."""
+"""Kind of data from a connector, payloads or values by address: set by its class or the source."""
 
 import msgspec
 

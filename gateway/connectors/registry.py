@@ -24,7 +24,7 @@ MakeConnector = Callable[[], Connector]
 
 @dataclass(frozen=True, slots=True)
 class BuiltIn:
-    """Where one of our connectors is.
+    """Module and class of one of our connectors.
 
     Attributes:
         module: Imported when the connector is used for the first time.

@@ -37,11 +37,11 @@ SHOWN = 200
 
 
 class Port(Protocol):
-    """Where the readings and reports of one endpoint's connector go."""
+    """Receiver of the readings and reports of one endpoint's connector."""
 
     @property
     def memory(self) -> Memory | None:
-        """What was remembered last."""
+        """Last saved memory."""
 
     def emit(self, readings: Sequence[Reading]) -> None:
         """Ingest readings."""
@@ -61,7 +61,7 @@ class Port(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What all connectors of a gateway share.
+    """Parts that all connectors of a gateway share.
 
     Attributes:
         gateway: Its id.

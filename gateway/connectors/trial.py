@@ -42,7 +42,7 @@ Report = Callable[[TrialReport], None]
 
 @dataclass(frozen=True, slots=True)
 class TrialSite:
-    """Where trials run.
+    """Gateway as trials need it.
 
     Attributes:
         gateway: Its id.

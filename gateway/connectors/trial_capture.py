@@ -1,4 +1,4 @@
-"""What came during a trial, within bounds: some payloads of each topic."""
+"""Payloads of a trial, within bounds: some of each topic."""
 
 import asyncio
 from collections import Counter

@@ -32,7 +32,7 @@ MAX_REASON = 500
 
 
 class Connectors(Protocol):
-    """What reads devices; see `gateway.connectors.running`."""
+    """Connectors that read devices; see `gateway.connectors.running`."""
 
     def serve(self, by_endpoint: Mapping[str, Sequence[SourceDefinition]]) -> None:
         """Serve these sources through their endpoints, and no others."""
@@ -163,7 +163,7 @@ class DeclaredSources:
 
     @property
     def problem(self) -> str:
-        """What keeps the orders from being kept on disk, or empty."""
+        """Reason why the orders cannot be saved on disk, or empty."""
         return self._book.problem
 
     async def run(self) -> None:

@@ -1,4 +1,4 @@
-"""What a gateway tells of its endpoints: which connector, and how one may look at them."""
+"""Reports of a gateway about its endpoints: their connectors, and how they can be browsed."""
 
 import logging
 from collections.abc import Mapping

@@ -32,7 +32,7 @@ LOG_SECONDS = 5.0
 
 
 class Device:
-    """What stands behind an endpoint, and how its connector is doing.
+    """Devices of an endpoint, and the state of its connector.
 
     Attributes:
         name: Kind of the connector and name of the endpoint.
@@ -79,7 +79,7 @@ class Device:
 
     @property
     def problem(self) -> str:
-        """What is wrong at present, or empty."""
+        """Present problem, or empty."""
         recent = time.monotonic() - self._failed_at < PROBLEM_SECONDS
         return f"{self.name}: {self.last_error}" if recent and self.last_error else ""
 
@@ -113,7 +113,7 @@ class _Taken:
 
 
 class _Batch:
-    """What a batch of readings has become.
+    """Outcome of a batch of readings.
 
     Attributes:
         newest: The last event of each sensor, and its source.
@@ -272,7 +272,7 @@ class Devices:
 
 
 class EndpointPort:
-    """Where the connector of an endpoint puts readings and reports."""
+    """Receiver of the readings and reports of an endpoint's connector."""
 
     def __init__(self, devices: Devices, device: Device) -> None:
         self._devices = devices
@@ -290,7 +290,7 @@ class EndpointPort:
 
     @property
     def memory(self) -> Memory | None:
-        """What was remembered last."""
+        """Last saved memory."""
         return self._devices.memories.get(self._device.name)
 
     def emit(self, readings: Sequence[Reading]) -> None:

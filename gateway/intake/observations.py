@@ -133,7 +133,7 @@ class ObservationLane:
 
     @property
     def waiting(self) -> int:
-        """How many stored packs are still to be sent, as history."""
+        """Number of stored packs that are still to be sent, as history."""
         return max(len(self.buffer) - len(self._flying) - len(self._settled), 0)
 
     def replay(self, most: int) -> int:

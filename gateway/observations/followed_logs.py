@@ -1,4 +1,4 @@
-"""What a base site has of the packs that gateways publish, and what it lacks.
+"""Packs of gateways that a base site has, and those that it lacks.
 
 A base site that was cut off from the broker does not know what was published then. It asks each
 gateway for the rest from the first number that it lacks, and counts later packs when those before
@@ -35,7 +35,7 @@ _EXCUSED = 2**63
 
 @dataclass(slots=True)
 class _Gateway:
-    """What a gateway was last heard to say.
+    """Last report of a gateway.
 
     Attributes:
         heard_at: When it did, at the latest; what it published before has come.

@@ -56,7 +56,7 @@ class Missing:
 
     @property
     def origin(self) -> str:
-        """What names this loss when it is withdrawn; empty: it never is."""
+        """Identity of this loss for its withdrawal; empty: it is never withdrawn."""
         return f"{self.gateway} {self.stream}" if self.cause is Cause.ABSENT else ""
 
 
@@ -75,7 +75,7 @@ class Withdrawn:
 
 @dataclass(slots=True)
 class Findings:
-    """What the logs of a site have found that nobody was told of yet, and the memory they share.
+    """Findings of a site's logs that are not yet reported, and the memory that the logs share.
 
     Attributes:
         losses: Those found and those withdrawn, in order.

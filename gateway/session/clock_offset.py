@@ -1,4 +1,4 @@
-"""How far this machine's clock is from the coordinator's, found by asking it for the time.
+"""Offset of this machine's clock from the coordinator's, found by asking it for the time.
 
 Cristian's method (Probabilistic clock synchronization, Distributed Computing 3, 1989) in the form
 of NTP (RFC 5905 section 8): of the asker's times t0 and t3 and the other's t1 and t2 between them,

@@ -1,4 +1,4 @@
-"""What a site says about itself: birth and state."""
+"""Description of a site by itself: birth and state."""
 
 import logging
 from collections.abc import Callable, Sequence

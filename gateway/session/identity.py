@@ -1,4 +1,4 @@
-"""Who runs under our id: ourselves, an earlier life, or another process that stole it.
+"""Owner of our id: ourselves, an earlier incarnation, or another process that stole it.
 
 A broker lets one client at a time use an id, so two processes with one id throw each other out in
 turn. Each then finds the other's state under its own id and both come to the same judgement: the
@@ -28,7 +28,7 @@ class Session:
 
 
 class Verdict(enum.StrEnum):
-    """What a state found under our id means."""
+    """Meaning of a state found under our id."""
 
     OURS = "ours"
     OUTDATED = "outdated"

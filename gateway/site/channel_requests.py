@@ -1,4 +1,4 @@
-"""What a receiver asks senders for: a snapshot now, or to discard what it need not repeat.
+"""Requests of a receiver to senders: a snapshot now, or to discard what it need not repeat.
 
 A channel that waits for a snapshot is asked for at once, then again after pauses that double: the
 request or its answer may be lost, and asking without a pause would only add to whatever goes wrong.

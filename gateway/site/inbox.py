@@ -1,4 +1,4 @@
-"""What arrives for a site: judged, and handed to whoever it is for.
+"""Messages that arrive for a site: each is checked and handed to its part.
 
 No payload stops the site. What cannot be used is a dead letter; so is what a defect of ours trips
 over, which is logged with its place.
@@ -63,7 +63,7 @@ def _log_after(pack: ObservationPack) -> tuple[int, ...]:
 
 
 class Host(Protocol):
-    """What the inbox needs of the site's host."""
+    """The site's host as the inbox needs it."""
 
     engine: RecordedSite
     clock: Clock

@@ -1,4 +1,4 @@
-"""What a site's process has counted besides its engine, for `sys_stream`."""
+"""Counters of a site's process outside its engine, for `sys_stream`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol
@@ -16,7 +16,7 @@ PROCESS = -1
 
 
 class Host(Protocol):
-    """What is looked at of the site's host."""
+    """The site's host as the counters need it."""
 
     traffic: Traffic
     dead_letters: DeadLetters

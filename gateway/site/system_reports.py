@@ -1,4 +1,4 @@
-"""What a site tells of itself, as rows of the system's own sources at that site.
+"""Reports of a site about itself, as rows of the system's own sources at that site.
 
 Only while a query that runs here reads them, and once per period: the rows of a report cause work
 that the next report tells of, so a query over `sys_stream` sees itself and nothing runs in circles.

@@ -1,4 +1,4 @@
-"""What the channels of each query have cost: batches, bytes, and waiting for snapshots."""
+"""Cost of the channels of each query: batches, bytes, and waiting for snapshots."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class _Counts:
 
 @dataclass(slots=True)
 class ChannelCounts:
-    """What went through one channel.
+    """Traffic of one channel.
 
     Attributes:
         batches: Messages.

@@ -31,7 +31,7 @@ _DIGEST = 32
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What was found on disk.
+    """State found on disk.
 
     Attributes:
         snapshot: Or None.

@@ -92,7 +92,7 @@ class StateKeeper:
 
     @property
     def problem(self) -> str:
-        """What keeps the state from being saved, or empty."""
+        """Reason why the state cannot be saved, or empty."""
         return self.files.problem or self._unsavable
 
     @property

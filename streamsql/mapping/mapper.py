@@ -26,7 +26,7 @@ MAX_PROBLEM_TEXT = 200
 
 
 class MappedSource(Protocol):
-    """What a mapper needs of a source's definition."""
+    """A source's definition as a mapper needs it."""
 
     @property
     def schema(self) -> Schema:
@@ -42,11 +42,11 @@ class MappedSource(Protocol):
 
     @property
     def mapping(self) -> SourceMapping | None:
-        """Where the values come from."""
+        """Origin of the values."""
 
 
 class Mapped(msgspec.Struct):
-    """What became of a payload.
+    """Rows and problems of a payload.
 
     Attributes:
         rows: Values by column; every column is there.

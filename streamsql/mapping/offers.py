@@ -1,4 +1,4 @@
-"""What a device offers to be read, as its connector lists it."""
+"""Values that a device offers, as its connector lists them."""
 
 import math
 from typing import Annotated

@@ -25,7 +25,7 @@ _TIME_FACTS = frozenset({"arrival", "time"})
 
 
 class Origin(IntEnum):
-    """What a column's getter reads."""
+    """Part of a message that a column's getter reads."""
 
     ELEMENT = 0
     ROOT = 1

@@ -1,4 +1,4 @@
-"""What CREATE SOURCE says of the way from a device's payload to a row."""
+"""Mapping of CREATE SOURCE from a device's payload to rows."""
 
 from enum import StrEnum
 
@@ -8,7 +8,7 @@ from streamsql.data.types import Value
 
 
 class PayloadFormat(StrEnum):
-    """How a payload is read. `FIELDS`: the connector hands over values by their addresses."""
+    """Format of payloads. `FIELDS`: the connector hands over values by their addresses."""
 
     JSON = "json"
     TEXT = "text"
@@ -28,7 +28,7 @@ device is empty."""
 
 
 class ColumnMapping(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where one column's value comes from and what it means.
+    """Mapping of one column: the place of its value, and the conversion.
 
     A value is read as FORMAT says, looked up among `values`, multiplied by `scale`, shifted by
     `offset`, and converted from `unit_in` to `unit`, in this order.
@@ -56,7 +56,7 @@ class ColumnMapping(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SourceMapping(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How rows of a source come from devices.
+    """Mapping of a source from payloads of devices to rows.
 
     Attributes:
         connector: Kind of the connector, such as "mqtt".

@@ -70,7 +70,7 @@ class Proposal(msgspec.Struct, frozen=True):
 
     @property
     def mapping(self) -> SourceMapping:
-        """Where the values come from."""
+        """Origin of the values."""
         origins = tuple(column.origin for column in self.columns)
         return msgspec.structs.replace(self.settings, columns=origins)
 

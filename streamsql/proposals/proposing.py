@@ -43,7 +43,7 @@ MAX_TOPICS = 50
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What was listened to.
+    """The trial whose payloads are read.
 
     Attributes:
         connector: Kind of the connector.

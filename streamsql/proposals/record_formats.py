@@ -12,7 +12,7 @@ _VALUES = ("v", 2, "vs", 3, "vb", 4, "s", 5)
 
 
 class SenmlPart(msgspec.Struct):
-    """What a device calls one of its values; empty for the value of the device itself."""
+    """Name that a device gives one of its values; empty for the value of the device itself."""
 
     unit: str
     values: list[object]

@@ -28,7 +28,7 @@ class Fed(msgspec.Struct):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where payloads come from.
+    """Origin of payloads.
 
     Attributes:
         pattern: Of the topics.

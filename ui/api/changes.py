@@ -34,7 +34,7 @@ DOUBT_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a reader wants to be told about changes; see `streamsql.syntax.statements.Subscribe`.
+    """Options of a reader of changes; see `streamsql.syntax.statements.Subscribe`.
 
     Attributes:
         key: Positions of the columns by which they come as upserts; empty for signed rows.

@@ -36,7 +36,7 @@ class WhyQuestion(BaseModel):
 
 
 class ConfidenceQuestion(BaseModel):
-    """Where the probabilities of base rows are."""
+    """Column with the probabilities of base rows."""
 
     column: str = Field(max_length=200, examples=["link.pdr"])
     limit: Limit | None = Field(None, description="Max rows to examine")

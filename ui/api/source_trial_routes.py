@@ -28,7 +28,7 @@ _TextLine = Annotated[str, Field(max_length=4_000)]
 
 
 class Trial(BaseModel):
-    """What to try: a statement, an endpoint to listen to, or one whose devices are looked for."""
+    """A trial of a statement, of an endpoint to listen to, or of one whose devices are searched."""
 
     gateway: str = Field("", max_length=_NAME, description="Empty: one that has the endpoint")
     text: str = Field("", max_length=MAX_TEXT, description="A CREATE SOURCE statement")
@@ -42,7 +42,7 @@ class Trial(BaseModel):
 
 
 class Wanted(BaseModel):
-    """Where devices are, and which of the offered values are wanted."""
+    """Time zone of devices, and the offered values that are wanted."""
 
     zone: str = Field("", max_length=_NAME, description="IANA name, for times that name none")
     chosen: dict[_TextLine, list[_TextLine]] | None = Field(

@@ -1,4 +1,4 @@
-"""What commands over HTTP share: their options, a client of the console, exit statuses."""
+"""Common parts of commands over HTTP: options, a client of the console, exit statuses."""
 
 import contextlib
 import os

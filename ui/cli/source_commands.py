@@ -54,7 +54,7 @@ Sql = Annotated[bool, typer.Option("--sql", help="Print only the proposed statem
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """How results are printed: a table, one JSON value, or statements alone."""
+    """Form of printed results: a table, one JSON value, or statements alone."""
 
     form: str
     sql: bool

@@ -1,1 +1,1 @@
-"""What the coordinator tells the console: values, settings, texts."""
+"""Contract between coordinator and console: values, settings, texts."""

@@ -13,7 +13,7 @@ from streamsql.wire.site_messages import ConnectorState, SiteRole, SiteState
 
 
 class QueryStatus(enum.StrEnum):
-    """Where a query stands."""
+    """State of a query."""
 
     STARTING = "starting"  # not every site has sent its first snapshot yet
     RUNNING = "running"
@@ -33,7 +33,7 @@ class Origin(enum.StrEnum):
 
 
 class Freshness(enum.StrEnum):
-    """How far what a site says is trusted."""
+    """Trust in the last report of a site."""
 
     LIVE = "live"
     STALE = "stale"  # offline, or not heard from since the connection to the broker was lost
@@ -199,7 +199,7 @@ def alarm_info(book: AlarmBook, schema: Schema) -> AlarmInfo:
 
 
 class ResultKind(enum.StrEnum):
-    """What executing a statement gave."""
+    """Kind of result of a statement."""
 
     QUERY = "query"
     ROWS = "rows"
@@ -227,7 +227,7 @@ class StatementResult:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What is wrong with a text while it is being typed: 1-based line and column."""
+    """A fault in a text while it is being typed: 1-based line and column."""
 
     message: str
     line: int

@@ -12,7 +12,7 @@ from streamsql.wire.topics import check_id
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorSettings:
-    """What the coordinator needs to know; times in seconds.
+    """Settings of the coordinator; times in seconds.
 
     Attributes:
         site: The federation, first level of every topic.

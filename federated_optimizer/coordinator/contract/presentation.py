@@ -1,4 +1,4 @@
-"""How a query's text wants its readers served: a display, snapshots, progress, upserts by key."""
+"""Options of a query for its readers: a display, snapshots, progress, upserts by key."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ MAX_PER_DISPLAY = 8
 
 @dataclass(frozen=True, slots=True)
 class Presentation:
-    """How an answer is given to readers that do not say otherwise.
+    """Defaults for readers of an answer that choose nothing.
 
     Attributes:
         display: Where it is shown, or empty.

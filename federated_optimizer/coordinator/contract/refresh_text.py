@@ -14,7 +14,7 @@ WHOLE = "a refresh recomputes the whole view; COST WEIGHTS are stored but have n
 
 @dataclass(frozen=True, slots=True)
 class Refreshes:
-    """What is known of all views.
+    """Refreshes of all views.
 
     Attributes:
         states: What the static engine says, by view; those it does not know yet are missing.

@@ -12,7 +12,7 @@ from streamsql.data.types import Row
 
 
 class SinkStatus(enum.StrEnum):
-    """Where a sink stands."""
+    """State of a sink."""
 
     STARTING = "starting"  # the answer is not there yet
     RUNNING = "running"

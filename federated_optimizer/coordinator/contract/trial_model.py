@@ -42,7 +42,7 @@ class TrialInfo:
 
 @dataclass(frozen=True, slots=True)
 class MappedSample:
-    """What a statement makes of one payload of a trial.
+    """Rows and problems of one payload of a trial under a statement.
 
     Attributes:
         problems: What was wrong.
@@ -56,7 +56,7 @@ class MappedSample:
 
 @dataclass(frozen=True, slots=True)
 class MappedTrial:
-    """What a statement makes of all payloads of a trial, in their order."""
+    """Rows and problems of all payloads of a trial under a statement, in their order."""
 
     columns: Schema
     samples: tuple[MappedSample, ...]

@@ -1,4 +1,4 @@
-"""What a question about rows names: the row, base rows to delete, and a column of probabilities.
+"""Names in a question about rows: the row, base rows to delete, a column of probabilities.
 
 For questions that come as values, through the API; those written as statements are bound by
 `streamsql.binder`.

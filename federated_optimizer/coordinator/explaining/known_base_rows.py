@@ -33,7 +33,7 @@ Stop = Callable[[RunningQuery], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class BaseRows:
-    """What was read.
+    """Base rows as read.
 
     Attributes:
         contents: Rows by leaf.

@@ -96,7 +96,7 @@ class QueryResult:
 
     @property
     def size(self) -> int:
-        """How many different rows are in view or on their way into it."""
+        """Number of distinct rows in view or on their way into it."""
         return max(len(self.view), sum(channel.size for channel in self._channels.values()))
 
     def notices(self) -> tuple[str, ...]:

@@ -201,7 +201,7 @@ class RunningQuery:
 
     @property
     def error(self) -> str:
-        """What is wrong, one problem a line."""
+        """Problems, one a line."""
         lines = [
             f"{site}: {difference} ({DIFFERENCE_HINT})"
             for site, difference in sorted(self.differing.items())

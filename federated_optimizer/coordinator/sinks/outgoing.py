@@ -1,4 +1,4 @@
-"""What a sink sends, and what its receiver did not take."""
+"""Messages of a sink: those to send, and those that its receiver refused."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Sender(Protocol):
 
     @property
     def problem(self) -> str:
-        """What keeps it from sending now, in a sentence, or empty."""
+        """Reason why it cannot send now, in a sentence, or empty."""
 
     async def send(self, batch: Sequence[Outgoing]) -> list[Refusal]:
         """Return once the receiver has all messages but those returned; may wait for long.
@@ -61,7 +61,7 @@ class Sender(Protocol):
 
 
 class Book(Protocol):
-    """What the receiver of one sink has still to be told."""
+    """Changes that the receiver of one sink has still to get."""
 
     @property
     def waiting(self) -> int:

@@ -33,7 +33,7 @@ PAUSE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class SinkParts:
-    """What a sink is made of.
+    """Parts of a sink.
 
     Attributes:
         known: What is known of it from before.

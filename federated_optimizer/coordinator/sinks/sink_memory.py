@@ -1,4 +1,4 @@
-"""What sinks remember over a restart, in the catalog: written together, and never twice at once.
+"""State of sinks that outlives a restart, in the catalog: written together, one write at a time.
 
 Kinds of entries, by sink:
 
@@ -56,7 +56,7 @@ class SinkCounters(msgspec.Struct, frozen=True):
 
 
 class Remembered(msgspec.Struct, frozen=True):
-    """What is known of a sink from before.
+    """State of a sink from before the restart.
 
     Attributes:
         unreadable: What is wrong with each entry that cannot be read.

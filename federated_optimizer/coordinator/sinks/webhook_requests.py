@@ -36,7 +36,7 @@ _MAY_ASK = frozenset({429, 503})
 
 
 class Outcome(Enum):
-    """What came of a request."""
+    """Outcome of a request."""
 
     TAKEN = auto()
     AWAY = auto()  # nobody answers, or who answers cannot take anything now
@@ -46,7 +46,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of one request.
+    """Answer to one request.
 
     Attributes:
         reason: In words; empty if it was taken.

@@ -1,1 +1,1 @@
-"""What is known of gateways, bases and the static engine: presence, links, quiescence."""
+"""State of gateways, bases and the static engine: presence, links, quiescence."""

@@ -36,7 +36,7 @@ class MissingRows:
 
 @dataclass(slots=True)
 class Serving:
-    """How gateways stand to a declared source.
+    """Gateways of a declared source, by how they serve it.
 
     Attributes:
         serving: Those that serve it.

@@ -1,4 +1,4 @@
-"""What can be done of a statement before it is its turn: planning and checking, beside the loop."""
+"""Work on a statement before its turn: planning and checking, off the event loop."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""What a coordinator does again and again: placing queries, asking for what is missing."""
+"""Periodic work of a coordinator: it places queries and asks for what is missing."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""What an endpoint and a source of the BACnet connector may be told."""
+"""Options of endpoints and sources of the BACnet connector."""
 
 import re
 from typing import Literal
@@ -41,7 +41,7 @@ class BacnetEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
 
 class BacnetSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How a source is read.
+    """Options of a source.
 
     Attributes:
         interval: From one read of all properties to the next one.
@@ -59,7 +59,7 @@ class BacnetSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class BacnetBrowse(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Whose objects are listed.
+    """Options of a listing: the device whose objects it shows.
 
     Attributes:
         device: Instance of the device, where it does not tell it.

@@ -1,4 +1,4 @@
-"""What a BACnet device offers: its objects that have a present value."""
+"""Objects of a BACnet device that have a present value, as offers."""
 
 from gateway.connectors.bacnet.bacnet_options import BacnetBrowse
 from gateway.connectors.bacnet.device import Device, RefusedError, parse_property

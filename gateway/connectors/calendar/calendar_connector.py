@@ -51,7 +51,7 @@ class CalendarSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Kept(msgspec.Struct):
-    """What is known of an earlier life.
+    """Memory of an earlier incarnation.
 
     Attributes:
         holding: Room, title, start and end of the reservations whose rows are there.

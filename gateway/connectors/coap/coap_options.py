@@ -1,4 +1,4 @@
-"""What an endpoint and a source of the CoAP connector may be told."""
+"""Options of endpoints and sources of the CoAP connector."""
 
 import re
 from urllib.parse import urlsplit

@@ -18,14 +18,14 @@ _PIECE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]{0,62})\}|([*?])")
 
 
 class Each(StrEnum):
-    """What a payload is."""
+    """Unit of a file that is one payload."""
 
     LINE = "line"
     FILE = "file"
 
 
 class Encoding(StrEnum):
-    """How texts are encoded."""
+    """Encoding of texts."""
 
     UTF_8 = "utf-8"
     LATIN_1 = "iso-8859-1"

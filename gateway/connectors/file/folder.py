@@ -1,4 +1,4 @@
-"""What is new in the files of a folder. Everything here blocks and belongs into a thread."""
+"""New content of the files of a folder. Everything here blocks and belongs into a thread."""
 
 import os
 import stat
@@ -19,7 +19,7 @@ MAX_FILES = 500
 
 @dataclass
 class News:
-    """What was found in a file.
+    """New content of a file.
 
     Attributes:
         name: Of the file, as the source knows it.

@@ -1,4 +1,4 @@
-"""How far a file was read; it outlives a restart, a new name of the file, and its truncation."""
+"""Position in a file; it outlives a restart, a new name of the file, and its truncation."""
 
 import hashlib
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _HEAD = 256
 
 @dataclass(slots=True)
 class Place:
-    """Where the next line of a file begins.
+    """Position of the next line of a file.
 
     Attributes:
         inode: Of the file: it keeps it when it gets another name.

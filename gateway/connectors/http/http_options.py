@@ -22,14 +22,14 @@ _BASE = re.compile(r"https?://[!-~]+")
 
 
 class Login(StrEnum):
-    """How user and password are sent."""
+    """Scheme by which user and password are sent."""
 
     BASIC = "basic"
     DIGEST = "digest"
 
 
 class HttpEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where pages are, and how to be let in.
+    """Base address of pages, and the credentials for it.
 
     Attributes:
         url: Such as http://10.0.0.7 or https://meter:8443/api; paths of sources are appended.

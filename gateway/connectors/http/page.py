@@ -36,7 +36,7 @@ class PageError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a page holds.
+    """Content of a page.
 
     Attributes:
         body: In UTF-8 if the format is a text.

@@ -26,7 +26,7 @@ SEND_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What senders may take.
+    """Limits for senders.
 
     Attributes:
         connections: At the same time.
@@ -54,7 +54,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is answered: a status, and a JSON object."""
+    """Answer to a request: a status, and a JSON object."""
 
     status: int
     content: Mapping[str, object]
@@ -62,7 +62,7 @@ class Answer:
 
 
 class Handler(Protocol):
-    """What a server does with requests."""
+    """Handler of requests."""
 
     def admit(self, head: Head) -> Answer | None:
         """Return None, or the refusal of a request whose body is then not read."""

@@ -45,7 +45,7 @@ class Route:
 
     @property
     def form(self) -> PayloadFormat:
-        """How bodies are read."""
+        """Format of bodies."""
         mapping = self.source.definition.mapping
         return PayloadFormat.JSON if mapping is None else mapping.format
 

@@ -9,7 +9,7 @@ MAX_TOKENS = 1_000
 
 
 class PushEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the gateway listens, and who may send.
+    """Address at which the gateway listens, and the credentials of senders.
 
     Attributes:
         port: To listen on; 0 takes a free one.

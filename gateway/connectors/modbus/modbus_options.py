@@ -1,4 +1,4 @@
-"""What an endpoint and a source of the Modbus connector may be told."""
+"""Options of endpoints and sources of the Modbus connector."""
 
 import re
 
@@ -32,7 +32,7 @@ class ModbusEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
 
 class ModbusSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is read of which units.
+    """Options of a source: units, and when they are read.
 
     Attributes:
         unit: Ids with commas between them, and ranges: `1, 2, 5..9`. Each unit is a row.

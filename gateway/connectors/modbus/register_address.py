@@ -1,4 +1,4 @@
-"""Where a value is at a Modbus device, and how its registers are a number."""
+"""Address of a value at a Modbus device, and the number type of its registers."""
 
 import re
 import struct
@@ -25,7 +25,7 @@ class Table(StrEnum):
 
 
 class RegisterType(StrEnum):
-    """How registers are a number; the high byte and, without `swap`, the high word come first."""
+    """Number type of registers; the high byte and, without `swap`, the high word come first."""
 
     UINT16 = "uint16"
     INT16 = "int16"

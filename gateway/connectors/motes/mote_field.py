@@ -1,4 +1,4 @@
-"""What a gateway's simulated motes are: read from the provisioned file."""
+"""Simulated motes of a gateway, read from the provisioned file."""
 
 import csv
 from pathlib import Path

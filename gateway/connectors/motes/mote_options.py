@@ -1,4 +1,4 @@
-"""What an endpoint of simulated motes and its sources may say."""
+"""Options of endpoints and sources of simulated motes."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What each kind of mote reads in the simulated world."""
+"""Readings of each kind of mote in the simulated world."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

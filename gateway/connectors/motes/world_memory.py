@@ -1,4 +1,4 @@
-"""What is kept of the simulated world: people stay where they sit while sources change."""
+"""Memory of the simulated world: people stay where they sit while sources change."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""What an endpoint and a source of the MQTT connector may be told."""
+"""Options of endpoints and sources of the MQTT connector."""
 
 import re
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What a connection needs of a source."""
+"""A source as its connection to the broker sees it."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol

@@ -46,7 +46,7 @@ class _Queue:
 
 
 class _Place(NamedTuple):
-    """What messages of a topic are to which sources, and where they wait."""
+    """Queue of the messages of a topic, with the sources that they are for."""
 
     matches: tuple[_Match, ...]
     queue: _Queue

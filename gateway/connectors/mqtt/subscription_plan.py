@@ -32,7 +32,7 @@ class Subscription(msgspec.Struct):
 
 
 class Plan(msgspec.Struct):
-    """What to subscribe to.
+    """Filters to subscribe to.
 
     Attributes:
         connections: The subscriptions of each connection, at least one.

@@ -1,4 +1,4 @@
-"""What an OPC UA server offers: variables below Objects, by the object that has them."""
+"""Variables of an OPC UA server below Objects, as offers, by the object that has them."""
 
 import re
 from collections import deque
@@ -52,7 +52,7 @@ _TYPES = {
 
 
 class OpcuaBrowse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where to begin.
+    """Options of a listing: the node at which it begins.
 
     Attributes:
         below: Node id of an object; empty: Objects, without what is of the standard itself.

@@ -1,4 +1,4 @@
-"""What an endpoint and a source of the OPC UA connector may be told."""
+"""Options of endpoints and sources of the OPC UA connector."""
 
 from urllib.parse import urlsplit
 
@@ -35,7 +35,7 @@ class OpcuaEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 class OpcuaSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How often a source is told of changes.
+    """Options of a source: how often the server reports changes.
 
     Attributes:
         interval: The server collects changes for so long; the newest value of each node counts.

@@ -19,7 +19,7 @@ MAX_BATCH = 2_000
 
 
 class RecordingFormat(StrEnum):
-    """What a recording consists of."""
+    """Format of a recording."""
 
     K7 = "k7"
     CSV = "csv"
@@ -55,7 +55,7 @@ class ReplaySource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Kept(msgspec.Struct):
-    """How many records of a file each source has had."""
+    """Number of records of a file that each source has had."""
 
     file: str
     done: list[tuple[str, int]]

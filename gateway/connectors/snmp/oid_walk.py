@@ -1,4 +1,4 @@
-"""What an SNMP agent offers below an OID: objects of their own, and tables."""
+"""Objects and tables of an SNMP agent below an OID, as offers."""
 
 from collections.abc import Mapping
 
@@ -37,7 +37,7 @@ _NAMES = {
 
 
 class SnmpBrowse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where to begin.
+    """Options of a listing: the OID at which it begins.
 
     Attributes:
         below: An OID; that of the maker, `1.3.6.1.4.1.…`, has what only its devices have.

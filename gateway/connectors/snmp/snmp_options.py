@@ -1,4 +1,4 @@
-"""What an endpoint and a source of the SNMP connector may be told."""
+"""Options of endpoints and sources of the SNMP connector."""
 
 from typing import Literal
 
@@ -54,7 +54,7 @@ class SnmpEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 class SnmpSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """How often an agent is asked.
+    """Options of a source: how often an agent is polled.
 
     Attributes:
         interval: From one read to the next one.

@@ -1,4 +1,4 @@
-"""What the operating system says of this machine."""
+"""Measurements of this machine by its operating system."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What the operating system says at one moment; shares of 1, degrees Celsius."""
+    """Measurements at one moment; shares of 1, degrees Celsius."""
 
     cpu: float
     memory: float

@@ -1,4 +1,4 @@
-"""What is asked of a database: read only, a page of rows above a watermark at a time.
+"""Read-only queries of a database: one page of rows above a watermark at a time.
 
 Everything here blocks and belongs into a thread of its own, but for `interrupt`.
 """

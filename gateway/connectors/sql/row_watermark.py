@@ -1,4 +1,4 @@
-"""How far a source was read: the greatest watermark, and which rows with it are known.
+"""Progress of a source: the greatest watermark, and the known rows that have it.
 
 Rows with equal watermarks may come in different polls: those of the greatest one are read again,
 and known ones are left out by their digests.
@@ -31,7 +31,7 @@ class WatermarkError(ValueError):
 
 
 class Watermark:
-    """How far a source was read; None: nothing yet.
+    """Progress of a source; None: nothing read yet.
 
     Attributes:
         value: The greatest watermark.
@@ -43,7 +43,7 @@ class Watermark:
 
     @property
     def ties(self) -> int:
-        """How many rows with the greatest watermark are known."""
+        """Number of known rows that have the greatest watermark."""
         return self._known.total()
 
     def new_rows(self, rows: Iterable[Row]) -> Iterator[Row]:

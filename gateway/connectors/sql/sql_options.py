@@ -61,7 +61,7 @@ class SqlSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def fingerprint(self) -> str:
-        """What a watermark is of: another table's or query's is worth nothing."""
+        """Identity of the table or query that a watermark is of; it is void for another."""
         return f"{self.watermark} of {self.table or self.query}"
 
 

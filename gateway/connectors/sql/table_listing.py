@@ -1,4 +1,4 @@
-"""What a database offers: its tables and views, with their columns and one row.
+"""Tables and views of a database, as offers, with their columns and one row.
 
 Everything here blocks and belongs into a thread of its own.
 """

@@ -14,7 +14,7 @@ FREE_SECONDS = 5.0
 
 
 class Attempts:
-    """How often somebody has tried to reach the peer: connections, or datagrams."""
+    """Number of attempts to reach the peer: connections, or datagrams."""
 
     def __init__(self) -> None:
         self.number = 0

@@ -1,4 +1,4 @@
-"""What a connector does while somebody tries a source beside the one that runs."""
+"""Checks of a connector while a source is tried next to the one that runs."""
 
 import asyncio
 import contextlib

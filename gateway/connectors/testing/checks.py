@@ -1,4 +1,4 @@
-"""What every connector has to do."""
+"""Checks that every connector has to pass."""
 
 import asyncio
 import contextlib
@@ -125,7 +125,7 @@ async def reconnects_with_pauses(trial: Trial) -> None:
 
 
 async def counts_what_is_bad(trial: Trial) -> None:
-    """What cannot be used is counted with a reason, and the next reading comes."""
+    """Bad input is counted with a reason, and the next reading comes."""
     peer = trial.peer
     if not isinstance(peer, FaultyPeer):
         raise NotApplicableError

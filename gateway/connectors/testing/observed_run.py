@@ -115,7 +115,7 @@ class Trial:
 
     @property
     def problem(self) -> str:
-        """What the gateway would say is wrong now."""
+        """Problem that the gateway would report now."""
         runner = self._runner
         if runner is None:
             return ""

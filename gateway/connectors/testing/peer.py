@@ -1,4 +1,4 @@
-"""What a test gives: a real peer of the connector, which it can start, stop and let speak."""
+"""Peer of a connector, given by the test: a real one, to be started, stopped and made to send."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable

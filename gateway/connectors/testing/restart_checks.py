@@ -1,4 +1,4 @@
-"""What a connector does after a restart of its gateway."""
+"""Checks of a connector after a restart of its gateway."""
 
 from gateway.connectors.testing.observed_run import Trial
 from gateway.connectors.testing.peer import AcknowledgedPeer, is_lasting

@@ -1,4 +1,4 @@
-"""How a check says that a connector does not conform, or that it cannot tell."""
+"""Verdicts of checks: a connector does not conform, or the check cannot decide."""
 
 from collections.abc import Awaitable, Callable
 

@@ -16,7 +16,7 @@ MAX_COMPARED = 10_000_000
 
 
 class TreeElement(Protocol):
-    """What elements of ElementTree and lxml have in common."""
+    """Element of a tree, of ElementTree or lxml."""
 
     @property
     def text(self) -> str | None:

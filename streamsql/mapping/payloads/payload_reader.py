@@ -1,4 +1,4 @@
-"""What a payload format does for the mapper: decode, split into rows, find a field in a row."""
+"""Protocol of payload formats: decode, split into rows, find a field in a row."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
@@ -80,7 +80,7 @@ class PayloadReader(Protocol):
 
 
 class PlainReader:
-    """What most formats do alike; base of their readers."""
+    """Base of the readers of most formats."""
 
     def default_path(self, name: str, position: int) -> str:  # noqa: ARG002
         """Return the column's name."""

@@ -98,7 +98,7 @@ class SparkplugKind(StrEnum):
 
 
 class SparkplugTopic(msgspec.Struct, frozen=True):
-    """Where a payload is from: `spBv1.0/group/NDATA/node` or `…/DDATA/node/device`."""
+    """Topic of a payload: `spBv1.0/group/NDATA/node` or `…/DDATA/node/device`."""
 
     group: str
     kind: SparkplugKind

@@ -1,4 +1,4 @@
-"""What is known of one node's or device's metrics: aliases of its birth, and the last values."""
+"""Metrics of one node or device: aliases of its birth, and the last values."""
 
 from collections.abc import Collection, Mapping
 

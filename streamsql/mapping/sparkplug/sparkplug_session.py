@@ -45,7 +45,7 @@ class DeviceId(msgspec.Struct, frozen=True):
 
 
 class Changes(msgspec.Struct):
-    """What a message, or the time, has changed.
+    """Changes by a message or by time.
 
     Attributes:
         rows: New values of the node or device that has sent the message.
