@@ -282,7 +282,7 @@ class _Trial:
                 case Assigned(endpoint=endpoint):
                     found.add(endpoint)
                 case Unserved(reason=reason):
-                    hint = "endpoints stand in the gateway's settings file"
+                    hint = "endpoints are defined in the gateway's settings file"
                     raise DeploymentError(f"gateway {me}: {reason}", hint=hint)
                 case None:
                     raise DeploymentError(f"{definition.name} is not for gateway {me}")

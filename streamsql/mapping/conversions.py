@@ -130,7 +130,7 @@ def _boolean(value: object) -> Value:
     if isinstance(value, str) and value.strip().lower() in {"true", "false", "0", "1"}:
         return value.strip().lower() in {"true", "1"}
     raise ValueError(
-        f"{shown(value)} is neither true nor false; say what is: VALUES ('ON' = TRUE, …)"
+        f"{shown(value)} is neither true nor false; define it: VALUES ('ON' = TRUE, …)"
     )
 
 

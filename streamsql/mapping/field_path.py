@@ -63,7 +63,7 @@ def parse_field_path(text: str, *, with_elements: bool = False) -> FieldPath:
         raise ValueError(f"{text!r:.60} has {len(steps)} steps; the max is {MAX_STEPS}")
     if None in steps and not with_elements:
         raise ValueError(
-            f"{text!r:.60}: [*] stands in the option rows only; a column takes one element: [0]"
+            f"{text!r:.60}: [*] is allowed only in the option rows; a column reads one element: [0]"
         )
     return FieldPath(steps, from_root)
 

@@ -178,7 +178,7 @@ def _check_pattern(pattern: str) -> None:
         raise ValueError(f"FORMAT {pattern!r:.60}: %{min(unknown)} is no directive of a time")
     given = {_MONTH_NAMES.get(directive, directive) for directive in directives}
     if not any(whole <= given for whole in _WHOLE_DATES):
-        raise ValueError(f"FORMAT {pattern!r:.60} gives no whole date: year, month and day")
+        raise ValueError(f"FORMAT {pattern!r:.60} has no complete date: year, month and day")
     try:
         example = datetime(2001, 2, 3, 4, 5, 6, tzinfo=UTC).strftime(pattern)
         datetime.strptime(example, pattern)  # noqa: DTZ007 - only whether it raises

@@ -43,7 +43,7 @@ class TopicPattern:
         if len(set(self.names)) < len(self.names):
             raise ValueError(f"topic {text!r:.80} has a {{name}} twice")
         if "#" in levels[:-1]:
-            raise ValueError(f"topic {text!r:.80}: # stands at the end only")
+            raise ValueError(f"topic {text!r:.80}: # is allowed only at the end")
         self.filter = "/".join("+" if "{" in level else level for level in levels)
         self._pattern = re.compile(_expression(levels), re.DOTALL)
 
@@ -77,7 +77,7 @@ def _names_in(level: str, text: str) -> list[str]:
     if "{" in rest or "}" in rest:
         raise ValueError(f"topic {text!r:.80}: a brace is open; write {{name}}")
     if ("+" in rest or "#" in rest) and level not in {"+", "#"}:
-        raise ValueError(f"topic {text!r:.80}: + and # stand alone between slashes")
+        raise ValueError(f"topic {text!r:.80}: + and # must be alone between slashes")
     if re.search(r"\}\{", level):
         raise ValueError(f"topic {text!r:.80}: two {{name}}s need a text between them")
     return names

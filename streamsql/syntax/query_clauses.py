@@ -76,7 +76,7 @@ def without_output(query: Query, where: str) -> Query:
     """
     if query.display is not None:
         raise QuerySyntaxError(
-            f"OUTPUT TO DISPLAY cannot stand in {where}",
+            f"OUTPUT TO DISPLAY is not allowed in {where}",
             span=query.display.span,
             hint="write it after a separate query: SELECT … OUTPUT TO DISPLAY "
             f"{query.display.text}",

@@ -205,7 +205,7 @@ def _try_source(
         return
     print_rows(trial["columns"], trial["samples"])
     if not trial["samples"]:
-        typer.echo(f"nothing has come to gateway {trial['gateway']}")
+        typer.echo(f"nothing has arrived at gateway {trial['gateway']}")
 
 
 def _try_endpoint(
@@ -244,7 +244,7 @@ def _try_endpoint(
         printer.print(f"\n[bold cyan]{escape(proposal['text'])};[/]")
         print_rows(mapped["columns"], mapped["samples"])
     if not trial["samples"]:
-        typer.echo(f"nothing has come to gateway {trial['gateway']}")
+        typer.echo(f"nothing has arrived at gateway {trial['gateway']}")
 
 
 def _wanted(offers: Sequence[dict[str, Any]], records: Sequence[str]) -> list[dict[str, Any]]:
@@ -296,7 +296,7 @@ def _finished(
             raise DeploymentError(trial["problem"], hint=trial["hint"])
         sys.stderr.write(f"warning: {trial['problem']}\n")
     if trial["dropped"]:
-        sys.stderr.write(f"{trial['dropped']} more payloads like these have come\n")
+        sys.stderr.write(f"{trial['dropped']} more payloads like these have arrived\n")
     return {**trial, "samples": samples}
 
 

@@ -193,9 +193,9 @@ def _with_columns_of(bound: BoundQuery, current: FragmentBundle) -> BoundQuery:
     kept = with_columns(bound, current.schema)
     if kept is None:
         raise BindingError(
-            f"its columns would be {bound.schema} by now, but its readers were told "
+            f"the columns of the query would now be {bound.schema}, but its readers have "
             f"{current.schema}",
-            hint="stop it and start it again",
+            hint="stop the query and start it again",
             code="in_use",
         )
     return kept

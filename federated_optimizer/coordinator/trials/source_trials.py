@@ -126,8 +126,8 @@ class SourceTrials(TrialsApi):
         found, state = self._endpoint(gateway, endpoint)
         if not state.listens and not state.browses:
             raise DeploymentError(
-                f"connector {state.connector} reads what columns name, and cannot list what there "
-                "is: its devices do not tell",
+                f"connector {state.connector} reads the addresses in columns and cannot list what "
+                "there is, because its devices do not list it",
                 hint="write the statement with the addresses in the device's manual, and try that",
             )
         definition = listening(state.connector, endpoint, options)

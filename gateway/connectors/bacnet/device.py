@@ -139,7 +139,7 @@ class Device:
         for each in told:
             return _instance(each.iAmDeviceIdentifier)
         raise ConnectionError(
-            f"{self._name}: it does not tell its device instance; write the option device = …"
+            f"{self._name}: the device does not report its instance; add the option device = …"
         )
 
     async def object_list(self, me: str) -> AsyncIterator[str]:

@@ -57,14 +57,19 @@ class HttpEndpoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         parts = urlsplit(self.url.replace(HOST, "host", 1))
         _require(bool(_BASE.fullmatch(self.url) and parts.hostname), "url: write http://10.0.0.7")
-        _require(not parts.query and not parts.fragment, "url: no ? and no #; those are of `path`")
-        _require("@" not in parts.netloc, "url: give user and password as options of their own")
+        _require(
+            not parts.query and not parts.fragment, "url: remove ? and #; they belong in `path`"
+        )
+        _require("@" not in parts.netloc, "url: write user and password as separate options")
         _require(
             HOST not in self.url or urlsplit(self.url).netloc.startswith(HOST),
             "url: {host} stands for the host only, as in http://{host}:8080/api",
         )
-        _require("{" not in self.url.replace(HOST, "", 1), "url: the only name in braces is {host}")
-        _require(not (self.token and self.user), "give a token, or user and password, not both")
+        _require(
+            "{" not in self.url.replace(HOST, "", 1),
+            "url: {host} is the only name in braces that is allowed",
+        )
+        _require(not (self.token and self.user), "write a token, or user and password, not both")
         _require(len(self.headers) <= MAX_HEADERS, f"headers: at most {MAX_HEADERS}")
         _require(0.1 <= self.timeout <= 300, "timeout: between 0.1 s and 5 min")
 
@@ -120,7 +125,9 @@ def page_urls(endpoint: HttpEndpoint, source: HttpSource) -> tuple[str, ...]:
             raise ValueError(f"hosts: the endpoint's url is of one host; write {HOST} there")
         return (base + source.path,)
     if not hosts:
-        raise ValueError(f"hosts: the endpoint's url has {HOST}; say hosts = '10.0.0.7, 10.0.0.8'")
+        raise ValueError(
+            f"hosts: the endpoint's url has {HOST}; write hosts = '10.0.0.7, 10.0.0.8'"
+        )
     return tuple(base.replace(HOST, host) + source.path for host in hosts)
 
 

@@ -230,7 +230,7 @@ class BoundedServer:
             return Answer(413 if error.too_large else 415, {"error": str(error)})
         except TimeoutError:
             seconds = self._limits.body_seconds
-            return Answer(408, {"error": f"the body did not come within {seconds:g} s"})
+            return Answer(408, {"error": f"the body did not arrive within {seconds:g} s"})
         except h11.RemoteProtocolError as error:
             return Answer(400, {"error": str(error)[:200]})
         finally:

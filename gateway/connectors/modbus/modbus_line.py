@@ -122,7 +122,7 @@ class ModbusLine:
 
     def _unanswered_by(self, unit: int, block: Block) -> Exception:
         self._unanswered += 1
-        text = f"unit {unit} gives no valid answer to {block} within {self._timeout:g} s"
+        text = f"unit {unit} sends no valid answer to {block} within {self._timeout:g} s"
         if self._unanswered >= MAX_UNANSWERED:
             return ConnectionError(f"{self._name}: {text}; nothing else answers")
         return SilentError(text)

@@ -130,8 +130,8 @@ class MqttConnector:
             for source, _ in subscription.readers:
                 source.source.problem(
                     f"{subscription.topic_filter!r:.100} overlaps with filters of other sources, "
-                    "and the broker does not say which subscription a message is for; it would "
-                    f"take more than {MAX_CONNECTIONS} connections: use a broker with MQTT 5, or "
+                    "and the broker does not report the subscription of a message; more than "
+                    f"{MAX_CONNECTIONS} connections would be needed: use a broker with MQTT 5, or "
                     "topics that do not overlap"
                 )
         self._filters = [[each.topic_filter for each in own] for own in plan.connections]

@@ -74,7 +74,7 @@ class SparkplugNodes:
             self._context.note(f"asked Sparkplug node {name} for its births: {reason}")
             if is_unanswered:
                 self._context.problem(
-                    f"Sparkplug node {name} does not answer the command to be born again; may "
+                    f"Sparkplug node {name} does not answer the command to publish its births; may "
                     f"this gateway publish on {topic}? If the node knows no such command, give its "
                     "sources the option rebirth = 'never'"
                 )

@@ -104,7 +104,7 @@ async def offer_variables(client: Client, context: BrowseContext) -> None:
         if variables:
             left -= await _offer(client, context, place.name, variables[: min(left, 1_000)])
     if places:
-        context.note("there is more; say where to begin with below = 'ns=2;s=…'")
+        context.note("there are more nodes; choose where the listing begins: below = 'ns=2;s=…'")
 
 
 async def _offer(

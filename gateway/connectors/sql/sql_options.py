@@ -54,7 +54,7 @@ class SqlSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     start: Start = Start.ALL
 
     def __post_init__(self) -> None:
-        _require(bool(self.table) != bool(self.query), "say either table or query")
+        _require(bool(self.table) != bool(self.query), "write either table or query")
         _require(bool(self.watermark), "watermark: name the column that grows from row to row")
         _require(len(self.query) <= MAX_QUERY, f"query: at most {MAX_QUERY:,} characters")
         _require(self.interval >= 0.1, "interval: at least 0.1 s between polls")

@@ -220,7 +220,7 @@ class Aggregation:
         if is_aggregate(node, self.environment):
             raise self.environment.error(
                 node,
-                "an aggregate cannot stand inside an aggregate",
+                "an aggregate is not allowed inside an aggregate",
                 hint="aggregate a query in FROM: SELECT MAX(n) FROM (SELECT COUNT(*) AS n …) AS q",
                 code="nested_aggregate",
             )

@@ -103,7 +103,7 @@ def over_of(node: exp.Window, select: exp.Select, environment: Environment, plac
         if isinstance(part, exp.Window) and part is not node:
             raise environment.error(
                 part,
-                "a window function cannot stand inside a window function",
+                "a window function is not allowed inside a window function",
                 hint="compute the inner one in a query in FROM",
                 code="nested_aggregate",
             )

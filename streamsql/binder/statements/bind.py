@@ -175,7 +175,7 @@ def bind_subquery(tree: exp.Select, environment: Environment, *, lift: bool) -> 
     if call is not None:
         raise environment.unsupported(
             call,
-            f"{call.name.upper()} cannot stand in a subquery of an expression",
+            f"{call.name.upper()} is not allowed in a subquery of an expression",
             hint=f"put it in FROM: … JOIN {call.name.upper()}(SELECT …) AS x",
             code="misplaced_emit",
         )

@@ -126,7 +126,7 @@ def key_positions(
             raise BindingError(
                 f"the result has {len(found)} columns {name.text!r}",
                 span=name.span,
-                hint="give them different names with AS",
+                hint="rename them with AS",
                 code="ambiguous_column",
             )
         raise BindingError(

@@ -83,7 +83,7 @@ def endpoint_of(option: Option | None) -> str:
         refuse_option(
             option,
             f"{option.value!r:.40} is not the name of an endpoint",
-            "endpoint = 'home': a name in the gateways' settings, where address and secret stand",
+            "endpoint = 'home': a name in the gateways' settings, which hold the address",
         )
     return name
 

@@ -145,8 +145,7 @@ def _schema(statement: CreateView, schema: Schema) -> Schema:
             raise BindingError(
                 f"view {statement.name.text!r} has two columns {name!r}",
                 span=given[position].span if given else statement.query.span,
-                hint="give them different names with AS, or in CREATE MATERIALIZED VIEW name "
-                "(columns)",
+                hint="rename them with AS, or in CREATE MATERIALIZED VIEW name (columns)",
                 code="duplicate_name",
             )
     return Schema.of(*zip(names, schema.dtypes, strict=True))

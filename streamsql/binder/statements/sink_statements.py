@@ -118,7 +118,7 @@ def _endpoint(statement: CreateSink, options: Options, connector: SinkConnector)
         refuse_option(
             given,
             f"{given.value!r:.80} is not the name of an endpoint",
-            "an address stands in the settings of the console, under a name of letters and digits",
+            "the settings of the console hold the address, under a name of letters and digits",
         )
     return given.value
 

@@ -160,8 +160,8 @@ def _rows_for_ever(definition: SourceDefinition, mapping: SourceMapping) -> Iter
     if not facts & telling:
         name = "device" if "device" in telling else "node"
         yield (
-            f"the death of a {name} leaves its rows of {definition.name}: no column says whose "
-            f"they are; add the column {name} TEXT"
+            f"rows of {definition.name} stay when their {name} goes offline: no column names the "
+            f"{name}; add the column {name} TEXT"
         )
 
 
@@ -170,7 +170,7 @@ def _refuse_clauses(statement: CreateSource) -> None:
     for column in statement.columns:
         for clause in column.clauses:
             raise BindingError(
-                f"{clause.word} says how a connector reads {column.name.text!r:.40}, but the "
+                f"{clause.word} describes how a connector reads {column.name.text!r:.40}, but the "
                 "source has no connector",
                 span=clause.span,
                 hint="add WITH (connector = 'mqtt', topic = '…'), or remove it",
@@ -196,7 +196,7 @@ def _own_options(statement: CreateSource, kind: str) -> tuple[tuple[str, str], .
         if _SECRET_NAME.search(option.name) or holds_secret(option.value):
             refuse_option(
                 option,
-                f"{option.name} would tell a secret to everybody who may read definitions",
+                f"{option.name} holds a secret, and everybody who reads definitions would see it",
                 "store it in the endpoint: pando endpoint add GATEWAY NAME KIND --ask password",
             )
         if known is not None and option.name not in known:
@@ -238,33 +238,33 @@ def _check_availability(
     if not definition.key:
         refuse_option(
             option,
-            "availability withdraws the rows of a device that goes, but rows of "
+            "availability withdraws the rows of a device that goes offline, but rows of "
             f"{definition.name} cannot be withdrawn: it has no KEY",
-            "add KEY (…) with the columns that tell its rows apart, or remove availability",
+            "add KEY (…) with the columns that identify a row, or remove availability",
         )
     if topic is not None and (extra := set(names) - set(TopicPattern(topic.value).names)):
         refuse_option(
             option,
             f"availability names {{{min(extra)}}}, which topic does not",
-            "give a device the same name in both, as in 'tele/{device}/SENSOR' and "
+            "use the same name for a device in both, as in 'tele/{device}/SENSOR' and "
             "'tele/{device}/LWT'",
         )
     if names and not mapper.given(dict.fromkeys(names, "")):
         refuse_option(
             option,
-            f"availability tells {{{names[0]}}} of a device that goes, which is in no column of "
+            f"availability identifies a device by {{{names[0]}}}, which is in no column of "
             f"{definition.name}: its rows cannot be found",
             f"add the column {names[0]} TEXT, or FROM '@{names[0]}' to another",
         )
 
 
 def _reader(mapping: SourceMapping, options: Mapping[str, Option]) -> PayloadReader:
-    """Return what reads the payloads; refuse the option that keeps it from that."""
+    """Return the reader of the payloads; refuse the option that makes it impossible."""
     for name in ("delimiter", "header"):
         if name in options and mapping.format != PayloadFormat.CSV:
             refuse_option(
                 options[name],
-                f"{name} says nothing of payloads in the format {mapping.format}",
+                f"{name} does not apply to payloads in the format {mapping.format}",
                 f"remove {name}, or format = 'csv'",
             )
     bare = msgspec.structs.replace(mapping, rows="", only=(), only_rows=())
@@ -297,8 +297,8 @@ def _check_place(column: ColumnDefinition, mapping: SourceMapping) -> None:
     for clause in column.clauses:
         if clause.word == "FROM" and clause.value in ("@key", "@index"):
             raise BindingError(
-                f"column {column.name.text}: {clause.value} tells the rows of a payload apart, "
-                "but here a payload is one row",
+                f"column {column.name.text}: {clause.value} identifies a row "
+                "of a payload, but here each payload is one row",
                 span=clause.value_span,
                 hint="add the option rows = 'sensors[*]', the path of the array or object",
                 code="bad_clause",

@@ -88,7 +88,7 @@ def _check_no_source(statement: CreateSource) -> None:
             )
         refuse_option(
             option,
-            f"{option.name} needs the option source, which says how to read the rows",
+            f"{option.name} needs the option source, the format of the rows",
             f"add source = '…', one of {', '.join(TABLE_OPTIONS)}",
         )
 
@@ -131,13 +131,13 @@ def _check_intake(option: Option, *, has_connector: bool) -> None:
         case "topic" | "endpoint" | "gateways" | "format" | "rows" | "only" | "only_rows":
             refuse_option(
                 option,
-                f"{option.name} needs the option connector, which says what reads the devices",
+                f"{option.name} needs the option connector, the kind of the devices",
                 "add connector = 'mqtt', or another",
             )
         case name if any(name in names for names in TABLE_OPTIONS.values()):
             refuse_option(
                 option,
-                f"{name} says where the rows of a table are, but this is a source",
+                f"{name} is the location of a table's rows, but this is a source",
                 "CREATE TABLE for stored data; sources have connector, sample and ttl",
             )
         case name:

@@ -12,7 +12,7 @@ MAX_BELOW = 250_000
 MAX_CHARACTERS = 2_000_000
 """Of text below all rows together."""
 MAX_COMPARED = 10_000_000
-"""Pairs of elements with the same parent, where a path counts siblings: 3,000 beside each other."""
+"""Pairs of elements with the same parent, where a path counts siblings: 3,000 siblings."""
 
 
 class TreeElement(Protocol):
@@ -57,7 +57,7 @@ def check_rows(rows: Iterable[TreeElement], *, with_texts: bool) -> None:
 
 
 def check_siblings(root: TreeElement, paths: Sequence[str]) -> None:
-    """Look that not too many elements lie beside each other for paths that count siblings.
+    """Look that not too many elements lie next to each other for paths that count siblings.
 
     Raises:
         ValueError: Too many do.
@@ -69,5 +69,5 @@ def check_siblings(root: TreeElement, paths: Sequence[str]) -> None:
         compared += len(element) ** 2
         if compared > MAX_COMPARED:
             raise ValueError(
-                f"too many elements beside each other for {paths[0]!r:.60}, which counts them"
+                f"too many elements next to each other for {paths[0]!r:.60}, which counts them"
             )

@@ -228,7 +228,7 @@ class SparkplugSession:
         """Doubt the node of a message where messages before it are missing."""
         last, state.sequence = state.sequence, message.seq
         if not state.is_born:
-            self._doubt(changes, node, "its birth was not heard")
+            self._doubt(changes, node, "its birth was not received")
         elif last is not None and message.seq is not None:
             # A message that comes twice misses none.
             if message.seq not in {last, (last + 1) % _SEQUENCE} and self._asks:
@@ -272,7 +272,7 @@ class SparkplugSession:
         trusted = not self._asks or not state.doubted or _is_over(state.doubted, now)
         rows, unknown = device.rows(data, aliases_count=trusted)
         if not device.is_born:
-            self._doubt(changes, node, "a birth was not heard")
+            self._doubt(changes, node, "a birth was not received")
         elif unknown is not None:
             self._doubt(changes, node, f"no birth gave the alias {unknown}")
         # Until the birth, columns of metrics that this message leaves out would be NULL.

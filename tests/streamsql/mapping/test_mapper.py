@@ -179,7 +179,7 @@ def test_a_record_is_looked_up_by_the_connectors_addresses() -> None:
     ("column", "message"),
     [
         (ColumnMapping("a..b"), "column v: 'a..b' is no field path: expected a name"),
-        (ColumnMapping("a[*]"), "column v: 'a[*]': [*] stands in the option rows only"),
+        (ColumnMapping("a[*]"), "column v: 'a[*]': [*] is allowed only in the option rows"),
         (ColumnMapping("@"), "column v: '@' names no fact"),
         (ColumnMapping("a", "octal"), "column v: 'octal' is no format of numbers"),
         (

@@ -144,8 +144,8 @@ def test_bounds_of_times() -> None:
     ("form", "message"),
     [
         ("epoch", "no format of times"),
-        ("%H:%M", "no whole date"),
-        ("%d.%m.", "no whole date"),
+        ("%H:%M", "no complete date"),
+        ("%d.%m.", "no complete date"),
         ("%Q", "%Q is no directive"),
         ("%d.%m.%Y %", "no directive|cannot be read"),
         ("%Y-%m-%d" * 20, "160 characters"),

@@ -232,5 +232,5 @@ def test_what_can_be_neither_listened_to_nor_browsed_is_said(source_page: Any, e
     source_page.select_option("#endpoint", "gw-1 meter")
     expect(source_page.locator("#listen")).to_be_disabled()
     expect(source_page.locator("#state")).to_contain_text(
-        "Connector modbus reads what columns name, and its devices cannot list what they have"
+        "Connector modbus reads the addresses in columns, and its devices cannot list them"
     )

@@ -36,7 +36,7 @@ def test_data_of_sparkplug_refers_to_births_before_it() -> None:
             sample("a/b", b"x"),
         ],
     ).samples
-    assert early == MappedSample((), ("its birth was not heard: the gateway asks for it",))
+    assert early == MappedSample((), ("its birth was not received: the gateway asks for it",))
     assert others == [
         MappedSample((), ignored=True),
         MappedSample((("d", 20.0, -2, NOON * 1_000),)),

@@ -12,10 +12,10 @@ from streamsql.errors import DeploymentError
     [
         ({"url": "10.0.0.7"}, "url: write http://10.0.0.7"),
         ({"url": "file:///etc/passwd"}, "url: write"),
-        ({"url": "http://me:pw@h"}, "user and password as options of their own"),
-        ({"url": "http://h/?x=1"}, "no ? and no #"),
+        ({"url": "http://me:pw@h"}, "user and password as separate options"),
+        ({"url": "http://h/?x=1"}, "remove . and #"),
         ({"url": "http://h/{host}"}, "{host} stands for the host only"),
-        ({"url": "http://{host}.{zone}"}, "the only name in braces is {host}"),
+        ({"url": "http://{host}.{zone}"}, "{host} is the only name in braces"),
         ({"url": "http://h", "user": "a", "token": "b"}, "not both"),
         ({"url": "http://h", "timeout": 0}, "timeout: between 0.1 s and 5 min"),
         ({"url": "http://h", "timeuot": 1}, "unknown field `timeuot`"),

@@ -111,7 +111,7 @@ def test_a_silent_unit_does_not_stop_the_others() -> None:
             await until(lambda: len(served.readings) >= 3)
         assert set(served.rows) == {(2, 0, 1)}
         assert served.problems == [
-            "unit 1 gives no valid answer to holding:0..1 within 0.3 s; it is asked again in 30 s"
+            "unit 1 sends no valid answer to holding:0..1 within 0.3 s; it is asked again in 30 s"
         ]
 
     run(scenario)

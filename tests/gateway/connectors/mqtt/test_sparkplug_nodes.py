@@ -53,10 +53,10 @@ async def test_a_node_is_asked_at_once_and_its_silence_is_reported() -> None:
         await until(lambda n=times: len(world.published) == n)  # type: ignore[misc]
     running.cancel()
     assert set(world.published) == {"spBv1.0/g/NCMD/n"}
-    assert world.notes[0] == "asked Sparkplug node g/n for its births: its birth was not heard"
+    assert world.notes[0] == "asked Sparkplug node g/n for its births: its birth was not received"
     (problem,) = world.problems
     assert problem.startswith(
-        "Sparkplug node g/n does not answer the command to be born again; may "
+        "Sparkplug node g/n does not answer the command to publish its births; may "
     )
 
 

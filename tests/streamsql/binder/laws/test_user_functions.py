@@ -158,7 +158,7 @@ def test_an_aggregate_of_no_rows_is_that_of_the_empty_group(catalog: Catalog) ->
         ("total(n, n) FROM t", "total does not take (INTEGER, INTEGER)"),
         ("rows_of(n) FILTER (WHERE n > 1) FROM t", "accepts NULLs, so FILTER cannot skip rows"),
         ("k FROM t WHERE total(n) > 1", "the aggregate total cannot stand here"),
-        ("total(total(n)) FROM t", "an aggregate cannot stand inside an aggregate"),
+        ("total(total(n)) FROM t", "an aggregate is not allowed inside an aggregate"),
         ("* FROM half", "'half' is a function"),
         ("halve(n) FROM t", "there is no function 'halve'"),
     ],

@@ -123,7 +123,7 @@ WRONG_OPTIONS = [
     (
         "SOURCE s (a TEXT) WITH (path = 'a.csv')",
         25,
-        "path says where the rows of a table are",
+        "path is the location of a table's rows",
         "CREATE TABLE",
     ),
     ("LINK SOURCE l (a TEXT, b TEXT) WITH (smple = '5 s')", 38, "no option 'smple'", "known:"),

@@ -106,7 +106,7 @@ def test_formats_by_default(connector: str, payloads: PayloadFormat) -> None:
         ("device TEXT, n INTEGER", "a/{device}/lwt", "it has no KEY"),
         ("device TEXT, KEY (device)", "a/{room}/lwt", "names {room}, which topic does not"),
         ("id TEXT, KEY (id)", "a/{device}/lwt", "which is in no column of s"),
-        ("device TEXT, KEY (device)", "a/#/lwt", "# stands at the end only"),
+        ("device TEXT, KEY (device)", "a/#/lwt", "# is allowed only at the end"),
     ],
 )
 def test_availability_that_withdraws_nothing_is_refused(
@@ -224,7 +224,7 @@ REFUSED = [
     (f"CREATE SOURCE s (a TEXT FROM «'@key'») {MQTT}", "payload is one row", "rows ="),
     (f"CREATE SOURCE s (a DOUBLE FORMAT «'komma'») {MQTT}", "no format of numbers", "'comma'"),
     (f"CREATE SOURCE s (a TEXT FORMAT «'comma'») {MQTT}", "numbers and times", "FORMAT"),
-    (f"CREATE SOURCE s (a TIMESTAMP FORMAT «'%d.%m.'») {MQTT}", "no whole date", "'%d.%m.%Y"),
+    (f"CREATE SOURCE s (a TIMESTAMP FORMAT «'%d.%m.'») {MQTT}", "no complete date", "'%d.%m.%Y"),
     (f"CREATE SOURCE s (a TIMESTAMP ZONE «'Europe/Berln'») {MQTT}", "Europe/Berlin", "ZONE"),
     (f"CREATE SOURCE s (a DOUBLE ZONE «'UTC'») {MQTT}", "ZONE is for times", "ZONE"),
     (f"CREATE SOURCE s (a DOUBLE UNIT «'celsus'») {MQTT}", "celsus", "UNIT 'Cel'"),
@@ -343,7 +343,7 @@ def _keyed(column: str, key: str) -> str:
         ("CREATE SOURCE s (id TEXT)", ()),
         (f"{SPARKPLUG})", ()),
         (_keyed("who TEXT FROM '@device'", "who") + ")", ()),
-        (f"{_keyed('a TEXT', 'a')})", ("the death of a device leaves its rows of s",)),
+        (f"{_keyed('a TEXT', 'a')})", ("rows of s stay when their device goes offline",)),
         (f"{_keyed('node TEXT', 'node')}, topic = 'spBv1.0/g/NDATA/+')", ()),
     ],
 )
@@ -367,7 +367,7 @@ def test_likely_mistakes_are_warned_of(text: str, warned: tuple[str, ...]) -> No
 def test_secrets_do_not_travel_with_definitions(name: str, value: str) -> None:
     """Definitions are retained messages, which every site reads."""
     text = f"CREATE SOURCE a (b TEXT) WITH (connector = 'http', {name} = '{value}')"
-    with pytest.raises(BindingError, match=f"{name} would tell a secret") as refused:
+    with pytest.raises(BindingError, match=f"{name} holds a secret") as refused:
         defined(text)
     assert "endpoint" in (refused.value.hint or "")
     assert "hunter2" not in f"{refused.value.message} {refused.value.hint}"

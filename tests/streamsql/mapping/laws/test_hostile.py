@@ -100,12 +100,12 @@ WIDE = b"<r>" + b"<a/>" * 240_000 + b"</r>"
     [
         (HTML, "div", ".", NESTED, "rows inside of rows"),
         (HTML, "div", ".", b"<div>" * 200 + b"x " * 400_000, "rows inside of rows"),
-        (HTML, "tr", "td:nth-child(2)", CELLS, "elements beside each other"),
-        (HTML, "tr", "td ~ td.b", CELLS, "elements beside each other"),
-        (HTML, "tr td:last-child", ".", CELLS, "elements beside each other"),
+        (HTML, "tr", "td:nth-child(2)", CELLS, "elements next to each other"),
+        (HTML, "tr", "td ~ td.b", CELLS, "elements next to each other"),
+        (HTML, "tr td:last-child", ".", CELLS, "elements next to each other"),
         (XML, ".//a", ".//b", DEEP, "rows inside of rows"),
-        (XML, "", "a[last()]", WIDE, "elements beside each other"),
-        (XML, "a[2]", ".", WIDE, "elements beside each other"),
+        (XML, "", "a[last()]", WIDE, "elements next to each other"),
+        (XML, "a[2]", ".", WIDE, "elements next to each other"),
     ],
 )
 def test_paths_that_take_the_square_of_a_payload(

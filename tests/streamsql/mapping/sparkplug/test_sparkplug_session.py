@@ -129,13 +129,13 @@ def test_a_device_dies_alone() -> None:
     changes = heard("g/DDEATH/n/d", written(seq=2))
     assert (changes.gone, changes.doubts) == ([DeviceId("g", "n", "d")], [])
     again = heard("g/DDATA/n/d", written(alias(1, double_value=1), seq=3))
-    assert (values(again), doubts(again)) == ([], ["g/n: a birth was not heard"])
+    assert (values(again), doubts(again)) == ([], ["g/n: a birth was not received"])
 
 
 def test_data_before_a_birth_asks_for_it_and_makes_no_row() -> None:
     heard = Heard()
     changes = heard("g/DDATA/n/d", written({"name": "Temp", "double_value": 1.0}, seq=5))
-    assert (values(changes), doubts(changes)) == ([], ["g/n: its birth was not heard"])
+    assert (values(changes), doubts(changes)) == ([], ["g/n: its birth was not received"])
 
 
 def test_a_node_that_is_never_born_again_counts_as_far_as_it_says_names() -> None:

@@ -70,7 +70,7 @@ function choose() {
   byId("discover", HTMLButtonElement).disabled = !isBroker;
   if (choice && !shows(choice)) {
     say(
-      `Connector ${choice.connector} reads what columns name, and its devices cannot list what they have: ` +
+      `Connector ${choice.connector} reads the addresses in columns, and its devices cannot list them: ` +
         "write the statement with the addresses in the device's manual, then try it at the gateway.",
     );
   }
