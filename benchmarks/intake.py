@@ -68,7 +68,7 @@ SENDER = ROOT / "benchmarks" / "_intake" / "sender.py"
 LOADED = (
     "gateway.__main__",
     "stream_engine.site.installed_query",
-    "gateway.connectors.running",
+    "gateway.connectors.running_connectors",
     "gateway.connectors.mqtt.mqtt_connector",
     "streamsql.mapping.mapper",
 )

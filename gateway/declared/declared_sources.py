@@ -32,7 +32,7 @@ MAX_REASON = 500
 
 
 class Connectors(Protocol):
-    """Connectors that read devices; see `gateway.connectors.running`."""
+    """Connectors that read devices; see `gateway.connectors.running_connectors`."""
 
     def serve(self, by_endpoint: Mapping[str, Sequence[SourceDefinition]]) -> None:
         """Serve these sources through their endpoints, and no others."""

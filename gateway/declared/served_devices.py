@@ -65,7 +65,7 @@ def _connectors(
 ) -> Connectors:
     """Return the connectors; a gateway without declared sources loads none of this."""
     from gateway.connectors.registry import ConnectorRegistry  # noqa: PLC0415
-    from gateway.connectors.running import RunningConnectors, Runtime  # noqa: PLC0415
+    from gateway.connectors.running_connectors import RunningConnectors, Runtime  # noqa: PLC0415
     from streamsql.mapping.mapper import Mapper  # noqa: PLC0415
 
     runtime = Runtime(

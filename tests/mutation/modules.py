@@ -31,6 +31,11 @@ KEY_MODULES: Mapping[str, tuple[str, ...]] = {
     "publish_queue": ("test_publish_queue",),
     "state_losses": ("test_state_keeper",),
     "result_subscriptions": ("test_result_subscriptions",),
+    "mapper": ("test_mapper", "test_payload_formats", "test_row_conditions"),
+    "withdrawals": ("test_withdrawals",),
+    "running_connectors": ("test_running_connectors",),
+    "stream_queue": ("test_stream_queue",),
+    "upsert_book": ("test_upsert_book",),
 }
 """A module, with a folder before it where two have its name: the test files that are run.
 

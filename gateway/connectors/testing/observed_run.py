@@ -10,7 +10,7 @@ from typing_extensions import override
 from gateway.connectors.connector import Connector
 from gateway.connectors.reading import Memory, Reading
 from gateway.connectors.registry import ConnectorRegistry, MakeConnector
-from gateway.connectors.running import EndpointRunner, Runtime
+from gateway.connectors.running_connectors import EndpointRunner, Runtime
 from gateway.connectors.testing.peer import Peer
 from host.clocks import wall_clock
 from streamsql.mapping.mapper import Mapper

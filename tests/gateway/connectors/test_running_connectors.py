@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from gateway.connectors import running
+from gateway.connectors import running_connectors
 from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.lost_cancellation import raise_if_cancelled
 from gateway.connectors.reading import Memory, Reading
 from gateway.connectors.registry import BuiltIn, ConnectorRegistry
-from gateway.connectors.running import EndpointRunner, RunningConnectors, Runtime
+from gateway.connectors.running_connectors import EndpointRunner, RunningConnectors, Runtime
 from gateway.testing import until
 from gateway.testing_connectors import TELLING, TellingConnector, declared
 from streamsql.data.types import DataType, Value
@@ -121,8 +121,8 @@ class World:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(running, "SETTLE_SECONDS", 0.0)
-    monkeypatch.setattr(running, "RESTART_SECONDS", 0.02)
+    monkeypatch.setattr(running_connectors, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(running_connectors, "RESTART_SECONDS", 0.02)
     TellingConnector.forget()
     yield
     TellingConnector.forget()
@@ -219,7 +219,7 @@ def test_a_fault_is_shown_and_tried_again_after_pauses_that_double(
         assert problem == "endpoint home: ConnectionError: no route; password ***"
         grown = [pause for pause in pauses if pause]
         assert grown[:4] == [0.02, 0.04, 0.08, 0.16]
-        assert max(grown) <= running.RESTART_MOST_SECONDS
+        assert max(grown) <= running_connectors.RESTART_MOST_SECONDS
         assert not any("hunter2" in fault for fault in world.port.faults)
 
     run(scenario)
