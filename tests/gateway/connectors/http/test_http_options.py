@@ -13,7 +13,7 @@ from streamsql.errors import DeploymentError
         ({"url": "10.0.0.7"}, "url: write http://10.0.0.7"),
         ({"url": "file:///etc/passwd"}, "url: write"),
         ({"url": "http://me:pw@h"}, "user and password as separate options"),
-        ({"url": "http://h/?x=1"}, "remove . and #"),
+        ({"url": "http://h/?x=1"}, "remove ? and #"),
         ({"url": "http://h/{host}"}, "{host} stands for the host only"),
         ({"url": "http://{host}.{zone}"}, "{host} is the only name in braces"),
         ({"url": "http://h", "user": "a", "token": "b"}, "not both"),
