@@ -7,9 +7,27 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tests.docs.markdown import ROOT
+from tests.docs.markdown import ROOT, blocks
 
 _DEVICES = ROOT / "docs" / "devices.md"
+RUN_BY = {
+    "shelly_plug": "test_http_recipes::test_a_shelly_plug",
+    "outlet": "test_http_recipes::test_a_power_strip_with_a_web_page",
+    "lora": "test_http_recipes::test_a_webhook_of_the_things_stack",
+    "meter": "test_record_recipes::test_a_modbus_meter",
+    "counter": "test_sql_recipe::test_meter_readings_in_a_database",
+    "heating": "test_file_recipe::test_a_data_logger_that_writes_csv_files",
+    "k7_file": "test_file_recipe::test_a_k7_trace_that_grows",
+    "press": "test_record_recipes::test_an_opc_ua_machine",
+    "greenhouse": "test_record_recipes::test_a_coap_sensor",
+    "outlets": "test_record_recipes::test_an_snmp_pdu",
+    "room": "test_record_recipes::test_a_bacnet_thermostat",
+    "water": "test_local_recipes::test_a_recorded_water_meter",
+    "reserved": "test_local_recipes::test_reservations_of_rooms",
+    "rack": "test_local_recipes::test_a_machine_by_another_name",
+    "warm": "test_local_recipes::test_thermometers_by_another_name",
+}
+"""The test of each source of the page whose device does not publish by MQTT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +55,14 @@ def recipe(heading: str) -> Recipe:
     (endpoint,) = json.loads(_block(section, "json")).values()
     del endpoint["connector"]
     return Recipe(endpoint, _block(section, "sql"), _block(section, "text"))
+
+
+def statement(name: str) -> str:
+    """Return the statement of the page that creates a source."""
+    (found,) = (
+        b.text for b in blocks(_DEVICES, "sql") if b.text.startswith(f"CREATE SOURCE {name} ")
+    )
+    return found
 
 
 def as_csv(rows: Iterable[Mapping[str, object]]) -> str:

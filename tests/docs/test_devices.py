@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import csv
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,8 @@ from gateway.connectors.testing.source_statements import definitions_of
 from host.mqtt import open_client
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType, Value, display
-from tests.docs.markdown import ROOT, Block, blocks
+from tests.docs.markdown import ROOT, WALK, Block, blocks
+from tests.docs.recipes import RUN_BY, recipe, statement
 from tests.gateway.connectors.serving import Served, serving, until
 from tests.streamsql.mapping.sparkplug.written import PAYLOAD
 
@@ -107,32 +109,69 @@ def printed(served: Served, definitions: list[SourceDefinition]) -> str:
     return output.getvalue()
 
 
-def test_every_section_has_a_recipe() -> None:
-    found = list(recipes())
-    assert len(found) >= 7
-    assert all(recipe.messages and recipe.rows for recipe in found)
+CREATED = re.compile(r"^CREATE (?:LINK )?SOURCE (\w+)", re.MULTILINE)
 
 
-@pytest.mark.parametrize("recipe", list(recipes()), ids=str)
-def test_a_recipe_gives_its_rows(recipe: Recipe, tmp_path: Path) -> None:
-    definitions = definitions_of(recipe.sql.text)
+def test_what_devices_publish_gives_rows() -> None:
+    assert all(told.messages and told.rows for told in recipes())
+
+
+def test_each_statement_of_the_page_is_run_by_a_test() -> None:
+    """By its messages, by the test that the registry names, as a step of the walk, or locally."""
+    published = {told.sql.line for told in recipes()}
+    others = [b for b in blocks(PAGE, "sql") if b.note == "" and b.line not in published]
+    created = [CREATED.findall(block.text) for block in others]
+    assert [names for names in created if len(names) != 1] == []
+    assert {name for (name,) in created} == set(RUN_BY)
+    assert {block.note for block in blocks(PAGE, "sql")} == {"", WALK, "local"}
+
+
+@pytest.mark.parametrize("name", RUN_BY)
+def test_the_registry_names_tests_that_run_the_statement(name: str) -> None:
+    file, _, function = RUN_BY[name].partition("::")
+    source = (ROOT / "tests" / "docs" / f"{file}.py").read_text(encoding="utf-8")
+    _, found, body = source.partition(f"def {function}(")
+    assert found
+    body = re.split(r"^(?:async )?def |^@", body, maxsplit=1, flags=re.MULTILINE)[0]
+    asked = re.search(r"""\b(recipe|statement)\("([^"]+)"\)""", body)
+    assert asked
+    text = recipe(asked[2]).statement if asked[1] == "recipe" else statement(asked[2])
+    assert CREATED.findall(text) == [name]
+
+
+def test_a_name_of_the_page_stands_for_one_statement() -> None:
+    """So that a reader can use all recipes together; the walk shows one of them again."""
+    known: dict[str, str] = {}
+    for block in blocks(PAGE, "sql"):
+        if block.note == "local":
+            continue
+        for text in re.split(r";\n", block.text):
+            for name in CREATED.findall(text):
+                told = " ".join(text.rstrip("; \n").split())
+                assert known.setdefault(name, told) == told, name
+    assert len(known) > 30
+
+
+@pytest.mark.parametrize("told", list(recipes()), ids=str)
+def test_a_recipe_gives_its_rows(told: Recipe, tmp_path: Path) -> None:
+    definitions = definitions_of(told.sql.text)
     served = Served()
 
     async def scenario(url: str) -> None:
-        text = recipe.sql.text
+        text = told.sql.text
         async with serving(MqttConnector(), {"address": url}, text, served=served):
             await until(lambda: "subscribed" in " ".join(served.notes))
             client = open_client(url, "device")
             await client.connect()
-            for topic, payload in recipe.messages:
+            for topic, payload in told.messages:
                 client.publish(topic, payload)
             with contextlib.suppress(TimeoutError):  # the rows tell more than the time
-                await until(lambda: printed(served, definitions) == recipe.rows, 10)
+                await until(lambda: printed(served, definitions) == told.rows, 10)
             await client.close()
 
     with BrokerProcess("mosquitto", tmp_path) as broker:
         asyncio.run(scenario(broker.url))
-    assert printed(served, definitions) == recipe.rows
+    assert printed(served, definitions) == told.rows
     assert not served.problems
 
 

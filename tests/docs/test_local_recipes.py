@@ -12,8 +12,8 @@ from gateway.connectors.reading import Reading
 from gateway.connectors.replay.replay_connector import ReplayConnector
 from gateway.connectors.soft_sensors.soft_sensors_connector import SoftSensorsConnector
 from gateway.connectors.testing.source_statements import definitions_of
-from tests.docs.markdown import ROOT, blocks
-from tests.docs.recipes import as_csv, recipe
+from tests.docs.markdown import ROOT
+from tests.docs.recipes import as_csv, recipe, statement
 from tests.gateway.connectors.building import context_for
 from tests.gateway.connectors.serving import until
 
@@ -68,12 +68,6 @@ def test_reservations_of_rooms(tmp_path: Path) -> None:
     half_past_eight = NOON - 3 * 3_600_000_000 - 30 * 60_000_000
     found = emitted(CalendarConnector(), endpoint, told.statement, 1, half_past_eight)
     assert as_csv(reading.values for reading in found) == told.rows
-
-
-def statement(name: str) -> str:
-    """Return the statement of the page that creates a source."""
-    (found,) = (b.text for b in blocks(PAGE, "sql") if b.text.startswith(f"CREATE SOURCE {name} "))
-    return found
 
 
 def test_a_machine_by_another_name() -> None:
