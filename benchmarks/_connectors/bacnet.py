@@ -14,7 +14,7 @@ from bacpypes3.pdu import Address
 from benchmarks._connectors.pair import Cost, Pair, Stopwatch, measure
 from broker.free_ports import free_port
 from gateway.connectors.bacnet.bacnet_connector import BacnetConnector
-from gateway.connectors.bacnet.device import plain_value
+from gateway.connectors.bacnet.device import close_application, plain_value
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = 20
@@ -83,7 +83,7 @@ async def bare(seconds: float) -> Cost:
                 values.append(plain_value(await app.read_property(there, of, name)))
             watch.keep([tuple(values)])
             readings += 1
-        app.close()
+        close_application(app)
     return cost
 
 

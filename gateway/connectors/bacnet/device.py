@@ -94,8 +94,8 @@ class Device:
         )
 
     def close(self) -> None:
-        """Close the socket."""
-        self._app.close()
+        """Close the sockets."""
+        close_application(self._app)
 
     async def read(self, wanted: Property) -> object:
         """Return a property's value.
@@ -181,6 +181,20 @@ class Device:
             self._is_lost = True
             return ConnectionError(f"{self._name}: it does not answer in time")
         return RefusedError(f"{error!s:.100}")
+
+
+def close_application(app: Application) -> None:
+    """Close an application's sockets, those too that bacpypes3 has not opened yet."""
+    for layer in app.link_layers.values():
+        for opening in layer.server._transport_tasks:  # noqa: SLF001  (nothing else tells of them)
+            opening.add_done_callback(_close_late)
+    app.close()
+
+
+def _close_late(opening: "asyncio.Task[tuple[asyncio.DatagramTransport, Any]]") -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        transport, _ = opening.result()
+        transport.close()
 
 
 async def _renew(subscription: Any) -> None:

@@ -10,6 +10,7 @@ from bacpypes3.local.device import DeviceObject
 from bacpypes3.local.networkport import NetworkPortObject
 
 from broker.free_ports import free_port
+from gateway.connectors.bacnet.device import close_application
 
 
 class Thermostat:
@@ -51,7 +52,7 @@ def bacnet(thermostat: Thermostat, port: int = 0) -> Iterator[int]:
     try:
         yield port
     finally:
-        app.close()
+        close_application(app)
 
 
 def local(port: int) -> dict[str, object]:
