@@ -115,9 +115,9 @@ def run_trace(recording: Path, most: int | None) -> dict[str, Any]:
         ends = (values["src"], values["dst"])
         row = (*ends, values.get("pdr"), ts)
         start = time.perf_counter()
-        made.update([("link", row, -1 if reading.delete else 1)], at=ts)
+        made.update([("link", row, -1 if reading.gone else 1)], at=ts)
         took.append((time.perf_counter() - start) * 1_000)
-        newest[ends] = (ts, not reading.delete)
+        newest[ends] = (ts, not reading.gone)
         if number in checks:
             alive = {e for e, (at, up) in newest.items() if up and at + LIFE > ts}
             if set(made.view) != closure(alive):
