@@ -24,8 +24,10 @@ from pymodbus.simulator.simutils import DataType
 
 from broker.embedded.embedded_broker import Broker
 from broker.embedded.server import Server
+from deploy.local.probes import require_free
 from host.mqtt import Message, MessageClient, open_client
 from host.service_process import on_stop_signals
+from streamsql.errors import DeploymentError
 
 HOST = "127.0.0.1"
 MAP_REQUEST = "zigbee2mqtt/bridge/request/networkmap"
@@ -181,12 +183,13 @@ def main() -> int:
     parser.add_argument("--modbus", type=int, default=5020, metavar="PORT")
     parser.add_argument("--http", type=int, default=8095, metavar="PORT")
     parser.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="of a beat")
+    options = parser.parse_args()
     try:
-        asyncio.run(run(parser.parse_args()))
-    except OSError as error:
-        print(
-            f"devices: {error}; choose other ports with --mqtt, --modbus, --http", file=sys.stderr
-        )
+        for name in ("mqtt", "modbus", "http"):
+            require_free(getattr(options, name), f"--{name}")
+        asyncio.run(run(options))
+    except (DeploymentError, OSError) as error:
+        print(f"devices: {error}", file=sys.stderr)
         return 2
     return 0
 

@@ -1,6 +1,7 @@
 """Section "First devices, from nothing" of docs/devices.md, as a reader goes through it."""
 
 import contextlib
+import json
 import re
 import shlex
 import subprocess
@@ -40,10 +41,12 @@ class Walk:
 
     def __post_init__(self) -> None:
         self._left = walk_blocks(ROOT / "docs" / "devices.md")
+        self.answer = ""
 
     def next(self, language: str) -> str:
         """Return the text of the next block, which has to be of a language."""
         block = self._left.pop(0)
+        self.answer = block.answer
         assert block.language == language, block
         text = block.text.strip()
         for name, port in PORTS.items():
@@ -186,4 +189,6 @@ def test_the_page_leads_from_nothing_to_home_assistant(reader: Reader) -> None:
     shown = reader.commands()
     assert topic in shown
     assert "homeassistant/sensor/" in shown
+    example, _, payload = reader.walk.answer.partition(" ")
+    assert (example, list(json.loads(payload))) == (topic, list(state))
     assert reader.walk.is_over()
