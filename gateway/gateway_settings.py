@@ -212,7 +212,7 @@ def _refuse_former(path: Path) -> None:
     named = [each.get("kind") for each in _objects(wrappers)]
     kind = next((each for each in named if isinstance(each, str)), "replay")
     raise DeploymentError(
-        f"settings {path}: {' and '.join(found)} are no settings of a gateway any more; sources "
+        f"settings {path}: {' and '.join(found)} are no longer settings of a gateway; sources "
         "are defined once, in the catalog",
         hint=f'remove them; write an endpoint, "endpoints": {{"here": {{"connector": "{kind:.40}", '
         "…options of the wrapper…}}, and send once in the console or with pando source add: CREATE "

@@ -148,7 +148,7 @@ def _restarted(layout: "Layout", gateway: str) -> str:
     with closing(ConsoleClient(federation.console)) as client:
         if wait_for_restart(layout, gateway, before, lambda: _answers(client), RESTART_SECONDS):
             return "; it has restarted with it"
-    return f"; it has not answered since for {RESTART_SECONDS:.0f} s: see the log of `pando up`"
+    return f"; it has not answered for {RESTART_SECONDS:.0f} s: see the log of `pando up`"
 
 
 def _answers(client: ConsoleClient) -> bool:

@@ -40,5 +40,5 @@ def check_name(name: str, where: str = "") -> None:
     """
     if name in OURS:
         raise DeploymentError(
-            f"{where}pando up makes the endpoint {name} itself", hint="choose another name"
+            f"{where}pando up creates the endpoint {name} itself", hint="choose another name"
         )

@@ -96,12 +96,12 @@ def publish_refusal(code: int) -> str:
         >>> publish_refusal(0x87)
         "the broker's access list forbids it (0x87 not authorized)"
         >>> publish_refusal(0xFE)
-        'the broker does not take it (0xfe)'
+        'the broker refuses it (0xfe)'
     """
     if code == _NOT_AUTHORIZED:
         return "the broker's access list forbids it (0x87 not authorized)"
     words = _PUBACK_REASONS.get(code, "")
-    return f"the broker does not take it ({code:#04x}{' ' if words else ''}{words})"
+    return f"the broker refuses it ({code:#04x}{' ' if words else ''}{words})"
 
 
 def _untrusted(error: ssl.SSLCertVerificationError, address: BrokerAddress) -> Failure:

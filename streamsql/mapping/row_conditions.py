@@ -65,7 +65,7 @@ def _condition(
     except ValueError as error:
         raise ValueError(f"only_rows: {error}") from None
     if from_root and mapping.rows:
-        raise ValueError(f"only_rows: {path:.60} is of the whole payload; put it into only")
+        raise ValueError(f"only_rows: {path:.60} belongs to the whole payload; write it in only")
     return RowCondition(path, get, fact is not None, comparison, text, number)
 
 

@@ -83,7 +83,9 @@ def test_a_wrong_environment_is_explained(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", FORMER)
 def test_a_file_of_an_earlier_version_says_what_to_write_instead(tmp_path: Path, name: str) -> None:
-    with pytest.raises(DeploymentError, match=f"{name} are no settings of a gateway any") as caught:
+    with pytest.raises(
+        DeploymentError, match=f"{name} are no longer settings of a gateway"
+    ) as caught:
         load(tmp_path, {**PLAIN, name: []})
     hint = caught.value.hint
     assert '"endpoints": {"here": {"connector": "replay"' in hint

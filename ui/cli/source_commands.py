@@ -130,7 +130,7 @@ def source_discover(  # noqa: PLR0913, PLR0917  (the command line contract)
 ) -> None:
     """List devices that announce themselves on a broker: Home Assistant, Zigbee2MQTT, Sparkplug.
 
-    Sparkplug nodes that send something are told to publish their births again.
+    Sparkplug nodes that publish are asked for their births.
 
     Examples:
       pando source discover --endpoint home

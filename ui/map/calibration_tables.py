@@ -49,8 +49,8 @@ def make_files(tables: Collection[str], folders: OpenFolders | None) -> Path:
                 file.write(",".join(columns) + "\n")
     except OSError as error:
         raise DeploymentError(
-            f"the files of the tables cannot be made in {folder}: {error.strerror or error}",
-            hint="let the console write there, or make the files and write the CREATE TABLE "
+            f"the files of the tables cannot be written in {folder}: {error.strerror or error}",
+            hint="let the console write there, or create the files and write the CREATE TABLE "
             "statements yourself",
         ) from error
     return folder

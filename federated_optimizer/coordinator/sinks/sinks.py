@@ -120,7 +120,7 @@ class Sinks(SinkApi):
             if isinstance(sink, UpsertSink):
                 topics = retained_topics(definition, sink.query.bundle.schema, sink.book.known)
         elif definition.topic:
-            said.append("its query does not run, so what it retained at the broker stays there")
+            said.append("its query does not run, so its retained messages stay on the broker")
         for topic in topics:
             self._memory.note_clearing(definition.endpoint, topic, due=True)
         await self._memory.write()
@@ -254,7 +254,7 @@ class _NoSender(Sender):
 def _unreadable(sink: str, wrong: Sequence[str]) -> DeploymentError:
     more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
     return DeploymentError(
-        f"what sink {sink} remembers cannot be read ({wrong[0]:.200}{more}), so it sends nothing",
+        f"the saved state of sink {sink} cannot be read ({wrong[0]:.200}{more}): it sends nothing",
         hint="another release has written it, or the catalog's file is damaged; run that release, "
         "restore a backup, or DROP SINK",
     )
@@ -263,7 +263,7 @@ def _unreadable(sink: str, wrong: Sequence[str]) -> DeploymentError:
 def _left(wrong: Sequence[str]) -> str:
     """Return what DROP SINK leaves of entries that cannot be read."""
     count = "1 entry" if len(wrong) == 1 else f"{len(wrong)} entries"
-    return f"{count} of its memory could not be read; what they retained at a broker stays there"
+    return f"{count} of its saved state could not be read; retained messages stay on the broker"
 
 
 def _opened(endpoint: MqttSinkEndpoint, client_id: str) -> MessageClient:

@@ -274,12 +274,12 @@ class SparkplugSession:
         if not device.is_born:
             self._doubt(changes, node, "a birth was not received")
         elif unknown is not None:
-            self._doubt(changes, node, f"no birth gave the alias {unknown}")
+            self._doubt(changes, node, f"no birth has defined the alias {unknown}")
         # Until the birth, columns of metrics that this message leaves out would be NULL.
         if device.is_born or not self._asks or _is_over(device.since, now):
             changes.rows += rows
         if unknown is not None and not rows and (not self._asks or _is_over(device.since, now)):
-            changes.problem = f"no birth gave the alias {unknown}"
+            changes.problem = f"no birth has defined the alias {unknown}"
 
     def _device_dies(self, changes: Changes, node: Node, name: str) -> None:
         state = self._nodes.get(node)

@@ -127,7 +127,7 @@ def test_endpoints_that_were_added_stand_beside_ours(tmp_path: Path) -> None:
     running = read_gateway(layout.settings("gw-1"), {})
     assert {"building", "calendar", "shop"} <= running.endpoints.keys()
     assert "home" not in running.endpoints
-    with pytest.raises(DeploymentError, match="pando up makes the endpoint building itself"):
+    with pytest.raises(DeploymentError, match="pando up creates the endpoint building itself"):
         add_endpoint(layout, "gw-1", "building", {"connector": "mqtt", "address": BROKER})
 
 

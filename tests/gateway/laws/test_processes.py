@@ -369,7 +369,7 @@ def test_wrong_settings_end_with_status_2_and_a_message(tmp_path: Path) -> None:
         (b"{}", "missing required field"),
         (b'{"site":"demo","gateway":"a b","broker":"x","data_dir":"d"}', "is not an id"),
         (process.config.read_bytes().replace(b"mqtt://", b"http://"), "no usable scheme"),
-        (b'{"wrappers": [{"kind": "dowsing"}]}', "wrappers are no settings of a gateway any more"),
+        (b'{"wrappers": [{"kind": "dowsing"}]}', "wrappers are no longer settings of a gateway"),
     ):
         process.config.write_bytes(content)
         process.start()

@@ -40,7 +40,7 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(DeploymentError, match="does not know the folder"):
         make_files(TABLES, None)
     (tmp_path / "file").touch()
-    with pytest.raises(DeploymentError, match=r"cannot be made in .*file"):
+    with pytest.raises(DeploymentError, match=r"cannot be written in .*file"):
         make_files(TABLES, OpenFolders(str(tmp_path / "file")))
 
 

@@ -50,7 +50,7 @@ function ask(title, text, really, deed) {
 function drop(sink) {
   const text =
     sink.connector === "mqtt" && sink.mode === "upsert"
-      ? "Its query stops, and what it has retained at the broker is emptied."
+      ? "Its query stops, and its retained messages on the broker are emptied."
       : "Its query stops, and messages that wait are not sent.";
   ask(`Drop sink ${sink.sink}?`, text, "Drop", async () => {
     const [result] = await post("/api/statements", { text: `DROP SINK "${sink.sink.replaceAll('"', '""')}"` });

@@ -276,14 +276,14 @@ def test_a_sink_whose_memory_cannot_be_read_stops_nobody_and_can_be_dropped(harn
         coordinator = await restarted(federation)
         infos = {info.definition.name: info for info in coordinator.sinks.infos()}
         assert infos["open"].status == SinkStatus.FAILING
-        assert "what sink open remembers cannot be read (dead x: " in infos["open"].problem
+        assert "the saved state of sink open cannot be read (dead x: " in infos["open"].problem
         assert "DROP SINK" in infos["open"].problem
         federation.sites["gw-1"].put("roomsensor", ("r2", "open"))
         await harness.until(lambda: "building/second/r2" in published(federation))
         assert "building/open/r2" not in published(federation)
         (dropped,) = await coordinator.execute("DROP SINK open")
         assert dropped.warnings == (
-            "1 entry of its memory could not be read; what they retained at a broker stays there",
+            "1 entry of its saved state could not be read; retained messages stay on the broker",
         )
         second = {"building/second/r1", "building/second/r2"}
         await harness.until(lambda: set(published(federation)) == second)

@@ -279,7 +279,7 @@ REFUSED = [
     (f"{HTTP}, «only_rows» = ' ')", "no condition", "pdr>0"),
     (f"{HTTP}, «only_rows» = 'a>b')", "no number", "pdr>0"),
     (f"{HTTP}, «only_rows» = 'a..b>1')", "no field path", "pdr>0"),
-    (f"{HTTP}, rows = 'x[*]', «only_rows» = '$.a')", "put it into only", "pdr>0"),
+    (f"{HTTP}, rows = 'x[*]', «only_rows» = '$.a')", "write it in only", "pdr>0"),
     ("CREATE SOURCE s (a TEXT) WITH («only_rows» = 'a')", "needs the option connector", "add"),
     (f"{HTTP}, «only» = 'a=1,a=2')", "twice", "only ="),
     (f"{HTTP}, «only» = 'a..b')", "no field path", "only"),

@@ -145,7 +145,7 @@ def test_a_node_that_is_never_born_again_counts_as_far_as_it_says_names() -> Non
     heard.later(60)
     assert values(heard("g/DDATA/n/d", named)) == [{"Temp": 1.0}]
     unknown = heard("g/DDATA/n/d", written(alias(4, int_value=1), seq=6))
-    assert unknown.problem == "no birth gave the alias 4"
+    assert unknown.problem == "no birth has defined the alias 4"
 
 
 def test_after_a_gap_aliases_wait_for_a_birth() -> None:

@@ -185,7 +185,7 @@ async function announce(followed) {
   if (!found || followed !== trial) return;
   byId("no-devices").hidden = found.length > 0;
   byId("no-devices").textContent =
-    "No device has announced itself. Nodes of Sparkplug are found when they send something: listen longer.";
+    "No device has announced itself. Sparkplug nodes are found when they publish: listen longer.";
   showDevices(byId("devices"), found, { edit: take, adopted: saved });
 }
 
