@@ -91,7 +91,7 @@ class LinesPeer:
                     self._acknowledged.add(number)
                     self._kept.pop(number, None)
         except ConnectionError:
-            pass  # it went without a word
+            pass  # it disconnected
         finally:
             del self._sent[writer]
             writer.close()
