@@ -97,6 +97,8 @@ def test_the_connector_named_to_a_file_of_an_earlier_version_is_its_wrappers(
     tmp_path: Path,
 ) -> None:
     wrappers = [{"kind": "calendar", "options": {"location": "a.ics"}}, 5]
-    with pytest.raises(DeploymentError, match="sources and wrappers are no longer settings") as caught:
+    with pytest.raises(
+        DeploymentError, match="sources and wrappers are no longer settings"
+    ) as caught:
         load(tmp_path, {**PLAIN, "sources": [], "wrappers": wrappers})
     assert "connector = 'calendar'" in caught.value.hint
