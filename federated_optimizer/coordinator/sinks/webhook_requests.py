@@ -13,19 +13,16 @@ import socket
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from enum import Enum, auto
 
 import httpx
 
 from federated_optimizer.coordinator.contract.sink_endpoints import WebhookEndpoint
 from host.clocks import Clock
+from host.retry_after import retry_after
 from streamsql.data.types import MICROSECONDS
 from streamsql.errors import DeploymentError
 
-LONGEST_ASKED = 3_600.0
-"""Seconds that a receiver may ask us to wait."""
 MAX_ANSWER = 2_000
 """Bytes of an answer that are read, for its reason."""
 
@@ -134,7 +131,7 @@ class WebhookRequests:
         text = " ".join(said[:MAX_ANSWER].decode("utf-8", "replace").split())[:120]
         wait = None
         if code in _MAY_ASK and "retry-after" in answer.headers:
-            wait = seconds_asked(answer.headers["retry-after"], self._clock())
+            wait = retry_after(answer.headers["retry-after"], self._clock())
         return Answer(outcome_of(code), f"HTTP {code}: {text}" if text else f"HTTP {code}", wait)
 
     def _words(self, error: Exception) -> str:
@@ -182,31 +179,6 @@ def signature(key: bytes, name: str, stamp: str, body: bytes) -> str:
     """
     signed = b".".join((name.encode(), stamp.encode(), body))
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
-
-
-def seconds_asked(text: str, now: int) -> float | None:
-    """Return the seconds of a Retry-After, at most an hour; None: nobody can read it.
-
-    Args:
-        text: A number of seconds, or a date.
-        now: Microseconds since 1970.
-
-    Examples:
-        >>> seconds_asked("120", 0), seconds_asked("Thu, 01 Jan 1970 00:00:05 GMT", 2_000_000)
-        (120.0, 3.0)
-        >>> seconds_asked("soon", 0) is None
-        True
-    """
-    if text.strip().isdecimal():
-        return min(float(text.strip()[:10]), LONGEST_ASKED)
-    try:
-        moment = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    left = (moment - datetime.fromtimestamp(now / MICROSECONDS, UTC)).total_seconds()
-    return min(max(left, 0.0), LONGEST_ASKED)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -1,18 +1,17 @@
 """One page of one host: asked with what is known of it, read within bounds."""
 
 import asyncio
-import email.utils
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import httpx
 
 from gateway.connectors.http.content import Body, ContentError, in_utf_8
+from host.clocks import wall_clock
+from host.retry_after import retry_after
 from streamsql.mapping.payloads.payload_reader import MAX_PAYLOAD
 from streamsql.mapping.source_mapping import PayloadFormat
 
 MAX_REDIRECTS = 3
-MAX_RETRY_AFTER = 3_600.0
 MAX_RENEWED = 16_000
 """Bytes of a page that is kept to be read again; a thousand hosts may have one each."""
 _TEXTS = frozenset({PayloadFormat.JSON, PayloadFormat.TEXT, PayloadFormat.CSV})
@@ -125,7 +124,8 @@ class Page:
         if response.status_code == 304:
             return self._last
         if response.status_code != 200:
-            raise PageError(_status(response), retry_after=_retry_after(response))
+            asked = retry_after(response.headers.get("Retry-After", ""), wall_clock())
+            raise PageError(_status(response), retry_after=asked or 0.0)
         kind = response.headers.get("Content-Type", "")
         body = Body(response.headers.get("Content-Encoding", ""), MAX_PAYLOAD)
         async for part in response.aiter_raw():
@@ -156,16 +156,3 @@ def _status(response: httpx.Response) -> str:
     if response.status_code in {401, 403}:
         return f"{status}: check user and password, or token, of the endpoint"
     return status
-
-
-def _retry_after(response: httpx.Response) -> float:
-    """Return the seconds of the header Retry-After, which may be a date, or 0."""
-    text = response.headers.get("Retry-After", "")[:40].strip()
-    if text.isascii() and text.isdigit():
-        return min(float(text), MAX_RETRY_AFTER)
-    try:
-        until = email.utils.parsedate_to_datetime(text)
-    except ValueError:
-        return 0.0
-    seconds = (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
-    return min(max(seconds, 0.0), MAX_RETRY_AFTER)

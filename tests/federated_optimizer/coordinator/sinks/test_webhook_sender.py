@@ -186,6 +186,22 @@ def test_a_receiver_that_asks_for_time_gets_it_and_that_counts_as_no_failure() -
     run(scenario)
 
 
+def test_a_time_that_nobody_can_read_is_a_failure_like_any_other() -> None:
+    async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
+        asked = iter(["1 Jan 99999999999999999999 0:0:0", "soon"])
+
+        def decide(_messages: object) -> Answer:
+            if (wait := next(asked, "")) == "":
+                return Answer()
+            return Answer(503, takes=False, headers=(("Retry-After", wait),))
+
+        receiver.decide = decide
+        assert await sender.send([ONE]) == []
+        assert len(receiver.taken) == 1
+
+    run(scenario)
+
+
 def test_pauses_double_and_vary() -> None:
     sender = sender_to(WebReceiver(), pause=1.0)
     pauses = [sender._pause(tries, None) for tries in (1, 2, 3, 20)]

@@ -260,4 +260,4 @@ async def test_a_host_that_is_away_is_found_again() -> None:
 @in_loop
 async def test_hosts_that_do_not_fit_the_endpoint_are_the_sources_problem() -> None:
     async with serving(HttpConnector(), {"url": "http://{host}"}, ROOM) as seen:
-        await seen.until_problem("the endpoint's url has {host}; say hosts = ")
+        await seen.until_problem("the endpoint's url has {host}; write hosts = ")

@@ -6,7 +6,8 @@ from email.utils import format_datetime
 import httpx
 import pytest
 
-from gateway.connectors.http.page import MAX_RETRY_AFTER, Page, PageError
+from gateway.connectors.http.page import Page, PageError
+from host.retry_after import MAX_RETRY_AFTER
 from streamsql.mapping.source_mapping import PayloadFormat
 from tests.gateway.connectors.http.pages import answer, pages
 from tests.gateway.connectors.serving import in_loop
@@ -23,6 +24,7 @@ PAST = "Wed, 21 Oct 2015 07:28:00 GMT"
         (PAST, 0, 0),
         ("soon", 0, 0),
         ("-5", 0, 0),
+        ("1 Jan 99999999999999999999 0:0:0", 0, 0),
     ],
 )
 @in_loop
