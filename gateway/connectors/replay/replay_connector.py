@@ -55,10 +55,14 @@ class ReplaySource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Kept(msgspec.Struct):
-    """Number of records of a file that each source has had."""
+    """Progress in a file.
+
+    Attributes:
+        done: Source, version of its definition, number of records that it has had.
+    """
 
     file: str
-    done: list[tuple[str, int]]
+    done: list[tuple[str, int, int]]
 
 
 class ReplayConnector:
@@ -66,8 +70,8 @@ class ReplayConnector:
 
     The gateway's clock runs in the recording's time, at the chosen speed; what is already past when
     the connector starts is emitted at once, so a restarted gateway catches up, from where the state
-    it has kept ends, and so does a source that is new. A bad line is reported and left out. At the
-    end it says so.
+    it has kept ends. A source with a new definition gets the recording from its start. A bad line
+    is reported and left out. At the end it says so.
     """
 
     kind = "replay"
@@ -101,7 +105,7 @@ class ReplayConnector:
                     readings.extend(_readings(source, batch[max(done[source.name] - met, 0) :]))
                 met += len(batch)
                 done = {name: max(number, met) for name, number in done.items()}
-                context.remember(_to_remember(options.file, done))
+                context.remember(_to_remember(options.file, context.sources, done))
                 context.emit(readings)
             if ended:
                 name = Path(options.file).name
@@ -124,19 +128,27 @@ def _readings(source: DeclaredSource, batch: Sequence[Recorded]) -> Iterator[Rea
 def _recalled(
     memory: Memory | None, file: str, sources: Sequence[DeclaredSource]
 ) -> dict[str, int]:
-    """Return how many records each source has had."""
+    """Return how many records each source has had.
+
+    It is none under another version: a source of that name may have been dropped and created again,
+    and a definition that changes columns drops the rows of a source without KEY.
+    """
     done = dict.fromkeys((source.name for source in sources), 0)
+    versions = {source.name: source.definition.version for source in sources}
     try:
         kept = msgspec.convert(memory, _Kept)
     except msgspec.ValidationError:
         return done
     if kept.file == file:
-        done |= {name: number for name, number in kept.done if name in done and number > 0}
+        for name, version, number in kept.done:
+            if versions.get(name) == version and number > 0:
+                done[name] = number
     return done
 
 
-def _to_remember(file: str, done: dict[str, int]) -> Memory:
-    return {"file": file, "done": [[name, number] for name, number in done.items()]}
+def _to_remember(file: str, sources: Sequence[DeclaredSource], done: dict[str, int]) -> Memory:
+    progress = [[each.name, each.definition.version, done[each.name]] for each in sources]
+    return {"file": file, "done": progress}
 
 
 def _remaining(options: ReplayEndpoint, done: int, problem: Problem) -> Iterator[Recorded]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from gateway.connectors.reading import Memory, Reading
@@ -178,6 +179,30 @@ def test_a_source_that_is_new_catches_up_and_the_others_go_on(tmp_path: Path) ->
         assert replay.values() == list(range(1, 21))
         doubled = [(r.values["v"], r.values["at"]) for r in replay.emitted if r.source == "twice"]
         assert doubled == [(2.0 * n, n * SECOND) for n in range(1, 21)]
+
+    run(replay, scenario)
+
+
+def test_a_source_that_is_created_again_after_the_end_gets_the_whole_recording(
+    tmp_path: Path,
+) -> None:
+    replay = Replay(numbers(tmp_path, 20))
+    replay.sources += definitions_of("CREATE SOURCE o (v INTEGER) WITH (connector = 'replay')")
+    replay.now = 20 * SECOND
+
+    async def scenario(task: asyncio.Task[None]) -> None:
+        await until(lambda: len(replay.emitted) == 40)
+        task.cancel()
+        await asyncio.wait({task}, timeout=60)
+        replay.sources[0] = msgspec.structs.replace(replay.sources[0], version=2)
+        for count in (2, 3):  # created again; restarted
+            again = asyncio.create_task(replay.run())
+            await until(lambda: len(replay.values("s")) == 40)
+            await until(lambda count=count: len(replay.notes) == count)  # type: ignore[misc]
+            again.cancel()
+            await asyncio.wait({again}, timeout=60)
+        assert replay.values("s") == [*range(1, 21)] * 2
+        assert replay.values("o") == list(range(1, 21)), "nothing has changed for the other"
 
     run(replay, scenario)
 
