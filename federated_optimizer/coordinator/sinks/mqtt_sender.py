@@ -36,7 +36,7 @@ class BrokerTarget:
     Args:
         name: For messages to people.
         client: Connected by whoever made it, except with `owns_client`.
-        cleared: Called with each topic that the broker has emptied.
+        cleared: Called with each topic that the broker has emptied; not if it refuses.
         owns_client: Whether the connection ends with the target.
     """
 
@@ -48,6 +48,7 @@ class BrokerTarget:
         self._cleared = cleared
         self._owns_client = owns_client
         self._to_clear: dict[str, None] = {}
+        self._refused: dict[str, str] = {}  # the reason, by topic that the broker does not empty
         self._clearing: asyncio.Task[None] | None = None
         self._is_clear = asyncio.Event()
         self._is_clear.set()
@@ -65,8 +66,24 @@ class BrokerTarget:
         hint = f"; {failure.hint}" if failure.hint and not self._owns_client else ""
         return f"{self.name} is not connected: {failure.reason}{hint}"
 
+    @property
+    def uncleared(self) -> str:
+        """Topics that the broker refuses to empty, and the reason; empty if there are none."""
+        if not self._refused:
+            return ""
+        topic, reason = next(iter(self._refused.items()))
+        count = len(self._refused)
+        return (
+            f"{count} retained {'topic' if count == 1 else 'topics'} of dropped sinks not emptied: "
+            f"topic {topic!r:.200}: {reason}; once {self.name} allows it, the next connection "
+            "empties them"
+        )
+
     def clear(self, topics: Iterable[str]) -> None:
-        """Empty retained topics, before anything else is published."""
+        """Empty retained topics, before anything else is published.
+
+        Those that the broker refuses to empty are tried again with each new connection.
+        """
         self._to_clear |= dict.fromkeys(topics)
         if not self._to_clear:
             return
@@ -78,6 +95,10 @@ class BrokerTarget:
         """Wait until the connection is up and all topics that were to be emptied are."""
         await self._is_clear.wait()
         await self._is_connected.wait()
+
+    async def until_clear(self) -> None:
+        """Wait until the broker has answered for all topics that were to be emptied."""
+        await self._is_clear.wait()
 
     async def publish(self, topic: str, payload: bytes, *, retain: bool) -> PublishTicket:
         """Queue a message, as soon as there is room.
@@ -105,6 +126,8 @@ class BrokerTarget:
     def _link_changed(self, connected: bool) -> None:
         if connected:
             self._is_connected.set()
+            # Its access list may be another now.
+            self.clear(self._refused)
         else:
             self._is_connected.clear()
 
@@ -119,10 +142,14 @@ class BrokerTarget:
                 log.warning("topics at %s are not emptied: %s", self.name, error.message)
                 return
             for topic, ticket in zip(part, tickets, strict=True):
-                if ticket.refusal:
-                    log.warning("%s keeps %r: %s", self.name, topic, ticket.refusal)
                 del self._to_clear[topic]
-                self._cleared(topic)
+                if ticket.refusal:
+                    self._refused[topic] = ticket.refusal
+                else:
+                    self._refused.pop(topic, None)
+                    self._cleared(topic)
+        if self._refused:
+            log.warning("%s", self.uncleared)
         self._is_clear.set()
 
 
@@ -145,7 +172,7 @@ class MqttSender(Sender):
     @property
     @override
     def problem(self) -> str:
-        return self._target.problem or self._refused
+        return self._target.problem or self._refused or self._target.uncleared
 
     @override
     async def send(self, batch: Sequence[Outgoing]) -> list[Refusal]:

@@ -1,5 +1,6 @@
 """All sinks of a federation: their queries, their receivers, and what the catalog knows of them."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 OpenClient = Callable[[MqttSinkEndpoint, str], MessageClient]
 """Makes the client of a broker, not yet connected, under a client id."""
 
+CLEARING_SECONDS = 2.0
+"""How long DROP SINK waits for a broker to say whether it empties the topics."""
 _NO_ENDPOINT = (
     "with `pando up`: pando endpoint add console NAME …; else add it to `endpoints` in the "
     "settings of the console, and restart the console"
@@ -142,7 +145,12 @@ class Sinks(SinkApi):
         target.clear(topics)
         if target.problem:
             return [f"{count} emptied once the broker is back: {target.problem}"]
-        return []
+        try:
+            async with asyncio.timeout(CLEARING_SECONDS):
+                await target.until_clear()
+        except TimeoutError:
+            return [f"{count} being emptied; the broker has not answered for all of them yet"]
+        return [target.uncleared] if target.uncleared else []
 
     async def keep(self) -> None:
         """Decide what is in doubt, and write what has changed to the catalog.

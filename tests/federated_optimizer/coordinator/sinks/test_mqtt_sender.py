@@ -175,6 +175,43 @@ def test_topics_of_dropped_sinks_are_emptied_before_anything_is_sent(
     run(scenario)
 
 
+class Forbidden:
+    """Receipt of a message that the broker did not take."""
+
+    refusal = "the broker's access list forbids it"
+
+    def done(self) -> bool:
+        return True
+
+    async def wait(self, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        """Nothing to wait for."""
+
+
+def test_topics_that_a_broker_did_not_empty_are_emptied_at_the_next_connection(
+    broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        client = open_client(broker.url, "sinks", keepalive=5)
+        await client.connect()
+        cleared: list[str] = []
+        target = target_of(client, cleared)
+        with monkeypatch.context() as forbidding:
+            forbidding.setattr(client, "publish", lambda *_args, **_options: Forbidden())
+            target.clear(["free/a", "free/b"])
+            await target.until_clear()
+        assert cleared == []
+        assert target.uncleared.startswith("2 retained topics of dropped sinks not emptied: ")
+        await asyncio.to_thread(broker.stop, signal.SIGKILL)
+        await until(lambda: not client.connected)
+        await asyncio.to_thread(broker.start)
+        await target.until_ready()
+        await until(lambda: cleared == ["free/a", "free/b"])
+        assert target.uncleared == ""
+        await target.close()
+
+    run(scenario)
+
+
 def test_a_row_that_no_message_can_hold_is_refused(broker: BrokerProcess) -> None:
     async def scenario() -> None:
         client = open_client(broker.url, "sinks")
@@ -241,6 +278,26 @@ def test_a_topic_that_the_access_list_forbids_is_no_delivery(guarded: str) -> No
             (refused_one,) = await described.send(batch[:1])
             assert "topic 'homeassistant/sensor/pando_free_a_n/config'" in refused_one.reason
         await retained(guarded, {"free/a": {"desk": "a", "n": 1}, "free/b": {"desk": "b", "n": 1}})
+        await target.close()
+
+    run(scenario)
+
+
+def test_topics_that_the_access_list_does_not_let_us_empty_are_named(guarded: str) -> None:
+    async def scenario() -> None:
+        client = open_client(guarded, "sinks", prefers_5=True)
+        await client.connect(timeout=PATIENCE)
+        cleared: list[str] = []
+        target = target_of(client, cleared)
+        target.clear(["taken/a", "free/b"])
+        sender = MqttSender(UPSERTS, SCHEMA, target)
+        assert await sender.send([Outgoing(("a",), ("a", 1))]) == [], "nobody waits for them"
+        assert cleared == ["free/b"]
+        assert sender.problem == (
+            "1 retained topic of dropped sinks not emptied: topic 'taken/a': the broker's access "
+            "list forbids it (0x87 not authorized); once the broker allows it, the next connection "
+            "empties them"
+        )
         await target.close()
 
     run(scenario)

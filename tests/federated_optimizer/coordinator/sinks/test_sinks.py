@@ -8,8 +8,8 @@ import pytest
 
 from federated_optimizer.coordinator.contract.sink_endpoints import sink_endpoints
 from federated_optimizer.coordinator.contract.sink_model import SinkStatus
+from federated_optimizer.coordinator.sinks import mqtt_sender, stream_queue
 from federated_optimizer.coordinator.sinks import sinks as sinks_module
-from federated_optimizer.coordinator.sinks import stream_queue
 from federated_optimizer.coordinator.sinks.sink_memory import Kind
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
 from host.mqtt import MessageClient
@@ -243,6 +243,22 @@ def test_drop_says_what_stays_at_a_broker_whose_endpoint_is_gone_and_empties_it_
         assert len(published(federation)) == 2
         await restarted(federation, endpoints=sink_endpoints(home))
         await harness.until(lambda: not published(federation))
+
+    harness.run(scenario)
+
+
+def test_a_drop_says_what_the_broker_refuses_to_empty(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mqtt_sender.BrokerTarget, "uncleared", "1 topic not emptied: forbidden")
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        await coordinator.execute(SINK)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until(lambda: len(published(federation)) == 1)
+        (dropped,) = await coordinator.execute("DROP SINK open")
+        assert dropped.warnings == ("1 topic not emptied: forbidden",)
 
     harness.run(scenario)
 
