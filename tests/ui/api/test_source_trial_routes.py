@@ -108,7 +108,7 @@ def test_typing_maps_what_has_come_without_asking_the_gateway(
     [
         ({"endpoint": "away"}, "no gateway that is online has an endpoint 'away'"),
         ({"endpoint": "home", "gateway": "gw-9"}, "gateway gw-9 has no endpoint 'home'"),
-        ({"endpoint": "meter"}, "connector modbus reads what columns name"),
+        ({"endpoint": "meter"}, "connector modbus reads the addresses in columns"),
         ({"endpoint": "meter", "discover": True}, "devices announce themselves on brokers"),
         ({"text": "SELECT 1"}, "only CREATE SOURCE can be tried"),
         ({"text": "CREATE SOURCE x (a TEXT)"}, "has no connector"),

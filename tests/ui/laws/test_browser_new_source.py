@@ -159,7 +159,7 @@ def test_a_statement_is_tried_at_the_gateway_and_its_problem_is_shown(
     page = source_page
     page.select_option("#endpoint", "gw-2 meter")
     expect(page.locator("#listen")).to_be_disabled()
-    expect(page.locator("#state")).to_contain_text("reads what columns name")
+    expect(page.locator("#state")).to_contain_text("reads the addresses in columns")
     write(
         page,
         "CREATE SOURCE m (power DOUBLE FROM 'input:12') "

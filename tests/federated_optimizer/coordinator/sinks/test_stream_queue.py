@@ -77,6 +77,17 @@ def test_rows_that_are_repeated_after_a_restart_are_not_queued_again() -> None:
     assert told(queue) == [("a",)]
 
 
+def test_equal_rows_that_are_repeated_after_a_restart_are_not_queued_again() -> None:
+    catalog = Catalog()
+    queue = catalog.queue()
+    queue.follow([(("a",), 2)])
+    assert told(queue) == [("a",), ("a",)]
+    catalog.write(queue)
+    queue = catalog.queue()
+    queue.follow([(("a",), 3)])
+    assert told(queue) == [("a",)]
+
+
 def test_equal_rows_are_new_ones_once_the_site_has_repeated_what_it_had() -> None:
     catalog = Catalog()
     queue = catalog.queue()
