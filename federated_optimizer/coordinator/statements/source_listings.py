@@ -2,6 +2,7 @@
 
 from federated_optimizer.coordinator.contract.coordinator_model import SiteInfo
 from federated_optimizer.coordinator.sites.source_serving import serving_of
+from federated_optimizer.coordinator.store.former_wrappers import Unmigrated, migrated
 from streamsql.algebra.explain import duration_text
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import is_system
@@ -25,13 +26,15 @@ def source_row(source: SourceDefinition, sites: tuple[SiteInfo, ...]) -> Row:
     head = (source.name, str(source.kind), str(source.schema), ttl)
     mapping = source.mapping
     if mapping is None:
-        return (*head, "", "", None, ", ".join(_owners(source, sites)), "")
+        former = migrated(source)
+        missing = former.reason if isinstance(former, Unmigrated) else ""
+        return (*head, "", "", None, ", ".join(_owners(source, sites)), missing)
     serving = serving_of(source, mapping, sites)
-    missing = [
+    gaps = [
         f"{site}: {gap.reason}" if site else gap.reason for site, gap in serving.missing.items()
     ]
     feed = (mapping.connector, mapping.endpoint, source.version)
-    return (*head, *feed, ", ".join(serving.serving), "; ".join(missing))
+    return (*head, *feed, ", ".join(serving.serving), "; ".join(gaps))
 
 
 def _owners(source: SourceDefinition, sites: tuple[SiteInfo, ...]) -> list[str]:

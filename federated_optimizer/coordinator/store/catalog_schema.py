@@ -2,11 +2,11 @@
 
 import logging
 from collections.abc import Callable
-from functools import partial
 
 import sqlalchemy as sa
+from msgspec.structs import replace
 
-from federated_optimizer.coordinator.store.former_wrappers import migrated
+from federated_optimizer.coordinator.store.former_wrappers import Unmigrated, migrated
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, encode_json
@@ -114,9 +114,12 @@ def _migrate_wrappers(connection: sa.Connection) -> None:
             definition = decode_json(body, SourceDefinition)
         except WireError:
             continue  # named when the catalog is read
-        new = migrated(definition, partial(_next_version, connection, name))
-        if new is None:
+        fed = migrated(definition)
+        if isinstance(fed, Unmigrated):
+            log.warning("source %s: %s", name, fed.reason)
+        if not isinstance(fed, SourceDefinition):
             continue
+        new = replace(fed, version=_next_version(connection, name))
         log.info("source %s is fed by a connector now: %s", name, new.text)
         change = definitions.update().where(definitions.c.name == name)
         connection.execute(change.values(body=encode_json(new)))

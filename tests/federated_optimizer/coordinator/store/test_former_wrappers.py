@@ -6,13 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from federated_optimizer.coordinator.statements.source_listings import source_row
 from federated_optimizer.coordinator.store import catalog_schema as tables
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
-from federated_optimizer.coordinator.store.former_wrappers import migrated
-from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.data.schema import Schema
-from streamsql.data.types import DataType
 from streamsql.mapping.source_mapping import PayloadFormat
 from tests.streamsql.from_text import catalog_of
 
@@ -90,12 +87,25 @@ def test_topics_are_kept_where_a_connector_has_several(
     assert found.mapping.options == options
 
 
-def test_what_cannot_be_read_any_more_stays_as_it_is() -> None:
-    definition = SourceDefinition(
-        "seat",
-        SourceKind.STREAM,
-        Schema.of(("mid", DataType.TEXT)),
-        options=(("wrapper", "motes"),),
-        text="CREATE SOURCE seat …",
-    )
-    assert migrated(definition, lambda: 1) is None
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("CREATE SOURCE seat …", "seat"),
+        ("DROP SOURCE seat", "its statement is no CREATE SOURCE"),
+        ("CREATE SOURCE seat (mid TEXT)", "its statement names no connector"),
+        ("CREATE SOURCE seat (mid TEXT) WITH (wrapper = 'motes', tll = '9 s')", "tll"),
+    ],
+)
+def test_what_cannot_be_used_any_more_stays_as_it_is_and_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, why: str
+) -> None:
+    body = {**former(f"CREATE SOURCE seat {COLUMNS} WITH (wrapper = 'motes')"), "text": text}
+    (found,) = opened_anew(tmp_path / "catalog.db", body)
+    assert (found.mapping, found.version, found.text) == (None, 0, text)
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    said = record.getMessage()
+    assert said.startswith("source seat: no connector feeds it: version 0.1 stored it with wrapper")
+    assert why in said
+    assert "write CREATE OR REPLACE SOURCE seat (…) WITH (connector = …)" in said
+    assert source_row(found, ())[-1] == said.removeprefix("source seat: "), "SHOW SOURCES, too"
