@@ -369,3 +369,30 @@ def test_a_command_is_for_the_endpoint_that_can_follow_it() -> None:
             await connectors.stop()
 
     asyncio.run(whole())
+
+
+def test_the_state_of_a_source_has_its_version_its_counts_and_its_problem() -> None:
+    async def whole() -> None:
+        runtime = World(PLAIN, {"telling": TELLING}).runner._runtime
+        connectors = RunningConnectors({"home": PLAIN}, runtime)
+        good, wrong = (
+            declared(version=7),
+            declared("wrong", options=(("topic", "t"), ("soon", "1"))),
+        )
+        try:
+            connectors.serve({"home": [good, wrong]})
+            await until(lambda: "home" in TellingConnector.running, "it is started")
+            running = TellingConnector.running["home"]
+            running.tell("air", b'{"device": "k1", "celsius": 20}')
+            running.tell("air", b"nonsense")
+            state = connectors.state_of(good, "home")
+            assert (state.name, state.version, state.endpoint) == ("climate", 7, "home")
+            assert (state.problem, state.rows, state.bad) == ("", 1, 1)
+            assert "JSON" in state.last_bad
+            refused = connectors.state_of(wrong, "home")
+            assert "soon" in refused.problem
+            assert (refused.rows, refused.bad, refused.last_bad) == (0, 0, "")
+        finally:
+            await connectors.stop()
+
+    asyncio.run(whole())

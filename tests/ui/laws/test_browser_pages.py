@@ -26,15 +26,17 @@ def test_the_gateways_page_follows(console: Any, page: Any, expect: Any) -> None
 def test_a_source_that_no_gateway_serves_is_named(
     console: Any, page: Any, expect: Any, client: httpx.Client
 ) -> None:
+    page.route("**/api/sources", lambda route: route.fulfill(json=[]))
     page.goto(f"{console.address}/gateways")
     expect(page.locator("#sites tbody tr")).to_have_count(3)
     expect(page.locator("#missing-section")).to_be_hidden()
+    page.unroute("**/api/sources")
     text = (
         "CREATE SOURCE ghost (device TEXT, x DOUBLE, KEY (device)) "
         "WITH (connector = 'mqtt', endpoint = 'nowhere', topic = 'a/{device}')"
     )
     assert client.post("/api/statements", json={"text": text}).is_success
-    row = page.locator("#missing tr")
+    row = page.locator("#missing tr", has_text="ghost")
     expect(row).to_have_count(1)
     expect(row).to_contain_text("no gateway has endpoint nowhere of connector mqtt")
 
