@@ -52,15 +52,17 @@ class ConnectorContext:
             with `endpoint_as`.
         sources: The sources to serve, at least one; their options were checked.
         clock: The gateway's time; a connector never asks another clock.
-        emit: Where readings go: hands over a whole batch and never blocks.
+        emit: Where readings go: hands over a whole batch and never blocks. Raises CancelledError
+            when another connector has taken this one's place: the readings are not ingested.
         kept: Returns when all that was emitted before is on disk and outlives this process. A
             protocol with acknowledgements acknowledges after it. While the gateway is behind it
             returns late, which is how a connector learns to read slower.
         problem: Report a fault of the endpoint in plain words; the connector goes on. Faults of one
             source are reported with `DeclaredSource.problem`. Never put a secret into a text.
         note: Say in plain words what the connector has come to, where that is no fault.
+            Raises CancelledError when readings were refused.
         remember: Say, before readings are emitted, what to know after a restart of the gateway
-            that knows of them: both are kept, or neither.
+            that knows of them: both are kept, or neither. Raises CancelledError as `emit` does.
         memory: What was remembered last, in an earlier life of the gateway too; or None.
         describe: Tell which sensors stand behind the endpoint, and in which rooms: the map and the
             page Gateways show them. A later description replaces it.

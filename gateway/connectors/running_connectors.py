@@ -5,20 +5,21 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from gateway.connectors.connector import Connector, ConnectorContext, Simulation
+from gateway.connectors.connector_intake import ConnectorIntake, Port
 from gateway.connectors.declared_source import DeclaredSource, RowMapper
 from gateway.connectors.handed_over import as_handed_over
 from gateway.connectors.options import CONNECTOR, CORRECT_TIMES, convert_options, own_options
-from gateway.connectors.reading import Memory, Reading
+from gateway.connectors.reading import Reading
 from gateway.connectors.registry import ConnectorMissingError, ConnectorRegistry, MakeConnector
 from gateway.connectors.secrets import Secrets
 from host.clocks import Clock
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Value
 from streamsql.errors import DeploymentError, FederationError
-from streamsql.wire.site_messages import DeclaredState, SensorDescription
+from streamsql.wire.site_messages import DeclaredState
 
 log = logging.getLogger(__name__)
 
@@ -34,29 +35,6 @@ MAX_REASON = 500
 NOTHING_SIMULATED = "nothing is simulated here"
 SHOWN = 200
 """Characters of a reason in the site's state, which tells of up to 1,000 sources."""
-
-
-class Port(Protocol):
-    """Receiver of the readings and reports of one endpoint's connector."""
-
-    @property
-    def memory(self) -> Memory | None:
-        """Last saved memory."""
-
-    def emit(self, readings: Sequence[Reading]) -> None:
-        """Ingest readings."""
-
-    def failed(self, message: str) -> None:
-        """Count a fault."""
-
-    def noted(self, text: str) -> None:
-        """Keep what the connector has come to."""
-
-    def remember(self, memory: Memory) -> None:
-        """Keep what is to go with the next readings."""
-
-    def describe(self, sensors: Sequence[SensorDescription], rooms: Sequence[str]) -> None:
-        """Keep which sensors stand behind the endpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +88,7 @@ class EndpointRunner:
         self._definitions: tuple[SourceDefinition, ...] = ()
         self._task: asyncio.Task[None] | None = None
         self._connector: object = None
+        self._connector_life = 0
         self._life = 0
         self._failed_at = 0.0
 
@@ -121,8 +100,8 @@ class EndpointRunner:
     def serve(self, definitions: Sequence[SourceDefinition]) -> None:
         """Serve these sources from now on, and no others.
 
-        What the connector emits from here on for the former ones is dropped: it was made by their
-        definitions.
+        What the connector emits from here on for the former ones is refused: it was made by their
+        definitions. It is cancelled, and may emit before it notices.
         """
         if tuple(definitions) == self._definitions:
             return
@@ -152,10 +131,15 @@ class EndpointRunner:
         """Let simulated devices do something; return what was done, or None: none are simulated.
 
         Raises:
-            ValueError: The action is unknown or its target is not behind this endpoint.
+            ValueError: The action is unknown, its target is not behind this endpoint, or the
+                devices are about to start again.
         """
         connector = self._connector if self._task is not None else None
-        return connector.command(action, arguments) if isinstance(connector, Simulation) else None
+        if not isinstance(connector, Simulation):
+            return None
+        if self._connector_life != self._life:
+            raise ValueError(f"endpoint {self.name} is starting again: repeat the command")
+        return connector.command(action, arguments)
 
     def problem_of(self, source: str) -> str:
         """Return why rows of a source do not come, or empty."""
@@ -178,16 +162,13 @@ class EndpointRunner:
             began = time.monotonic()
             try:
                 await self._live(life)
-            except ConnectorMissingError as error:
-                self._fail(self._port(), _words(error))
-                self._failed_at = float("inf")  # until the gateway is restarted
-                return
-            except DeploymentError as error:
-                self._fail(self._port(), _words(error))
-            except Exception as error:
-                log.debug("connector of endpoint %s", self.name, exc_info=error)
-                words = f"{type(error).__name__}: {error}" if str(error) else repr(error)
-                self._fail(self._port(), words)
+            except Exception as error:  # noqa: BLE001 - a connector may raise anything
+                if life != self._life:
+                    return  # its fault came before its cancellation, which a TaskGroup then drops
+                self._fail(self._port(), self._reason(error))
+                if isinstance(error, ConnectorMissingError):
+                    self._failed_at = float("inf")  # until the gateway is restarted
+                    return
             else:
                 return
             pause = RESTART_SECONDS if time.monotonic() - began > RESTART_MOST_SECONDS else pause
@@ -210,11 +191,12 @@ class EndpointRunner:
         served = self._prepared(make, port)
         if not served:
             await asyncio.Event().wait()  # for other definitions
+        intake = ConnectorIntake(port, runtime.kept, lambda: life == self._life)
 
         def emit(readings: Sequence[Reading]) -> None:
-            if life == self._life and readings:
+            if readings:
+                intake.emit(readings)
                 self.problem = ""
-                port.emit(readings)
 
         context = ConnectorContext(
             gateway=runtime.gateway,
@@ -223,14 +205,14 @@ class EndpointRunner:
             sources=served,
             clock=self._clock,
             emit=emit,
-            kept=runtime.kept,
+            kept=intake.kept,
             problem=lambda text: self._fail(port, text),
             note=lambda text: port.noted(self._secrets.hidden(text)),
-            remember=port.remember,
+            remember=intake.remember,
             memory=port.memory,
             describe=port.describe,
         )
-        self._connector = connector
+        self._connector, self._connector_life = connector, life
         await _run_alone(connector, context)
         port.noted("its connector has ended")
 
@@ -270,6 +252,12 @@ class EndpointRunner:
     def _port(self) -> Port:
         streams = tuple(definition.name for definition in self._definitions)
         return self._runtime.open_port(self.name, self.kind, streams)
+
+    def _reason(self, error: Exception) -> str:
+        if isinstance(error, DeploymentError):
+            return _words(error)
+        log.debug("connector of endpoint %s", self.name, exc_info=error)
+        return f"{type(error).__name__}: {error}" if str(error) else repr(error)
 
     def _fail(self, port: Port, text: str) -> None:
         self.problem = self._secrets.hidden(text)[:MAX_REASON]

@@ -82,6 +82,21 @@ class Grouped(TellingConnector):
             raise errors.exceptions[0] from None
 
 
+class Breaking(TellingConnector):
+    """Fails in a group of tasks while it is cancelled, so that the cancellation is lost."""
+
+    async def run(self, context: ConnectorContext) -> None:
+        async def fail_at_the_end() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                raise ConnectionError("the connection was lost")
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fail_at_the_end())
+            await super().run(context)
+
+
 class Cancelled(TellingConnector):
     """Ends as if somebody had cancelled it."""
 
@@ -247,7 +262,8 @@ def test_a_changed_source_replaces_the_connector_and_counts_go_on() -> None:
         former.tell("air", b"no JSON")
         world.runner.serve([declared(version=2)])
         again = await world.running(2)
-        former.tell("air", b'{"device": "k2", "celsius": 20}')
+        with pytest.raises(asyncio.CancelledError, match="another connector serves the endpoint"):
+            former.tell("air", b'{"device": "k2", "celsius": 20}')
         again.tell("air", b'{"device": "k3", "celsius": 20}')
         assert [r.values["device"] for r in world.port.readings] == ["k1", "k3"]
         source = world.runner.sources["climate"]
@@ -255,6 +271,33 @@ def test_a_changed_source_replaces_the_connector_and_counts_go_on() -> None:
         assert source.last_bad.startswith("payload:")
 
     run(scenario)
+
+
+def test_a_fault_of_a_connector_that_is_replaced_is_no_problem_of_the_next_one() -> None:
+    async def scenario(world: World) -> None:
+        world.runner.serve([declared()])
+        await world.running()
+        world.runner.serve([declared(version=2)])
+        world.runner.serve([declared(version=3)])
+        await world.running(2)
+        await asyncio.sleep(0)
+        assert world.port.faults == []
+        assert world.runner.problem == ""
+
+    run(scenario, built_in=BuiltIn(__name__, "Breaking"))
+
+
+def test_devices_that_start_again_obey_no_command() -> None:
+    async def scenario(world: World) -> None:
+        world.runner.serve([declared()])
+        await world.running()
+        world.runner.serve([declared(version=2)])
+        with pytest.raises(ValueError, match="endpoint home is starting again"):
+            world.runner.simulate("knock", {"door": "2"})
+        await world.running(2)
+        assert world.runner.simulate("knock", {"door": "2"}) == "knock at 2"
+
+    run(scenario, built_in=BuiltIn(__name__, "Simulated"))
 
 
 def test_the_same_sources_again_change_nothing() -> None:
