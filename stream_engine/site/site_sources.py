@@ -2,6 +2,8 @@
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from stream_engine.site.changed_sources import carried_over, conversion, present
 from stream_engine.state.clock_sources import ClockSources
 from stream_engine.state.event_log import as_events, source_relation
@@ -61,6 +63,14 @@ class SiteSources:
         self._expiring: set[str] = set()  # sources whose rows may go by themselves
         self._expiries: Wakeups[str] = Wakeups()
         self._site = site
+        self._units_unknown: dict[str, Scan] = {}  # declared with units, which a snapshot left out
+
+    def take_units_as_declared(self) -> None:
+        """Expect rows that an earlier version has saved without their units.
+
+        They are in the units of the present definition, if the two differ in nothing else.
+        """
+        self._units_unknown = {name: scan for name, scan in self.declared.items() if scan.units}
 
     def declare(self, scan: Scan, now: int) -> None:
         """Keep a source's rows from now on; the last definition of a source counts.
@@ -73,15 +83,18 @@ class SiteSources:
         relation = self.relation(scan, now)
         if before is None or before == scan:
             return
-        if (before.columns, before.units) != (scan.columns, scan.units):
-            convert = conversion(before, scan)
+        meant = before
+        if self._units_unknown.get(scan.source) == scan and before == replace(scan, units=()):
+            meant = self._units_unknown.pop(scan.source)
+        if (meant.columns, meant.units) != (scan.columns, scan.units):
+            convert = conversion(meant, scan)
             for _origin, events in self._events.get(scan.source, ()):
                 self.pending -= len(events)
                 events[:] = present(map(convert, events))
                 self.pending += len(events)
         if is_new:
             rows = self.relations[scan.source][before].snapshot()
-            relation.apply(carried_over(before, scan, rows), now)
+            relation.apply(carried_over(meant, scan, rows), now)
             self._know(scan.source)
 
     def undeclare(self, source: str) -> Scan | None:

@@ -299,6 +299,7 @@ class RecordedSite(SiteEngine):
                 tuple(self._saved_query(name) for name in self._queries),
                 pack(host),
                 tuple(self._sources.declared.values()),
+                has_units=True,
             )
         )
 
@@ -352,6 +353,8 @@ class RecordedSite(SiteEngine):
         except (LookupError, TypeError, ValueError, InternalError) as error:
             raise SnapshotError(f"it does not fit this version: {error!r:.200}") from error
         self._now = self._sources.now = saved.now
+        if not saved.has_units:
+            self._sources.take_units_as_declared()
         for scan in saved.declared:
             self.declare(scan)  # the journal is of these; the present definitions follow
         unsaved: dict[str, tuple[int, str]] = {}

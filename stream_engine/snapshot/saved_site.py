@@ -41,6 +41,7 @@ class SavedSite(msgspec.Struct, frozen=True, array_like=True):
     Attributes:
         scans: Those whose rows are saved.
         declared: How sources were declared; an earlier version's has none.
+        has_units: Whether scans name units; those of earlier versions do not.
     """
 
     format: int
@@ -51,6 +52,7 @@ class SavedSite(msgspec.Struct, frozen=True, array_like=True):
     queries: tuple[SavedQuery, ...]
     host: bytes
     declared: tuple[Scan, ...] = ()
+    has_units: bool = False
 
 
 encode_site = msgspec.msgpack.Encoder().encode

@@ -39,6 +39,7 @@ from streamsql.wire.channel_protocol import ReceivingChannel, SendingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
 LOG = SOURCES[0]
+KEYED = next(source for source in SOURCES if source.source == "keyed")
 COUNT = AggregateCall(AggregateFunction.COUNT_ALL, (), "n")
 
 
@@ -473,3 +474,27 @@ def test_a_source_that_was_dropped_before_a_crash_is_not_there_after_it() -> Non
     life.site.undeclare("keyed")
     life.crash()
     assert "keyed" not in life.site.declared
+
+
+@pytest.mark.parametrize("was_told", [False, True])
+def test_rows_saved_before_units_were_known_keep_their_values(was_told: bool) -> None:
+    kelvin = msgspec.structs.replace(KEYED, units=("", "", "K"))
+    life = Life((KEYED,))
+    life.site.ingest("keyed", [SourceEvent(("a", 1, 280.5), 1)])
+    life.step(SECOND)
+    life.save()
+    if not was_told:  # as an earlier version has saved it
+        assert life.disk.snapshot is not None
+        life.disk.snapshot = msgspec.msgpack.encode(msgspec.msgpack.decode(life.disk.snapshot)[:-1])
+    life.site.ingest("keyed", [SourceEvent(("b", 2, 290.5), 2)])
+    life.step(2 * SECOND)
+    life.sources = (kelvin,)
+    for _ in range(2):  # also if it crashes before the next snapshot
+        assert life.crash().complaints == []
+        life.site.declare(kelvin)
+        found = set(life.site.source_rows("keyed"))
+        known = {("a", 1, 280.5), ("b", 2, 290.5)}
+        assert found == ({("a", 1, None), ("b", 2, None)} if was_told else known)
+    # Another unit is another matter.
+    life.site.declare(msgspec.structs.replace(KEYED, units=("", "", "Cel")))
+    assert {row[2] for row in life.site.source_rows("keyed")} == {None}
