@@ -1,4 +1,4 @@
-"""What a gateway ingests from the connector of an endpoint, until another one takes its place."""
+"""Intake of an endpoint: what its connector emits is ingested until another one takes its place."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,4 +1,4 @@
-"""What another host asks for in Retry-After never waits long and never raises."""
+"""A Retry-After of another host never waits long and never raises."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
