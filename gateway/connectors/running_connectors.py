@@ -194,8 +194,8 @@ class EndpointRunner:
         intake = ConnectorIntake(port, runtime.kept, lambda: life == self._life)
 
         def emit(readings: Sequence[Reading]) -> None:
+            intake.emit(readings)
             if readings:
-                intake.emit(readings)
                 self.problem = ""
 
         context = ConnectorContext(

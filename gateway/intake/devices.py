@@ -204,7 +204,7 @@ class Devices:
     def emit(self, device: Device, readings: Sequence[Reading]) -> None:
         """Ingest readings of a device; bad ones are counted against it, the others pass.
 
-        All of them are in the journal when this returns.
+        All of them are in the journal when this returns, with what the device is to remember.
         """
         now = self.clock()
         correction = self.correction() if device.correct_times else 0
@@ -230,7 +230,8 @@ class Devices:
                 taken.observed.append((sensor or self.gateway, event.ts, event.row))
                 if sensor:
                     batch.newest[sensor] = (event, feed.definition)
-        if batch.by_source:
+        # Without readings what is to be remembered is kept alone; refused ones keep it back.
+        if batch.by_source or (not readings and device.memory is not None):
             for sensor, (event, definition) in batch.newest.items():
                 self.last.note(sensor, event, definition)
             self._ingest(device, batch.by_source)

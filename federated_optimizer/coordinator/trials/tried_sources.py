@@ -188,5 +188,6 @@ class _SparkplugReplay(_Replay):
         ]
         if found:
             return self.of(*found)
-        reasons = tuple(f"{reason}: the gateway asks for it" for _, reason in changes.doubts)
+        texts = [f"{reason}: the gateway asks for it" for reason in changes.rebirths.values()]
+        reasons = (*filter(None, (changes.problem,)), *texts)
         return MappedSample((), reasons, ignored=not reasons)

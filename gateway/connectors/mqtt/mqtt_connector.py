@@ -57,7 +57,8 @@ class MqttConnector:
         self._context = context = replace(context, emit=partial(self._emit, context))
         self._endpoint = endpoint = context.endpoint_as(MqttEndpoint)
         self._version = endpoint.version
-        self._nodes = SparkplugNodes(context, (context.memory or {}).get(_SPARKPLUG))
+        memory = (context.memory or {}).get(_SPARKPLUG)
+        self._nodes = SparkplugNodes(context, memory, lambda _: context.clock())
         sources = [self._served(source) for source in context.sources]
         self._client_id = endpoint.client_id or f"pando-{context.gateway}-{context.endpoint_name}"
         if context.is_trial:
@@ -81,6 +82,9 @@ class MqttConnector:
         finally:
             for line in self._lines:
                 line.connection.close()
+            if self._nodes.is_changed:
+                self._remember(context)
+                context.emit(())
 
     def _served(self, source: DeclaredSource) -> ServedSource:
         mapping = source.definition.mapping
@@ -89,7 +93,7 @@ class MqttConnector:
         return SubscribedSource(source, is_trial=self._context.is_trial)
 
     def _emit(self, context: ConnectorContext, readings: Sequence[Reading]) -> None:
-        if self._nodes.is_changed:
+        if self._nodes.is_to_remember:
             self._remember(context)
         context.emit(readings)
 

@@ -1,10 +1,10 @@
-"""Nodes of Sparkplug are asked to publish their births again: seldom, and not all at once."""
+"""Rebirth commands to Sparkplug nodes: seldom to one node, and not to all at once."""
 
 from collections.abc import Callable, Iterator
 
 import msgspec
 
-from streamsql.mapping.sparkplug.sparkplug_session import Node
+from streamsql.mapping.sparkplug.session_changes import Node
 
 MAX_NODES = 5_000
 """Nodes that are remembered as asked; the oldest are forgotten."""
@@ -61,8 +61,8 @@ class RebirthRequests:
             asked.reason = reason
             self._on_want()
 
-    def answered(self, node: Node) -> None:
-        """Take note of a birth."""
+    def has_birth(self, node: Node) -> None:
+        """Note a birth message: the node needs no command any more."""
         asked = self._nodes.get(node)
         if asked is not None:
             asked.reason, asked.unanswered = "", 0

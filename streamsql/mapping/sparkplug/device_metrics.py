@@ -39,23 +39,25 @@ class DeviceMetrics:
         since: When it was first heard of.
 
     Attributes:
-        is_born: Its birth counts: aliases mean what it said.
-        is_heard: Something came from it since its node was last born, or since a restart.
+        has_birth: Its birth counts: aliases mean what it said.
+        is_heard: Something came from it since the last birth of its node, or since a restart.
+        has_rows: There may be rows of it, of an earlier life, too.
         size: How many metrics its birth has.
     """
 
     def __init__(self, wanted: Collection[str], since: int) -> None:
         self._wanted = wanted
         self.since = since
-        self.is_born = False
+        self.has_birth = False
         self.is_heard = False
+        self.has_rows = False
         self.size = 0
         self._named: Mapping[int, str] = _NO_NAMES
         self._others: frozenset[int] = frozenset()
         self._datatypes: dict[str, int] = {}
         self._values: dict[str, Scalar] = {}
 
-    def bear(self, birth: SparkplugPayload) -> MetricsRow | None:
+    def take_birth(self, birth: SparkplugPayload) -> MetricsRow | None:
         """Take a birth in place of all that was known; return None if no metric is wanted."""
         wanted = [m for m in birth.metrics if m.name in self._wanted]
         aliases = {m.alias: m.name for m in birth.metrics if m.name and m.alias is not None}
@@ -63,7 +65,7 @@ class DeviceMetrics:
         self._others = frozenset(aliases.keys() - self._named.keys())
         self._datatypes = {m.name: m.datatype for m in wanted}
         self.size = len(birth.metrics)
-        self.since, self.is_born, self.is_heard = 0, True, True
+        self.since, self.has_birth, self.is_heard = 0, True, True
         newest = [m for m in wanted if not m.is_historical]
         values = {m.name: m.value for m in newest}
         is_repeat = bool(values) and values == self._values

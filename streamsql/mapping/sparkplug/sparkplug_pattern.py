@@ -61,9 +61,9 @@ class SparkplugPattern:
         wild = ["+" if "{" in level else level for level in (group, node)]
         self.filter = f"{ROOT}/{wild[0]}/+/{wild[1]}/#"
 
-    def has_node(self, topic: SparkplugTopic) -> bool:
+    def has_node(self, group: str, node: str) -> bool:
         """Whether messages of a node and its devices are to be followed."""
-        return self._node.facts(f"{topic.group}/{topic.node}") is not None
+        return self._node.facts(f"{group}/{node}") is not None
 
     def facts(self, topic: SparkplugTopic) -> dict[str, Value] | None:
         """Return the facts of a message's rows, or None: no row is meant."""

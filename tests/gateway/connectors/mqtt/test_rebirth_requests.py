@@ -55,7 +55,7 @@ def test_a_birth_answers_and_silence_is_a_problem() -> None:
         found += [is_unanswered for *_, is_unanswered in requests.due(START + second * SECOND)]
     assert found == [False, False, True, True]
     requests.want(NODE, "a gap")
-    requests.answered(NODE)
+    requests.has_birth(NODE)
     assert asked(requests, START + 1_000 * SECOND) == 0
     requests.want(NODE, "a gap")
     assert [last for *_, last in requests.due(START + 2_000 * SECOND)] == [False]

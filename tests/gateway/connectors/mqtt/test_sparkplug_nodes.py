@@ -8,6 +8,7 @@ from gateway.connectors.mqtt.sparkplug_nodes import SparkplugNodes
 from gateway.connectors.reading import Reading
 from gateway.connectors.testing.source_statements import definitions_of
 from streamsql.mapping.mapper import Mapper
+from streamsql.mapping.sparkplug.sparkplug_pattern import ALL_TOPICS
 from tests.gateway.connectors.mqtt.test_sparkplug_source import KEYED, SECOND, withdrawn
 from tests.gateway.connectors.serving import in_loop, until
 from tests.streamsql.mapping.sparkplug.written import NOON, bd_seq, level, temp, written
@@ -36,7 +37,7 @@ class World:
             problem=self.problems.append,
             note=self.notes.append,
         )
-        self.nodes = SparkplugNodes(context, memory)
+        self.nodes = SparkplugNodes(context, memory, lambda _: self.now)
         self.source = self.nodes.served(source)
 
     def publish(self, topic: str, _payload: bytes) -> None:
@@ -53,10 +54,13 @@ async def test_a_node_is_asked_at_once_and_its_silence_is_reported() -> None:
         await until(lambda n=times: len(world.published) == n)  # type: ignore[misc]
     running.cancel()
     assert set(world.published) == {"spBv1.0/g/NCMD/n"}
-    assert world.notes[0] == "asked Sparkplug node g/n for its births: its birth was not received"
+    assert world.notes[0] == (
+        "told Sparkplug node g/n to publish its birth messages again (rebirth): "
+        "its birth was not received"
+    )
     (problem,) = world.problems
     assert problem.startswith(
-        "Sparkplug node g/n does not answer the command to publish its births; may "
+        "Sparkplug node g/n does not answer the command to publish its birth messages again"
     )
 
 
@@ -76,7 +80,45 @@ async def test_rows_go_of_a_node_that_does_not_answer_after_a_restart() -> None:
     assert {"node": "n", "device": "d"} in withdrawn(world.emitted)
 
 
+def test_many_nodes_that_answer_their_commands_keep_their_rows() -> None:
+    """Commands are ten a second: the last of 900 nodes gets its own after a minute and a half."""
+    number = 900
+    memory = {
+        "s": {"topic": ALL_TOPICS, "nodes": [("g", f"n{n}", 0, ("", "d")) for n in range(number)]}
+    }
+    world = World(memory)
+    answered = 0
+    while answered < number:
+        world.now += SECOND
+        world.nodes.turn(world.publish)
+        assert len(world.published) > answered
+        for topic in world.published[answered:]:
+            node = topic.rpartition("/")[2]
+            birth = written(temp(1.0), bd_seq(0), seq=0)
+            world.source.readings(f"spBv1.0/g/NBIRTH/{node}", {}, birth, retained=False)
+            world.source.readings(f"spBv1.0/g/DBIRTH/{node}/d", {}, birth, retained=False)
+        answered = len(world.published)
+    assert world.now > NOON * 1_000 + 80 * SECOND
+    for _ in range(3):
+        world.now += 60 * SECOND
+        world.nodes.turn(world.publish)
+    assert withdrawn(world.emitted) == []
+
+
+def test_changes_are_remembered_at_most_once_a_second() -> None:
+    world = World()
+    assert not world.nodes.is_to_remember
+    for number in range(3):
+        world.source.readings(f"spBv1.0/g/NBIRTH/n{number}", {}, written(seq=0), retained=False)
+        assert world.nodes.is_to_remember == (number == 0)
+        if number == 0:
+            world.nodes.to_remember()
+        assert world.nodes.is_changed == (number > 0)
+    world.now += SECOND
+    assert world.nodes.is_to_remember
+
+
 @in_loop
 async def test_without_a_source_of_sparkplug_nothing_runs() -> None:
     context = ConnectorContext("gw", "home", {}, [], lambda: 0, lambda _: None)
-    await SparkplugNodes(context, None).run(lambda _topic, _payload: None)
+    await SparkplugNodes(context, None, lambda _: 0).run(lambda _topic, _payload: None)

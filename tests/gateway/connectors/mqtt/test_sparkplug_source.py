@@ -1,6 +1,7 @@
 """A source of Sparkplug: readings, withdrawals, what is remembered, what is reported."""
 
 import msgspec
+import pytest
 
 from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.mqtt.rebirth_requests import RebirthRequests
@@ -8,6 +9,7 @@ from gateway.connectors.mqtt.sparkplug_source import SparkplugSource
 from gateway.connectors.reading import Reading
 from gateway.connectors.testing.source_statements import definitions_of
 from streamsql.mapping.mapper import Mapper
+from streamsql.mapping.sparkplug import followed_nodes
 from tests.streamsql.mapping.sparkplug.written import NOON, alias, bd_seq, level, temp, written
 
 SECOND = 1_000_000
@@ -32,7 +34,7 @@ class World:
         source = DeclaredSource(
             definition, Mapper(definition), lambda: self.now, {}, self.problems.append
         )
-        self.source = SparkplugSource(source, self.requests, memory, self.now)
+        self.source = SparkplugSource(source, self.requests, memory, lambda _: self.now)
 
     def hear(self, place: str, payload: bytes, *, retained: bool = False) -> list[Reading]:
         topic = f"spBv1.0/{place}"
@@ -47,10 +49,13 @@ class World:
 
     def later(self, seconds: int) -> list[Reading]:
         self.now += seconds * SECOND
-        return self.source.due(self.now)
+        return self.source.due()
 
     def asked(self) -> list[str]:
-        return [reason for _, reason, _ in self.requests.due(self.now)]
+        found = list(self.requests.due(self.now))
+        for node, _, _ in found:
+            self.source.asked(node)
+        return [reason for _, reason, _ in found]
 
 
 def rows(readings: list[Reading]) -> list[tuple[object, ...]]:
@@ -103,7 +108,8 @@ def test_what_is_remembered_survives_the_journal_and_asks_for_births() -> None:
     assert world.asked() == ["the gateway was restarted"]
     assert withdrawn(world.later(61)) == [{"node": "n", "device": ""}, {"node": "n", "device": "d"}]
     assert World(KEYED, {"of": "another release"}).asked() == []
-    assert World(KEYED.replace(", KEY (node, device)", "")).born().source.to_remember() == []
+    keyless = World(KEYED.replace(", KEY (node, device)", "")).born().source
+    assert keyless.to_remember() == {"topic": "spBv1.0/#", "nodes": []}
 
 
 def test_nodes_that_the_topic_leaves_out_are_not_followed() -> None:
@@ -126,6 +132,51 @@ def test_what_cannot_be_read_is_a_problem_with_its_place() -> None:
     assert world.hear("g/NBIRTH/n", b"") == [], "a retained message was removed"
     ignoring = World(KEYED.replace("format", "retained = 'ignore', format"))
     assert ignoring.hear("g/NBIRTH/n", written(temp(1.0)), retained=True) == []
+
+
+def moved(topic: str) -> str:
+    """Return the source with a topic."""
+    return KEYED.replace("format", f"topic = '{topic}', format")
+
+
+def test_rows_of_nodes_that_the_topic_names_no_more_are_withdrawn() -> None:
+    before = World(KEYED).born()
+    before.hear("h/NBIRTH/m", written(bd_seq(0), seq=0))
+    memory = before.source.to_remember()
+    world = World(moved("spBv1.0/h/#"), memory)
+    assert world.asked() == ["the gateway was restarted"], "the other node is not asked"
+    assert world.source.is_changed
+    assert withdrawn(world.later(1)) == [{"node": "n", "device": ""}, {"node": "n", "device": "d"}]
+    assert world.later(1) == []
+    again = World(moved("spBv1.0/h/#"), world.source.to_remember())
+    assert not again.source.is_changed
+    assert withdrawn(again.later(1)) == []
+
+
+def test_rows_of_devices_that_the_topic_names_no_more_are_withdrawn() -> None:
+    before = World(KEYED).born()
+    before.hear("g/DBIRTH/n/e", written(temp(1.0), seq=2))
+    world = World(moved("spBv1.0/g/+/n/d"), before.source.to_remember())
+    assert withdrawn(world.later(1)) == [{"node": "n", "device": ""}, {"node": "n", "device": "e"}]
+
+
+def test_withdrawals_have_the_columns_of_the_former_topic() -> None:
+    """Columns may be levels that only the topic names."""
+    named = KEYED.replace("node TEXT, device", "line TEXT, device").replace("(node,", "(line,")
+    before = World(named.replace("format", "topic = 'spBv1.0/g/+/{line}/+', format")).born()
+    world = World(
+        named.replace("format", "topic = 'spBv1.0/h/+/{line}/+', format"),
+        before.source.to_remember(),
+    )
+    assert withdrawn(world.later(1)) == [{"line": "n", "device": "d"}]
+
+
+def test_what_is_too_much_is_a_problem_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed_nodes, "MAX_DEVICES", 1)
+    world = World(KEYED)
+    world.hear("g/NBIRTH/n", written(bd_seq(0), seq=0))
+    world.hear("g/NBIRTH/m", written(bd_seq(0), seq=0))
+    assert world.problems == ["g/m: more than 1 nodes and devices: g/m is left out"]
 
 
 def test_a_birth_answers_a_request() -> None:

@@ -63,7 +63,7 @@ async def test_messages_of_a_sparkplug_node_keep_their_order_beside_another_sour
 
     line = SubscribedLine(context, connect)
     sources: list[ServedSource] = [
-        SparkplugSource(machines, RebirthRequests(), None, 1),
+        SparkplugSource(machines, RebirthRequests(), None, lambda _: 1),
         SubscribedSource(births),
     ]
     (subscriptions,) = plan_subscriptions(sources, named=True).connections

@@ -42,7 +42,7 @@ def test_a_topic_means_nodes_devices_or_both(
             }
         )
         assert pattern.facts(place) == expected
-        assert pattern.has_node(place) == ("other" not in text)
+        assert pattern.has_node(place.group, place.node) == ("other" not in text)
 
 
 def test_facts_of_a_device_need_no_message() -> None:

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsql.mapping.payloads.sparkplug_payload import decode_sparkplug, sparkplug_topic
-from streamsql.mapping.sparkplug import sparkplug_session as session_module
-from streamsql.mapping.sparkplug.sparkplug_session import Changes, DeviceId, SparkplugSession
+from streamsql.mapping.sparkplug import followed_nodes
+from streamsql.mapping.sparkplug.session_changes import Changes, DeviceId
+from streamsql.mapping.sparkplug.sparkplug_session import SparkplugSession
 from tests.streamsql.mapping.sparkplug.written import NOON, alias, bd_seq, level, temp, written
 
 SECOND = 1_000_000
@@ -42,8 +43,8 @@ def values(changes: Changes) -> list[Mapping[str, object]]:
     return [row.values for row in changes.rows]
 
 
-def doubts(changes: Changes) -> list[str]:
-    return [f"{'/'.join(node)}: {reason}" for node, reason in changes.doubts]
+def rebirths(changes: Changes) -> list[str]:
+    return [f"{'/'.join(node)}: {reason}" for node, reason in changes.rebirths.items()]
 
 
 def test_a_birth_names_the_aliases_of_data() -> None:
@@ -55,7 +56,7 @@ def test_a_birth_names_the_aliases_of_data() -> None:
         "g/DDATA/n/d", written(alias(2, int_value=2**32 - 7), alias(1, double_value=5), seq=2)
     )
     assert values(data) == [{"Temp": 5.0, "Level": -7}]
-    assert data.doubts == []
+    assert data.rebirths == {}
 
 
 def test_what_a_message_leaves_out_keeps_its_last_value() -> None:
@@ -70,7 +71,7 @@ def test_what_a_message_leaves_out_keeps_its_last_value() -> None:
 def test_a_message_of_other_metrics_makes_no_row() -> None:
     heard = Heard("Temp").born()
     changes = heard("g/DDATA/n/d", written(alias(2, int_value=1), seq=2))
-    assert (changes.rows, changes.doubts) == ([], [])
+    assert (changes.rows, changes.rebirths) == ([], {})
 
 
 def test_a_row_has_the_time_of_its_newest_metric() -> None:
@@ -106,7 +107,7 @@ def test_a_metric_that_comes_twice_makes_two_rows_and_history_none() -> None:
 def test_a_node_has_metrics_of_its_own() -> None:
     heard = Heard()
     born = heard("g/NBIRTH/n", written(bd_seq(0), temp(3.0), seq=0))
-    assert (values(born), born.born) == ([{"Temp": 3.0}], ("g", "n"))
+    assert (values(born), born.birth_of) == ([{"Temp": 3.0}], ("g", "n"))
     assert values(heard("g/NDATA/n", written(alias(1, double_value=4), seq=1))) == [{"Temp": 4.0}]
 
 
@@ -127,15 +128,15 @@ def test_a_late_death_of_an_earlier_session_is_ignored() -> None:
 def test_a_device_dies_alone() -> None:
     heard = Heard().born()
     changes = heard("g/DDEATH/n/d", written(seq=2))
-    assert (changes.gone, changes.doubts) == ([DeviceId("g", "n", "d")], [])
+    assert (changes.gone, changes.rebirths) == ([DeviceId("g", "n", "d")], {})
     again = heard("g/DDATA/n/d", written(alias(1, double_value=1), seq=3))
-    assert (values(again), doubts(again)) == ([], ["g/n: a birth was not received"])
+    assert (values(again), rebirths(again)) == ([], ["g/n: a birth was not received"])
 
 
 def test_data_before_a_birth_asks_for_it_and_makes_no_row() -> None:
     heard = Heard()
     changes = heard("g/DDATA/n/d", written({"name": "Temp", "double_value": 1.0}, seq=5))
-    assert (values(changes), doubts(changes)) == ([], ["g/n: its birth was not received"])
+    assert (values(changes), rebirths(changes)) == ([], ["g/n: its birth was not received"])
 
 
 def test_a_node_that_is_never_born_again_counts_as_far_as_it_says_names() -> None:
@@ -152,12 +153,12 @@ def test_after_a_gap_aliases_wait_for_a_birth() -> None:
     """A birth that gave other aliases may be among what is missing."""
     heard = Heard().born()
     late = heard("g/DDATA/n/d", written(alias(1, double_value=99), seq=4))
-    assert (values(late), doubts(late)) == ([], ["g/n: messages are missing before number 4"])
+    assert (values(late), rebirths(late)) == ([], ["g/n: messages are missing before number 4"])
     named = heard("g/DDATA/n/d", written({"name": "Temp", "double_value": 30.0}, seq=5))
     assert values(named) == [{"Temp": 30.0, "Level": -2}]
     heard.born()
     after = heard("g/DDATA/n/d", written(alias(1, double_value=31), seq=2))
-    assert (values(after), after.doubts) == ([{"Temp": 31.0, "Level": -2}], [])
+    assert (values(after), after.rebirths) == ([{"Temp": 31.0, "Level": -2}], {})
 
 
 def test_a_gap_that_no_birth_answers_ends_after_a_minute() -> None:
@@ -172,25 +173,25 @@ def test_the_number_after_255_is_0_and_the_same_number_again_is_no_gap() -> None
     heard = Heard()
     heard("g/NBIRTH/n", written(bd_seq(0), temp(3.0), seq=254))
     for seq in (255, 0, 0, 1):
-        assert heard("g/NDATA/n", written(alias(1, double_value=4), seq=seq)).doubts == []
+        assert heard("g/NDATA/n", written(alias(1, double_value=4), seq=seq)).rebirths == {}
 
 
 def test_numbers_run_over_all_messages_of_a_node() -> None:
     heard = Heard().born()
     other = written(temp(20.0), seq=2)
-    assert heard("g/DBIRTH/n/e", other).doubts == []
-    assert heard("g/DDATA/n/d", written(alias(1, double_value=4), seq=3)).doubts == []
-    assert heard("g/DDEATH/n/e", written(seq=4)).doubts == []
-    assert heard("g/NDATA/n", written(seq=5)).doubts == []
+    assert heard("g/DBIRTH/n/e", other).rebirths == {}
+    assert heard("g/DDATA/n/d", written(alias(1, double_value=4), seq=3)).rebirths == {}
+    assert heard("g/DDEATH/n/e", written(seq=4)).rebirths == {}
+    assert heard("g/NDATA/n", written(seq=5)).rebirths == {}
 
 
 def test_where_nobody_is_asked_data_counts_as_it_comes() -> None:
     heard = Heard(asks=False)
     named = heard("g/DDATA/n/d", written({"name": "Temp", "double_value": 1.0}, seq=5))
-    assert (values(named), named.doubts) == ([{"Temp": 1.0}], [])
+    assert (values(named), named.rebirths) == ([{"Temp": 1.0}], {})
     heard.born()
     gap = heard("g/DDATA/n/d", written(alias(1, double_value=2), seq=9))
-    assert (values(gap), gap.doubts) == ([{"Temp": 2.0, "Level": -2}], [])
+    assert (values(gap), gap.rebirths) == ([{"Temp": 2.0, "Level": -2}], {})
 
 
 def test_devices_that_a_new_birth_of_the_node_does_not_follow_are_gone() -> None:
@@ -213,10 +214,34 @@ def test_who_does_not_answer_after_a_restart_is_gone() -> None:
     before = Heard().born(session=3)
     heard = Heard()
     changes = heard.session.restore(before.session.known(), heard.now)
-    assert doubts(changes) == ["g/n: the gateway was restarted"]
+    assert rebirths(changes) == ["g/n: the gateway was restarted"]
+    heard.session.asked(("g", "n"), heard.now)
     assert heard.later(30).gone == []
+    heard.session.asked(("g", "n"), heard.now)
     assert set(heard.later(31).gone) == {DeviceId("g", "n"), DeviceId("g", "n", "d")}
     assert heard.session.known() == []
+
+
+def test_the_time_to_answer_begins_with_the_command() -> None:
+    """Commands to many nodes are spread over minutes: the last one is published late."""
+    heard = Heard()
+    heard.session.restore(Heard().born(session=3).session.known(), heard.now)
+    late = heard.later(600)
+    assert (late.gone, rebirths(late)) == ([], ["g/n: the gateway was restarted"])
+    heard.session.asked(("g", "n"), heard.now)
+    heard.session.asked(("g", "unknown"), heard.now)
+    assert heard.later(59).gone == []
+    assert len(heard.later(1).gone) == 2
+
+
+def test_a_retained_birth_is_no_answer_after_a_restart() -> None:
+    heard = Heard()
+    heard.session.restore(Heard().born(session=3).session.known(), heard.now)
+    heard("g/NBIRTH/n", written(bd_seq(3), seq=0), is_old=True)
+    assert rebirths(heard.later(20)) == ["g/n: the gateway was restarted"]
+    heard.session.asked(("g", "n"), heard.now)
+    assert heard.later(59).gone == []
+    assert heard.later(1).gone == [DeviceId("g", "n", "d")]
 
 
 def test_who_answers_after_a_restart_stays() -> None:
@@ -237,6 +262,7 @@ def test_a_death_counts_that_comes_after_a_restart() -> None:
 def test_a_node_that_speaks_but_is_not_born_again_stays_after_a_restart() -> None:
     heard = Heard()
     heard.session.restore(Heard().born().session.known(), heard.now)
+    heard.session.asked(("g", "n"), heard.now)
     heard("g/DDATA/n/d", written(alias(1, double_value=2), seq=9))
     assert heard.later(61).gone == [DeviceId("g", "n")]
 
@@ -245,8 +271,8 @@ def test_a_retained_birth_is_doubted() -> None:
     heard = Heard()
     changes = heard("g/NBIRTH/n", written(temp(3.0), seq=0), is_old=True)
     assert values(changes) == [{"Temp": 3.0}]
-    assert doubts(changes) == ["g/n: its birth was retained and may be old"]
-    assert heard("g/NDATA/n", written(alias(1, double_value=4), seq=77)).doubts == []
+    assert rebirths(changes) == ["g/n: its birth was retained and may be old"]
+    assert heard("g/NDATA/n", written(alias(1, double_value=4), seq=77)).rebirths == {}
     assert heard("g/NDEATH/n", written(), is_old=True) == Changes()
 
 
@@ -260,27 +286,120 @@ def test_a_metric_that_no_birth_has_is_reported_once() -> None:
 
 
 def test_invented_nodes_do_not_bar_real_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "MAX_NODES", 3)
-    monkeypatch.setattr(session_module, "MAX_DEVICES", 5)
+    monkeypatch.setattr(followed_nodes, "MAX_NODES", 3)
+    monkeypatch.setattr(followed_nodes, "MAX_DEVICES", 5)
     heard = Heard().born()
     for number in range(20):
         heard(f"g/NDATA/x{number}", written(seq=1))
     for number in range(2):
         heard(f"g/NBIRTH/real{number}", written(temp(1.0), seq=0))
-    with pytest.raises(ValueError, match="more than 3 nodes: g/real2 is left out"):
-        heard("g/NBIRTH/real2", written(temp(1.0), seq=0))
+    left_out = heard("g/NBIRTH/real2", written(temp(1.0), seq=0))
+    assert left_out.problem == "more than 3 nodes: g/real2 is left out"
     assert {node for _, node, *_ in heard.session.known()} == {"n", "real0", "real1"}
     heard("g/DBIRTH/n/e", written(temp(1.0), seq=2))
-    with pytest.raises(ValueError, match="more than 5 nodes and devices"):
-        heard("g/DBIRTH/n/f", written(temp(1.0), seq=3))
+    left_out = heard("g/DBIRTH/n/f", written(temp(1.0), seq=3))
+    assert left_out.problem == "more than 5 nodes and devices: g/n/f is left out"
+
+
+def test_invented_devices_of_one_node_do_not_bar_other_nodes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(followed_nodes, "MAX_DEVICES", 5)
+    heard = Heard()
+    for number in range(20):
+        heard(f"g/DDATA/invented/x{number}", written(seq=1))
+    assert heard.session.used() == (5, 0)
+    assert heard.session.known() == [], "an invented device is not remembered"
+    heard.born()
+    assert {node for _, node, *_ in heard.session.known()} == {"n"}
+    for number in range(4):
+        heard(f"g/DBIRTH/n/d{number}", written(temp(1.0), seq=number + 2))
+    changes = heard("g/DBIRTH/n/d4", written(temp(1.0), seq=6))
+    assert changes.problem == "more than 5 nodes and devices: g/n/d4 is left out"
+    whole = heard("g/NBIRTH/m", written(temp(1.0), seq=0))
+    assert whole.problem == "more than 5 nodes and devices: g/m is left out"
+    assert whole.birth_of == ("g", "m")
+
+
+def test_invented_nodes_do_not_remove_what_was_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed_nodes, "MAX_NODES", 3)
+    monkeypatch.setattr(followed_nodes, "MAX_DEVICES", 5)
+    heard = Heard()
+    heard.session.restore(Heard().born().session.known(), heard.now)
+    gone = []
+    for number in range(20):
+        gone += heard(f"g/DDATA/x{number}/d", written(seq=1)).gone
+        gone += heard(f"g/DDATA/n/x{number}", written(seq=1)).gone
+        gone += heard(f"g/DDEATH/y{number}/d", written(seq=1)).gone
+    assert {device.node for device in gone} == {f"y{number}" for number in range(20)}
+    assert heard.session.known() == [("g", "n", 0, ("", "d"))]
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_devices_with_rows_leave_after_those_without(
+    monkeypatch: pytest.MonkeyPatch, asks: bool
+) -> None:
+    monkeypatch.setattr(followed_nodes, "MAX_NODES", 3)
+    heard = Heard(asks=asks)
+    named = written({"name": "Temp", "double_value": 1.0}, seq=5)
+    heard("g/DDATA/n/d", named)
+    heard.later(60)
+    assert values(heard("g/DDATA/n/d", named)) == [{"Temp": 1.0}]
+    for number in range(20):
+        assert heard(f"g/NDATA/x{number}", written(seq=1)).gone == []
+    assert heard.session.known() == [("g", "n", None, ("d",))]
+    for number in range(2):
+        assert heard(f"g/NBIRTH/real{number}", written(temp(1.0), seq=0)).gone == []
+    gone = heard("g/NBIRTH/real2", written(temp(1.0), seq=0)).gone
+    assert gone == [DeviceId("g", "n", "d")], "a node with a birth goes before it"
+
+
+def test_nodes_without_a_birth_are_removed_after_an_hour_of_silence() -> None:
+    heard = Heard().born()
+    heard("g/DDATA/n/other", written(seq=2))
+    heard("g/DDATA/x/d", written(seq=1))
+    heard("g/NDATA/y", written(seq=1))
+    heard.later(1_800)
+    heard("g/NDATA/y", written(seq=2))
+    assert heard.session.used()[0] == 5
+    assert heard.later(1_800).gone == [], "nothing of them was shown"
+    assert heard.session.used()[0] == 3
+    heard.later(1_800)
+    assert heard.session.used()[0] == 2
+
+
+def test_rows_of_what_had_to_leave_go_though_the_message_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(followed_nodes, "MAX_DEVICES", 3)
+    monkeypatch.setattr(followed_nodes, "MAX_METRICS", 6)
+    heard = Heard().born()
+    heard("g/DBIRTH/n/e", written(temp(1.0), seq=2))
+    heard.born()
+    heard("g/DDATA/n/e", written({"name": "Temp", "double_value": 1.0}, seq=2))
+    heard.later(10)
+    metrics = [temp(1.0) for _ in range(9)]
+    changes = heard("g/DBIRTH/n/f", written(*metrics, seq=3))
+    assert changes.gone == [DeviceId("g", "n", "e")]
+    assert "more than 6 metrics: g/n/f is left out" in changes.problem
+
+
+def test_the_same_birth_again_is_no_news_to_remember() -> None:
+    heard = Heard().born()
+    assert heard.session.is_changed
+    heard.session.known()
+    heard.born()
+    assert not heard.session.is_changed
+    heard.born(session=1)
+    assert heard.session.is_changed
 
 
 def test_the_metrics_of_all_births_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "MAX_METRICS", 5)
+    monkeypatch.setattr(followed_nodes, "MAX_METRICS", 5)
     heard = Heard().born()
     heard.born()
-    with pytest.raises(ValueError, match="more than 5 metrics"):
-        heard("g/DBIRTH/n/e", written(*(temp(1.0) for _ in range(3)), seq=2))
+    left_out = heard("g/DBIRTH/n/e", written(*(temp(1.0) for _ in range(3)), seq=2))
+    assert "more than 5 metrics" in left_out.problem
     heard("g/DDEATH/n/d", written(seq=3))
     heard("g/DBIRTH/n/e", written(*(temp(1.0) for _ in range(3)), seq=4))
 
@@ -309,7 +428,7 @@ def test_whatever_is_lost_a_birth_makes_all_values_right(
             is_whole = False
             continue
         found = heard("g/DDATA/n/d", written(*metrics, seq=number + 2))
-        assert bool(found.doubts) == (not is_whole)
+        assert bool(found.rebirths) == (not is_whole)
         if is_whole:
             assert values(found) == [device]
         else:
@@ -359,7 +478,7 @@ def test_whatever_nodes_say_is_followed_and_counted_right(
     for place, metrics, seq, is_old, seconds in messages:
         changes = heard(place, written(*metrics, seq=seq), is_old=is_old)
         assert all(row.values.keys() <= {"Temp", "Level"} for row in changes.rows)
-        assert asks or not changes.doubts
+        assert asks or not changes.rebirths
         heard.later(seconds)
     heard("g/NDEATH/n", written())
     assert heard.session.known() == []
