@@ -163,6 +163,11 @@ class SparkplugSource:
         self._session.asked(node, self.source.now())
 
     @property
+    def devices(self) -> int:
+        """How many nodes and devices are followed."""
+        return self._session.used()[0]
+
+    @property
     def is_changed(self) -> bool:
         """Whether something new is to be remembered."""
         return self._is_keyed and (self._is_fewer or self._session.is_changed)
