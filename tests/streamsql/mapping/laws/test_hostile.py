@@ -21,7 +21,7 @@ from tests.streamsql.mapping.sources import mapper
 
 SAMPLE = 2_000
 HALF_A_SECOND = 0.5
-SLOWER = 3.0
+SLOWER = 10.0
 """How much slower than the machine of the figures another one may be."""
 
 
