@@ -62,6 +62,7 @@ class BrokerConnection:
         self._granted: dict[int, asyncio.Future[tuple[int, ...]]] = {}
         self._descriptor = -1
         self._is_paused = False
+        self._read_at = 0.0
         self.names_subscriptions = self._is_5
         self._prepare()
 
@@ -143,12 +144,15 @@ class BrokerConnection:
         self._granted[mid] = answer
         self._write()
         try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                refused = await answer
-        except TimeoutError:
-            raise ConnectionError(
-                f"broker {self._address}: it does not answer a subscription"
-            ) from None
+            while not answer.done():
+                # Messages that wait before the answer may take long, and we may not read them yet.
+                await asyncio.wait({answer}, timeout=CONNECT_SECONDS)
+                silent = self._loop.time() - self._read_at
+                if not answer.done() and not self._is_paused and silent >= CONNECT_SECONDS:
+                    raise ConnectionError(
+                        f"broker {self._address}: it does not answer a subscription"
+                    )
+            refused = await answer
         finally:
             del self._granted[mid]
         return [filters[position][0] for position in refused]
@@ -181,6 +185,7 @@ class BrokerConnection:
         """Read again."""
         if self._is_paused and self._descriptor >= 0 and not self.lost.done():
             self._is_paused = False
+            self._read_at = self._loop.time()
             self._loop.add_reader(self._descriptor, self._readable)
             self._loop.call_soon(self._readable)
 
@@ -229,6 +234,7 @@ class BrokerConnection:
     def _readable(self) -> None:
         if self.lost.done() or self._is_paused:
             return
+        self._read_at = self._loop.time()
         reason = ""
         try:
             result = self._paho.loop_read()

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 
 import msgspec
 
@@ -67,12 +68,11 @@ class MqttConnector:
             self._endpoint = msgspec.structs.replace(endpoint, session_hours=0.0)
         try:
             await self._open_first()
-            plan = plan_subscriptions(sources, named=self._lines[0].connection.names_subscriptions)
-            await self._subscribe(plan)
-            self._note(plan, len(sources))
+            named = self._lines[0].connection.names_subscriptions
+            plan = plan_subscriptions(sources, named=named)
             async with asyncio.TaskGroup() as group:
-                for line in self._lines:
-                    group.create_task(line.run())
+                await self._subscribe(plan, group)
+                self._note(plan, len(sources))
                 group.create_task(self._nodes.run(self._lines[0].connection.publish))
                 for source in sources:
                     if source.options.request:
@@ -122,12 +122,16 @@ class MqttConnector:
         await line.connection.open()
         return line
 
-    async def _subscribe(self, plan: Plan) -> None:
-        """Subscribe over as many connections as the plan has."""
+    async def _subscribe(self, plan: Plan, group: asyncio.TaskGroup) -> None:
+        """Subscribe over as many connections as the plan has, and read them from then on."""
         former = _former(self._context.memory)
+        wanted = [[each.topic_filter for each in own] for own in plan.connections]
+        # What is read meanwhile is emitted with this: the broker may have all of these.
+        self._filters = _joined(wanted, former)
         # A connection of an earlier life that is not needed any more has to end its subscriptions.
         for number in range(max(len(plan.connections), len(former))):
             line = self._lines[number] if number < len(self._lines) else await self._open()
+            group.create_task(line.run())
             subscriptions = plan.connections[number] if number < len(plan.connections) else []
             await line.subscribe(subscriptions, former[number] if number < len(former) else [])
         for subscription in plan.left_out:
@@ -138,7 +142,7 @@ class MqttConnector:
                     f"{MAX_CONNECTIONS} connections would be needed: use a broker with MQTT 5, or "
                     "topics that do not overlap"
                 )
-        self._filters = [[each.topic_filter for each in own] for own in plan.connections]
+        self._filters = wanted
         if self._filters != former:
             self._remember(self._context)
 
@@ -172,6 +176,13 @@ def _former(memory: Memory | None) -> list[list[str]]:
         return []
     lists = [each for each in found if isinstance(each, list)][:MAX_CONNECTIONS]
     return [[text for text in each if isinstance(text, str)] for each in lists]
+
+
+def _joined(one: list[list[str]], other: list[list[str]]) -> list[list[str]]:
+    """Return the filters of both for each connection, each once."""
+    none: list[str] = []
+    pairs = zip_longest(one, other, fillvalue=none)
+    return [list(dict.fromkeys([*filters, *others])) for filters, others in pairs]
 
 
 def _first(errors: BaseExceptionGroup[ConnectionError]) -> ConnectionError:

@@ -3,13 +3,12 @@
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.mapping_thread import LARGE_PAYLOAD
 from gateway.connectors.mqtt.broker_connection import BrokerConnection
-from gateway.connectors.mqtt.served_source import ServedSource
+from gateway.connectors.mqtt.message_queues import Match, MessageQueues
 from gateway.connectors.mqtt.subscription_plan import Subscription
 from gateway.connectors.reading import Reading
 from gateway.connectors.turns import Turn
@@ -25,39 +24,10 @@ MAX_BATCH = 2_000
 MAX_READINGS = 2_000
 """With as many, a batch is handed over."""
 LAST_SECONDS = 0.5
-MAX_TOPICS = 20_000
-"""Topics whose sources are remembered."""
-
-_Match = tuple[ServedSource, Mapping[str, str], bool]
-
-
-class _Queue:
-    """Messages that wait for their turn.
-
-    Attributes:
-        has_turn: Whether it waits for its turn or has it.
-    """
-
-    __slots__ = ("has_turn", "messages")
-
-    def __init__(self) -> None:
-        self.messages: deque[tuple[Received, _Place]] = deque()
-        self.has_turn = False
-
-
-class _Place(NamedTuple):
-    """Queue of the messages of a topic, with the sources that they are for."""
-
-    matches: tuple[_Match, ...]
-    queue: _Queue
 
 
 class SubscribedLine:
     """Reads one connection for the sources that subscribe over it.
-
-    Messages wait in a queue for each set of sources that they are for, and the queues have turns: a
-    source that is flooded delays another one by a turn. Those of a topic stay in their order, and
-    all those of a source that needs it.
 
     Args:
         context: Of the connector.
@@ -72,9 +42,7 @@ class SubscribedLine:
         self._context = context
         self._subscriptions: dict[int, Subscription] | None = None
         self._early: list[Received] = []
-        self._places: dict[tuple[str, tuple[int, ...]], _Place] = {}
-        self._queues: dict[tuple[ServedSource, ...], _Queue] = {}
-        self._turns: deque[_Queue] = deque()
+        self._queues = MessageQueues(self._find)
         self._order: deque[int] = deque()
         self._kept: set[int] = set()
         self._waiting = 0
@@ -84,6 +52,8 @@ class SubscribedLine:
 
     async def subscribe(self, subscriptions: Sequence[Subscription], former: Iterable[str]) -> None:
         """Subscribe, and end those of earlier lives that are wanted no more.
+
+        `run` has to be under way: a broker may send many retained messages before it answers.
 
         Args:
             subscriptions: What is wanted.
@@ -97,8 +67,15 @@ class SubscribedLine:
         self._queue(early)
         wanted = {each.topic_filter for each in subscriptions}
         self.connection.unsubscribe([each for each in former if each not in wanted])
-        for number, each in known.items():
-            if await self.connection.subscribe([(each.topic_filter, each.qos)], number):
+        # All are sent before an answer is waited for: retained messages come before later answers.
+        refusals = await asyncio.gather(
+            *(
+                self.connection.subscribe([(each.topic_filter, each.qos)], number)
+                for number, each in known.items()
+            )
+        )
+        for each, refused in zip(known.values(), refusals, strict=True):
+            if refused:
                 for source, _ in each.readers:
                     source.source.problem(
                         f"the broker refused the subscription to {each.topic_filter!r:.100}; "
@@ -128,14 +105,8 @@ class SubscribedLine:
             self._queue(messages)
 
     def _queue(self, messages: Iterable[Received]) -> None:
-        for message in messages:
-            place = self._place(message)
-            queue = place.queue
-            queue.messages.append((message, place))
-            if not queue.has_turn:
-                queue.has_turn = True
-                self._turns.append(queue)
-        if self._turns:
+        self._queues.add(messages)
+        if self._queues:
             self._wake.set()
 
     def _is_full(self, share: float) -> bool:
@@ -151,7 +122,7 @@ class SubscribedLine:
             self._acknowledge(batch)
             if not self._is_full(RESUMED):
                 self.connection.resume()
-            if not self._turns:
+            if not self._queues:
                 self._wake.clear()
             else:
                 await asyncio.sleep(0)  # others have their turn
@@ -159,22 +130,19 @@ class SubscribedLine:
     async def _mapped(self) -> tuple[list[Received], list[Reading]]:
         """Map messages of the next queue for a turn; return them and their readings."""
         turn = Turn()
-        queue = self._turns.popleft()
+        queue = self._queues.next_queue()
         batch: list[Received] = []
         readings: list[Reading] = []
         while queue.messages and len(batch) < MAX_BATCH:
-            message, place = queue.messages.popleft()
+            _, message, matches = queue.messages.popleft()
             batch.append(message)
             if len(message.payload) <= LARGE_PAYLOAD:
-                readings += self._readings(message, place)
+                readings += self._readings(message, matches)
             else:
-                readings += await self._readings_aside(message, place)
+                readings += await self._readings_aside(message, matches)
             if len(readings) >= MAX_READINGS or turn.is_over:
                 break
-        if queue.messages:
-            self._turns.append(queue)
-        else:
-            queue.has_turn = False
+        self._queues.end_turn(queue)
         self._waiting -= len(batch)
         self._bytes -= sum(len(message.payload) for message in batch)
         return batch, readings
@@ -204,8 +172,8 @@ class SubscribedLine:
         if packet_ids:
             self.connection.acknowledge(packet_ids)
 
-    def _readings(self, message: Received, place: _Place) -> Iterator[Reading]:
-        for source, levels, is_availability in place.matches:
+    def _readings(self, message: Received, matches: Iterable[Match]) -> Iterator[Reading]:
+        for source, levels, is_availability in matches:
             if is_availability:
                 yield from source.withdrawn(levels, message.payload)
             else:
@@ -213,31 +181,16 @@ class SubscribedLine:
                     message.topic, levels, message.payload, retained=message.retain
                 )
 
-    async def _readings_aside(self, message: Received, place: _Place) -> list[Reading]:
+    async def _readings_aside(self, message: Received, matches: Iterable[Match]) -> list[Reading]:
         readings: list[Reading] = []
-        for source, levels, is_availability in place.matches:
+        for source, levels, is_availability in matches:
             if not is_availability:
                 readings += await source.readings_aside(
                     message.topic, levels, message.payload, retained=message.retain
                 )
         return readings
 
-    def _place(self, message: Received) -> _Place:
-        key = (message.topic, message.subscriptions)
-        found = self._places.get(key)
-        if found is None:
-            if len(self._places) >= MAX_TOPICS:
-                self._places.clear()
-                queues = self._queues.items()
-                self._queues = {of: queue for of, queue in queues if queue.has_turn}
-            matches = tuple(self._find(message))
-            ordered = tuple(source for source, _, _ in matches if source.is_in_order)
-            sources = ordered or tuple(source for source, _, _ in matches)
-            found = _Place(matches, self._queues.setdefault(sources, _Queue()))
-            self._places[key] = found
-        return found
-
-    def _find(self, message: Received) -> Iterator[_Match]:
+    def _find(self, message: Received) -> Iterator[Match]:
         known = self._subscriptions or {}
         numbers = message.subscriptions or known
         # The broker keeps the subscriptions of earlier lives: their numbers are not ours.

@@ -29,7 +29,8 @@ class SubscribedSource:
         share = f"$share/{self.options.share}/" if is_shared else ""
         self._pattern = TopicPattern(self.options.topic)
         self.filters = [(f"{share}{self._pattern.filter}", False)]
-        self.is_in_order = False
+        # A row that a device sent before it went must not come after its withdrawal.
+        self.is_in_order = bool(self.options.availability)
         self._availability: TopicPattern | None = None
         if self.options.availability:
             self._availability = TopicPattern(self.options.availability)

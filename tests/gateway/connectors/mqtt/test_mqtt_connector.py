@@ -12,6 +12,7 @@ import pytest
 
 from broker.broker_launch import Preference, find_mosquitto
 from broker.broker_testing import BrokerProcess
+from gateway.connectors.mqtt import broker_connection, subscribed_line
 from gateway.connectors.mqtt.mqtt_connector import MqttConnector
 from host.mqtt import Message, open_client
 from host.mqtt.topic_filters import matches
@@ -284,6 +285,25 @@ WITH (connector = 'mqtt', endpoint = 'home', topic = 'bridge/response/networkmap
       request = 'bridge/request/networkmap', request_payload = '{"type": "raw"}',
       request_every = '%s')
 """
+
+
+def test_many_retained_messages_are_read_before_the_last_subscription_is_answered(
+    broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscribed_line, "MAX_WAITING", 100)
+    monkeypatch.setattr(broker_connection, "CONNECT_SECONDS", 2.0)
+
+    async def scenario() -> None:
+        rooms = [(f"zigbee2mqtt/d{n}", '{"contact": true}') for n in range(1_000)]
+        await publish(broker.url, *rooms, retain=True)
+        async with serving(MqttConnector(), {"address": broker.url}, DOOR) as served:
+            await served.until_rows(len(rooms))
+            assert {row[0] for row in served.rows} == {f"d{n}" for n in range(len(rooms))}
+            await publish(broker.url, ("zigbee2mqtt/d7/availability", "offline"))
+            await until(lambda: served.readings[-1].delete)
+            assert (served.readings[-1].values, served.problems) == ({"device": "d7"}, [])
+
+    run(scenario)
 
 
 def test_a_device_is_asked_again_until_it_answers_and_then_at_times(

@@ -11,7 +11,7 @@ import pytest
 
 from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.declared_source import DeclaredSource
-from gateway.connectors.mqtt import subscribed_line
+from gateway.connectors.mqtt import message_queues, subscribed_line
 from gateway.connectors.mqtt.broker_connection import BrokerConnection
 from gateway.connectors.mqtt.subscribed_line import SubscribedLine
 from gateway.connectors.mqtt.subscribed_source import SubscribedSource
@@ -139,7 +139,7 @@ async def test_a_queue_that_is_full_pauses_the_broker_until_half_is_read(
 
 @in_loop
 async def test_topics_that_are_forgotten_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subscribed_line, "MAX_TOPICS", 3)
+    monkeypatch.setattr(message_queues, "MAX_TOPICS", 3)
     async with line() as (connection, served):
         served.may_keep.set()
         connection.hear([few(number) for number in range(1, 101)])
