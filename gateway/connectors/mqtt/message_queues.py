@@ -16,7 +16,7 @@ Match = tuple[ServedSource, Mapping[str, str], bool]
 
 
 class _Queue:
-    """Messages that wait for their turn, with their numbers of arrival.
+    """Messages that wait for their turn, with their numbers and times of arrival.
 
     Attributes:
         has_turn: Whether it waits for its turn or has it.
@@ -26,7 +26,7 @@ class _Queue:
     __slots__ = ("has_turn", "messages", "successor")
 
     def __init__(self) -> None:
-        self.messages: deque[tuple[int, Received, tuple[Match, ...]]] = deque()
+        self.messages: deque[tuple[int, Received, tuple[Match, ...], int]] = deque()
         self.has_turn = False
         self.successor: _Queue | None = None
 
@@ -71,14 +71,20 @@ class MessageQueues:
         """Whether a queue waits for its turn."""
         return bool(self._turns)
 
-    def add(self, messages: Iterable[Received]) -> None:
-        """Let messages wait for their turn."""
+    def add(self, messages: Iterable[Received], now: int) -> None:
+        """Let messages wait for their turn; they came now, in microseconds since 1970."""
         for message in messages:
             matches, queue = self._place(message)
             queue = queue.last()
             self._number += 1
-            queue.messages.append((self._number, message, matches))
+            queue.messages.append((self._number, message, matches, now))
             self._give_turn(queue)
+
+    def waits_since(self, source: ServedSource) -> int | None:
+        """Return when the first waiting message of a source came that is read in order, or None."""
+        queue = self._of_sources.get((source,))
+        messages = queue.last().messages if queue is not None else ()
+        return messages[0][3] if messages else None
 
     def next_queue(self) -> _Queue:
         """Return the queue whose turn it is; hand it to `end_turn` afterwards."""
@@ -142,7 +148,7 @@ class MessageQueues:
         waiting = (*in_turn, *self._turns)
         self._places.clear()
         self._of_topics = {
-            message.topic: queue for queue in waiting for _, message, _ in queue.messages
+            message.topic: queue for queue in waiting for _, message, *_ in queue.messages
         }
         former = {of: queue.last() for of, queue in self._of_sources.items()}
         self._of_sources = {of: queue for of, queue in former.items() if queue in waiting}

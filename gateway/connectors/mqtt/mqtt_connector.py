@@ -59,7 +59,7 @@ class MqttConnector:
         self._endpoint = endpoint = context.endpoint_as(MqttEndpoint)
         self._version = endpoint.version
         memory = (context.memory or {}).get(_SPARKPLUG)
-        self._nodes = SparkplugNodes(context, memory, lambda _: context.clock())
+        self._nodes = SparkplugNodes(context, memory, self._read_until)
         sources = [self._served(source) for source in context.sources]
         self._client_id = endpoint.client_id or f"pando-{context.gateway}-{context.endpoint_name}"
         if context.is_trial:
@@ -96,6 +96,10 @@ class MqttConnector:
         if self._nodes.is_to_remember:
             self._remember(context)
         context.emit(readings)
+
+    def _read_until(self, source: ServedSource) -> int:
+        now = self._context.clock()
+        return min((line.read_until(source, now) for line in self._lines), default=now)
 
     def _remember(self, context: ConnectorContext) -> None:
         nodes = self._nodes.to_remember()

@@ -9,6 +9,7 @@ from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.mapping_thread import LARGE_PAYLOAD
 from gateway.connectors.mqtt.broker_connection import BrokerConnection
 from gateway.connectors.mqtt.message_queues import Match, MessageQueues
+from gateway.connectors.mqtt.served_source import ServedSource
 from gateway.connectors.mqtt.subscription_plan import Subscription
 from gateway.connectors.reading import Reading
 from gateway.connectors.turns import Turn
@@ -47,6 +48,8 @@ class SubscribedLine:
         self._kept: set[int] = set()
         self._waiting = 0
         self._bytes = 0
+        self._paused_at: int | None = None
+        self._mapped_came: int | None = None
         self._wake = asyncio.Event()
         self.connection = connect(self._received)
 
@@ -92,12 +95,24 @@ class SubscribedLine:
             group.create_task(self.connection.run())
             group.create_task(self._work())
 
+    def read_until(self, source: ServedSource, now: int) -> int:
+        """Return up to which time messages of a source that is read in order were mapped.
+
+        While one is mapped, that is when it came. Times are microseconds since 1970.
+        """
+        times = (self._paused_at, self._mapped_came, self._queues.waits_since(source))
+        return min([now, *(time for time in times if time is not None)])
+
+    def _note_resumed(self) -> None:
+        self._paused_at = self._context.clock() if self._is_full(1.0) else None
+
     def _received(self, messages: list[Received]) -> None:
         self._waiting += len(messages)
         self._order.extend(message.packet_id for message in messages if message.packet_id)
         self._bytes += sum(len(message.payload) for message in messages)
         if self._is_full(1.0):
             self.connection.pause()
+            self._paused_at = self._paused_at or self._context.clock()
         if self._subscriptions is None:
             # Of a session that the broker has kept; whose they are is found out when it is known.
             self._early += messages
@@ -105,7 +120,7 @@ class SubscribedLine:
             self._queue(messages)
 
     def _queue(self, messages: Iterable[Received]) -> None:
-        self._queues.add(messages)
+        self._queues.add(messages, self._context.clock())
         if self._queues:
             self._wake.set()
 
@@ -122,6 +137,9 @@ class SubscribedLine:
             self._acknowledge(batch)
             if not self._is_full(RESUMED):
                 self.connection.resume()
+                if self._paused_at is not None:
+                    # After the loop has read what waited on the connection.
+                    asyncio.get_running_loop().call_soon(self._note_resumed)
             if not self._queues:
                 self._wake.clear()
             else:
@@ -134,7 +152,7 @@ class SubscribedLine:
         batch: list[Received] = []
         readings: list[Reading] = []
         while queue.messages and len(batch) < MAX_BATCH:
-            _, message, matches = queue.messages.popleft()
+            _, message, matches, self._mapped_came = queue.messages.popleft()
             batch.append(message)
             if len(message.payload) <= LARGE_PAYLOAD:
                 readings += self._readings(message, matches)
@@ -142,6 +160,7 @@ class SubscribedLine:
                 readings += await self._readings_aside(message, matches)
             if len(readings) >= MAX_READINGS or turn.is_over:
                 break
+        self._mapped_came = None
         self._queues.end_turn(queue)
         self._waiting -= len(batch)
         self._bytes -= sum(len(message.payload) for message in batch)

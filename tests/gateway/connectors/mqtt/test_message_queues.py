@@ -58,42 +58,42 @@ def before(numbers: Sequence[int], one: int, other: int) -> bool:
 def test_the_end_of_a_device_does_not_overtake_its_rows() -> None:
     waiting = queues()
     rows = [message(n, "d/x", DEVICE, PLAIN) for n in range(5)]
-    waiting.add([*rows, message(5, "gone/x", DEVICE)])
+    waiting.add([*rows, message(5, "gone/x", DEVICE)], 1)
     assert order(waiting) == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_retained_message_does_not_overtake_a_live_one_of_its_topic() -> None:
     waiting = queues()
-    waiting.add([message(n, "o/z", OTHER) for n in range(3)])
-    waiting.add([message(n, "o/x", OTHER) for n in range(3, 6)])
-    waiting.add([message(6, "o/x", PLAIN, OTHER)])
+    waiting.add([message(n, "o/z", OTHER) for n in range(3)], 1)
+    waiting.add([message(n, "o/x", OTHER) for n in range(3, 6)], 1)
+    waiting.add([message(6, "o/x", PLAIN, OTHER)], 1)
     numbers = order(waiting)
     assert before(numbers, 5, 6)
 
 
 def test_sources_in_order_that_turn_out_to_share_a_topic_share_a_queue() -> None:
     waiting = queues()
-    waiting.add([message(0, "d/x", DEVICE), message(1, "l/x", LAMP), message(2, "d/y", DEVICE)])
-    waiting.add([message(3, "l/y", LAMP), message(4, "d/l", DEVICE, LAMP)])
-    waiting.add([message(5, "gone/x", DEVICE), message(6, "out/x", LAMP)])
+    waiting.add([message(0, "d/x", DEVICE), message(1, "l/x", LAMP), message(2, "d/y", DEVICE)], 1)
+    waiting.add([message(3, "l/y", LAMP), message(4, "d/l", DEVICE, LAMP)], 1)
+    waiting.add([message(5, "gone/x", DEVICE), message(6, "out/x", LAMP)], 1)
     assert order(waiting) == [0, 1, 2, 3, 4, 5, 6]
 
 
 def test_a_queue_that_is_absorbed_in_its_turn_loses_nothing() -> None:
     waiting = queues()
-    waiting.add([message(0, "d/x", DEVICE), message(2, "d/x", DEVICE)])
-    waiting.add([message(1, "l/x", LAMP)])
+    waiting.add([message(0, "d/x", DEVICE), message(2, "d/x", DEVICE)], 1)
+    waiting.add([message(1, "l/x", LAMP)], 1)
     queue = waiting.next_queue()
     queue.messages.popleft()
-    waiting.add([message(3, "d/l", LAMP, DEVICE)])
+    waiting.add([message(3, "d/l", LAMP, DEVICE)], 1)
     waiting.end_turn(queue)
     assert sorted(order(waiting)) == [1, 2, 3]
 
 
 def test_others_have_their_turns() -> None:
     waiting = queues()
-    waiting.add([message(n, "d/x", DEVICE) for n in range(5)])
-    waiting.add([message(5, "o/x", OTHER)])
+    waiting.add([message(n, "d/x", DEVICE) for n in range(5)], 1)
+    waiting.add([message(5, "o/x", OTHER)], 1)
     assert order(waiting) == [0, 5, 1, 2, 3, 4]
 
 
@@ -101,8 +101,8 @@ def test_topics_that_are_forgotten_keep_their_order(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(message_queues, "MAX_TOPICS", 2)
     waiting = queues()
     for n in range(0, 40, 2):
-        waiting.add([message(n, f"o/{n % 6}", OTHER)])
-        waiting.add([message(n + 1, f"o/{n % 6}", PLAIN, OTHER)])
+        waiting.add([message(n, f"o/{n % 6}", OTHER)], 1)
+        waiting.add([message(n + 1, f"o/{n % 6}", PLAIN, OTHER)], 1)
     numbers = order(waiting)
     for topic in range(0, 6, 2):
         own = [n for n in numbers if n // 2 * 2 % 6 == topic]

@@ -9,7 +9,7 @@ from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.mqtt.rebirth_requests import RebirthRequests
 from gateway.connectors.mqtt.served_source import ServedSource
 from gateway.connectors.mqtt.sparkplug_source import SparkplugSource
-from gateway.connectors.mqtt.subscribed_line import SubscribedLine
+from gateway.connectors.mqtt.subscribed_line import MAX_WAITING, SubscribedLine
 from gateway.connectors.mqtt.subscribed_source import SubscribedSource
 from gateway.connectors.mqtt.subscription_plan import plan_subscriptions
 from gateway.connectors.reading import Reading
@@ -17,8 +17,9 @@ from gateway.connectors.testing.source_statements import definitions_of
 from host.mqtt.packet_stream import Received
 from streamsql.mapping.mapper import Mapper
 from tests.gateway.connectors.serving import in_loop, until
-from tests.streamsql.mapping.sparkplug.written import alias, temp, written
+from tests.streamsql.mapping.sparkplug.written import alias, bd_seq, temp, written
 
+SECOND = 1_000_000
 TEXT = """
 CREATE SOURCE machines (node TEXT, temp DOUBLE FROM 'Temp', KEY (node))
 WITH (connector = 'mqtt', endpoint = 'home', format = 'sparkplug');
@@ -79,6 +80,74 @@ async def test_messages_of_a_sparkplug_node_keep_their_order_beside_another_sour
     await until(lambda: len(temperatures(emitted)) == 2)
     running.cancel()
     assert temperatures(emitted) == [1.0, 2.0]
+
+
+@in_loop
+async def test_no_deadline_passes_while_messages_wait() -> None:
+    """The birth of a device has come, and waits until those before it are kept."""
+    now, kept = [1], asyncio.Event()
+    machines, _ = definitions_of(TEXT)
+    declared = DeclaredSource(machines, Mapper(machines), lambda: now[0], {}, lambda _: None)
+    emitted: list[Reading] = []
+    context = ConnectorContext("gw", "home", {}, [declared], lambda: now[0], emitted.extend)
+    context.kept = kept.wait  # type: ignore[assignment]
+    quiet = Quiet()
+
+    def connect(received: Callable[[list[Received]], None]) -> Any:
+        quiet.received = received
+        return quiet
+
+    line = SubscribedLine(context, connect)
+    source = SparkplugSource(
+        declared, RebirthRequests(), None, lambda source: line.read_until(source, now[0])
+    )
+    (subscriptions,) = plan_subscriptions([source], named=True).connections
+    running = asyncio.create_task(line.run())
+    await line.subscribe(subscriptions, ())
+    for session in (0, 1):
+        birth = message("NBIRTH", written(temp(1.0), bd_seq(session), seq=0))
+        device = Received("spBv1.0/g/DBIRTH/n/d", written(temp(2.0), seq=1))
+        quiet.received([birth])
+        await until(lambda n=session: len(temperatures(emitted)) == 1 + 2 * n)  # type: ignore[misc]
+        quiet.received([device])
+        now[0] += 12 * SECOND
+        assert line.read_until(source, now[0]) == now[0] - 12 * SECOND
+        assert source.due() == []
+        kept.set()
+        await until(lambda n=session: len(temperatures(emitted)) == 2 + 2 * n)  # type: ignore[misc]
+        kept.clear()
+        assert line.read_until(source, now[0]) == now[0]
+        assert source.due() == []
+    running.cancel()
+
+
+@in_loop
+async def test_no_deadline_passes_while_the_broker_is_read_no_further() -> None:
+    now, kept = [SECOND], asyncio.Event()
+    machines, other = definitions_of(TEXT)
+    source, births = (
+        DeclaredSource(each, Mapper(each), lambda: now[0], {}, lambda _: None)
+        for each in (machines, other)
+    )
+    context = ConnectorContext("gw", "home", {}, [source], lambda: now[0], lambda _: None)
+    context.kept = kept.wait  # type: ignore[assignment]
+    quiet = Quiet()
+
+    def connect(received: Callable[[list[Received]], None]) -> Any:
+        quiet.received = received
+        return quiet
+
+    line = SubscribedLine(context, connect)
+    served = SparkplugSource(source, RebirthRequests(), None, lambda _: now[0])
+    plan = plan_subscriptions([SubscribedSource(births)], named=True)
+    running = asyncio.create_task(line.run())
+    await line.subscribe(plan.connections[0], ())
+    quiet.received([message("NBIRTH", b"1")] * (MAX_WAITING + 1))
+    now[0] += 12 * SECOND
+    assert line.read_until(served, now[0]) == SECOND
+    kept.set()
+    await until(lambda: line.read_until(served, now[0]) == now[0])
+    running.cancel()
 
 
 def temperatures(readings: list[Reading]) -> list[object]:
