@@ -62,7 +62,8 @@ class ConnectorContext:
         note: Say in plain words what the connector has come to, where that is no fault.
             Raises CancelledError when readings were refused.
         remember: Say, before readings are emitted, what to know after a restart of the gateway
-            that knows of them: both are kept, or neither. Raises CancelledError as `emit` does.
+            that knows of them: both are kept, or neither; an empty batch keeps it alone. Raises
+            CancelledError as `emit` does.
         memory: What was remembered last, in an earlier life of the gateway too; or None.
         describe: Tell which sensors stand behind the endpoint, and in which rooms: the map and the
             page Gateways show them. A later description replaces it.
