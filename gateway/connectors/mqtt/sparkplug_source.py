@@ -164,7 +164,7 @@ class SparkplugSource:
 
     @property
     def devices(self) -> int:
-        """How many nodes and devices are followed."""
+        """Number of nodes and devices that are followed."""
         return self._session.used()[0]
 
     @property
