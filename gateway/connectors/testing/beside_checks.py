@@ -1,6 +1,5 @@
 """Checks of a connector while a source is tried next to the one that runs."""
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
@@ -35,10 +34,12 @@ async def leaves_a_running_one_alone(trial: Trial) -> None:
         await trial.until(lambda: trial.has(103), "the running one reads beside a trial")
         await trial.until(lambda: beside.has(103), "the trial reads beside the running one")
         if isinstance(peer, AcknowledgedPeer):
-            await asyncio.sleep(0.5)
+            # The trial would have acknowledged 103 before it reads these, on the same connection.
+            await beside.reads(104)
+            await beside.reads(105)
             demand(103 not in peer.acknowledged(), "a trial acknowledged what nobody has kept")
         trial.keeping.set()
-    await trial.reads(104)
+    await trial.reads(106)
     demand(trial.problem == "", f"a trial disturbs the running one: {trial.problem}")
     demand(len(trial.started) == started, "a trial ends the connection of the running one")
     if isinstance(peer, AttendedPeer):

@@ -29,8 +29,9 @@ MANY = json.dumps({"rows": [{"n": n} for n in range(10_000)]}, separators=(",", 
 PAGE = b"<div>" * 200 + b"<i></i>" * 100_000
 LIST = b"<r>" + b"<a><n>x</n></a>" * 60_000 + b"</r>"
 TIMES = 4
-LAG = 0.3
-"""Seconds of the process's CPU from one turn of the event loop to the next."""
+LAG = 0.15
+"""Seconds of CPU of the event loop from one of its turns to the next, at most, `TIMES` times. It is
+0.02 s; where large payloads are read on the loop it is 0.32 s."""
 DELAY = 3.0
 """Seconds of its CPU until a row of another source is there: turns of the flooded ones are before
 it. CPU, since other processes may have the machine; the test's own is counted, too."""
@@ -45,21 +46,28 @@ def broker(tmp_path: Path) -> Iterator[BrokerProcess]:
 
 
 class Lag:
-    """Measures what the process works while the event loop does not come round."""
+    """Measures how long the thread of the event loop works until the loop comes round."""
 
     def __init__(self) -> None:
-        self.longest = 0.0
-        self._last = time.process_time()
+        self._gaps: list[float] = []
+        self._last = time.thread_time()
 
     def note(self) -> None:
-        now = time.process_time()
-        self.longest = max(self.longest, now - self._last)
+        now = time.thread_time()
+        self._gaps.append(now - self._last)
         self._last = now
+
+    def repeated(self) -> float:
+        """Return the longest gap that came `TIMES` times: each payload of a kind makes one.
+
+        A single one may be due to another process: it takes the caches of the processor, too.
+        """
+        return sorted(self._gaps, reverse=True)[TIMES - 1]
 
 
 async def until_row(world: World, device: MessageClient, number: int, lag: Lag) -> float:
     """Send a row of the steady source; return the CPU until it is there."""
-    began = time.process_time()
+    began = time.thread_time()
     device.publish("steady", json.dumps({"n": number}).encode())
 
     def is_there() -> bool:
@@ -67,7 +75,7 @@ async def until_row(world: World, device: MessageClient, number: int, lag: Lag) 
         return (number,) in world.rows()
 
     await until(is_there, f"row {number} of the source that is not flooded")
-    return time.process_time() - began
+    return time.thread_time() - began
 
 
 def test_a_flood_delays_others_by_a_turn(tmp_path: Path, broker: BrokerProcess) -> None:
@@ -105,6 +113,6 @@ def test_a_flood_delays_others_by_a_turn(tmp_path: Path, broker: BrokerProcess) 
         await device.close()
         assert during, "the first row came while the flood was read"
         assert max(delays) < DELAY, delays
-        assert lag.longest < LAG, lag.longest
+        assert lag.repeated() < LAG, lag.repeated()
 
     run(tmp_path, scenario)
