@@ -6,6 +6,7 @@ import contextlib
 from gateway.connectors.registry import MakeConnector
 from gateway.connectors.testing.absence import counted_attempts
 from gateway.connectors.testing.beside_checks import leaves_a_running_one_alone
+from gateway.connectors.testing.change_checks import acknowledges_nothing_that_is_refused
 from gateway.connectors.testing.loop_watchdog import LoopWatchdog
 from gateway.connectors.testing.observed_run import Trial
 from gateway.connectors.testing.peer import (
@@ -199,6 +200,7 @@ CHECKS: tuple[Check, ...] = (
     counts_what_is_bad,
     refuses_huge_payloads,
     acknowledges_what_is_kept,
+    acknowledges_nothing_that_is_refused,
     is_bounded,
     goes_on_after_a_restart,
     leaves_a_running_one_alone,

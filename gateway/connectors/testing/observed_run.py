@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 from typing_extensions import override
 
 from gateway.connectors.connector import Connector
@@ -107,6 +108,12 @@ class Trial:
         )
         self._runner = EndpointRunner("trial", self.settings, runtime)
         self._runner.serve(tuple(self.peer.sources))
+
+    def change_sources(self, *, version: int) -> None:
+        """Serve the peer's sources by definitions of another version from now on."""
+        if self._runner is not None:
+            replace = msgspec.structs.replace
+            self._runner.serve([replace(each, version=version) for each in self.peer.sources])
 
     async def end(self) -> bool:
         """Stop the connector; return whether it has stopped within a second."""

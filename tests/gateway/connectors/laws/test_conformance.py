@@ -10,6 +10,7 @@ from broker.broker_launch import Preference, find_mosquitto
 from gateway.connectors.registry import BUILT_IN, ConnectorRegistry
 from gateway.connectors.testing import checks
 from gateway.connectors.testing.beside_checks import leaves_a_running_one_alone
+from gateway.connectors.testing.change_checks import acknowledges_nothing_that_is_refused
 from gateway.connectors.testing.checks import Check, name_of, run_check
 from gateway.connectors.testing.peer import Peer
 from tests.gateway.connectors.bacnet.thermostat_peer import ThermostatPeer
@@ -53,6 +54,7 @@ def applies(kind: str, check: Check) -> bool:
     """Whether a check is one for this connector."""
     groups = {
         checks.acknowledges_what_is_kept: ACKNOWLEDGING,
+        acknowledges_nothing_that_is_refused: ACKNOWLEDGING,
         checks.is_bounded: FLOODED,
         checks.refuses_huge_payloads: HUGE,
     }
