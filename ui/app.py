@@ -22,13 +22,13 @@ from ui.api.sink_routes import router as sinks
 from ui.api.site_settings_routes import router as site_settings
 from ui.api.source_trial_routes import router as source_trials
 from ui.api.sources import router as sources
+from ui.console_names import Hosts
 from ui.console_settings import ConsoleSettings
-from ui.guard import Guard, problem
-from ui.hosts import Hosts
 from ui.map.map_routes import router as live_map
 from ui.map.map_service import MapService
 from ui.pages.page_routes import router as pages
 from ui.pages.page_routes import templates
+from ui.request_checks import Guard, problem
 
 STATIC = Path(__file__).parent / "static"
 _CODES = {404: "not_found", 413: "too_large"}

@@ -15,7 +15,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from ui.guard import MAX_BODY, problem
+from ui.request_checks import MAX_BODY, problem
 
 MAX_HEAD = 65_536
 """Bytes of a request's first line and headers, trailers included."""

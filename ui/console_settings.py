@@ -10,7 +10,7 @@ import msgspec
 from host.files.settings_file import VARIABLES, read_settings
 from streamsql.catalog.open_folders import OpenFolders
 from streamsql.errors import DeploymentError
-from ui.hosts import host_name
+from ui.console_names import host_name
 
 
 class ConsoleSettings(msgspec.Struct, frozen=True):

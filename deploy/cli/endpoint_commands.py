@@ -80,7 +80,7 @@ def endpoint_remove(
 def endpoint_list(data: Data = None, console: Address = None, form: TwoFormats = "table") -> None:
     """List the endpoints of all gateways, without their secrets."""
     from deploy.local.kept_endpoints import read_endpoints  # noqa: PLC0415
-    from gateway.connectors.secrets import Secrets  # noqa: PLC0415
+    from gateway.connectors.endpoint_secrets import Secrets  # noqa: PLC0415
 
     with guarded():
         layout = _layout(console, data)

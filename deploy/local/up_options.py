@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streamsql.errors import DeploymentError
-from ui.hosts import host_name
+from ui.console_names import host_name
 
 DEFAULT_PORT = 8420
 MAX_GATEWAYS = 32

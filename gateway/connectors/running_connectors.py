@@ -10,11 +10,11 @@ from typing import Any
 from gateway.connectors.connector import Connector, ConnectorContext, Simulation
 from gateway.connectors.connector_intake import ConnectorIntake, Port
 from gateway.connectors.declared_source import DeclaredSource, RowMapper
+from gateway.connectors.endpoint_secrets import Secrets
 from gateway.connectors.handed_over import as_handed_over
 from gateway.connectors.options import CONNECTOR, CORRECT_TIMES, convert_options, own_options
 from gateway.connectors.reading import Reading
 from gateway.connectors.registry import ConnectorMissingError, ConnectorRegistry, MakeConnector
-from gateway.connectors.secrets import Secrets
 from host.clocks import Clock
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Value

@@ -16,12 +16,12 @@ from typing_extensions import override
 from gateway.connectors.browsing import BrowseContext, Browser
 from gateway.connectors.connector import Connector, ConnectorContext
 from gateway.connectors.declared_source import DeclaredSource
+from gateway.connectors.endpoint_secrets import Secrets
 from gateway.connectors.handed_over import as_handed_over
 from gateway.connectors.mapping_thread import mapping_thread
 from gateway.connectors.options import CONNECTOR, convert_options, own_options
 from gateway.connectors.reading import Reading
 from gateway.connectors.registry import ConnectorRegistry
-from gateway.connectors.secrets import Secrets
 from gateway.connectors.trial_capture import Capture
 from host.clocks import Clock
 from streamsql.catalog.definitions import SourceDefinition

@@ -6,8 +6,8 @@ import httpx
 import msgspec
 import pytest
 
+from ui.console_names import Hosts
 from ui.console_settings import ConsoleSettings
-from ui.hosts import Hosts
 
 
 def test_every_answer_carries_the_policy(client: httpx.Client) -> None:

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from streamsql.errors import BindingError
 from streamsql.wire.site_settings import SiteSettings
 from ui.api.routes import Coordinator
-from ui.guard import problem
+from ui.request_checks import problem
 
 router = APIRouter(prefix="/api")
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from stream_engine.recursion.kernels.costs import Costs, Plateaus
 from stream_engine.recursion.kernels.graph_problem import GraphProblem, Kind, RowShape
 from stream_engine.recursion.kernels.kernel_input import GraphInput, InputChange
 from stream_engine.recursion.kernels.kernel_search import Core, GroupedSearch, Keys, Old
 from stream_engine.recursion.kernels.reach import Reach
+from stream_engine.recursion.kernels.shortest_paths import Costs, Plateaus
 from streamsql.data.delta import Delta
 from streamsql.data.types import Row
 

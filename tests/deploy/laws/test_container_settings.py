@@ -21,7 +21,7 @@ from tests.deploy.compose_file import (
     SERVICES,
     example_environment,
 )
-from ui.hosts import Hosts
+from ui.console_names import Hosts
 
 READERS: dict[str, Callable[[Path, dict[str, str]], Any]] = {
     "gateway": gateway.gateway_settings.load_settings,

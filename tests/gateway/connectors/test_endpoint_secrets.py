@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.connectors.secrets import Secrets
+from gateway.connectors.endpoint_secrets import Secrets
 
 OPTIONS = {
     "url": "mqtt://me:in-the-url@broker",

@@ -5,7 +5,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ui.hosts import Hosts
+from ui.console_names import Hosts
 
 MAX_BODY = 1_000_000
 TOO_LARGE = f"at most {MAX_BODY} bytes are accepted"
