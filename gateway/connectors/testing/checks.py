@@ -6,7 +6,6 @@ import contextlib
 from gateway.connectors.registry import MakeConnector
 from gateway.connectors.testing.absence import counted_attempts
 from gateway.connectors.testing.beside_checks import leaves_a_running_one_alone
-from gateway.connectors.testing.change_checks import acknowledges_nothing_that_is_refused
 from gateway.connectors.testing.loop_watchdog import LoopWatchdog
 from gateway.connectors.testing.observed_run import Trial
 from gateway.connectors.testing.peer import (
@@ -19,6 +18,7 @@ from gateway.connectors.testing.peer import (
     calls_us,
 )
 from gateway.connectors.testing.restart_checks import goes_on_after_a_restart
+from gateway.connectors.testing.source_change_checks import acknowledges_nothing_that_is_refused
 from gateway.connectors.testing.verdict import Check, NotApplicableError, demand
 
 __all__ = ["CHECKS", "Check", "name_of", "run_check"]

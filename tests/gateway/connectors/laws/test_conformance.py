@@ -10,9 +10,9 @@ from broker.broker_launch import Preference, find_mosquitto
 from gateway.connectors.registry import BUILT_IN, ConnectorRegistry
 from gateway.connectors.testing import checks
 from gateway.connectors.testing.beside_checks import leaves_a_running_one_alone
-from gateway.connectors.testing.change_checks import acknowledges_nothing_that_is_refused
 from gateway.connectors.testing.checks import Check, name_of, run_check
 from gateway.connectors.testing.peer import Peer
+from gateway.connectors.testing.source_change_checks import acknowledges_nothing_that_is_refused
 from tests.gateway.connectors.bacnet.thermostat_peer import ThermostatPeer
 from tests.gateway.connectors.calendar.calendar_peer import CalendarPeer
 from tests.gateway.connectors.coap.sensor_peer import SensorPeer
