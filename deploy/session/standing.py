@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from deploy.session.history import History
-from federated_optimizer.alarm_book import AlarmBook
+from federated_optimizer.alarm_life_cycle import AlarmBook
 from federated_optimizer.coordinator.contract.coordinator_model import AlarmInfo, alarm_info
 from federated_optimizer.coordinator.contract.refresh_text import Refreshes
 from federated_optimizer.coordinator.queries.planner import query_of

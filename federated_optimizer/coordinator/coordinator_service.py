@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from typing_extensions import override
 
-from federated_optimizer.alarm_book import AlarmRow
+from federated_optimizer.alarm_life_cycle import AlarmRow
 from federated_optimizer.coordinator.contract.coordinator_api import (
     CoordinatorApi,
     RowQuestions,
@@ -32,7 +32,7 @@ from federated_optimizer.coordinator.explaining.explaining import explain_runnin
 from federated_optimizer.coordinator.explaining.explaining_rows import Question, RowExplanations
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
-from federated_optimizer.coordinator.notices.alarm_states import Alarms
+from federated_optimizer.coordinator.notices.alarm_queries import Alarms
 from federated_optimizer.coordinator.planning_processes import Beside, OnTheLoop
 from federated_optimizer.coordinator.queries.background_work import Background, keep_house
 from federated_optimizer.coordinator.queries.leftovers import Leftovers

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federated_optimizer.alarm_book import AlarmBook, AlarmState
+from federated_optimizer.alarm_life_cycle import AlarmBook, AlarmState
 from federated_optimizer.answer_clock import JUMP, LEAST_SPAN, AnswerClock
 from streamsql.catalog.notice_definitions import AlarmDefinition, Severity
 

@@ -22,7 +22,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from building.files.provision import provision
 from building.sample.sample_building import sample_building
-from federated_optimizer.alarm_book import AlarmBook, AlarmRow
+from federated_optimizer.alarm_life_cycle import AlarmBook, AlarmRow
 from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
     Change,

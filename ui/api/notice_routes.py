@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query, Request
 
-from federated_optimizer.alarm_book import AlarmState
+from federated_optimizer.alarm_life_cycle import AlarmState
 from federated_optimizer.coordinator.contract.coordinator_model import AlarmInfo
 from streamsql.catalog.notice_definitions import Severity
 from ui.api.changes import EventStream

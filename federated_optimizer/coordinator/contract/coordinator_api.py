@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Protocol
 
-from federated_optimizer.alarm_book import AlarmRow
+from federated_optimizer.alarm_life_cycle import AlarmRow
 from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
     ChangeBatch,

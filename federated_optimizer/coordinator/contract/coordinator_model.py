@@ -4,7 +4,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import Any
 
-from federated_optimizer.alarm_book import AlarmBook, AlarmRow
+from federated_optimizer.alarm_life_cycle import AlarmBook, AlarmRow
 from streamsql.algebra.streams import Emit
 from streamsql.catalog.notice_definitions import AlarmDefinition
 from streamsql.data.schema import Schema

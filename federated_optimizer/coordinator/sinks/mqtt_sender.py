@@ -8,8 +8,8 @@ from typing_extensions import override
 
 from federated_optimizer.coordinator.sinks.home_assistant_descriptions import Descriptions
 from federated_optimizer.coordinator.sinks.outgoing import Outgoing, Refusal, Sender
-from federated_optimizer.coordinator.sinks.retained_topics import Topics
 from federated_optimizer.coordinator.sinks.row_payloads import payload_of, row_objects
+from federated_optimizer.coordinator.sinks.sink_topics import Topics
 from host.mqtt import MessageClient, MessagingError, PublishTicket, QueueFull
 from streamsql.catalog.sink_definitions import SinkDefinition, SinkMode
 from streamsql.data.schema import Schema

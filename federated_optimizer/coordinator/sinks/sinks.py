@@ -17,9 +17,9 @@ from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sinks.mqtt_sender import BrokerTarget, MqttSender
 from federated_optimizer.coordinator.sinks.outgoing import Outgoing, Refusal, Sender
-from federated_optimizer.coordinator.sinks.retained_topics import retained_topics
 from federated_optimizer.coordinator.sinks.sink import Sink, SinkParts, UpsertSink, make_sink
 from federated_optimizer.coordinator.sinks.sink_memory import SinkMemory
+from federated_optimizer.coordinator.sinks.sink_topics import retained_topics
 from federated_optimizer.coordinator.sinks.webhook_sender import WebhookSender
 from federated_optimizer.coordinator.store.catalog_store import SinkEntries
 from host.mqtt import MessageClient, open_client

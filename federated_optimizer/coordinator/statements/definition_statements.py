@@ -12,7 +12,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     SiteInfo,
     StatementResult,
 )
-from federated_optimizer.coordinator.notices.alarm_states import Alarms
+from federated_optimizer.coordinator.notices.alarm_queries import Alarms
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery

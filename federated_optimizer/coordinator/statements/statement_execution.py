@@ -11,7 +11,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 )
 from federated_optimizer.coordinator.contract.refresh_text import refreshes_of
 from federated_optimizer.coordinator.explaining.explaining import explained
-from federated_optimizer.coordinator.notices.alarm_states import Alarms
+from federated_optimizer.coordinator.notices.alarm_queries import Alarms
 from federated_optimizer.coordinator.planning_processes import Beside
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries

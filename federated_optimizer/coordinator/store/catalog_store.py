@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
-from federated_optimizer.alarm_book import AlarmRow
+from federated_optimizer.alarm_life_cycle import AlarmRow
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.store import catalog_schema as tables
 from federated_optimizer.coordinator.store.catalog_database import (

@@ -19,7 +19,7 @@ from broker.free_ports import free_port
 from federated_optimizer.coordinator.sinks import mqtt_sender
 from federated_optimizer.coordinator.sinks.mqtt_sender import BrokerTarget, MqttSender
 from federated_optimizer.coordinator.sinks.outgoing import Outgoing
-from federated_optimizer.coordinator.sinks.retained_topics import retained_topics
+from federated_optimizer.coordinator.sinks.sink_topics import retained_topics
 from host.mqtt import Message, MessageClient, open_client
 from streamsql.catalog.sink_definitions import SinkConnector, SinkDefinition, SinkMode
 from streamsql.data.schema import Schema

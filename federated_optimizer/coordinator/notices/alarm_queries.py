@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from typing_extensions import override
 
-from federated_optimizer.alarm_book import AlarmBook, AlarmRow
+from federated_optimizer.alarm_life_cycle import AlarmBook, AlarmRow
 from federated_optimizer.coordinator.contract.coordinator_model import AlarmInfo, alarm_info
 from federated_optimizer.coordinator.notices.followed_answers import FollowedAnswer
 from federated_optimizer.coordinator.queries.query_registry import Queries

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.alarm_book import AlarmRow, AlarmState
+from federated_optimizer.alarm_life_cycle import AlarmRow, AlarmState
 from federated_optimizer.coordinator.contract.coordinator_model import ChangeBatch
 from federated_optimizer.coordinator.notices import followed_answers
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery

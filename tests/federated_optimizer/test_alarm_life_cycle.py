@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federated_optimizer import alarm_book
-from federated_optimizer.alarm_book import AlarmBook, AlarmRow, AlarmState
+from federated_optimizer import alarm_life_cycle
+from federated_optimizer.alarm_life_cycle import AlarmBook, AlarmRow, AlarmState
 from streamsql.catalog.notice_definitions import AlarmDefinition, Severity
 from streamsql.data.types import Row
 
@@ -76,19 +76,19 @@ def test_acknowledged_is_remembered_and_ends_with_the_row() -> None:
 
 def test_a_cleared_row_that_nobody_acknowledged_remains_to_be_acknowledged() -> None:
     book = book_of(0)
-    for n in range(alarm_book.MAX_HISTORY + 5):
+    for n in range(alarm_life_cycle.MAX_HISTORY + 5):
         book.meet({(f"r{n}",): 1}, n)
     book.meet({}, 1_000)
-    assert book.unacknowledged == len(book.rows) == alarm_book.MAX_HISTORY + 5
+    assert book.unacknowledged == len(book.rows) == alarm_life_cycle.MAX_HISTORY + 5
     kept = tuple(row for row in book.take_changes().values() if row is not None)
     book = book_of(0, kept)  # it does over a restart as well
-    assert book.unacknowledged == alarm_book.MAX_HISTORY + 5
+    assert book.unacknowledged == alarm_life_cycle.MAX_HISTORY + 5
     noted = book.acknowledge(3, 1_001)
     assert (noted.state, noted.acknowledged) == (AlarmState.CLEARED, 1_001)
     assert book.take_changes() == {3: noted}
-    assert book.acknowledge_all(1_002) == alarm_book.MAX_HISTORY + 4
+    assert book.acknowledge_all(1_002) == alarm_life_cycle.MAX_HISTORY + 4
     assert book.unacknowledged == 0
-    assert len(book.rows) == alarm_book.MAX_HISTORY
+    assert len(book.rows) == alarm_life_cycle.MAX_HISTORY
     with pytest.raises(KeyError):
         book.acknowledge(4_711, 1_003)
 
@@ -156,9 +156,10 @@ def test_a_row_that_came_back_while_a_site_is_away_is_unknown_when_it_goes_again
 
 def test_bounds_hold_and_rows_left_out_follow_when_there_is_room() -> None:
     book = book_of(0)
-    many: dict[Row, int] = {(f"r{n}",): 1 for n in range(alarm_book.MAX_OPEN + 3)}
+    most = alarm_life_cycle.MAX_OPEN
+    many: dict[Row, int] = {(f"r{n}",): 1 for n in range(most + 3)}
     book.meet(many, 1)
-    assert (book.raised, book.unlisted) == (alarm_book.MAX_OPEN, 3)
+    assert (book.raised, book.unlisted) == (alarm_life_cycle.MAX_OPEN, 3)
     few = dict(list(many.items())[-5:])
     book.follow(many, few, 2)
     assert book.has_room_again
@@ -166,12 +167,12 @@ def test_bounds_hold_and_rows_left_out_follow_when_there_is_room() -> None:
     assert {row for row, state in states(book) if state == AlarmState.RAISED} == set(few)
     assert book.unlisted == 0
     cleared = [row for row, state in states(book) if state == AlarmState.CLEARED]
-    assert len(cleared) == alarm_book.MAX_OPEN - 2
+    assert len(cleared) == alarm_life_cycle.MAX_OPEN - 2
     more: dict[Row, int] = {(f"s{n}",): 1 for n in range(5)}
     book.meet({**few, **more}, 4)
     book.meet({}, 5)
     assert book.dropped == 8
-    assert book.unacknowledged == alarm_book.MAX_UNACKNOWLEDGED
+    assert book.unacknowledged == alarm_life_cycle.MAX_UNACKNOWLEDGED
 
 
 RELATIONS = st.lists(
