@@ -35,7 +35,8 @@ function bufferText({ stored, bytes: size, hours_left: hours, dropped }) {
 /** @param {Connector} connector */
 function connectorText(connector) {
   const errors = connector.errors ? `, ${count(connector.errors, "error")} (${connector.last_error})` : "";
-  return `${connector.kind}: ${count(connector.readings, "reading")}${errors}${connector.note ? `; ${connector.note}` : ""}`;
+  const note = connector.note ? `; ${connector.note}` : "";
+  return `${connector.kind}: ${count(connector.readings, "reading")}${errors}${note}`;
 }
 
 /** What is wrong at a site: its own words, then the declared sources that it does not serve.
