@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._device_faults.peers.http_push import BATCH, TOKEN
-from benchmarks._device_faults.peers.mqtt import AUTOSAVE, IN_FLIGHT
+from benchmarks._device_faults.peers.mqtt import AUTOSAVE, IN_FLIGHT, TURN
 from benchmarks._device_faults.peers.peer import LANES
 from benchmarks._device_faults.peers.snmp import COLUMN
 from broker.free_ports import free_port
@@ -89,7 +89,7 @@ KINDS = {
             None,
             IN_FLIGHT,
             # What the device sends again, what its broker does, and what that had not saved.
-            2 * IN_FLIGHT + AUTOSAVE,
+            2 * IN_FLIGHT + AUTOSAVE + TURN,
         ),
         Kind(
             "http_push",
