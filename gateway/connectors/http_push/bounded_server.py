@@ -138,6 +138,7 @@ class BoundedServer:
         self._limits = limits
         self._open: set[asyncio.Task[None]] = set()
         self._waiting: dict[asyncio.Task[None], None] = {}
+        self._is_closed = False
         self._bytes = 0
 
     @contextlib.asynccontextmanager
@@ -154,11 +155,15 @@ class BoundedServer:
             yield int(server.sockets[0].getsockname()[1])
         finally:
             server.close()
+            self._is_closed = True
             for task in self._open:
                 task.cancel()
             await asyncio.gather(*self._open, return_exceptions=True)
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._is_closed:  # accepted just before
+            writer.close()
+            return
         if len(self._open) >= self._limits.connections:
             if not self._waiting:
                 writer.close()
@@ -169,18 +174,17 @@ class BoundedServer:
         task = asyncio.create_task(self._serve(_Connection(reader, writer)))
         self._open.add(task)
         task.add_done_callback(self._open.discard)
+        # Not in the task: one that is cancelled before its first turn runs nothing.
+        task.add_done_callback(lambda _: writer.close())
 
     async def _serve(self, connection: _Connection) -> None:
         """Answer the requests of a connection until one of both sides ends it."""
-        try:
-            # ssl.SSLError is an OSError; h11 has refused what the other side says.
-            with contextlib.suppress(OSError, TimeoutError, h11.ProtocolError):
-                while await self._answer_one(connection):
-                    connection.protocol.start_next_cycle()
-                async with asyncio.timeout(_LINGER_SECONDS):
-                    await connection.linger()
-        finally:
-            connection.writer.close()
+        # ssl.SSLError is an OSError; h11 has refused what the other side says.
+        with contextlib.suppress(OSError, TimeoutError, h11.ProtocolError):
+            while await self._answer_one(connection):
+                connection.protocol.start_next_cycle()
+            async with asyncio.timeout(_LINGER_SECONDS):
+                await connection.linger()
 
     async def _answer_one(self, connection: _Connection) -> bool:
         """Answer a request; return whether another one may follow."""

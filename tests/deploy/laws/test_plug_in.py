@@ -193,4 +193,4 @@ def test_its_tests_run_the_kit_of_the_installed_package(installed: Installed) ->
     assert done.returncode == 0, done.stderr
     where, applied = done.stdout.splitlines()
     assert where.startswith(str(installed.folder))
-    assert len(applied.split()) == 11
+    assert len(applied.split()) == 12
