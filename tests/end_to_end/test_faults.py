@@ -124,12 +124,18 @@ def test_a_gateway_that_has_kept_another_definition_is_put_right(
     mapped[0:2] = reversed(mapped[0:2])
     book.write_text(json.dumps(orders))
     assert up.pando("gateway", "restart", "gw-2", "--data", str(up.data)).returncode == 0
+
+    def kept() -> list[str]:
+        """Return the first columns of the definition on the gateway's disk."""
+        stored = [order["definition"] for order in json.loads(book.read_text())]
+        (found,) = [each for each in stored if each["name"] == "seatsensor"]
+        return [name for name, _ in found["schema"][0]][:2]
+
+    up.until(lambda: kept() == ["mid", "rid"])
     up.until(lambda: up.query(seats)["settled"] and up.rows(seats) >= before)
     up.until(lambda: up.sites()["gw-2"]["differences"] == [])
     rooms = {rid for _, rid in before}
     assert not [mid for mid, _ in up.rows(seats) if mid in rooms], "no column has another's values"
-    (kept,) = [o for o in json.loads(book.read_text()) if o["definition"]["name"] == "seatsensor"]
-    assert [name for name, _ in kept["definition"]["schema"][0]][:2] == ["mid", "rid"]
 
 
 def test_a_column_added_to_a_source_of_the_sample_building_is_filled_without_a_restart(
