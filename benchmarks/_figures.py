@@ -1,4 +1,4 @@
-"""What benchmarks print and publish of their figures."""
+"""Printing and publishing of the figures of benchmarks."""
 
 import json
 from collections.abc import Mapping

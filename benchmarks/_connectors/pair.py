@@ -25,7 +25,7 @@ SAMPLE = 1_000
 
 
 class Values(StrEnum):
-    """What the values of a device's rows do."""
+    """Change of the values of a device's rows."""
 
     REPEAT = "the same rows come again and again, or both read from the beginning"
     RISE = "numbers rise, in rows with the same texts"

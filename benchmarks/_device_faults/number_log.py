@@ -1,4 +1,4 @@
-"""What a device simulator has done, in a file that outlives a kill: a line for each event.
+"""Log of a device simulator, in a file that outlives a kill: a line for each event.
 
     offered LANE FIRST LAST SECONDS          handed to the gateway
     acknowledged LANE FIRST LAST SECONDS     acknowledged by the gateway, or stored where it reads
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 
 class Event(StrEnum):
-    """What was done with numbers."""
+    """One event of numbers."""
 
     OFFERED = "offered"
     ACKNOWLEDGED = "acknowledged"

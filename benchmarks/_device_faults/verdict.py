@@ -1,4 +1,4 @@
-"""What has become of a device's numbers: from its log, the kills, and the rows that arrived."""
+"""Verdict on a device's numbers: from its log, the kills, and the rows that arrived."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -57,7 +57,7 @@ class Verdict:
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong, in words; empty: nothing."""
+        """Faults found, in words; empty: none."""
         found = []
         if self.lost:
             numbers = ", ".join(map(str, self.examples))

@@ -1,4 +1,4 @@
-"""What a load leaves at the reader of the rows, and in the gateway's memory."""
+"""Figures of a load: rows at their reader, and the gateway's memory."""
 
 import asyncio
 from dataclasses import dataclass, field

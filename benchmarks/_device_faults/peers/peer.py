@@ -1,4 +1,4 @@
-"""What all device simulators share: their arguments, their log, and how fast they go."""
+"""Arguments, log and pace that all device simulators share."""
 
 import argparse
 import time
@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks._device_faults.number_log import Event, NumberLog
 
 NOTHING = 16_000_000
-"""What a device that is polled says before its first and after its last number. A REAL holds it."""
+"""Value of a polled device before its first and after its last number; a REAL holds it."""
 LANES = 10
 """Parts of a device that are read one by one, where a request reads one value."""
 
