@@ -105,6 +105,7 @@ class Listener:
         self.states: dict[str, SiteState] = {}
         self.packs: dict[tuple[int, int], list[float]] = {}
         self.lanes: set[str] = set()
+        self.observing: set[str] = set()
         self.letters: list[str] = []
         self.flows: dict[str, FlowReport] = {}
         self.marks = 0
@@ -172,8 +173,10 @@ class Listener:
                 case ["gw", site, "state"]:
                     with contextlib.suppress(WireError):  # tests send nonsense there
                         self.states[site] = decode_json(message.payload, SiteState)
-                case ["gw", _, "obs" | "hist" as lane, "temperature"]:
-                    self._observe(lane, decode_json(message.payload, ObservationPack))
+                case ["gw", site, "obs" | "hist" as lane, stream]:
+                    self.observing.add(site)
+                    if stream == "temperature":
+                        self._observe(lane, decode_json(message.payload, ObservationPack))
                 case ["q", "q1", "out", _]:
                     batch = decode_packed(message.payload, DeltaBatch)
                     if self.out.accept(batch)[0] == Reception.GAP:
