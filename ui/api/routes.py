@@ -19,6 +19,7 @@ from federated_optimizer.coordinator.contract.coordinator_api import (
     UnknownQueryError,
 )
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryInfo
+from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
 from federated_optimizer.coordinator.planning_processes import wanted_until
 from streamsql.algebra.streams import Emit
 from streamsql.binder import key_positions
@@ -80,7 +81,14 @@ def settings_of(request: Request) -> ConsoleSettings:
     return settings
 
 
+def principal_of(request: Request) -> Principal:
+    """Return who asks; without accounts it is whoever is on this machine."""
+    principal: Principal = getattr(request.state, "principal", LOCAL)
+    return principal
+
+
 Coordinator = Annotated[CoordinatorApi, Depends(coordinator_of)]
+Asker = Annotated[Principal, Depends(principal_of)]
 Settings = Annotated[ConsoleSettings, Depends(settings_of)]
 
 
