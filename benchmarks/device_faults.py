@@ -9,8 +9,9 @@ one after the other, at moments drawn from a seed, and started again. A base sit
 each number. Each device logs what it has handed out and what was acknowledged; when a number counts
 as acknowledged depends on what the protocol promises (`benchmarks/_device_faults/kinds.py`).
 
-Exits with 1 when an acknowledged number is lost, when more are doubled than were under way when
-something was killed, or when a number came twice that its device handed out once.
+Exits with 1 when an acknowledged number is lost, when more are doubled before their acknowledgement
+than were under way when something was killed, or when a number came twice that its device handed
+out once.
 """
 
 import argparse
@@ -178,7 +179,16 @@ def facts(kind: Kind, verdict: Verdict) -> Facts:
 
 def report(found: Facts) -> None:
     """Print a line for each connector."""
-    columns = ("sent", "acknowledged", "arrived", "lost", "lost_before", "doubled", "allowed")
+    columns = (
+        "sent",
+        "acknowledged",
+        "arrived",
+        "lost",
+        "lost_before",
+        "doubled",
+        "forgotten",
+        "allowed",
+    )
     print(f"{'':<10}" + "".join(f"{column:>13}" for column in columns) + "  kills")
     for name, each in found["connectors"].items():
         kills = ", ".join(f"{victim} {count}" for victim, count in each["kills"].items())

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._device_faults.peers.http_push import BATCH, TOKEN
-from benchmarks._device_faults.peers.mqtt import AUTOSAVE, IN_FLIGHT, TURN
+from benchmarks._device_faults.peers.mqtt import IN_FLIGHT
 from benchmarks._device_faults.peers.peer import LANES
 from benchmarks._device_faults.peers.snmp import COLUMN
 from broker.free_ports import free_port
@@ -88,8 +88,7 @@ KINDS = {
             (("mqtt_numbers", "n INTEGER | topic = 'numbers/+'"),),
             None,
             IN_FLIGHT,
-            # What the device sends again, what its broker does, and what that had not saved.
-            2 * IN_FLIGHT + AUTOSAVE + TURN,
+            2 * IN_FLIGHT,  # what the device sends again, and what its broker does
         ),
         Kind(
             "http_push",

@@ -77,10 +77,12 @@ def connectors(found: Found) -> str:
 def device_faults(found: Found) -> str:
     """Return a line for each connector."""
     head = ("connector", "acknowledged when", "sent", "acknowledged", "arrived", "lost after",
-            "lost before", "doubled", "may be", "kills", "s")  # fmt: skip
+            "lost before", "doubled", "of these forgotten", "others at most",
+            "kills", "s")  # fmt: skip
     rows = []
     for name, each in found["connectors"].items():
-        keys = ("sent", "acknowledged", "arrived", "lost", "lost_before", "doubled", "allowed")
+        keys = ("sent", "acknowledged", "arrived", "lost", "lost_before", "doubled",
+                "forgotten", "allowed")  # fmt: skip
         counts = [f"{each[key]:,}" for key in keys]
         kills = sum(each["kills"].values())
         rows.append((name, each["acknowledged when"], *counts, kills, number(each["seconds"], 0)))

@@ -81,7 +81,19 @@ def test_rows_are_doubled_at_most_as_often_as_their_device_has_sent_them() -> No
     assert not verdict("http_push", lines, again, kill).problems
     (problem,) = verdict("http_push", lines, again | {0: 2}, kill).problems
     assert problem == "1 doubled that the device handed out once"
-    assert "5 doubled, where 0 may be" in verdict("http_push", lines, again).problems
+    assert (
+        "5 doubled before acknowledgement, where 0 may be"
+        in verdict("http_push", lines, again).problems
+    )
+
+
+def test_what_a_device_sends_again_after_acknowledgement_it_has_forgotten() -> None:
+    lines: Lines = [(OFFERED, 0, 9, 1.0), (ACKNOWLEDGED, 0, 4, 1.1), (OFFERED, 3, 9, 2.0)]
+    again = once(*range(10)) | dict.fromkeys(range(3, 10), 2)
+    found = verdict("mqtt", lines, again)
+    assert (found.doubled, found.forgotten) == (7, 2)
+    assert found.problems == ["5 doubled before acknowledgement, where 0 may be"]
+    assert verdict("mqtt", lines, once(*range(10))).forgotten == 0
 
 
 @pytest.mark.parametrize("name", ["file", "sql", "modbus", "http"])

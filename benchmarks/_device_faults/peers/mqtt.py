@@ -20,8 +20,6 @@ IN_FLIGHT = 100
 """Messages that the device has under way to its broker, and that broker to the gateway."""
 AUTOSAVE = 100
 """Changes after which the device's broker writes what it holds to disk."""
-TURN = 500
-"""Messages of one turn of its loop on a busy machine: it saves between two turns."""
 PUBLISH, PUBACK = 3, 4
 _NUMBER = re.compile(rb'\{"n": (\d+)\}$')
 

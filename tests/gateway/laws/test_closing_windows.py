@@ -124,7 +124,7 @@ class Street:
     async def begin(self) -> None:
         """Start everybody; the query comes when both gateways have had a reading.
 
-        A gateway without a reading holds back nobody, so windows would close without its first ones.
+        A gateway without a reading holds back nobody: windows would close without its first ones.
         """
         for process in (self.base, *self.gateways):
             process.start()
