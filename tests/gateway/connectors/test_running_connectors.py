@@ -6,13 +6,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from typing_extensions import override
 
 from gateway.connectors import running_connectors
 from gateway.connectors.connector import ConnectorContext
 from gateway.connectors.lost_cancellation import raise_if_cancelled
-from gateway.connectors.reading import Memory, Reading
 from gateway.connectors.registry import BuiltIn, ConnectorRegistry
 from gateway.connectors.running_connectors import EndpointRunner, RunningConnectors, Runtime
+from gateway.connectors.testing.observed_run import Recorder
 from gateway.testing import until
 from gateway.testing_connectors import TELLING, TellingConnector, declared
 from streamsql.data.types import DataType, Value
@@ -22,27 +23,14 @@ from streamsql.wire.site_messages import SensorDescription
 PLAIN = {"connector": "telling", "password": "hunter2"}
 
 
-class Port:
-    """Keeps what comes."""
+class Port(Recorder):
+    """Keeps what comes, also what is described."""
 
     def __init__(self) -> None:
-        self.memory: Memory | None = {"place": 3}
-        self.readings: list[Reading] = []
-        self.faults: list[str] = []
-        self.notes: list[str] = []
+        super().__init__()
+        self.memory = {"place": 3}
 
-    def emit(self, readings: Sequence[Reading]) -> None:
-        self.readings += readings
-
-    def failed(self, message: str) -> None:
-        self.faults.append(message)
-
-    def noted(self, text: str) -> None:
-        self.notes.append(text)
-
-    def remember(self, memory: Memory) -> None:
-        self.memory = memory
-
+    @override
     def describe(self, sensors: Sequence[SensorDescription], rooms: Sequence[str]) -> None:
         self.described = (tuple(sensors), tuple(rooms))
 

@@ -114,6 +114,24 @@ async def tell(harness: Any, name: str, device: str, celsius: float, life: int) 
     TellingConnector.running[endpoint].tell("air", payload.encode())
 
 
+@contextlib.asynccontextmanager
+async def asked(
+    harness: Any, federation: Any, text: str
+) -> AsyncIterator[tuple[Any, str, HoldingClient]]:
+    """A query in degrees Celsius over two gateways, watched; the second one's client."""
+    await federation.site("base", "base")
+    coordinator = await federation.coordinator()
+    async with gateway(federation, "gw-1"), gateway(federation, "gw-2") as late:
+        await coordinator.execute(f"CREATE {CELSIUS} {WITH}")
+        query = await harness.start_query(coordinator, text)
+        async with watched(coordinator, query):
+            await tell(harness, "gw-1", "k1", 20, 1)
+            await tell(harness, "gw-2", "k2", 22, 1)
+            both = [("mean", 21.0)] if "mean" in text else [("k1", 20.0), ("k2", 22.0)]
+            await harness.until_rows(coordinator, query, both)
+            yield coordinator, query, late
+
+
 @pytest.mark.parametrize("text", QUERIES)
 def test_a_gateway_that_has_not_got_the_new_unit_is_left_out_until_it_has(
     harness: Any, text: str
@@ -121,36 +139,26 @@ def test_a_gateway_that_has_not_got_the_new_unit_is_left_out_until_it_has(
     mean = "mean" in text
 
     async def scenario(federation: Any) -> None:
-        await federation.site("base", "base")
-        coordinator = await federation.coordinator()
-        async with gateway(federation, "gw-1"), gateway(federation, "gw-2") as late:
-            await coordinator.execute(f"CREATE {CELSIUS} {WITH}")
-            query = await harness.start_query(coordinator, text)
-            async with watched(coordinator, query):
-                await tell(harness, "gw-1", "k1", 20, 1)
-                await tell(harness, "gw-2", "k2", 22, 1)
-                both = [("mean", 21.0)] if mean else [("k1", 20.0), ("k2", 22.0)]
-                await harness.until_rows(coordinator, query, both)
+        async with asked(harness, federation, text) as (coordinator, query, late):
+            late.part = "source"
+            await coordinator.execute(f"CREATE OR REPLACE {KELVIN} {WITH}")
+            await tell(harness, "gw-1", "k1", 20, 2)
+            one = [("mean", 293.15)] if mean else [("k1", 293.15)]
+            await harness.until_rows(coordinator, query, one)
+            await tell(harness, "gw-2", "k2", 23, 1)
+            await tell(harness, "gw-1", "k1", 21, 2)
+            one = [("mean", 294.15)] if mean else [("k1", 294.15)]
+            await harness.until_rows(coordinator, query, one)
+            info = coordinator.query(query)
+            assert (info.status, info.settled) == (QueryStatus.DEGRADED, False)
+            assert f"gw-2: {DIFFERS}" in info.error
 
-                late.part = "source"
-                await coordinator.execute(f"CREATE OR REPLACE {KELVIN} {WITH}")
-                await tell(harness, "gw-1", "k1", 20, 2)
-                one = [("mean", 293.15)] if mean else [("k1", 293.15)]
-                await harness.until_rows(coordinator, query, one)
-                await tell(harness, "gw-2", "k2", 23, 1)
-                await tell(harness, "gw-1", "k1", 21, 2)
-                one = [("mean", 294.15)] if mean else [("k1", 294.15)]
-                await harness.until_rows(coordinator, query, one)
-                info = coordinator.query(query)
-                assert (info.status, info.settled) == (QueryStatus.DEGRADED, False)
-                assert f"gw-2: {DIFFERS}" in info.error
-
-                late.let_through()
-                await tell(harness, "gw-2", "k2", 23, 2)
-                both = [("mean", 295.15)] if mean else [("k1", 294.15), ("k2", 296.15)]
-                await harness.until_rows(coordinator, query, both)
-                await harness.until(lambda: coordinator.query(query).settled, "all arrived")
-                assert coordinator.query(query).status == QueryStatus.RUNNING
+            late.let_through()
+            await tell(harness, "gw-2", "k2", 23, 2)
+            both = [("mean", 295.15)] if mean else [("k1", 294.15), ("k2", 296.15)]
+            await harness.until_rows(coordinator, query, both)
+            await harness.until(lambda: coordinator.query(query).settled, "all arrived")
+            assert coordinator.query(query).status == QueryStatus.RUNNING
 
     harness.run(scenario)
 
@@ -160,28 +168,18 @@ def test_a_gateway_whose_plan_is_late_sends_nothing_by_the_old_one(harness: Any,
     mean = "mean" in text
 
     async def scenario(federation: Any) -> None:
-        await federation.site("base", "base")
-        coordinator = await federation.coordinator()
-        async with gateway(federation, "gw-1"), gateway(federation, "gw-2") as late:
-            await coordinator.execute(f"CREATE {CELSIUS} {WITH}")
-            query = await harness.start_query(coordinator, text)
-            async with watched(coordinator, query):
-                await tell(harness, "gw-1", "k1", 20, 1)
-                await tell(harness, "gw-2", "k2", 22, 1)
-                both = [("mean", 21.0)] if mean else [("k1", 20.0), ("k2", 22.0)]
-                await harness.until_rows(coordinator, query, both)
+        async with asked(harness, federation, text) as (coordinator, query, late):
+            late.part = "frag"
+            await coordinator.execute(f"CREATE OR REPLACE {KELVIN} {WITH}")
+            await tell(harness, "gw-2", "k2", 22, 2)
+            await harness.until(lambda: bool(late.held), "a new plan is made")
+            await tell(harness, "gw-1", "k1", 20, 2)
+            one = [("mean", 293.15)] if mean else [("k1", 293.15)]
+            await harness.until_rows(coordinator, query, one)
 
-                late.part = "frag"
-                await coordinator.execute(f"CREATE OR REPLACE {KELVIN} {WITH}")
-                await tell(harness, "gw-2", "k2", 22, 2)
-                await harness.until(lambda: bool(late.held), "a new plan is made")
-                await tell(harness, "gw-1", "k1", 20, 2)
-                one = [("mean", 293.15)] if mean else [("k1", 293.15)]
-                await harness.until_rows(coordinator, query, one)
-
-                late.let_through()
-                both = [("mean", 294.15)] if mean else [("k1", 293.15), ("k2", 295.15)]
-                await harness.until_rows(coordinator, query, both)
-                await harness.until(lambda: coordinator.query(query).settled, "all arrived")
+            late.let_through()
+            both = [("mean", 294.15)] if mean else [("k1", 293.15), ("k2", 295.15)]
+            await harness.until_rows(coordinator, query, both)
+            await harness.until(lambda: coordinator.query(query).settled, "all arrived")
 
     harness.run(scenario)
