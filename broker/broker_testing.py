@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker.broker_launch import Preference, broker_command
+from broker.broker_launch import BrokerSecurity, Preference, broker_command
 from broker.free_ports import free_port
 
 PATIENCE = 60.0
@@ -25,10 +26,12 @@ PATIENCE = 60.0
 class BrokerProcess:
     """A broker as its own process on a free port; also a context manager."""
 
-    def __init__(self, kind: Preference, folder: Path) -> None:
+    def __init__(
+        self, kind: Preference, folder: Path, security: BrokerSecurity | None = None
+    ) -> None:
         self.kind = kind
         self.port = free_port()
-        self._command = broker_command(self.port, folder, kind)
+        self._command = broker_command(self.port, folder, kind, security)
         self._log = folder / "broker.log"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -141,7 +144,9 @@ class RawClient:
         inbox: Messages read and not yet taken.
     """
 
-    def __init__(self, port: int, client_id: str, version: int = 4) -> None:
+    def __init__(
+        self, port: int, client_id: str, version: int = 4, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.client_id = client_id
         self.version = version
         self.acknowledge = True
@@ -149,6 +154,8 @@ class RawClient:
         self.inbox: list[Received] = []
         self._socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            self._socket = tls.wrap_socket(self._socket, server_hostname="127.0.0.1")
         self._buffer = b""
         self._packet_id = 0
 
@@ -286,13 +293,13 @@ class RawClient:
 
     def publish(
         self, topic: str, payload: bytes, qos: int = 1, *, retain: bool = False, wait: bool = True
-    ) -> None:
-        """Publish; waits for PUBACK when `wait` and qos is 1."""
+    ) -> int:
+        """Publish; with `wait` and qos 1 return the reason of PUBACK (0 in MQTT 3.1.1)."""
         body = text(topic) + (self._id() if qos else b"")
         body += (b"\0" if self.version == 5 else b"") + payload
         self.packet(0x30 | qos << 1 | retain, body)
-        if qos == 1 and wait:
-            self.expect(4)
+        answer = self.expect(4) if qos == 1 and wait else b""
+        return answer[2] if len(answer) > 2 else 0
 
     def _id(self) -> bytes:
         self._packet_id = self._packet_id % 65535 + 1
