@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-import secrets
+import os
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -93,7 +93,7 @@ class Gateway:
     ) -> None:
         self.settings = settings
         stopped = stopped or StoppedQueries(directory.path / STOPPED)
-        self.session = Session(epoch, wall_clock(), secrets.token_hex(8))
+        self.session = Session(epoch, wall_clock(), os.urandom(8).hex())
         self.topics = Topics(settings.site)
         me = settings.gateway
         book = SourceBook(directory.path / BOOK)

@@ -9,7 +9,7 @@ A broker that has lost its memory retains nothing, which says nothing about quer
 still knows our own state is believed. It may know an old set, from its last save.
 """
 
-import secrets
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -31,7 +31,7 @@ class LeftFragments:
         """Begin to compare; return the mark to send to ourselves."""
         self._seen = set()
         self._marked_at, self._remembers = None, False
-        self._mark = secrets.token_hex(8)
+        self._mark = os.urandom(8).hex()
         return self._mark
 
     def saw(self, query: str) -> None:

@@ -20,7 +20,6 @@ from streamsql.mapping.number_formats import Number, NumberFormat, number_reader
 from streamsql.mapping.shown_values import shown
 from streamsql.mapping.source_mapping import ColumnMapping
 from streamsql.mapping.time_formats import TimeFormat, time_reader, zone_named
-from streamsql.mapping.units import unit_conversion
 
 Conversion = Callable[[object], Value]
 """Raises ValueError, with the reason, for what cannot be a value of the column."""
@@ -104,7 +103,7 @@ def _integer(column: ColumnMapping) -> Conversion:
 def _interval(column: ColumnMapping) -> Conversion:
     """Numbers are seconds unless IN says otherwise; texts say their units: '90 s', '1 h 30 min'."""
     read = number_reader(NumberFormat(column.format or "plain"))
-    slope, shift = unit_conversion(column.unit_in or column.unit or "s", "s")
+    slope, shift = _units(column.unit_in or column.unit or "s", "s")
     scale, offset = Fraction(repr(column.scale)), Fraction(repr(column.offset))
     nearest = _nearest(slope * scale * MICROSECONDS, (slope * offset + shift) * MICROSECONDS)
 
@@ -200,9 +199,18 @@ def _held(value: Value, field: Field) -> Value:
 
 def _line_of(column: ColumnMapping) -> tuple[Fraction, Fraction]:
     """Return slope and shift of SCALE, OFFSET and the units together."""
-    slope, shift = unit_conversion(column.unit_in, column.unit)
+    slope, shift = _units(column.unit_in, column.unit)
     scale, offset = Fraction(repr(column.scale)), Fraction(repr(column.offset))
     return slope * scale, slope * offset + shift
+
+
+def _units(given: str, wanted: str) -> tuple[Fraction, Fraction]:
+    if not given and not wanted:
+        return Fraction(1), Fraction(0)
+    # 0.15 MB of units that a gateway without any does not load.
+    from streamsql.mapping.units import unit_conversion  # noqa: PLC0415
+
+    return unit_conversion(given, wanted)
 
 
 def _line(slope: Fraction, shift: Fraction) -> Callable[[Number], Number]:

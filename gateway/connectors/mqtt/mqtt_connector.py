@@ -1,7 +1,7 @@
 """The MQTT connector: messages of a broker to readings, acknowledged once they are kept."""
 
 import asyncio
-import secrets
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -71,7 +71,7 @@ class MqttConnector:
         self._client_id = endpoint.client_id or f"pando-{context.gateway}-{context.endpoint_name}"
         if context.is_trial:
             # The broker keeps one connection of a name, and no session of this one.
-            self._client_id = f"pando-try-{secrets.token_hex(6)}"
+            self._client_id = f"pando-try-{os.urandom(6).hex()}"
             self._endpoint = msgspec.structs.replace(endpoint, session_hours=0.0)
         try:
             await self._open_first()

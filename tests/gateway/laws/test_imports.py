@@ -81,6 +81,22 @@ def test_a_gateway_has_no_modules_that_only_proxies_need() -> None:
         assert done.stdout == b"False\n", needless
 
 
+def test_a_gateway_that_is_started_as_usual_has_no_modules_of_rarer_uses() -> None:
+    """0.8 MB: options of the command line, units, CSV, random numbers."""
+    start = (
+        "import sys; sys.argv[1:] = ['--config', 'gw-1.json', '--log-level', 'WARNING']",
+        "import gateway.__main__, gateway.connectors.mqtt.mqtt_connector, streamsql.mapping.mapper",
+        "from host.service_process import read_command_line",
+        "assert read_command_line('gateway', None, 'settings').name == 'gw-1.json'",
+    )
+    for needless in ("argparse", "random", "csv", "streamsql.mapping.units"):
+        command = "\n".join((*start, f"print({needless!r} in sys.modules)"))
+        done = subprocess.run(
+            [sys.executable, "-c", command], cwd=ROOT, capture_output=True, check=True
+        )
+        assert done.stdout == b"False\n", needless
+
+
 @pytest.mark.parametrize(
     ("query", "needed", "unneeded"),
     [
