@@ -26,6 +26,11 @@ def read_command_line(program: str, description: str | None, settings: str) -> P
         case ["--config", path, "--log-level", ("INFO" | "WARNING") as level]:
             log_to_stderr(level)
             return Path(path)
+        case _:
+            return _read_other_options(program, description, settings)
+
+
+def _read_other_options(program: str, description: str | None, settings: str) -> Path:
     # 0.3 MB that a service which is started as usual does not load.
     import argparse  # noqa: PLC0415
 
