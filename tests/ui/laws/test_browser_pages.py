@@ -88,8 +88,9 @@ def test_dead_letters_are_shown_sent_again_and_discarded(
     toggle.click()
     rows = letters.locator("tbody tr")
     expect(rows).to_have_count(2)
-    for word in ('{"desk":"d1"}', "HTTP 500", "10", "2026-01-01T00:00:00Z"):
+    for word in ('"desk":"d1"', "HTTP 500", "10"):
         expect(rows.first).to_contain_text(word)
+    expect(rows.first.get_by_title("2026-01-01T00:00:00Z")).to_have_count(1)
     expect(rows.last).to_contain_text("has no row any more")
     page.get_by_role("button", name="Send again").click()
     expect(toggle).to_have_attribute("aria-expanded", "true")

@@ -1,5 +1,5 @@
 // The sinks on the page of data: where answers go, and the messages that their receivers have refused.
-import { count, fill, get, make, post } from "./api.js";
+import { count, fill, get, make, moment, post } from "./api.js";
 import { byId, focusedIn, focusOn } from "./elements.js";
 import { againWhileSeen } from "./while_seen.js";
 
@@ -116,14 +116,14 @@ const text = (values) => (values ? JSON.stringify(values) : "");
 
 /** @param {DeadLetter} letter */
 function letterRow(letter) {
-  const what = [text(letter.key), letter.key && !letter.row ? "has no row any more" : text(letter.row)];
+  const what = letter.row ? text(letter.row) : `${text(letter.key)}: has no row any more`;
   return make(
     "tr",
     {},
-    make("td", {}, what.filter(Boolean).join(": ")),
+    make("td", {}, what),
     make("td", {}, letter.reason),
     make("td", { class: "number" }, String(letter.tries)),
-    make("td", { class: "tight" }, letter.given_up),
+    make("td", { class: "tight", title: letter.given_up }, moment(letter.given_up)),
   );
 }
 
