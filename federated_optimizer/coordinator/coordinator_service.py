@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing_extensions import override
 
 from federated_optimizer.alarm_life_cycle import AlarmRow
+from federated_optimizer.coordinator.contract.audit_model import Audit
 from federated_optimizer.coordinator.contract.coordinator_api import (
     CoordinatorApi,
     RowQuestions,
@@ -29,7 +30,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
 from federated_optimizer.coordinator.explaining.explaining import explain_running
-from federated_optimizer.coordinator.explaining.explaining_rows import Question, RowExplanations
+from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
 from federated_optimizer.coordinator.notices.alarm_queries import Alarms
@@ -47,7 +48,7 @@ from federated_optimizer.coordinator.shared_parts import (
     open_shared_parts,
 )
 from federated_optimizer.coordinator.sinks.sinks import Sinks
-from federated_optimizer.coordinator.statements.preparation import Prepared, PreparedDefinition
+from federated_optimizer.coordinator.statement_turns import StatementTurns
 from federated_optimizer.coordinator.statements.statement_execution import (
     StatementRunner,
     carry_out,
@@ -61,21 +62,17 @@ from federated_optimizer.coordinator.system.site_settings_changes import Setting
 from federated_optimizer.coordinator.system.source_publisher import SourcePublisher
 from federated_optimizer.coordinator.system.system_tables import SystemTables, rows_of_tables
 from federated_optimizer.coordinator.system.upkeep import Upkeep
-from federated_optimizer.coordinator.tables.table_change_requests import Changing, TableChanges
+from federated_optimizer.coordinator.tables.table_change_requests import TableChanges
 from federated_optimizer.coordinator.trials.source_trials import SourceTrials, trials_of
 from host.clocks import Clock, monotonic_clock
 from host.mqtt import MessagingError
 from streamsql.algebra.operators.orders import in_order
 from streamsql.catalog.definitions import Definition
 from streamsql.data.types import Row, Value
-from streamsql.syntax.statements import Describe, Explain, Show, Statement
 from streamsql.wire.messages import Command
 from streamsql.wire.site_messages import SiteState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import check_id
-
-_TRIES = 3
-"""Times that a statement is planned while others may run, before they have to wait for it."""
 
 
 async def open_coordinator(
@@ -134,6 +131,10 @@ class Coordinator(CoordinatorApi):
         tables = rows_of_tables(self, shared.catalog, shared.settings.static)
         self._system = SystemTables(shared, tables, self._queries.fail)
         self._changes = TableChanges(shared)
+        self._turns = StatementTurns(
+            *(shared, self._queries, self._statements, self._replanning),
+            *(self._rows, self._changes),
+        )
         self._trials = trials_of(shared, self.sites)
         self._leftovers = Leftovers(shared, self._queries)
         self._receiver = self._make_receiver()
@@ -179,7 +180,8 @@ class Coordinator(CoordinatorApi):
         self._replanning.soon()  # this release may place it better
         stop_unread = self._statements.queries.stop_unread
         chores = (self._replanning.work, stop_unread, self._upkeep.look, self._alarms.keep)
-        for jobs in (chores, (self._sinks.keep,), (self._show_tables,)):
+        kept = (self._sinks.keep,), (self._show_tables,), (self._shared.audit.keep,)
+        for jobs in (chores, *kept):
             self._background.spawn(keep_house(jobs, lambda: self._shared.presence.taken_over))
 
     async def close(self) -> None:
@@ -191,6 +193,7 @@ class Coordinator(CoordinatorApi):
             query.result.end(query.status)
         if not self._shared.presence.taken_over:
             await self._alarms.end()
+            await self._shared.audit.end()
             with contextlib.suppress(MessagingError):
                 self._shared.deployment.state(
                     self._shared.presence.state(online=False, reason="stopped")
@@ -215,44 +218,18 @@ class Coordinator(CoordinatorApi):
     def sinks(self) -> SinkApi:
         return self._sinks
 
+    @property
+    @override
+    def audit(self) -> Audit:
+        return self._shared.audit
+
     @override
     async def execute(
         self, text: str, *, name: str = "", origin: Origin = Origin.USER
     ) -> tuple[StatementResult, ...]:
         return await carry_out(
-            text, lambda statement: self._run(statement, name, origin), self._shared.beside
+            text, lambda statement: self._turns.run(statement, name, origin), self._shared.beside
         )
-
-    async def _run(self, statement: Statement, name: str, origin: Origin) -> StatementResult:
-        if isinstance(statement, Question):
-            return await self._rows.answer(statement)
-        if isinstance(statement, Changing):
-            self._shared.presence.check_in_charge()
-            return await self._changes.run(statement)
-        self._shared.presence.check_in_charge()
-        if isinstance(statement, Explain | Show | Describe):
-            return await self._statements.run(statement, name=name, origin=origin)
-        for _ in range(_TRIES):
-            prepared = await self._statements.preparation.of(statement)
-            async with self._shared.lock:
-                if prepared is None or self._statements.preparation.is_current(prepared):
-                    return await self._run_in_turn(statement, name, origin, prepared)
-        # Definitions change all the time: others wait until this one is planned.
-        async with self._shared.lock:
-            return await self._run_in_turn(statement, name, origin, None)
-
-    async def _run_in_turn(
-        self,
-        statement: Statement,
-        name: str,
-        origin: Origin,
-        prepared: Prepared | PreparedDefinition | None,
-    ) -> StatementResult:
-        self._shared.presence.check_in_charge()
-        result = await self._statements.run(statement, name=name, origin=origin, prepared=prepared)
-        self._queries.compare(self._shared.catalog, changed=True)
-        self._replanning.look_after(statement)
-        return result
 
     @override
     async def validate(self, text: str) -> Validation:

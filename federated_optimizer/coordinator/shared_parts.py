@@ -4,16 +4,20 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from federated_optimizer.coordinator.contract.audit_model import AuditEntry
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.planning_processes import Beside
 from federated_optimizer.coordinator.sites.deployment import Deployment
 from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.coordinator.sites.published_links import LinkTable
 from federated_optimizer.coordinator.sites.site_presence import Presence
+from federated_optimizer.coordinator.store.audit_log import AuditLog
+from federated_optimizer.coordinator.store.audit_store import stored_audit
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore, Stored, open_catalog
 from host.clocks import Clock
 from host.mqtt import MessageClient, Will
 from streamsql.catalog.catalog import Catalog
+from streamsql.errors import DeploymentError
 from streamsql.wire.site_messages import SiteRole
 from streamsql.wire.topics import Topics
 
@@ -29,6 +33,7 @@ class SharedParts:
         beside: Where statements are bound and planned, and expressions of users evaluated.
         store: The catalog on disk.
         catalog: The catalog in memory: all definitions.
+        audit: Who did what when.
         presence: Whether this coordinator is in charge, and since which epoch.
         deployment: Tells sites what to do.
         lock: Held by whoever changes queries or definitions.
@@ -39,6 +44,7 @@ class SharedParts:
     beside: Beside
     store: CatalogStore
     catalog: Catalog
+    audit: AuditLog
     presence: Presence
     client: MessageClient
     topics: Topics
@@ -62,7 +68,7 @@ async def open_shared_parts(
     Raises:
         DeploymentError: The catalog cannot be used.
     """
-    store, found = await asyncio.to_thread(open_catalog, settings.database, clock())
+    store, found, audited = await asyncio.to_thread(_opened, settings.database, clock())
     presence = Presence(settings, clock, found.epoch)
     messages, topics = client(presence.will()), Topics(settings.site)
     deployment = Deployment(messages, topics, settings.host)
@@ -72,6 +78,7 @@ async def open_shared_parts(
         beside,
         store,
         found.catalog(),
+        AuditLog(store, clock, audited),
         presence,
         messages,
         topics,
@@ -80,3 +87,12 @@ async def open_shared_parts(
         LinkTable(),
     )
     return shared, found
+
+
+def _opened(url: str, now: int) -> tuple[CatalogStore, Stored, tuple[AuditEntry, ...]]:
+    store, found = open_catalog(url, now)
+    try:
+        return store, found, stored_audit(store)
+    except DeploymentError:
+        store.close()
+        raise

@@ -92,10 +92,18 @@ SYS_ALARMS = _table(
 `unknown` is since when a site is away, so that it is not known whether the row is there.
 """
 
+SYS_AUDIT = _table(
+    "sys_audit",
+    "id INTEGER, ts TIMESTAMP, who TEXT, role TEXT, token TEXT, action TEXT, target TEXT, "
+    "outcome TEXT, detail TEXT, address TEXT",
+    key="id",
+)
+"""All that was done or refused, with its outcome; `who` is empty without a sign-in."""
+
 SITE_SOURCES = (SYS_STREAM, SYS_OPERATORS)
 """Every engine site has rows of these: its own."""
 
-SYSTEM_TABLES = (SYS_QUERIES, SYS_GATEWAYS, SYS_SOURCES, SYS_LINKS, SYS_ALARMS)
+SYSTEM_TABLES = (SYS_QUERIES, SYS_GATEWAYS, SYS_SOURCES, SYS_LINKS, SYS_ALARMS, SYS_AUDIT)
 """The coordinator keeps these."""
 
 SYSTEM_SOURCES = (*SITE_SOURCES, *SYSTEM_TABLES)

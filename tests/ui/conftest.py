@@ -19,10 +19,12 @@ import httpx
 import pytest
 import uvicorn
 from playwright.sync_api import Browser, Page, expect
+from typing_extensions import override
 
 from building.files.provision import provision
 from building.sample.sample_building import sample_building
 from federated_optimizer.alarm_life_cycle import AlarmBook, AlarmRow
+from federated_optimizer.coordinator.contract.audit_model import Audit, AuditEntry, Outcome
 from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
     Change,
@@ -38,6 +40,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     alarm_info,
 )
 from federated_optimizer.coordinator.contract.presentation import presentation_of
+from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.contract.sink_model import SinkInfo
 from federated_optimizer.coordinator.explaining.explaining_rows import Question
 from federated_optimizer.coordinator.planning_processes import OnTheLoop
@@ -153,6 +156,37 @@ class FakeSinks:
         return {info.definition.name: info for info in self.listed}[name]
 
 
+class Noted(Audit):
+    """An audit in a list."""
+
+    def __init__(self) -> None:
+        self._entries: list[AuditEntry] = []
+
+    @override
+    def note(
+        self,
+        principal: Principal | None,
+        action: str,
+        target: str,
+        outcome: Outcome,
+        detail: str = "",
+        *,
+        address: str = "",
+    ) -> None:
+        who = principal or Principal("", Role.VIEWER)
+        role = str(who.role) if principal else ""
+        place = address or who.address
+        entry = AuditEntry(
+            *(len(self._entries) + 1, now(), who.name, role, who.token),
+            *(action, target, outcome, detail, place),
+        )
+        self._entries.append(entry)
+
+    @override
+    def entries(self) -> tuple[AuditEntry, ...]:
+        return tuple(self._entries)
+
+
 class FakeCoordinator:
     """Binds like the real one; the rows of its queries are what a test pushes.
 
@@ -193,6 +227,7 @@ class FakeCoordinator:
             self._tried, self.sites, lambda: [d.name for d in self.catalog], OnTheLoop()
         )
         self.tried: list[tuple[str, Command]] = []
+        self.noted = Noted()
         self.devices: tuple[TrialSample, ...] = ()
         self.offers: tuple[OfferedRecord, ...] = ()
         self.sinks = FakeSinks()
@@ -254,6 +289,11 @@ class FakeCoordinator:
         self.trials.heard(trial, TrialReport(trial, number, samples, **more))
 
     # --- CoordinatorApi ----------------------------------------------------------------------
+
+    @property
+    def audit(self) -> Audit:
+        """The list."""
+        return self.noted
 
     async def execute(
         self, text: str, *, name: str = "", origin: Origin = Origin.USER

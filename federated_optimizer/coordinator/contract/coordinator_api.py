@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Protocol
 
 from federated_optimizer.alarm_life_cycle import AlarmRow
+from federated_optimizer.coordinator.contract.audit_model import Audit
 from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
     ChangeBatch,
@@ -130,6 +131,11 @@ class CoordinatorApi(Protocol):
     @property
     def sinks(self) -> SinkApi:
         """Answers that leave the federation."""
+        ...
+
+    @property
+    def audit(self) -> Audit:
+        """The book of who did what when."""
         ...
 
     async def execute(

@@ -37,11 +37,16 @@ class Principal(msgspec.Struct, frozen=True):
         name: Of the account.
         role: Of the account, or the lower one that an API token is limited to.
         token: Name of the API token that was used, or empty.
+        address: Of the client, or empty.
+        sources: All that an API token lets read of sources, tables and views, in lower case; None
+            without such a limit.
     """
 
     name: str
     role: Role
     token: str = ""
+    address: str = ""
+    sources: tuple[str, ...] | None = None
 
 
 LOCAL = Principal("local", Role.ADMINISTRATOR)

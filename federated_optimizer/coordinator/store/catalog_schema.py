@@ -82,6 +82,13 @@ sink_entries = sa.Table(
 )
 """What sinks have to remember over a restart; `sink_memory.py` says what the kinds are."""
 
+audit = sa.Table(
+    "pando_audit",
+    metadata,
+    sa.Column("id", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+
 
 def _create(connection: sa.Connection) -> None:
     metadata.create_all(connection)
@@ -102,6 +109,10 @@ def _add_source_versions(connection: sa.Connection) -> None:
 
 def _add_sink_entries(connection: sa.Connection) -> None:
     sink_entries.create(connection, checkfirst=True)
+
+
+def _add_audit(connection: sa.Connection) -> None:
+    audit.create(connection, checkfirst=True)
 
 
 def _migrate_wrappers(connection: sa.Connection) -> None:
@@ -140,5 +151,6 @@ MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (
     _add_source_versions,
     _add_sink_entries,
     _migrate_wrappers,
+    _add_audit,
 )
 """Step i brings a database of version i to version i + 1; never change one, only append."""

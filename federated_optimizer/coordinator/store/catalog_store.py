@@ -146,8 +146,8 @@ class CatalogStore:
             DeploymentError: One cannot be read.
         """
         return tuple(
-            self._read(f"definition {row.name!r}", partial(_decoded_definition, row.kind, row.body))
-            for row in self._rows(tables.definitions, tables.definitions.c.position)
+            self.read(f"definition {row.name!r}", partial(_decoded_definition, row.kind, row.body))
+            for row in self.rows(tables.definitions, tables.definitions.c.position)
         )
 
     def put_definition(self, definition: Definition) -> None:
@@ -169,7 +169,7 @@ class CatalogStore:
         """
         table = tables.source_versions
         key = name.lower()
-        with self._writing() as connection:
+        with self.writing() as connection:
             found = connection.execute(sa.select(table.c.version).where(table.c.name == key))
             version = max((found.scalar() or 0) + 1, at_least)
             connection.execute(table.delete().where(table.c.name == key))
@@ -183,10 +183,10 @@ class CatalogStore:
             DeploymentError: One cannot be read.
         """
         found = []
-        for row in self._rows(tables.queries, tables.queries.c.created, tables.queries.c.id):
+        for row in self.rows(tables.queries, tables.queries.c.created, tables.queries.c.id):
             what = f"query {row.id!r}"
-            bundle = self._read(what, partial(decode_packed, row.bundle, FragmentBundle))
-            origin = self._read(what, partial(Origin, row.origin))
+            bundle = self.read(what, partial(decode_packed, row.bundle, FragmentBundle))
+            origin = self.read(what, partial(Origin, row.origin))
             found.append(StoredQuery(row.id, row.name, row.text, origin, row.created, bundle))
         return tuple(found)
 
@@ -210,7 +210,7 @@ class CatalogStore:
     def next_query_number(self) -> int:
         """Return a number that no query of this catalog ever had."""
         row = tables.coordinator
-        with self._writing() as connection:
+        with self.writing() as connection:
             number: int = connection.execute(sa.select(row.c.next_query)).scalar_one()
             connection.execute(row.update().values(next_query=number + 1))
         return number
@@ -222,9 +222,9 @@ class CatalogStore:
             DeploymentError: One cannot be read.
         """
         found: dict[str, tuple[AlarmRow, ...]] = {}
-        for row in self._rows(tables.alarm_rows, tables.alarm_rows.c.id):
+        for row in self.rows(tables.alarm_rows, tables.alarm_rows.c.id):
             what = f"row {row.id} of alarm {row.alarm!r}"
-            entry = self._read(what, partial(decode_packed, row.body, AlarmRow))
+            entry = self.read(what, partial(decode_packed, row.body, AlarmRow))
             found[row.alarm] = (*found.get(row.alarm, ()), entry)
         return found
 
@@ -237,7 +237,7 @@ class CatalogStore:
             if entry is not None
         ]
         numbers = list(changed)
-        with self._writing() as connection:
+        with self.writing() as connection:
             for begin in range(0, len(numbers), 500):
                 part = numbers[begin : begin + 500]
                 connection.execute(table.delete().where(table.c.id.in_(part)))
@@ -252,7 +252,7 @@ class CatalogStore:
         """Return the entries of all sinks."""
         table = tables.sink_entries
         found: SinkEntries = {}
-        for row in self._rows(table, table.c.sink, table.c.kind, table.c.id):
+        for row in self.rows(table, table.c.sink, table.c.kind, table.c.id):
             by_sink = found.setdefault(row.kind, {})
             by_sink.setdefault(row.sink, []).append((row.id, row.body))
         return found
@@ -268,7 +268,7 @@ class CatalogStore:
             for (sink, kind, number), body in changed.items()
             if body is not None
         ]
-        with self._writing() as connection:
+        with self.writing() as connection:
             for (sink, kind), numbers in removed.items():
                 same = (table.c.sink == sink, table.c.kind == kind)
                 for begin in range(0, len(numbers), 500):
@@ -280,7 +280,7 @@ class CatalogStore:
     def drop_sink(self, name: str, *, kept: str) -> None:
         """Remove the entries of a sink, but for those of a kind."""
         table = tables.sink_entries
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute(table.delete().where(table.c.sink == name, table.c.kind != kept))
 
     def settings(self) -> dict[str, SiteSettings]:
@@ -290,9 +290,9 @@ class CatalogStore:
             DeploymentError: One cannot be read.
         """
         found = {}
-        for row in self._rows(tables.site_settings, tables.site_settings.c.site):
+        for row in self.rows(tables.site_settings, tables.site_settings.c.site):
             what = f"the settings of site {row.site!r}"
-            found[row.site] = self._read(what, partial(decode_json, row.body, SiteSettings))
+            found[row.site] = self.read(what, partial(decode_json, row.body, SiteSettings))
         return found
 
     def put_settings(self, site: str, settings: SiteSettings) -> None:
@@ -305,8 +305,12 @@ class CatalogStore:
             self._engine.dispose()
 
     @contextmanager
-    def _writing(self) -> Iterator[sa.Connection]:
-        """A transaction that only the current owner can commit."""
+    def writing(self) -> Iterator[sa.Connection]:
+        """A transaction that only the current owner can commit.
+
+        Raises:
+            DeploymentError: The database cannot be written, or has another owner.
+        """
         with self._lock, self._errors("write"), self._engine.begin() as connection:
             row = tables.coordinator
             # An update, not a select: it locks the row (or the file) until the commit.
@@ -325,20 +329,30 @@ class CatalogStore:
         except (SQLAlchemyError, OSError, ImportError) as error:
             raise translated(error, verb, self.url) from error
 
-    def _rows(self, table: sa.Table, *order: sa.Column[Any]) -> Sequence[sa.Row[Any]]:
+    def rows(self, table: sa.Table, *order: sa.Column[Any]) -> Sequence[sa.Row[Any]]:
+        """Return all rows of a table.
+
+        Raises:
+            DeploymentError: The database cannot be read.
+        """
         with self._lock, self._errors("read"), self._engine.connect() as connection:
             return connection.execute(sa.select(table).order_by(*order)).all()
 
     def _replace(self, table: sa.Table, key: str, values: dict[str, object]) -> None:
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute(table.delete().where(table.c[key] == values[key]))
             connection.execute(table.insert().values(**values))
 
     def _remove(self, table: sa.Table, key: str, value: str) -> None:
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute(table.delete().where(table.c[key] == value))
 
-    def _read(self, what: str, decode: Callable[[], T]) -> T:
+    def read(self, what: str, decode: Callable[[], T]) -> T:
+        """Return what a stored body says.
+
+        Raises:
+            DeploymentError: It cannot be decoded; says that `what` is stored so.
+        """
         try:
             return decode()
         except (KeyError, ValueError, WireError) as error:

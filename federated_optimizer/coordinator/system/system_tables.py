@@ -8,6 +8,8 @@ or sent for queries that read none.
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from msgspec.structs import astuple
+
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
@@ -24,6 +26,7 @@ from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import (
     SYS_ALARMS,
+    SYS_AUDIT,
     SYS_GATEWAYS,
     SYS_LINKS,
     SYS_QUERIES,
@@ -212,6 +215,7 @@ def rows_of_tables(api: CoordinatorApi, catalog: Catalog, static: str) -> Tables
         ),
         SYS_LINKS.name: api.links,
         SYS_ALARMS.name: lambda: alarm_rows(api.alarms()),
+        SYS_AUDIT.name: lambda: map(astuple, api.audit.entries()),
     }
 
 

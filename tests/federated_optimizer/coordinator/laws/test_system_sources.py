@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from federated_optimizer.coordinator.contract.audit_model import Outcome
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from streamsql.errors import BindingError, QuerySyntaxError, UnsupportedError
 from streamsql.syntax import parse_script
@@ -281,6 +282,7 @@ def test_the_examples_of_the_page_run_and_show_something(harness: Any) -> None:
         coordinator = await federation.standard()
         work = "SELECT rid, celsius FROM temperature WHERE celsius > 30.0"
         await harness.start_query(coordinator, work, name="work")
+        coordinator.audit.note(None, "sign in", "ann", Outcome.REFUSED)
         watching: dict[str, str] = {}
         for text in EXAMPLES:
             (result,) = await coordinator.execute(text)
@@ -300,5 +302,17 @@ def test_the_examples_of_the_page_run_and_show_something(harness: Any) -> None:
             assert coordinator.query(query).status in {QueryStatus.RUNNING, QueryStatus.STARTING}, (
                 text
             )
+
+    harness.run(scenario)
+
+
+def test_the_audit_is_a_table_that_follows(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        text = "SELECT who, action, target, outcome FROM sys_audit WHERE action = 'sign in'"
+        query = await harness.start_query(coordinator, text)
+        await harness.until_rows(coordinator, query, [])
+        coordinator.audit.note(None, "sign in", "ann", Outcome.REFUSED, "wrong password")
+        await harness.until_rows(coordinator, query, [("", "sign in", "ann", "refused")])
 
     harness.run(scenario)

@@ -33,7 +33,7 @@ def opened_anew(path: Path, *bodies: dict[str, object]) -> list[SourceDefinition
     """Store definitions as version 0.1 did, and return what a coordinator of today finds."""
     CatalogStore(f"sqlite:///{path}")
     with sqlite3.connect(path) as connection:
-        before = len(tables.MIGRATIONS) - 1
+        before = tables.MIGRATIONS.index(tables._migrate_wrappers)
         connection.execute("UPDATE pando_schema SET version = ?", (before,))
         connection.executemany(
             "INSERT INTO pando_definitions (name, kind, body) VALUES (?, 'source', ?)",
