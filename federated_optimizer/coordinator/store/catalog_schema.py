@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from msgspec.structs import replace
 
 from federated_optimizer.coordinator.store.former_wrappers import Unmigrated, migrated
+from federated_optimizer.coordinator.store.people_tables import add_people
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, encode_json
@@ -152,5 +153,6 @@ MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (
     _add_sink_entries,
     _migrate_wrappers,
     _add_audit,
+    add_people,
 )
 """Step i brings a database of version i to version i + 1; never change one, only append."""
