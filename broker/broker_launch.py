@@ -28,7 +28,8 @@ class BrokerSecurity:
         certificate: Chain of the broker in PEM, with `key`; None: no TLS.
         key: Its private key.
         authority: CA certificates that must have signed a client's certificate; None: clients need
-            none. The certificate's common name is the user then.
+            none. A client with a certificate has to give its password too: Mosquitto asks an
+            account that its certificate names neither whether it is disabled nor for a password.
         host: Address to listen on.
     """
 
@@ -50,11 +51,7 @@ class BrokerSecurity:
         if self.certificate is not None:
             lines += [f"certfile {self.certificate}", f"keyfile {self.key}", "tls_version tlsv1.2"]
         if self.authority is not None:
-            lines += [
-                f"cafile {self.authority}",
-                "require_certificate true",
-                "use_identity_as_username true",
-            ]
+            lines += [f"cafile {self.authority}", "require_certificate true"]
         return lines
 
     def arguments(self) -> list[str]:

@@ -155,7 +155,11 @@ class RawClient:
         self._socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if tls is not None:
-            self._socket = tls.wrap_socket(self._socket, server_hostname="127.0.0.1")
+            try:
+                self._socket = tls.wrap_socket(self._socket, server_hostname="127.0.0.1")
+            except OSError:
+                self._socket.close()
+                raise
         self._buffer = b""
         self._packet_id = 0
 

@@ -12,13 +12,14 @@ from typing import Any, Final
 
 import msgspec
 
-from broker.access.dynamic_security import Acl, role_name, role_of
+from broker.access.dynamic_security import Acl, AclType, RoleOfClient, role_name, role_of
 from broker.access.rights import Right
 
 MAX_COMMANDS: Final = 1_000
 MAX_COMMAND_BYTES: Final = 1024 * 1024
 MAX_RESPONSE_BYTES: Final = 16 * 1024 * 1024
 
+# Errors, as Mosquitto words them.
 CLIENT_NOT_FOUND: Final = "Client not found"
 CLIENT_EXISTS: Final = "Client already exists"
 ROLE_NOT_FOUND: Final = "Role not found"
@@ -35,8 +36,9 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
         clientid: The only client id that the account may use.
         password: In clear: over TLS or loopback only.
         rolename: Of the role that it is about.
-        roles: Of an account, `{"rolename": …, "priority": …}`.
+        roles: Of an account.
         acls: Of a role.
+        acltype: With `topic` and `allow`: a single access rule that is added or removed.
         verbose: Whether lists have the whole accounts or roles, not their names only.
         count: Max number of entries of a list; -1 for all.
         offset: Entries of a list that are passed over.
@@ -51,8 +53,11 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_de
     textdescription: str = msgspec.field(default="", name="textdescription")
     rolename: str = msgspec.field(default="", name="rolename")
     priority: int = 0
-    roles: tuple[dict[str, Any], ...] | None = None
+    roles: tuple[RoleOfClient, ...] | None = None
     acls: tuple[Acl, ...] | None = None
+    acltype: AclType | None = msgspec.field(default=None, name="acltype")
+    topic: str = ""
+    allow: bool = False
     verbose: bool = False
     count: int = -1
     offset: int = 0
@@ -98,14 +103,17 @@ def create_site(
             clientid=site,
             password=password,
             textname=text,
-            roles=({"rolename": role.rolename},),
+            roles=(RoleOfClient(role.rolename),),
             correlation_data=correlation,
         ),
     )
 
 
 def delete_site(site: str, *, correlation: str = "") -> tuple[Command, ...]:
-    """Return the commands that remove account and role; the broker cuts the client off."""
+    """Return the commands that remove account and role; the broker cuts the client off.
+
+    The client's will is not published: say that it is gone in its place.
+    """
     return (
         Command(command="deleteClient", username=site, correlation_data=correlation),
         Command(command="deleteRole", rolename=role_name(site), correlation_data=correlation),
@@ -134,7 +142,10 @@ def set_password(site: str, password: str, *, correlation: str = "") -> Command:
 
 
 def disable(site: str, *, correlation: str = "") -> Command:
-    """Return the command that refuses an account from now on; the broker cuts the client off."""
+    """Return the command that refuses an account from now on; the broker cuts the client off.
+
+    The client's will is not published: say that it is gone in its place.
+    """
     return Command(command="disableClient", username=site, correlation_data=correlation)
 
 
@@ -184,7 +195,7 @@ def encode_responses(responses: Sequence[Response]) -> bytes:
 
 
 class RefusedCommandError(ValueError):
-    """What was sent is no command; `response` is the answer."""
+    """The payload is no command; `response` is the answer."""
 
     def __init__(self, command: str, error: str, correlation_data: str = "") -> None:
         super().__init__(error)

@@ -10,11 +10,14 @@ import logging
 import sys
 from pathlib import Path
 
+from broker.embedded.access_control import AccessControl
 from broker.embedded.access_rules import Access
+from broker.embedded.dynamic_access import DynamicAccess
 from broker.embedded.embedded_broker import Broker
 from broker.embedded.limits import Limits
-from broker.embedded.server import Server, check_loopback
+from broker.embedded.server import Server
 from broker.embedded.session_presence import port_is_taken, presence
+from broker.embedded.tls_listener import check_address, server_context
 from host.service_log import log_to_stderr
 from host.service_process import on_stop_signals
 
@@ -25,12 +28,13 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m broker.embedded",
-        description="Pando's embedded MQTT 3.1.1/5 broker; loopback only.",
+        description="Pando's embedded MQTT 3.1.1/5 broker. Without TLS and accounts it listens on "
+        "loopback only.",
     )
     parser.add_argument(
         "--port", type=int, default=1883, help="TCP port; 0: the system chooses a free one"
     )
-    parser.add_argument("--host", default="127.0.0.1", help="loopback address (default 127.0.0.1)")
+    parser.add_argument("--host", default="127.0.0.1", help="address (default 127.0.0.1)")
     parser.add_argument(
         "--data",
         type=Path,
@@ -46,6 +50,24 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
         metavar="FILE",
         help="access list: topics that each user may publish and read",
     )
+    parser.add_argument(
+        "--dynamic-security",
+        type=Path,
+        metavar="FILE",
+        help="accounts and roles in the JSON of Mosquitto's plug-in; changed by commands on "
+        "$CONTROL/dynamic-security/v1",
+    )
+    parser.add_argument(
+        "--tls-cert", type=Path, metavar="FILE", help="the broker's certificate, PEM: TLS only"
+    )
+    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key, PEM")
+    parser.add_argument(
+        "--tls-ca",
+        type=Path,
+        metavar="FILE",
+        help="CA certificates, PEM: a client needs a certificate of one of them, whose common "
+        "name is its user name",
+    )
     parser.add_argument("--max-packet", type=int, default=Limits().max_packet_size, metavar="BYTES")
     parser.add_argument(
         "--log-level", default="info", choices=["debug", "info", "warning", "error"]
@@ -53,17 +75,33 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-async def _serve(options: argparse.Namespace, access: Access) -> None:
-    broker = Broker(Limits(max_packet_size=options.max_packet), access)
+def _access(options: argparse.Namespace) -> AccessControl:
+    if options.dynamic_security is None:
+        return Access.read(options.passwords, options.acl)
+    if options.passwords is not None or options.acl is not None:
+        raise ValueError(
+            "--dynamic-security has accounts and rights: leave --passwords and --acl out"
+        )
+    return DynamicAccess.read(options.dynamic_security)
+
+
+async def _serve(options: argparse.Namespace) -> None:
+    broker = Broker(Limits(max_packet_size=options.max_packet), _access(options))
     server = Server(broker)
-    port = await server.start(options.host, options.port)
+    tls = server_context(options.tls_cert, options.tls_key, options.tls_ca)
+    accounts = options.dynamic_security is not None or (
+        options.passwords is not None and options.acl is not None
+    )
+    address = check_address(options.host, secured=tls is not None and accounts)
+    port = await server.start(address, options.port, tls)
+    scheme = "mqtt" if tls is None else "mqtts"
     stop = asyncio.Event()
     on_stop_signals(stop.set)
     try:
-        with presence(options.data, options.host, port):
+        with presence(options.data, f"{scheme}://{options.host}:{port}"):
             # What was made at the start lives for ever: no collection need walk it again.
             gc.freeze()
-            _LOG.info("listening on mqtt://%s:%d", options.host, port)
+            _LOG.info("listening on %s://%s:%d", scheme, options.host, port)
             await stop.wait()
             counters = broker.counters
             _LOG.info("stopping; %d messages received, %d sent", counters.received, counters.sent)
@@ -76,8 +114,7 @@ def main(argv: list[str] | None = None) -> int:
     options = arguments(argv)
     log_to_stderr(options.log_level)
     try:
-        check_loopback(options.host)
-        asyncio.run(_serve(options, Access.read(options.passwords, options.acl)))
+        asyncio.run(_serve(options))
     except ValueError as error:
         print(f"broker: {error}", file=sys.stderr)
         return 2

@@ -57,7 +57,7 @@ class Access:
     Attributes:
         secrets: By user; None lets everybody in.
         rights: By user ("" for those without a name); None allows everything but to publish under
-            `$SYS/`, which the broker alone writes.
+            `$SYS/` and `$CONTROL/`, which are the broker's own.
         patterns: Rights of everybody, with placeholders.
     """
 
@@ -78,6 +78,21 @@ class Access:
         rights, patterns = _read_rights(acl)
         return cls(secrets, rights, patterns)
 
+    def client_id(self, given: str, user: str | None) -> str:
+        """Return the id as it was given."""
+        del user
+        return given
+
+    def receives_all(self, client_id: str, user: str | None, topic_filter: str) -> bool:
+        """Return True: who may subscribe to a filter may read all it matches."""
+        del client_id, user, topic_filter
+        return True
+
+    def may_receive(self, client_id: str, user: str | None, topic: str) -> bool:
+        """Return True, as `receives_all` does."""
+        del client_id, user, topic
+        return True
+
     def may_connect(self, client_id: str, user: str | None, password: bytes | None) -> bool:
         """Check user and password, and that the client id is the user name."""
         if self.secrets is None:
@@ -89,7 +104,7 @@ class Access:
 
     def may_publish(self, client_id: str, user: str | None, topic: str) -> bool:
         """Check a topic name against the rights to write; also for wills."""
-        if topic.startswith("$SYS/"):
+        if topic.startswith(("$SYS/", "$CONTROL/")):
             return False
         return self.rights is None or any(
             matches(allowed, topic) for allowed in self._allowed("w", client_id, user)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from broker.embedded.embedded_broker import NOT_AUTHORIZED, QUOTA_EXCEEDED, made_up_client_id
@@ -27,6 +28,7 @@ from broker.embedded.packets.packets import (
     Message,
 )
 from broker.embedded.packets.primitives import PROTOCOL_ERROR, PacketError
+from broker.embedded.tls_listener import common_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,6 +64,7 @@ class Connection(asyncio.Protocol):
     Args:
         broker: Shared state.
         accepts: Says whether one more client may connect now.
+        opened: Called when the socket is open and, with TLS, the handshake done.
         forget: Called when the socket is closed.
     """
 
@@ -69,6 +72,7 @@ class Connection(asyncio.Protocol):
         self,
         broker: Broker,
         accepts: Callable[[], bool],
+        opened: Callable[[Connection], None],
         forget: Callable[[Connection], None],
     ) -> None:
         self.version = 0
@@ -77,6 +81,7 @@ class Connection(asyncio.Protocol):
         self.last_seen = time.monotonic()
         self._broker = broker
         self._accepts = accepts
+        self._opened = opened
         self._forget = forget
         self._framer = Framer(broker.limits.max_packet_size)
         self._transport: asyncio.Transport
@@ -87,7 +92,7 @@ class Connection(asyncio.Protocol):
         self._closing = False
         self._greeted = False
         self._keepalive = 0
-        self._user: str | None = None
+        self._certificate_name: str | None = None
         self._handlers: dict[int, Callable[[bytes], None]] = {
             PUBACK: self._on_puback,
             PUBREL: self._on_pubrel,
@@ -105,6 +110,8 @@ class Connection(asyncio.Protocol):
         transport.set_write_buffer_limits(high=most, low=most // 4)
         sock = transport.get_extra_info("socket")
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._certificate_name = common_name(transport.get_extra_info("peercert"))
+        self._opened(self)
 
     def data_received(self, data: bytes) -> None:
         """Handle every complete packet; a bad one ends this connection and no other."""
@@ -250,13 +257,14 @@ class Connection(asyncio.Protocol):
         # How to say no depends on the version, so look at it before anything can fail.
         self.version = V5 if len(body) > 6 and body[6] == V5 else V3
         packet = decode.decode_connect(body)
+        client_id = self._broker.access.client_id(packet.client_id, packet.user)
+        packet = replace(packet, client_id=client_id)
         refusal = self._refusal(packet)
         if refusal:
             _LOG.info("client %r refused: reason 0x%02x", packet.client_id, refusal)
             self._refuse(refusal)
             return
         made_up = "" if packet.client_id else made_up_client_id()
-        self._user = packet.user
         self._keepalive = packet.keepalive
         self.max_packet_size = packet.max_packet_size
         session, present = self._broker.connect(
@@ -273,6 +281,8 @@ class Connection(asyncio.Protocol):
             return _CLIENT_ID_INVALID
         if not self._accepts() or not self._broker.has_room_for(packet.client_id):
             return _SERVER_BUSY
+        if self._certificate_name is not None and packet.user != self._certificate_name:
+            return _BAD_CREDENTIALS
         if not access.may_connect(packet.client_id, packet.user, packet.password):
             return _BAD_CREDENTIALS
         if packet.will is not None and not access.may_publish(
@@ -303,7 +313,13 @@ class Connection(asyncio.Protocol):
             if len(session.incoming_qos2) >= self._broker.limits.max_incoming_qos2:
                 raise PacketError("too many unfinished QoS 2 publishes", _RECEIVE_MAXIMUM_EXCEEDED)
         reason = 0
-        if self._broker.access.may_publish(session.client_id, self._user, packet.topic):
+        if not self._broker.access.may_publish(session.client_id, session.user, packet.topic):
+            _LOG.warning("client %s may not publish on %r", self._name(), packet.topic)
+            reason = NOT_AUTHORIZED
+        elif packet.topic.startswith("$CONTROL/"):
+            if not self._broker.administer(packet.topic, packet.payload, self.last_seen):
+                reason = NOT_AUTHORIZED
+        else:
             message_ = Message(
                 packet.topic,
                 packet.payload,
@@ -315,9 +331,6 @@ class Connection(asyncio.Protocol):
             )
             if not self._broker.publish(message_, self.last_seen):
                 reason = QUOTA_EXCEEDED
-        else:
-            _LOG.warning("client %s may not publish on %r", self._name(), packet.topic)
-            reason = NOT_AUTHORIZED
         if packet.qos == 1:
             self.send(encode.puback(packet.packet_id, self.version, reason))
         elif packet.qos == 2:
@@ -340,7 +353,7 @@ class Connection(asyncio.Protocol):
         packet = decode.decode_subscribe(body, self.version)
         if self.session is None:
             return
-        codes, wanting = self._broker.subscribe(self.session, self._user, packet.wishes)
+        codes, wanting = self._broker.subscribe(self.session, self.session.user, packet.wishes)
         if self.version == V3:
             codes = [min(code, 0x80) for code in codes]
         self.send(encode.suback(packet.packet_id, self.version, codes))

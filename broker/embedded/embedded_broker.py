@@ -6,7 +6,10 @@ import secrets
 from collections.abc import Sequence
 from typing import Final
 
+from broker.access.rights import CONTROL_TOPIC, RESPONSE_TOPIC
+from broker.embedded.access_control import AccessControl
 from broker.embedded.access_rules import Access
+from broker.embedded.dynamic_access import DynamicAccess
 from broker.embedded.limits import Counters, Limits
 from broker.embedded.mqtt_session import Outlet, Session, Will
 from broker.embedded.packets.packets import Connect, Message, Options, WillMessage
@@ -18,15 +21,16 @@ NOT_AUTHORIZED: Final = 0x87
 FILTER_INVALID: Final = 0x8F
 SESSION_TAKEN_OVER: Final = 0x8E
 QUOTA_EXCEEDED: Final = 0x97
+ADMINISTRATIVE_ACTION: Final = 0x98
 NO_SUCH_SUBSCRIPTION: Final = 0x11
 
 
 class Broker:
     """Sessions, by client id, connected or not, and routing."""
 
-    def __init__(self, limits: Limits | None = None, access: Access | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, access: AccessControl | None = None) -> None:
         self.limits = limits or Limits()
-        self.access = access or Access()
+        self.access: AccessControl = access or Access()
         self.counters = Counters()
         self.sessions: dict[str, Session] = {}
         self.retained = RetainedMessages(self.limits.max_retained, self.limits.max_retained_bytes)
@@ -62,6 +66,7 @@ class Broker:
             session = Session(client_id, self.limits, self.counters)
             self.sessions[client_id] = session
         self._delayed_wills.pop(client_id, None)  # it is back in time
+        session.user = packet.user
         session.expiry = packet.session_expiry
         session.will = _will(packet.will, client_id) if packet.will is not None else None
         session.attach(outlet, packet.receive_maximum)
@@ -126,6 +131,8 @@ class Broker:
         for session, options in route.direct:
             if options.no_local and session.client_id == message.origin:
                 continue
+            if session.guarded and not self._may_receive(session, message.topic):
+                continue
             qos = min(options.qos, message.qos)
             session.deliver(
                 message, qos, now, retain=message.retain and options.retain_as_published
@@ -134,11 +141,15 @@ class Broker:
             self._deliver_shared(group, message, now)
         return kept
 
-    @staticmethod
-    def _deliver_shared(group: SharedGroup[Session], message: Message, now: float) -> None:
+    def _may_receive(self, session: Session, topic: str) -> bool:
+        return self.access.may_receive(session.client_id, session.user, topic)
+
+    def _deliver_shared(self, group: SharedGroup[Session], message: Message, now: float) -> None:
         """Hand a message to one member: one that keeps up, else one connected, else any."""
         best: tuple[int, Session, Options] | None = None
         for session, options in group.rotation():
+            if session.guarded and not self._may_receive(session, message.topic):
+                continue
             outlet = session.outlet
             rank = 2 if outlet is None else 0 if outlet.writable and not session.queued else 1
             if best is None or rank < best[0]:
@@ -168,6 +179,8 @@ class Broker:
                 new = topic_filter not in session.filters
                 session.filters[topic_filter] = options
                 self._subscriptions.add(topic_filter, session, options)
+                _, plain = split_shared(topic_filter)
+                session.guarded |= not self.access.receives_all(session.client_id, user, plain)
                 if options.retain_handling == 0 or (options.retain_handling == 1 and new):
                     wanting.append((topic_filter, options))
             codes.append(code)
@@ -201,6 +214,8 @@ class Broker:
             for message in self.retained.find(plain, now):
                 if options.no_local and message.origin == session.client_id:
                     continue
+                if session.guarded and not self._may_receive(session, message.topic):
+                    continue
                 qos = min(message.qos, options.qos)
                 session.deliver(message, qos, now, retain=True, stored=True)
 
@@ -213,6 +228,36 @@ class Broker:
                 self._subscriptions.remove(topic_filter, session)
             codes.append(0 if known else NO_SUCH_SUBSCRIPTION)
         return codes
+
+    def administer(self, topic: str, payload: bytes, now: float) -> bool:
+        """Carry out commands for accounts, answer them, and cut off whom they concern.
+
+        Returns:
+            False when nothing here reads the topic.
+        """
+        if topic != CONTROL_TOPIC or not isinstance(self.access, DynamicAccess):
+            return False
+        answer, changes = self.access.carry_out(payload)
+        for user in changes.touched | changes.cut_off:
+            session = self.sessions.get(user)  # an account's client id is its user name
+            if session is None:
+                continue
+            # Older subscriptions may reach further than the rights of now.
+            session.guarded = True
+            if user in changes.cut_off:
+                self._cut_off(session, now)
+            if user in changes.deleted:
+                self._end(session, now)
+        self.publish(Message(RESPONSE_TOPIC, answer, 1, retain=False), now)
+        return True
+
+    def _cut_off(self, session: Session, now: float) -> None:
+        """Close a session's connection; its will is not published."""
+        outlet, session.will = session.outlet, None
+        self._delayed_wills.pop(session.client_id, None)
+        if outlet is not None:
+            self.lost(session, outlet, now)
+            outlet.close(ADMINISTRATIVE_ACTION)
 
 
 def made_up_client_id() -> str:

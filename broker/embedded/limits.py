@@ -52,7 +52,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Counters:
-    """What happened since the start; published under `$SYS/broker/`.
+    """Counts since the start; published under `$SYS/broker/`.
 
     Attributes:
         received: Messages taken from publishers.

@@ -73,6 +73,8 @@ class Session:
 
     Attributes:
         filters: Its subscriptions.
+        user: Name of the account of its last connection, or None.
+        guarded: Whether each delivery is to be checked against the account's rights.
         outlet: Its connection, or None while the client is away.
         expiry: Seconds it is kept while the client is away; None keeps it to the broker's limit.
         away_since: Monotonic time of the disconnect.
@@ -83,6 +85,8 @@ class Session:
     def __init__(self, client_id: str, limits: Limits, counters: Counters) -> None:
         self.client_id = client_id
         self.filters: dict[str, Options] = {}
+        self.user: str | None = None
+        self.guarded = False
         self.outlet: Outlet | None = None
         self.expiry: float | None = 0.0
         self.away_since = 0.0

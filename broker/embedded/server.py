@@ -1,17 +1,19 @@
-"""The broker as a service: listens on loopback, watches over its connections, stops cleanly."""
+"""The broker as a service: listens, watches over its connections, stops cleanly."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from broker.embedded.connection import Connection
 from broker.embedded.embedded_broker import Broker
 from broker.embedded.packets.packets import Message
+
+if TYPE_CHECKING:
+    import ssl
 
 VERSION = "pando embedded broker 1"
 
@@ -56,27 +58,6 @@ _STALL: Final = 1.0
 _SPARE_SOCKETS: Final = 100
 
 
-def check_loopback(host: str) -> str:
-    """Return the address to listen on.
-
-    Raises:
-        ValueError: It is not a loopback address.
-    """
-    address = "127.0.0.1" if host == "localhost" else host
-    try:
-        loopback = ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        loopback = False
-    if not loopback:
-        message = (
-            f"the embedded broker listens on loopback only, not on {host!r}: it has no TLS. "
-            "Use 127.0.0.1 or ::1, or run Mosquitto or EMQX for clients on other machines "
-            "(pando up --broker mqtts://…)"
-        )
-        raise ValueError(message)
-    return address
-
-
 class Server:
     """Sockets and timers around a `Broker`."""
 
@@ -87,18 +68,28 @@ class Server:
         self._watch: asyncio.Task[None] | None = None
         self._started = time.monotonic()
 
-    async def start(self, host: str, port: int) -> int:
+    async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
         """Listen; return the port (chosen by the system when `port` is 0).
 
+        Args:
+            host: Address; with `check_address` checked before.
+            port: TCP port.
+            tls: Certificate of the broker; None: no TLS.
+
         Raises:
-            ValueError: `host` is not a loopback address.
             OSError: The port cannot be had.
         """
-        address = check_loopback(host)
         loop = asyncio.get_running_loop()
         self._started = time.monotonic()
         publish_statistics(self.broker, 0.0, self._started)  # who comes first finds them, too
-        self._listener = await loop.create_server(self._accept, address, port, backlog=512)
+        self._listener = await loop.create_server(
+            self._accept,
+            host,
+            port,
+            backlog=512,
+            ssl=tls,
+            ssl_handshake_timeout=None if tls is None else self.broker.limits.connect_timeout,
+        )
         self._watch = asyncio.create_task(self._watch_over())
         chosen: int = self._listener.sockets[0].getsockname()[1]
         return chosen
@@ -122,11 +113,13 @@ class Server:
             await asyncio.sleep(0.01)
 
     def _accept(self) -> Connection:
-        connection = Connection(self.broker, self._has_room, self._connections.discard)
+        return Connection(self.broker, self._has_room, self._opened, self._connections.discard)
+
+    def _opened(self, connection: Connection) -> None:
+        """Watch over a connection from now on: over TLS once the handshake is done."""
         self._connections.add(connection)
         if len(self._connections) > self.broker.limits.max_connections + _SPARE_SOCKETS:
             asyncio.get_running_loop().call_soon(connection.close, 0)
-        return connection
 
     def _has_room(self) -> bool:
         connected = sum(c.session is not None for c in self._connections)

@@ -15,7 +15,7 @@ from host.files.atomic_file import replace_file
 
 
 @contextmanager
-def presence(folder: Path | None, host: str, port: int) -> Iterator[None]:
+def presence(folder: Path | None, url: str) -> Iterator[None]:
     """Keep process id and address in `DIR/broker.json` while entered; no DIR: do nothing.
 
     Raises:
@@ -25,7 +25,7 @@ def presence(folder: Path | None, host: str, port: int) -> Iterator[None]:
         yield
         return
     file = folder / "broker.json"
-    content = {"pid": os.getpid(), "url": f"mqtt://{host}:{port}"}
+    content = {"pid": os.getpid(), "url": url}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         replace_file(file, (json.dumps(content) + "\n").encode())

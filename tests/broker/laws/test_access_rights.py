@@ -78,7 +78,7 @@ ELSEWHERE = {
 }
 
 
-@pytest.fixture(scope="module", params=["mosquitto"])
+@pytest.fixture(scope="module", params=["embedded", "mosquitto"])
 def broker(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BrokerProcess]:

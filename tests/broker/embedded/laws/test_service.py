@@ -14,23 +14,9 @@ from broker.broker_testing import PATIENCE, BrokerProcess, RawClient
 from broker.embedded.__main__ import main
 from broker.embedded.embedded_broker import Broker
 from broker.embedded.packets.packets import Message
-from broker.embedded.server import Server, check_loopback
+from broker.embedded.server import Server
 from broker.embedded.session_presence import port_is_taken
 from broker.free_ports import free_port
-
-
-@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.7", "::", "example.org", ""])  # noqa: S104
-def test_only_loopback(host: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--port", "0", "--host", host]) == 2
-    assert "loopback only" in capsys.readouterr().err
-
-
-def test_loopback_addresses_are_accepted() -> None:
-    assert [check_loopback(h) for h in ("localhost", "127.0.0.2", "::1")] == [
-        "127.0.0.1",
-        "127.0.0.2",
-        "::1",
-    ]
 
 
 def test_who_comes_first_finds_the_figures() -> None:
