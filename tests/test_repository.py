@@ -182,6 +182,7 @@ SUITES = {
     "hostile",
     "mutation",
     "random_queries",
+    "security",
 }
 """Folders of tests that are about the product, not about one of its folders."""
 
