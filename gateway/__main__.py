@@ -57,9 +57,10 @@ async def serve(
             )
             # A task of its own: TaskGroup of Python 3.11 drops a cancellation that comes while one
             # of its tasks fails, and what `cancelling` counts there is not ours.
-            life = asyncio.create_task(gateway.run())
             try:
-                await life
+                async with _status_of(gateway):
+                    life = asyncio.create_task(gateway.run())
+                    await life
             except OutdatedEpochError as error:
                 raise_if_cancelled()
                 log.warning("%s; starting again above it", error.message)
@@ -68,6 +69,24 @@ async def serve(
             f"other processes keep starting as {settings.gateway!r}",
             hint="give every gateway its own id",
         )
+
+
+def _status_of(gateway: Gateway) -> contextlib.AbstractAsyncContextManager[None]:
+    """Serve figures and health of a gateway whose settings name a port for them."""
+    settings = gateway.settings
+    if not settings.metrics_port:
+        return contextlib.nullcontext()
+    # A gateway without such a port does not load them.
+    from gateway.process_metrics import gateway_figures  # noqa: PLC0415
+    from host.metrics.service_figures import connection_problem  # noqa: PLC0415
+    from host.metrics.status_server import serving_status  # noqa: PLC0415
+
+    return serving_status(
+        settings.metrics_host,
+        settings.metrics_port,
+        lambda: gateway_figures(gateway),
+        lambda: connection_problem(gateway.client),
+    )
 
 
 async def _until_signalled(path: Path) -> None:

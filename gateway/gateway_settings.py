@@ -13,7 +13,7 @@ import msgspec
 
 from gateway.connectors.options import CONNECTOR, CORRECT_TIMES
 from host.files.json_file import read_json
-from host.files.settings_file import MAX_BYTES, read_settings, require
+from host.files.settings_file import MAX_BYTES, check_port, read_settings, require
 from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.site_messages import ENGINE_ROLES, SiteRole
 from streamsql.wire.site_settings import SiteSettings
@@ -124,6 +124,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         broker_ca: Authority of the broker's certificate, with `mqtts`; empty for the system's.
         broker_cert: Our certificate, with `mqtts`.
         broker_key: Its private key, with `mqtts`.
+        metrics_port: Where `/metrics` and `/health` are served; 0 for nowhere.
+        metrics_host: Address to serve them on; there are no accounts on this port.
     """
 
     site: str
@@ -145,6 +147,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     broker_ca: str = ""
     broker_cert: str = ""
     broker_key: str = ""
+    metrics_port: int = 0
+    metrics_host: str = "127.0.0.1"
 
     def __post_init__(self) -> None:
         for text, what in ((self.site, "site"), (self.gateway, "gateway")):
@@ -159,6 +163,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         require(0 <= self.grace_seconds <= 86_400, "grace_seconds must be between 0 and 86400")
         require(1 <= self.tick_ms <= 10_000, "tick_ms must be between 1 and 10000")
         require(1 <= self.keepalive <= 3_600, "keepalive must be between 1 and 3600")
+        check_port(self.metrics_port, "metrics_port")
         _check_endpoints(self.endpoints)
         corrected = [name for name, each in self.endpoints.items() if each.get(CORRECT_TIMES)]
         require(

@@ -9,10 +9,13 @@ from pathlib import Path
 
 from host.files.epoch_file import next_epoch
 from host.files.site_directory import SiteDirectory
+from host.metrics.service_figures import connection_problem
+from host.metrics.status_server import serving_status
 from host.mqtt import MessageClient, Will, open_service_client
 from host.service_process import on_stop_signals, read_command_line
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import StaticExecutor
+from static_engine.service.engine_figures import static_figures
 from static_engine.service.static_engine import MakeExecutor, StaticEngine, will_state
 from static_engine.sources.table_addresses import TableAddresses
 from static_engine.sources.table_locations import Locations
@@ -85,10 +88,16 @@ async def _until_signalled(settings: StaticSettings) -> None:
         engine = StaticEngine(
             settings, epoch, client, store, executor_maker(settings), bridge=bridge
         )
-        job = asyncio.create_task(engine.run())
-        on_stop_signals(job.cancel)
-        with contextlib.suppress(asyncio.CancelledError):
-            await job
+        async with serving_status(
+            settings.metrics_host,
+            settings.metrics_port,
+            lambda: static_figures(engine),
+            lambda: connection_problem(client),
+        ):
+            job = asyncio.create_task(engine.run())
+            on_stop_signals(job.cancel)
+            with contextlib.suppress(asyncio.CancelledError):
+                await job
 
 
 def main() -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from host.files.settings_file import read_settings
+from host.files.settings_file import check_port, read_settings
 from streamsql.catalog.table_options import TABLE_OPTIONS
 from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.topics import check_id
@@ -43,6 +43,8 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         broker_cert: Our certificate, with `mqtts`.
         broker_key: Its private key, with `mqtts`.
         functions: Python modules with functions of the user that may run here, with commas.
+        metrics_port: Where `/metrics` and `/health` are served; 0 for nowhere.
+        metrics_host: Address to serve them on; there are no accounts on this port.
     """
 
     broker: str
@@ -68,8 +70,11 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     broker_cert: str = ""
     broker_key: str = ""
     functions: str = ""
+    metrics_port: int = 0
+    metrics_host: str = "127.0.0.1"
 
     def __post_init__(self) -> None:
+        check_port(self.metrics_port, "metrics_port")
         for name in ("site", "site_id"):
             try:
                 check_id(getattr(self, name), name)

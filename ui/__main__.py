@@ -20,10 +20,12 @@ from federated_optimizer.coordinator.coordinator_service import open_coordinator
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
 from federated_optimizer.coordinator.planning_processes import InProcesses
 from host.clocks import wall_clock
+from host.metrics.status_server import serving_status
 from host.mqtt import MessageClient, Will, open_service_client
 from host.service_process import read_command_line
 from streamsql.algebra.user_functions import INSTALLED, modules_of
 from streamsql.errors import DeploymentError, FederationError
+from ui.api.federation_figures import federation_figures
 from ui.app import create_app
 from ui.apply_schema import apply_schema
 from ui.connections import ConnectionLimits, bounded
@@ -137,7 +139,13 @@ async def serve(settings: ConsoleSettings, explainer: RowExplainer | None = None
             access_log=False,
             timeout_graceful_shutdown=2,
         )
-        await _Server(config, app.state.closing).serve(sockets=[listener])
+        async with serving_status(
+            settings.metrics_host,
+            settings.metrics_port,
+            lambda: federation_figures(coordinator),
+            coordinator.figures.problem,
+        ):
+            await _Server(config, app.state.closing).serve(sockets=[listener])
     finally:
         await coordinator.close()
 

@@ -15,6 +15,7 @@ from federated_optimizer.coordinator.contract.coordinator_api import Coordinator
 from streamsql.errors import FederationError, InternalError, QueryError
 from ui.api.explanations import router as explanations
 from ui.api.many_changes import router as many_changes
+from ui.api.metrics_routes import router as metrics
 from ui.api.notice_routes import router as notices
 from ui.api.objects import error_object
 from ui.api.routes import router as api
@@ -77,6 +78,7 @@ def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAP
         many_changes,
         notices,
         sinks,
+        metrics,
         live_map,
         pages,
     ):

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from host.files.settings_file import VARIABLES, read_settings
+from host.files.settings_file import VARIABLES, check_port, read_settings
 from streamsql.catalog.open_folders import OpenFolders
 from streamsql.errors import DeploymentError
 from ui.console_names import host_name
@@ -42,6 +42,8 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
         table_folders: As the static engine's.
         closed_folders: As the static engine's.
         endpoints: Receivers that sinks name, with address and secret, by name.
+        metrics_port: Where `/metrics` and `/health` are also served, without accounts; 0: nowhere.
+        metrics_host: Address to serve them on.
     """
 
     broker: str
@@ -68,9 +70,12 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
     table_folders: tuple[str, ...] = ()
     closed_folders: tuple[str, ...] = ()
     endpoints: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
+    metrics_port: int = 0
+    metrics_host: str = "127.0.0.1"
 
     def __post_init__(self) -> None:
         """Refuse values that cannot work."""
+        check_port(self.metrics_port, "metrics_port")
         for name in ("max_connections", "max_connections_per_address"):
             if getattr(self, name) < 1:
                 raise DeploymentError(f"setting {name} must be at least 1")

@@ -105,6 +105,9 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
         list[str] | None,
         typer.Option(help="Further host name of the console, e.g. of a proxy; repeatable"),
     ] = None,
+    metrics_port: Annotated[
+        int, typer.Option(help="Port of gw-1's /metrics; the other services take the next ones")
+    ] = 0,
     functions: Functions = "",
     form: Annotated[
         str, typer.Option("--format", help="table or json (one line per event)")
@@ -137,6 +140,7 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
             tables=tuple(tables or ()),
             secrets=secrets,
             allow_hosts=tuple(allow_host or ()),
+            metrics_port=metrics_port,
         )
         status = asyncio.run(run_federation(options, Reporter(form)))
     raise typer.Exit(status)

@@ -162,10 +162,13 @@ def gateway_settings(  # noqa: PLR0913  (each comes from elsewhere)
         data_dir=str(layout.data(name)),
         clock=clock,
         endpoints={**ours, **read_endpoints(layout, name)},
+        metrics_port=options.metrics_port_of(name),
     )
 
 
-def base_settings(layout: Layout, broker: str, clock: ClockSettings) -> GatewaySettings:
+def base_settings(
+    layout: Layout, broker: str, clock: ClockSettings, metrics_port: int = 0
+) -> GatewaySettings:
     """Return the settings of the base site."""
     return GatewaySettings(
         site=FEDERATION,
@@ -174,6 +177,7 @@ def base_settings(layout: Layout, broker: str, clock: ClockSettings) -> GatewayS
         broker=broker,
         data_dir=str(layout.data("base")),
         clock=clock,
+        metrics_port=metrics_port,
     )
 
 
@@ -219,6 +223,7 @@ def static_settings(layout: Layout, broker: str, options: UpOptions) -> StaticSe
         table_folders=options.table_folders,
         closed_folders=(str(layout.root),),
         secrets_file=str(options.secrets.resolve() if options.secrets else layout.secrets),
+        metrics_port=options.metrics_port_of("static"),
     )
 
 

@@ -125,7 +125,7 @@ class Federation:
             await self._start_python(name, "gateway", settings)
         console = configure.console_settings(layout, broker, options, recording)
         await self._start_python("console", "deploy.console", console)
-        base = configure.base_settings(layout, broker, clock)
+        base = configure.base_settings(layout, broker, clock, options.metrics_port_of("base"))
         await self._start_python("base", "gateway", base)
         await self._until_console_answers()
         self._write_address()

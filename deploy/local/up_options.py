@@ -30,6 +30,8 @@ class UpOptions:
             working directory, unless that is the root or the home directory.
         secrets: File of addresses that tables name as `secret:name`; None is `secrets` in `data`.
         allow_hosts: Names by which browsers may ask the console, in addition to those of loopback.
+        metrics_port: Of the first gateway's `/metrics`; those of the others, of the base site and
+            of the static engine follow. 0: none has one.
     """
 
     site: Path | None = None
@@ -45,6 +47,7 @@ class UpOptions:
     tables: tuple[Path, ...] = ()
     secrets: Path | None = None
     allow_hosts: tuple[str, ...] = ()
+    metrics_port: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, saying which option to change.
@@ -58,6 +61,11 @@ class UpOptions:
             )
         if not 0 < self.port < 65536:
             raise DeploymentError(f"--port {self.port}; write a number from 1 to 65535")
+        if self.metrics_port and not 1 <= self.metrics_port <= 65_535 - self.gateways - 1:
+            raise DeploymentError(
+                f"--metrics-port {self.metrics_port}; write a number from 1 to "
+                f"{65_535 - self.gateways - 1}: each service takes the next one"
+            )
         if not 0.001 <= self.speed <= 100_000:
             raise DeploymentError(f"--speed {self.speed}; write a number from 0.001 to 100000")
         if self.site is not None and self.replay is not None:
@@ -78,6 +86,11 @@ class UpOptions:
                     f"--allow-host {host!r:.80}", hint="give a name or an address, without http://"
                 )
         self._check_calendar()
+
+    def metrics_port_of(self, service: str) -> int:
+        """Return the port of a service's `/metrics`, 0 for none."""
+        names = [*(f"gw-{number}" for number in range(1, self.gateways + 1)), "base", "static"]
+        return self.metrics_port + names.index(service) if self.metrics_port else 0
 
     @property
     def table_folders(self) -> tuple[str, ...]:

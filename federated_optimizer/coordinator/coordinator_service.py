@@ -56,6 +56,7 @@ from federated_optimizer.coordinator.statements.statement_execution import (
 from federated_optimizer.coordinator.statements.statement_validation import select_all, validate
 from federated_optimizer.coordinator.store.catalog_store import Stored
 from federated_optimizer.coordinator.system.announcing import Announcer
+from federated_optimizer.coordinator.system.coordinator_figures import CoordinatorFigures
 from federated_optimizer.coordinator.system.host_reports import HostReports
 from federated_optimizer.coordinator.system.message_receiver import Receiver
 from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook
@@ -138,6 +139,7 @@ class Coordinator(CoordinatorApi):
         self._trials = trials_of(shared, self.sites)
         self._leftovers = Leftovers(shared, self._queries)
         self._receiver = self._make_receiver()
+        self.figures = CoordinatorFigures(shared, self._receiver)
         for query in found.queries:
             self._planner.remember(query.bundle)
             self._queries.recover(query)
@@ -176,6 +178,7 @@ class Coordinator(CoordinatorApi):
         client.on_connection(self._on_connection)
         await client.connect(timeout=None)
         await client.subscribe(*self._receiver.filters())
+        self._background.spawn(self._shared.broker.follow(client))
         await self._sinks.begin(self._shared.catalog.sinks)
         self._replanning.soon()  # this release may place it better
         stop_unread = self._statements.queries.stop_unread
@@ -339,11 +342,6 @@ class Coordinator(CoordinatorApi):
     def command(self, site: str, verb: str, arguments: dict[str, Value]) -> None:
         self._shared.membership.check_reachable(site)
         self._shared.deployment.command(check_id(site, "site"), verb, Command(arguments=arguments))
-
-    @property
-    def bad_payloads(self) -> int:
-        """Number of messages that could not be decoded."""
-        return self._receiver.bad_payloads
 
     # --- inside ------------------------------------------------------------------------------
 

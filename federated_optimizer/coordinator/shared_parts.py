@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from federated_optimizer.coordinator.contract.audit_model import AuditEntry
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.planning_processes import Beside
+from federated_optimizer.coordinator.sites.broker_figures import BrokerFigures
 from federated_optimizer.coordinator.sites.deployment import Deployment
 from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.coordinator.sites.published_links import LinkTable
@@ -36,6 +37,7 @@ class SharedParts:
         audit: Who did what when.
         presence: Whether this coordinator is in charge, and since which epoch.
         deployment: Tells sites what to do.
+        broker: What the broker says of itself.
         lock: Held by whoever changes queries or definitions.
     """
 
@@ -51,6 +53,7 @@ class SharedParts:
     deployment: Deployment
     membership: Membership
     links: LinkTable
+    broker: BrokerFigures = field(default_factory=BrokerFigures)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property

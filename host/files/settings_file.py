@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -19,10 +19,13 @@ VARIABLES = {
     "PANDO_SITE": "site",
     "PANDO_DATA": "data_dir",
     "PANDO_FUNCTIONS": "functions",
+    "PANDO_METRICS_PORT": "metrics_port",
+    "PANDO_METRICS_HOST": "metrics_host",
 }
 """Which variable overrides which setting, at every service."""
 
 MAX_BYTES = 1_000_000
+MAX_PORT = 65_535
 
 
 def require(holds: bool, complaint: str) -> None:
@@ -60,8 +63,13 @@ def read_settings(
         known=kind.__struct_fields__,
         max_bytes=MAX_BYTES,
     )
-    changes = {field: environ[name] for name, field in variables.items() if environ.get(name)}
+    types = {field.name: field.type for field in msgspec.structs.fields(kind)}
     try:
+        changes = {
+            field: _typed(name, environ[name], types[field])
+            for name, field in variables.items()
+            if environ.get(name)
+        }
         return msgspec.structs.replace(settings, **changes) if changes else settings
     except DeploymentError as error:
         raise DeploymentError(
@@ -69,3 +77,19 @@ def read_settings(
         ) from error
     except ValueError as error:
         raise DeploymentError(f"environment over settings {path}: {error}") from error
+
+
+def _typed(name: str, text: str, kind: Any) -> object:
+    try:
+        return msgspec.convert(text, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{name} is {text!r:.80}: {error}") from None
+
+
+def check_port(port: int, setting: str) -> None:
+    """Refuse what is neither a port nor 0.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    require(0 <= port <= MAX_PORT, f"{setting} must be between 0 and {MAX_PORT}")

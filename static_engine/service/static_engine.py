@@ -86,8 +86,8 @@ class StaticEngine:
         self._store = store
         self._bridge = bridge
         self._watch = TableWatch(store)
-        self._views = RefreshedViews(store, RowsFolder(settings.data_path / "views"), clock)
-        self._refresher = Refresher(store, self._watch, self._views)
+        self.views = RefreshedViews(store, RowsFolder(settings.data_path / "views"), clock)
+        self._refresher = Refresher(store, self._watch, self.views)
         self._changes = ChangeRequests(client, self.topics, self._me, epoch)
         self._evaluations = Evaluations(store)
         self._starter = EngineStarter(lambda progress: make_executor(store, progress), self._woken)
@@ -155,13 +155,13 @@ class StaticEngine:
             self._poll_at - time.monotonic(),
             self._reporter.seconds_to_next(),
             self._jobs.seconds_to_next(),
-            self._views.seconds_to_next(),
+            self.views.seconds_to_next(),
         )
         return max(due, SHORTEST_PAUSE)
 
     async def _read_tables(self) -> None:
-        if self._views.has_new:
-            await self._in_worker(self._views.adopt)
+        if self.views.has_new:
+            await self._in_worker(self.views.adopt)
         needed = self._refresher.tables()
         if self._refresher.waits_for_tables:
             self._poll_at = 0.0
@@ -221,21 +221,31 @@ class StaticEngine:
             if query.has_work and self._queries.get(name) is query:
                 await self._sender.send(query, lambda n=name, q=query: self._queries.get(n) is q)  # type: ignore[misc]
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether the engine that was asked for has started."""
+        return self._starter.executor is not None
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Counts of this life, by name."""
+        return {
+            "tables": len(self._watch.names),
+            "queries": len(self._queries),
+            "defects": self._defects.count,
+            "bad_payloads": self._dead_letters.count,
+            "evaluations": self._evaluations.count,
+            "batches_sent": self._sender.batches_sent,
+            "function_failures": INSTALLED.failed,
+        }
+
     def _report(self) -> None:
         """Publish state, problems and counts where they changed."""
         self._reporter.state(
             detail=self._detail(),
-            ready=self._starter.executor is not None,
-            views=self._views.states(),
-            counters={
-                "tables": len(self._watch.names),
-                "queries": len(self._queries),
-                "defects": self._defects.count,
-                "bad_payloads": self._dead_letters.count,
-                "evaluations": self._evaluations.count,
-                "batches_sent": self._sender.batches_sent,
-                "function_failures": INSTALLED.failed,
-            },
+            ready=self.is_ready,
+            views=self.views.states(),
+            counters=self.counters,
         )
         # After the state, which discards the problems of the earlier incarnation.
         problems = {name: self._problem_of(query) for name, query in self._queries.items()}
@@ -258,7 +268,7 @@ class StaticEngine:
 
     def _problem_of(self, query: InstalledQuery) -> FederationError | None:
         for table in sorted(query.tables):
-            owner = self._views if table in self._views.names else self._watch
+            owner = self.views if table in self.views.names else self._watch
             problem = owner.problem(table)
             if problem is not None:
                 return problem
@@ -295,7 +305,7 @@ class StaticEngine:
                 tables = decode_json(message.payload, TableSet) if message.payload else TableSet()
                 orders = [decode_packed(order, RefreshOrder) for order in tables.refreshed]
                 self._watch.define(tuple(t for t in tables.tables if t.is_table))
-                self._views.define(orders)
+                self.views.define(orders)
                 self._poll_at = 0.0
             case ["host", _me, "reports"]:
                 self._jobs.request(message.payload)

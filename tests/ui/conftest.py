@@ -25,6 +25,7 @@ from building.files.provision import provision
 from building.sample.sample_building import sample_building
 from federated_optimizer.alarm_life_cycle import AlarmBook, AlarmRow
 from federated_optimizer.coordinator.contract.audit_model import Audit, AuditEntry, Outcome
+from federated_optimizer.coordinator.contract.coordinator_api import Figures
 from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
     Change,
@@ -50,6 +51,8 @@ from federated_optimizer.coordinator.statements.statement_execution import carry
 from federated_optimizer.coordinator.statements.statement_validation import select_all, validate
 from federated_optimizer.coordinator.system.site_settings_changes import changed
 from federated_optimizer.coordinator.trials.source_trials import SourceTrials
+from host.metrics.families import Sample
+from host.metrics.service_figures import CONNECTED
 from streamsql.binder import bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition, SourceDefinition
@@ -187,6 +190,21 @@ class Noted(Audit):
         return tuple(self._entries)
 
 
+class FakeFigures:
+    """One figure of the coordinator; it is as well as a test says."""
+
+    def __init__(self) -> None:
+        self.trouble = ""
+
+    def samples(self) -> list[Sample]:
+        """Return the figure."""
+        return [CONNECTED.at(1)]
+
+    def problem(self) -> str:
+        """Return what a test says."""
+        return self.trouble
+
+
 class FakeCoordinator:
     """Binds like the real one; the rows of its queries are what a test pushes.
 
@@ -231,6 +249,7 @@ class FakeCoordinator:
         self.devices: tuple[TrialSample, ...] = ()
         self.offers: tuple[OfferedRecord, ...] = ()
         self.sinks = FakeSinks()
+        self.figures: Figures = FakeFigures()
 
     # --- what tests do -----------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """The interface the console codes to."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from federated_optimizer.alarm_life_cycle import AlarmRow
@@ -16,6 +16,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 )
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
 from federated_optimizer.coordinator.contract.trial_model import TrialsApi
+from host.metrics.families import Sample
 from streamsql.catalog.definitions import Definition
 from streamsql.data.types import Row, Value
 from streamsql.wire.site_settings import SiteSettings
@@ -103,6 +104,18 @@ class RowQuestions(Protocol):
         ...
 
 
+class Figures(Protocol):
+    """Figures of the coordinator's process for Prometheus, and its health."""
+
+    def samples(self) -> Iterable[Sample]:
+        """Return the figures of now, the broker's too."""
+        ...
+
+    def problem(self) -> str:
+        """Return why the coordinator does not do its work, or empty."""
+        ...
+
+
 class UnknownQueryError(KeyError):
     """No query of a name runs.
 
@@ -116,7 +129,13 @@ class UnknownQueryError(KeyError):
 
 
 class CoordinatorApi(Protocol):
-    """Everything console, map, REST API and command line use."""
+    """Everything console, map, REST API and command line use.
+
+    Attributes:
+        figures: Of the coordinator itself.
+    """
+
+    figures: Figures
 
     @property
     def rows(self) -> RowQuestions:

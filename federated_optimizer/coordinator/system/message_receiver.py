@@ -31,6 +31,9 @@ class Receiver:
         on_retained_fragment: Called with query and site of fragments found on the broker.
         on_retained_source: Called with the topic level of declared sources found on the broker.
         on_resync: Called with query and site that asks for everything of the channel to it.
+
+    Attributes:
+        messages: Received so far.
     """
 
     def __init__(  # noqa: PLR0913 - each is one seam
@@ -47,6 +50,7 @@ class Receiver:
         on_retained_source: Callable[[str], None],
         on_resync: Callable[[str, str], None],
     ) -> None:
+        self.messages = 0
         self._shared = shared
         self._queries = queries
         self._changes = changes
@@ -82,8 +86,10 @@ class Receiver:
 
     def on_messages(self, burst: list[Message]) -> None:
         """Ingest a burst; a bad payload never stops the rest."""
+        self.messages += len(burst)
         for message in burst:
-            self._dead_letters.guard(self._dispatch, message)
+            if not self._shared.broker.hear(message.topic, message.payload):
+                self._dead_letters.guard(self._dispatch, message)
 
     def _dispatch(self, message: Message) -> None:
         match self._shared.topics.parts(message.topic):

@@ -440,7 +440,7 @@ def test_bad_payloads_are_counted_and_set_aside(harness: Any, payload: bytes) ->
         ):
             stranger.publish(topic, payload)
             stranger.publish(topic, payload)
-        await harness.until(lambda: coordinator.bad_payloads == 12)
+        await harness.until(lambda: coordinator.figures.bad_payloads == 12)
         await harness.until(lambda: len(letters) >= 6)
         federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
         await harness.until_rows(coordinator, query, [("r1", "open")])

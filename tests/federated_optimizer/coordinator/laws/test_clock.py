@@ -55,7 +55,7 @@ def test_a_gateway_learns_how_far_its_clock_is_behind(harness: Any) -> None:
         assert before - 2 * error - 10_000 <= corrected <= after + 2 * error + 10_000
         assert exchange.problem() == ""
         await client.close()
-        assert coordinator.bad_payloads == 0
+        assert coordinator.figures.bad_payloads == 0
 
     harness.run(scenario)
 

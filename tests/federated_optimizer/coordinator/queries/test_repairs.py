@@ -365,7 +365,7 @@ def test_a_defect_that_a_message_meets_does_not_lose_the_next_ones(harness: Any)
 
         coordinator._queries.hear_flow = broken
         federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
-        await harness.until(lambda: coordinator.bad_payloads == 1)
+        await harness.until(lambda: coordinator.figures.bad_payloads == 1)
         await harness.until_rows(coordinator, query, [("r1", "open")])
 
     harness.run(scenario)
