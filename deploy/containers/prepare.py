@@ -4,23 +4,31 @@
 
 The same site and settings that `pando up` makes for one machine, with the other services' names as
 addresses. No password is written: services take addresses that hold one from `PANDO_BROKER` and
-`PANDO_CATALOG_URL`. Running it again overwrites what it wrote; what services keep is elsewhere.
+`PANDO_CATALOG_URL`. The federation's certificate authority and the broker's certificate are made
+too, in folders of their own. Running it again overwrites what it wrote, but for the authority, and
+the broker's certificate as long as it is not to be renewed; what services keep is elsewhere.
 """
 
 import argparse
+import datetime as dt
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from building.files.site_files import write_atomically
 from deploy.local import configure
 from deploy.local.layout import Layout
 from deploy.local.up_options import UpOptions
 from gateway.gateway_settings import ClockSettings
-from streamsql.errors import FederationError
+from host.certificates.certificate_files import ensure_server_certificate, open_or_make_authority
+from streamsql.errors import DeploymentError, FederationError
 
-BROKER = "mqtt://broker:1883"
+BROKER = "mqtts://broker:8883"
+BROKER_NAMES = ("broker", "localhost", "127.0.0.1")
+"""Names in the broker's certificate; `PANDO_BROKER_NAMES` adds those that others know it by."""
 SPARK_MASTER = "spark://spark-master:7077"
 CONSOLE_PORT = 8080
 
@@ -53,8 +61,40 @@ def prepare(options: UpOptions, state: Path) -> list[Path]:
         "static": static_settings(layout, state),
     }
     for gateway in (configure.base_settings(layout, BROKER, clock), *gateways):
-        settings[gateway.gateway] = msgspec.structs.replace(gateway, data_dir=str(state))
+        settings[gateway.gateway] = msgspec.structs.replace(
+            gateway, data_dir=str(state), broker_ca=str(authority_file(layout))
+        )
     return [configure.write_settings(layout, name, value) for name, value in settings.items()]
+
+
+def authority_file(layout: Layout) -> Path:
+    """Return where every service finds the certificate of the authority."""
+    return layout.settings("ca").with_name("ca.crt")
+
+
+def make_certificates(layout: Layout, authority: Path, broker: Path, names: str) -> list[Path]:
+    """Make the authority and the broker's certificate, where they are missing; return the files.
+
+    Args:
+        layout: Where the authority's certificate is put for all to read.
+        authority: Folder of the authority, for its owner only.
+        broker: Folder of the broker's certificate and key, as `broker.crt` and `broker.key`.
+        names: More host names and addresses of the broker, with commas.
+
+    Raises:
+        DeploymentError: What is there is damaged or over, or a name is no host name.
+    """
+    now = dt.datetime.now(dt.UTC)
+    more = tuple(name.strip() for name in names.split(",") if name.strip())
+    try:
+        signer = open_or_make_authority(authority, f"Pando {configure.FEDERATION}", now)
+        wanted = tuple(dict.fromkeys((*BROKER_NAMES, *more)))
+        made = ensure_server_certificate(signer, broker, "broker", wanted, now)
+    except OSError as error:
+        raise DeploymentError(f"cannot write {error.filename}: {error.strerror}") from error
+    shown = authority_file(layout)
+    write_atomically(shown, signer.certificate)
+    return [shown, made.certificate, made.key]
 
 
 def console_settings(layout: Layout, state: Path) -> dict[str, Any]:
@@ -64,6 +104,7 @@ def console_settings(layout: Layout, state: Path) -> dict[str, Any]:
         "port": CONSOLE_PORT,
         "site": configure.FEDERATION,
         "broker": BROKER,
+        "broker_ca": str(authority_file(layout)),
         "data_dir": str(state),
         "site_file": str(layout.site / "site.geojson"),
         "schema_file": str(layout.schema),
@@ -78,6 +119,7 @@ def static_settings(layout: Layout, state: Path) -> dict[str, Any]:
     """Return the settings of the static engine."""
     return {
         "broker": BROKER,
+        "broker_ca": str(authority_file(layout)),
         "site": configure.FEDERATION,
         "data_dir": str(state),
         "base_dir": str(layout.tables),
@@ -93,10 +135,17 @@ def main() -> int:
     parser.add_argument("--state", default=Path("/var/lib/pando"), type=Path)
     parser.add_argument("--gateways", default=3, type=int)
     parser.add_argument("--site", type=Path, help="OSM indoor GeoJSON; else the sample building")
+    parser.add_argument("--authority", default=Path("/srv/authority"), type=Path)
+    parser.add_argument("--broker", default=Path("/srv/broker"), type=Path)
     given = parser.parse_args()
     try:
         options = UpOptions(site=given.site, gateways=given.gateways, data=given.to)
-        for path in prepare(options, given.state):
+        written = prepare(options, given.state)
+        written += make_certificates(
+            *(Layout(given.to), given.authority, given.broker),
+            os.environ.get("PANDO_BROKER_NAMES", ""),
+        )
+        for path in written:
             print(f"wrote {path}")  # noqa: T201
     except FederationError as error:
         sys.stderr.write(f"{error}\n")

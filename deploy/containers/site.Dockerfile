@@ -18,8 +18,10 @@ COPY ui/ ui/
 COPY deploy/ deploy/
 
 # A new volume takes over the owner of the folder it covers.
-RUN useradd --uid 10001 --create-home pando && mkdir /srv/pando && chown pando /srv/pando
+RUN useradd --uid 10001 --create-home pando \
+  && mkdir -m 0700 /srv/authority /srv/broker && mkdir /srv/pando \
+  && chown pando /srv/pando /srv/authority /srv/broker
 USER pando
-VOLUME /srv/pando
+VOLUME /srv/pando /srv/authority /srv/broker
 
 CMD ["python", "-m", "deploy.containers.prepare", "--to", "/srv/pando"]

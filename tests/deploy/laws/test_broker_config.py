@@ -19,6 +19,10 @@ import paho.mqtt.client as mqtt
 import pytest
 from paho.mqtt.enums import CallbackAPIVersion
 
+from broker.access.__main__ import write_files
+from broker.access.dynamic_security import decode_document
+from broker.access.initial_accounts import Account, initial_document, kind_of
+from broker.broker_launch import find_plugin
 from broker.broker_testing import PATIENCE
 from broker.embedded.access_rules import Access
 from broker.free_ports import free_port
@@ -30,6 +34,7 @@ PASSWORDS = {
     "gateway-a": "a-secret",
     "gateway-b": "b-secret",
     "base": "d-secret",
+    "static": "s-secret",
 }
 ROOT = "pando/v1/house"
 
@@ -43,14 +48,26 @@ def find_program(name: str) -> str:
     return found
 
 
-def place_configuration(folder: Path, ports: dict[int, int]) -> Path:
-    """Copy the configuration with its paths below `folder` and its ports replaced."""
-    for name in ("run", "data", "config/conf.d", "certificates"):
+def place_configuration(
+    folder: Path, ports: dict[int, int], *, plugin: bool = True, mutual: bool = False
+) -> Path:
+    """Copy the configuration with its paths below `folder` and its ports replaced.
+
+    Without `plugin` its commented lines for fixed accounts are taken; with `mutual` those that
+    make clients show a certificate.
+    """
+    for name in ("data", "config/conf.d", "certificates"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     for name in ("mosquitto.conf", "tls.conf", "acl"):
         text = (FOLDER / name).read_text(encoding="utf-8").replace("/mosquitto/", f"{folder}/")
         for old, new in ports.items():
-            text = re.sub(rf"(?m)^listener {old}$", f"listener {new} 127.0.0.1", text)
+            text = re.sub(rf"(?m)^listener {old}\b.*$", f"listener {new} 127.0.0.1", text)
+        text = text.replace("/usr/lib/mosquitto_dynamic_security.so", str(find_plugin()))
+        if not plugin:
+            text = re.sub(r"(?m)^plugin.*$", "", text)
+            text = re.sub(r"(?m)^# (password_file|acl_file) ", r"\1 ", text)
+        if mutual:
+            text = re.sub(r"(?m)^# (cafile|require_certificate) ", r"\1 ", text)
         target = folder / "config" / ("conf.d/tls.conf" if name == "tls.conf" else name)
         if name != "tls.conf" or 8883 in ports:
             target.write_text(
@@ -59,18 +76,33 @@ def place_configuration(folder: Path, ports: dict[int, int]) -> Path:
     return folder / "config" / "mosquitto.conf"
 
 
+def write_passwords(file: Path) -> None:
+    """Write a password file as an administrator does."""
+    file.touch(0o600)
+    for name, word in PASSWORDS.items():
+        program = find_program("mosquitto_passwd")
+        subprocess.run([program, "-b", str(file), name, word], check=True, capture_output=True)
+
+
 @contextmanager
-def running_broker(folder: Path, ports: dict[int, int]) -> Iterator[None]:
-    """Run `start.sh` until the block ends."""
-    config = place_configuration(folder, ports)
+def running_broker(
+    folder: Path, ports: dict[int, int], *, plugin: bool = True, mutual: bool = False
+) -> Iterator[None]:
+    """Run `start.sh`, or without plug-in Mosquitto itself, until the block ends."""
+    config = place_configuration(folder, ports, plugin=plugin, mutual=mutual)
     path = (
         f"{Path(find_program('mosquitto')).parent}:{Path(find_program('mosquitto_passwd')).parent}"
     )
     environment = {
         "PATH": f"{path}:/usr/bin:/bin",
         "PANDO_BROKER_USERS": " ".join(f"{name}:{word}" for name, word in PASSWORDS.items()),
+        "PANDO_FEDERATION": "house",
     }
-    command = ["sh", str(FOLDER / "start.sh"), str(config), str(folder / "run" / "passwords")]
+    accounts = folder / "data" / "dynamic-security.json"
+    command = ["sh", str(FOLDER / "start.sh"), str(config), str(accounts), str(FOLDER / "roles")]
+    if not plugin:
+        write_passwords(folder / "data" / "passwords")
+        command = [find_program("mosquitto"), "-c", str(config)]
     log = folder / "log"
     with log.open("wb") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
@@ -116,9 +148,8 @@ class Client:
         self.inner = mqtt.Client(
             CallbackAPIVersion.VERSION2, client_id=client_id or user, protocol=mqtt.MQTTv5
         )
-        if certificate is None:
-            self.inner.username_pw_set(user, password or PASSWORDS.get(user))
-        else:
+        self.inner.username_pw_set(user, password or PASSWORDS.get(user))
+        if certificate is not None:
             self.inner.tls_set(
                 str(certificate.with_name("ca.crt")),
                 str(certificate),
@@ -184,11 +215,11 @@ class Client:
         return reasons[0] != "Not authorized"
 
 
-@pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Run the broker for the tests of this module."""
-    number = free_port()
-    with running_broker(tmp_path_factory.mktemp("mosquitto"), {1883: number}):
+@pytest.fixture(scope="module", params=[True, False], ids=["plugin", "fixed"])
+def port(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Run the broker for the tests of this module: with the plug-in, and with fixed accounts."""
+    number, folder = free_port(), tmp_path_factory.mktemp("mosquitto")
+    with running_broker(folder, {1883: number}, plugin=request.param):
         yield number
 
 
@@ -203,7 +234,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         ("dead/gateway-a", True),
         ("gw/gateway-b/cmd/resync/gateway-a", True),
         ("gw/gateway-b/cmd/forget/gateway-a", True),
-        ("gw/gateway-b/cmd/packs/gateway-a", True),
+        ("gw/gateway-b/cmd/packs/gateway-a", False),
         ("gw/gateway-b/cmd/published/gateway-a", True),
         ("gw/gateway-b/cmd/packs/base", False),
         ("gw/gateway-b/cmd/published/base", False),
@@ -280,11 +311,12 @@ def test_strangers_are_refused(port: int, user: str, password: str) -> None:
 
 def test_a_gateway_reads_what_is_meant_for_it_and_nothing_else(port: int) -> None:
     with Client(port, "gateway-b") as gateway, Client(port, "coordinator") as coordinator:
-        gateway.subscribe(f"{ROOT}/#")
+        for topic in ("#", "q/+/frag/+", "gw/+/cmd/+", "q/+/frag/gateway-b"):
+            gateway.subscribe(f"{ROOT}/{topic}")
         for topic in ("q/q1/frag/gateway-a", "gw/gateway-a/cmd/ping", "q/q1/frag/gateway-b"):
             assert coordinator.publish(f"{ROOT}/{topic}")
         assert gateway.arrived.wait(PATIENCE)
-        assert gateway.received == [(f"{ROOT}/q/q1/frag/gateway-b", b"x")]
+        assert set(gateway.received) == {(f"{ROOT}/q/q1/frag/gateway-b", b"x")}
 
 
 @pytest.mark.parametrize(
@@ -321,11 +353,13 @@ def test_sites_see_states_and_only_a_base_site_sees_readings(
     port: int, reader: str, topic: str, *, allowed: bool
 ) -> None:
     with Client(port, reader) as site, Client(port, "gateway-a") as gateway:
-        site.subscribe(f"{ROOT}/#")
+        site.subscribe(f"{ROOT}/{topic}")
+        site.subscribe(f"{ROOT}/host/+/state")
         assert gateway.publish(f"{ROOT}/{topic}")
-        # What is allowed to everybody marks the end, so that "nothing came" needs no waiting.
-        assert gateway.publish(f"{ROOT}/host/gateway-a/state")
-        expected = [f"{ROOT}/{topic}", f"{ROOT}/host/gateway-a/state"]
+        # What everybody may read marks the end, so that "nothing came" needs no waiting.
+        with Client(port, "coordinator") as coordinator:
+            assert coordinator.publish(f"{ROOT}/host/coordinator/state")
+        expected = [f"{ROOT}/{topic}", f"{ROOT}/host/coordinator/state"]
         assert site.wait_for(expected[-1]) == (expected if allowed else expected[1:])
 
 
@@ -347,23 +381,96 @@ def test_the_coordinator_sees_every_branch(port: int) -> None:
         assert coordinator.received[-1][0] == f"{ROOT}/gw/gateway-b/birth"
 
 
-def test_start_refuses_an_entry_without_password(tmp_path: Path) -> None:
-    environment = {"PATH": "/usr/sbin:/usr/bin:/bin", "PANDO_BROKER_USERS": "coordinator"}
-    command = ["sh", str(FOLDER / "start.sh"), "unused.conf", str(tmp_path / "passwords")]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+def start(
+    folder: Path, users: str, federation: str = "house"
+) -> "subprocess.CompletedProcess[str]":
+    """Run `start.sh` with a broker that only says that it was started."""
+    programs = folder / "programs"
+    programs.mkdir(exist_ok=True)
+    (programs / "mosquitto").write_text("#!/bin/sh\necho started ${PANDO_BROKER_USERS:-}\n")
+    (programs / "mosquitto").chmod(0o755)
+    environment = {
+        "PATH": f"{programs}:/usr/sbin:/usr/bin:/bin",
+        "PANDO_BROKER_USERS": users,
+        "PANDO_FEDERATION": federation,
+    }
+    files = ("unused.conf", str(folder / "accounts.json"), str(FOLDER / "roles"))
+    return subprocess.run(
+        ["sh", str(FOLDER / "start.sh"), *files],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("users", "federation", "words"),
+    [
+        ("coordinator", "house", "expected id:password"),
+        ("coordinator:", "house", "expected id:password"),
+        (":secret", "house", "expected id:password"),
+        ("a/b:secret", "house", "expected id:password"),
+        ('x"y:secret', "house", "expected id:password"),
+        ("gw-1:a gw-1:b", "house", "there twice"),
+        ("", "house", "is empty"),
+        ("gw-1:a", "a/b", "not an id"),
+    ],
+)
+def test_start_refuses_what_is_no_account(
+    tmp_path: Path, users: str, federation: str, words: str
+) -> None:
+    ended = start(tmp_path, users, federation)
     assert ended.returncode == 2
-    assert "expected id:password" in ended.stderr
+    assert words in ended.stderr
+    assert "secret" not in ended.stderr
+    assert not (tmp_path / "accounts.json").exists()
 
 
-def test_over_tls_the_certificate_is_the_identity(tmp_path: Path) -> None:
+def test_start_makes_the_accounts_once_as_our_code_makes_them(tmp_path: Path) -> None:
+    users = "coordinator:a:b base:c static:d viewer:e gw-1:f"
+    ended = start(tmp_path, users)
+    assert (ended.returncode, ended.stdout) == (0, "started\n"), ended.stderr
+    file = tmp_path / "accounts.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+    made = decode_document(file.read_bytes())
+    passwords = {pair.partition(":")[0]: pair.partition(":")[2] for pair in users.split()}
+    expected = initial_document(
+        {site: Account(kind_of(site), word) for site, word in passwords.items()}, "house"
+    )
+    assert made.roles == expected.roles
+    assert made.default == expected.default
+    for client in made.clients:
+        kept = client.password_hash
+        assert kept is not None
+        assert kept.fits(passwords[client.username].encode())
+    assert {client.clientid for client in made.clients} == set(passwords)
+    before = file.read_bytes()
+    assert start(tmp_path, "somebody:else").returncode == 0
+    assert file.read_bytes() == before
+
+
+def test_the_shipped_files_are_those_that_the_rights_make(tmp_path: Path) -> None:
+    """Write them anew with `python -m broker.access files deploy/mosquitto`."""
+    write_files(tmp_path)
+    assert (FOLDER / "acl").read_text() == (tmp_path / "acl").read_text()
+    made = {path.name: path.read_bytes() for path in (tmp_path / "roles").iterdir()}
+    assert made == {path.name: path.read_bytes() for path in (FOLDER / "roles").iterdir()}
+
+
+def test_over_tls_a_site_is_who_its_password_says(tmp_path: Path) -> None:
     certificates = tmp_path / "certificates"
     certificates.mkdir()
     for name, common_name in [("ca", "house"), ("broker", "broker"), ("mine", "gateway-a")]:
         make_certificate(certificates, name, common_name)
     inside, outside = free_port(), free_port()
     with (
-        running_broker(tmp_path, {1883: inside, 8883: outside}),
-        Client(outside, "gateway-b", certificate=certificates / "mine.crt") as gateway,
+        running_broker(tmp_path, {1883: inside, 8883: outside}, mutual=True),
+        Client(outside, "gateway-a", certificate=certificates / "mine.crt") as gateway,
+        Client(
+            outside, "gateway-a", password="wrong", certificate=certificates / "mine.crt"
+        ) as thief,
     ):
+        assert thief.refused == "Not authorized"
         assert gateway.publish(f"{ROOT}/gw/gateway-a/state")
         assert not gateway.publish(f"{ROOT}/gw/gateway-b/state")

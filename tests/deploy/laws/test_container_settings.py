@@ -1,6 +1,7 @@
 """Settings of the containers: written by the job `site`, read by each service's own code."""
 
 import json
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 import gateway.gateway_settings
 import static_engine.static_settings
 import ui.console_settings
+from host.certificates.certificate_facts import facts_of
 from host.mqtt.broker_address import parse_address
 from streamsql.catalog.open_folders import OpenFolders
 from tests.deploy.compose_file import (
@@ -37,6 +39,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("prepared")
     command = [sys.executable, *SERVICES["site"]["command"][1:]]
     command[command.index("--to") + 1] = str(folder)
+    command += ["--authority", str(folder / "authority"), "--broker", str(folder / "broker")]
     ended = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
     )
@@ -92,11 +95,32 @@ def test_a_service_is_known_to_the_broker_by_its_id(service: str, prepared: Path
     users = dict(
         p.split(":") for p in SERVICES["broker"]["environment"]["PANDO_BROKER_USERS"].split()
     )
-    assert (address.host, address.port) == ("broker", 1883)
+    assert (address.host, address.port) == ("broker", 8883)
+    assert address.tls
+    assert Path(settings.broker_ca).is_file()
     assert address.user is not None
     assert users[address.user] == address.password
     site_id = getattr(settings, "gateway", getattr(settings, "site_id", "coordinator"))
     assert address.user == site_id, "the access list goes by this id"
+
+
+def test_the_brokers_certificate_is_for_its_name_and_its_key_private(prepared: Path) -> None:
+    context = ssl.create_default_context(cafile=str(prepared / "run" / "ca.crt"))
+    assert context.cert_store_stats()["x509_ca"] == 1
+    names = facts_of((prepared / "broker" / "broker.crt").read_bytes()).names
+    assert {"broker", "localhost", "127.0.0.1"} <= set(names)
+    for private in (prepared / "broker" / "broker.key", prepared / "authority" / "ca.key"):
+        assert private.stat().st_mode & 0o777 == 0o600
+
+
+def test_keys_are_not_on_the_volume_that_all_services_read() -> None:
+    mounts = {name: SERVICES[name].get("volumes", []) for name in SERVICES}
+    holders = {
+        volume: {n for n, m in mounts.items() if any(v.startswith(f"{volume}:") for v in m)}
+        for volume in ("authority", "broker-certificate")
+    }
+    assert holders["broker-certificate"] == {"site", "broker"}
+    assert holders["authority"] <= {"site", "coordinator"}
 
 
 def test_no_password_is_written_to_the_shared_volume(prepared: Path) -> None:

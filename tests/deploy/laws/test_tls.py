@@ -20,7 +20,7 @@ from host.mqtt import open_client
 from streamsql.wire.codec import decode_json
 from streamsql.wire.site_messages import SiteState
 from tests.certificates import make_certificate
-from tests.deploy.laws.test_broker_config import Client, running_broker
+from tests.deploy.laws.test_broker_config import PASSWORDS, Client, running_broker
 
 pytestmark = pytest.mark.broker
 
@@ -38,7 +38,7 @@ class Secured:
 
     Attributes:
         inside: Port with passwords.
-        outside: Port with TLS, where a certificate is the identity.
+        outside: Port with TLS, where clients show a certificate too.
         certificates: Folder of the private authority.
     """
 
@@ -66,21 +66,22 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     (stranger / "gateway-a.crt").rename(certificates / "stranger.crt")
     (stranger / "gateway-a.key").rename(certificates / "stranger.key")
     inside, outside = free_port(), free_port()
-    with running_broker(folder, {1883: inside, 8883: outside}):
+    with running_broker(folder, {1883: inside, 8883: outside}, mutual=True):
         yield Secured(inside, outside, certificates)
 
 
 def test_every_service_speaks_tls_and_shows_its_certificate(
     secured: Secured, tmp_path: Path
 ) -> None:
-    """The broker makes the certificate's name the id: nobody else may write that state."""
+    """Nobody else may write the state that each writes."""
     with ExitStack() as stack:
         listener = stack.enter_context(Client(secured.inside, "gateway-b"))
-        listener.subscribe("pando/v1/house/+/+/state")
+        listener.subscribe("pando/v1/house/gw/+/state")
+        listener.subscribe("pando/v1/house/host/+/state")
         for name, (module, settings) in SERVICES.items():
             file = tmp_path / f"{name}.json"
             own = {"port": free_port()} if name == "coordinator" else {}
-            address = f"mqtts://127.0.0.1:{secured.outside}"
+            address = f"mqtts://{name}:{PASSWORDS[name]}@127.0.0.1:{secured.outside}"
             common = {"site": "house", "broker": address, "data_dir": str(tmp_path / name)}
             file.write_text(json.dumps({**common, **own, **settings}))
             environment = {
