@@ -75,6 +75,11 @@ class BrokerProcess:
             process.wait(PATIENCE)
             raise
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and not stopped."""
+        return self._process is not None
+
     def freeze(self) -> None:
         """Stop the process without ending it (SIGSTOP)."""
         os.kill(self.pid, signal.SIGSTOP)

@@ -123,7 +123,9 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             to their event times.
         broker_ca: Authority of the broker's certificate, with `mqtts`; empty for the system's.
         broker_cert: Our certificate, with `mqtts`.
-        broker_key: Its private key, with `mqtts`.
+        broker_key: Its private key, with `mqtts`; empty when `broker_cert` holds both.
+        broker_password_file: File whose first line is the password at the broker; empty: that of
+            `broker`. The user is the one in `broker`, or this service's id.
         metrics_port: Where `/metrics` and `/health` are served; 0 for nowhere.
         metrics_host: Address to serve them on; there are no accounts on this port.
     """
@@ -149,6 +151,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     broker_key: str = ""
     metrics_port: int = 0
     metrics_host: str = "127.0.0.1"
+    broker_password_file: str = ""
 
     def __post_init__(self) -> None:
         for text, what in ((self.site, "site"), (self.gateway, "gateway")):

@@ -23,6 +23,7 @@ from gateway.intake.observations import ObservationLane
 from gateway.observations.unrecoverable_packs import Missing
 from gateway.session.announcer import Announcer
 from gateway.session.clock_exchange import ClockExchange
+from gateway.session.command_answers import CommandAnswers
 from gateway.session.description import birth_of, ended_state
 from gateway.session.identity import (
     OutdatedEpochError,
@@ -35,6 +36,7 @@ from gateway.site.host import SiteHost
 from gateway.site.process_numbers import measured_connectors, measured_process
 from gateway.site.stopped_queries import StoppedQueries
 from gateway.site_clock import clock_from, site_time
+from gateway.site_commands import handlers_of
 from gateway.site_state import present_state
 from gateway.state.kept_readings import KeptReadings
 from gateway.state.state_keeper import StateKeeper
@@ -42,18 +44,17 @@ from gateway.state.state_losses import Loss
 from host.clocks import wall_clock
 from host.files.site_directory import SiteDirectory
 from host.mqtt import MessageClient, SubscribeRefused, Will, open_service_client
-from host.mqtt.publishing import publish_or_warn
+from host.mqtt.broker_passwords import password_file
 from stream_engine.site.measured_values import Measured
 from stream_engine.site.step_budget import StepBudget
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.catalog.system import SYS_STREAM
-from streamsql.data.types import Value
 from streamsql.errors import DeploymentError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import Command
 from streamsql.wire.site_messages import Birth, SiteRole, SiteState
 from streamsql.wire.source_shapes import layout_of
-from streamsql.wire.topics import Topics, check_id
+from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +101,7 @@ class Gateway:
         self.definitions: Definitions = kept_sources(settings, book)
         # Sources that are declared later are not in it: whoever reads them remembers them.
         will = Will(self.topics.state(me), encode_json(self._ended("lost")))
+        self.passwords = password_file(settings.broker_password_file)
         self.client = (make_client or self._open_client)(will)
         self.clock = ClockExchange(me, self.client, self.topics, settings.clock)
         clock = clock_from(settings.clock, self.clock.corrected)
@@ -158,7 +160,7 @@ class Gateway:
             on_definitions=self._defined,
         )
         self.endpoints = endpoint_states(settings)
-        self._trials = TrialCommands(settings, clock, self.client, self.topics)
+        self.trials = TrialCommands(settings, clock, self.client, self.topics)
         self.declared.declare_all()
         self.host.inbox.orders.go_by(self.declared)
         self.keeper = StateKeeper(
@@ -176,6 +178,7 @@ class Gateway:
         self.announcer = Announcer(
             me, self.client, self.topics, self._birth, lambda: present_state(self), self._announced
         )
+        self._commands = CommandAnswers(me, self.client, self.topics, handlers_of(self))
         self._connections = 0
         self._connected = asyncio.Event()
         self._others_run = False
@@ -217,7 +220,8 @@ class Gateway:
             self.lane.flush()
         # The other may be gone before it speaks again: our "online" must not be the last word.
         self.announcer.publish_state(self._ended("lost" if self._others_run else "stopped"))
-        await self._trials.close()
+        await self._commands.close()
+        await self.trials.close()
         await self.client.close()
         await self.keeper.stop()
         self.lane.settle()
@@ -225,7 +229,11 @@ class Gateway:
 
     def _open_client(self, will: Will) -> MessageClient:
         settings = self.settings
-        return open_service_client(settings, settings.gateway, will, keepalive=settings.keepalive)
+        return open_service_client(
+            *(settings, settings.gateway, will),
+            keepalive=settings.keepalive,
+            passwords=self.passwords,
+        )
 
     # What is kept ------------------------------------------------------------------------------
 
@@ -375,26 +383,4 @@ class Gateway:
             self._end.set_result(reason)
 
     def _command(self, verb: str, command: Command) -> None:
-        if verb in ("rebirth", "ping"):
-            self.announcer.announce()
-            self._answer(command, {"done": True, "message": f"epoch {self.session.epoch}"})
-        elif verb == "clock":
-            self.clock.answered(command)
-        elif verb == "flush":
-            self.lane.flush()
-            self._answer(command, {"done": True, "message": f"{len(self.buffer)} packs wait"})
-        elif verb == "sample":
-            self._trials.heard(command)
-        elif verb == "simulate":
-            self._answer(command, self.declared.simulate(command.arguments))
-        else:
-            log.warning("unknown command %r %s", verb[:40], command.id[:40])
-            self._answer(command, {"done": False, "message": f"unknown command {verb:.40}"})
-
-    def _answer(self, command: Command, answer: dict[str, Value]) -> None:
-        """Answer a command that asked for an answer by giving an id."""
-        if not command.id:
-            return
-        topic = self.topics.response(self.settings.gateway, check_id(command.id))
-        payload = encode_json(Command(id=command.id, arguments=answer))
-        publish_or_warn(self.client, topic, payload, otherwise="command not answered")
+        self._commands.heard(verb, command)

@@ -41,7 +41,9 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         epoch_file: Where the session number is kept; empty means in `data_dir`.
         broker_ca: Authority of the broker's certificate, with `mqtts`; empty for the system's.
         broker_cert: Our certificate, with `mqtts`.
-        broker_key: Its private key, with `mqtts`.
+        broker_key: Its private key, with `mqtts`; empty when `broker_cert` holds both.
+        broker_password_file: File whose first line is the password at the broker; empty: that of
+            `broker`. The user is the one in `broker`, or this service's id.
         functions: Python modules with functions of the user that may run here, with commas.
         metrics_port: Where `/metrics` and `/health` are served; 0 for nowhere.
         metrics_host: Address to serve them on; there are no accounts on this port.
@@ -69,6 +71,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     broker_ca: str = ""
     broker_cert: str = ""
     broker_key: str = ""
+    broker_password_file: str = ""
     functions: str = ""
     metrics_port: int = 0
     metrics_host: str = "127.0.0.1"

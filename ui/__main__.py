@@ -8,6 +8,7 @@ import contextlib
 import os
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +52,7 @@ def _coordinator_settings(settings: ConsoleSettings) -> CoordinatorSettings:
         time_zone=settings.time_zone,
         folders=settings.folders,
         endpoints=sink_endpoints(settings.endpoints),
+        fleet=settings.fleet,
     )
 
 
@@ -59,6 +61,33 @@ def _script(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise DeploymentError(f"cannot read schema {path}: {error.strerror}") from error
+
+
+def _check_tls(settings: ConsoleSettings) -> None:
+    """Check that certificate and key of the console can be used.
+
+    Raises:
+        DeploymentError: They cannot, or a key is there without a certificate.
+    """
+    if not settings.tls_cert:
+        if settings.tls_key:
+            raise DeploymentError("setting tls_key needs its certificate: set tls_cert")
+        return
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(settings.tls_cert, settings.tls_key or None, password=_no_password)
+    except (OSError, ssl.SSLError, ValueError) as error:
+        why = (isinstance(error, OSError) and error.strerror) or str(error)
+        raise DeploymentError(
+            f"the console cannot use tls_cert {settings.tls_cert} and tls_key "
+            f"{settings.tls_key or settings.tls_cert}: {why}",
+            hint="both are files in PEM form, the key without a passphrase; make them with "
+            "`pando ca issue`",
+        ) from error
+
+
+def _no_password() -> str:
+    raise ValueError("the key has a passphrase")
 
 
 def _listen(settings: ConsoleSettings) -> socket.socket:
@@ -114,6 +143,7 @@ class _Server(uvicorn.Server):
 
 async def serve(settings: ConsoleSettings, explainer: RowExplainer | None = None) -> None:
     """Run coordinator and console until a signal."""
+    _check_tls(settings)
     listener = _listen(settings)
 
     def client(will: Will) -> MessageClient:
@@ -138,6 +168,8 @@ async def serve(settings: ConsoleSettings, explainer: RowExplainer | None = None
             log_level="warning",
             access_log=False,
             timeout_graceful_shutdown=2,
+            ssl_certfile=settings.tls_cert or None,
+            ssl_keyfile=settings.tls_key or None,
         )
         async with serving_status(
             settings.metrics_host,

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from streamsql.errors import FederationError, InternalError, QueryError
 from ui.api.explanations import router as explanations
+from ui.api.fleet_routes import router as fleet
 from ui.api.many_changes import router as many_changes
 from ui.api.metrics_routes import router as metrics
 from ui.api.notice_routes import router as notices
@@ -73,6 +74,7 @@ def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAP
         api,
         explanations,
         site_settings,
+        fleet,
         sources,
         source_trials,
         many_changes,

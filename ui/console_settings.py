@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
+from federated_optimizer.coordinator.contract.coordinator_settings import FleetSettings
 from host.files.settings_file import VARIABLES, check_port, read_settings
+from host.mqtt.broker_address import parse_address
 from streamsql.catalog.open_folders import OpenFolders
 from streamsql.errors import DeploymentError
 from ui.console_names import host_name
@@ -28,7 +30,16 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
         broker: mqtt://[user:password@]host:port
         broker_ca: Authority of the broker's certificate, with `mqtts`; empty for the system's.
         broker_cert: Our certificate, with `mqtts`.
-        broker_key: Its private key, with `mqtts`.
+        broker_key: Its private key, with `mqtts`; empty when `broker_cert` holds both.
+        broker_password_file: File whose first line is the password at the broker; empty: that of
+            `broker`. The user is the one in `broker`, or this service's id.
+        tls_cert: Certificate chain of the console in PEM form; empty: it speaks HTTP.
+        tls_key: Its private key; empty when `tls_cert` holds both.
+        authority: Folder of the federation's certificate authority (`pando ca init`), or empty.
+        gateway_broker: Address of the broker as gateways on other machines reach it; empty: that
+            of `broker`.
+        gateway_broker_ca: Authority of the broker's certificate that gateways are given, with
+            `mqtts`; empty: `broker_ca`, or the federation's.
         data_dir: For the catalog (unless `catalog_url` is given) and the epoch.
         catalog_url: SQLAlchemy URL; empty is SQLite in the data directory.
         site_file: The map as GeoJSON; empty for none.
@@ -66,6 +77,12 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
     broker_ca: str = ""
     broker_cert: str = ""
     broker_key: str = ""
+    broker_password_file: str = ""
+    tls_cert: str = ""
+    tls_key: str = ""
+    authority: str = ""
+    gateway_broker: str = ""
+    gateway_broker_ca: str = ""
     base_dir: str = ""
     table_folders: tuple[str, ...] = ()
     closed_folders: tuple[str, ...] = ()
@@ -84,6 +101,21 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
                 raise DeploymentError(
                     f"setting {name} is {getattr(self, name)}; it must be between 0 and 3600"
                 )
+
+    @property
+    def fleet(self) -> FleetSettings:
+        """What gateways are given when they join.
+
+        Raises:
+            DeploymentError: The broker's address is malformed.
+        """
+        broker = self.gateway_broker
+        if not broker:
+            try:
+                broker = str(parse_address(self.broker))
+            except ValueError as error:
+                raise DeploymentError(f"setting broker: {error}") from error
+        return FleetSettings(self.authority, broker, self.gateway_broker_ca or self.broker_ca)
 
     @property
     def folders(self) -> OpenFolders | None:
@@ -114,6 +146,11 @@ _VARIABLES = {
     "PANDO_CATALOG_URL": "catalog_url",
     "PANDO_HOST": "host",
     "PANDO_ALLOWED_HOSTS": "allowed_hosts",
+    "PANDO_TLS_CERT": "tls_cert",
+    "PANDO_TLS_KEY": "tls_key",
+    "PANDO_AUTHORITY": "authority",
+    "PANDO_GATEWAY_BROKER": "gateway_broker",
+    "PANDO_GATEWAY_BROKER_CA": "gateway_broker_ca",
     "PANDO_TIME_ZONE": "time_zone",
 }
 

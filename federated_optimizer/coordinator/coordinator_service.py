@@ -33,6 +33,7 @@ from federated_optimizer.coordinator.explaining.explaining import explain_runnin
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
+from federated_optimizer.coordinator.fleet.fleet import Fleet
 from federated_optimizer.coordinator.notices.alarm_queries import Alarms
 from federated_optimizer.coordinator.planning_processes import Beside, OnTheLoop
 from federated_optimizer.coordinator.queries.background_work import Background, keep_house
@@ -137,6 +138,7 @@ class Coordinator(CoordinatorApi):
             *(self._rows, self._changes),
         )
         self._trials = trials_of(shared, self.sites)
+        self._fleet = Fleet(shared, found.enrolments)
         self._leftovers = Leftovers(shared, self._queries)
         self._receiver = self._make_receiver()
         self.figures = CoordinatorFigures(shared, self._receiver)
@@ -225,6 +227,11 @@ class Coordinator(CoordinatorApi):
     @override
     def audit(self) -> Audit:
         return self._shared.audit
+
+    @property
+    @override
+    def fleet(self) -> Fleet:
+        return self._fleet
 
     @override
     async def execute(

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from federated_optimizer.coordinator.contract.audit_model import AuditEntry
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
@@ -15,6 +15,7 @@ from federated_optimizer.coordinator.sites.site_presence import Presence
 from federated_optimizer.coordinator.store.audit_log import AuditLog
 from federated_optimizer.coordinator.store.audit_store import stored_audit
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore, Stored, open_catalog
+from federated_optimizer.coordinator.store.enrolment_store import stored_enrolments
 from host.clocks import Clock
 from host.mqtt import MessageClient, Will
 from streamsql.catalog.catalog import Catalog
@@ -95,6 +96,7 @@ async def open_shared_parts(
 def _opened(url: str, now: int) -> tuple[CatalogStore, Stored, tuple[AuditEntry, ...]]:
     store, found = open_catalog(url, now)
     try:
+        found = replace(found, enrolments=stored_enrolments(store))
         return store, found, stored_audit(store)
     except DeploymentError:
         store.close()

@@ -16,6 +16,7 @@ VARIABLES = {
     "PANDO_BROKER_CA": "broker_ca",
     "PANDO_BROKER_CERT": "broker_cert",
     "PANDO_BROKER_KEY": "broker_key",
+    "PANDO_BROKER_PASSWORD_FILE": "broker_password_file",
     "PANDO_SITE": "site",
     "PANDO_DATA": "data_dir",
     "PANDO_FUNCTIONS": "functions",

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Protocol
 
 from host.mqtt.broker_address import parse_address, tls_context
+from host.mqtt.broker_passwords import PasswordFile, password_file
 from host.mqtt.message_client import MessageClient, Will
 from host.mqtt.paho_client import MqttClient
 from host.mqtt.paho_link import LinkSettings
@@ -23,6 +24,7 @@ def open_client(  # noqa: PLR0913 - each is a setting an operator may give
     cert: Path | str = "",
     key: Path | str = "",
     prefers_5: bool = False,
+    passwords: PasswordFile | None = None,
 ) -> MessageClient:
     """Build a client (not yet connected) for `mqtt://[user:pass@]host[:port]` or `mqtts://…`.
 
@@ -39,6 +41,7 @@ def open_client(  # noqa: PLR0913 - each is a setting an operator may give
         key: Its private key (`mqtts` only); empty when `cert` holds both.
         prefers_5: Speak MQTT 5 with brokers that can, 3.1.1 with others: only with 5 a broker
             says that it does not take a publish (`PublishTicket.refusal`). Needs `clean`.
+        passwords: Used instead of the URL's, with `client_id` where the URL names no user.
 
     Raises:
         ValueError: A malformed URL, id or will, or unusable TLS files.
@@ -58,6 +61,7 @@ def open_client(  # noqa: PLR0913 - each is a setting an operator may give
         keepalive=keepalive,
         tls=tls_context(*map(_path, (ca, cert, key))) if address.tls else None,
         prefers_5=prefers_5,
+        passwords=passwords,
     )
     return MqttClient(settings, max_pending=max_pending, max_pending_bytes=max_pending_bytes)
 
@@ -81,16 +85,23 @@ class BrokerSettings(Protocol):
     def broker_key(self) -> str:
         """Its private key, with `mqtts`."""
 
+    @property
+    def broker_password_file(self) -> str:
+        """File with the password at the broker, or empty."""
 
-def open_service_client(
+
+def open_service_client(  # noqa: PLR0913 - what is particular to a service
     settings: BrokerSettings,
     client_id: str,
     will: Will,
     *,
     keepalive: int = 10,
     prefers_5: bool = False,
+    passwords: PasswordFile | None = None,
 ) -> MessageClient:
     """Build the client of a service, not yet connected; see `open_client`.
+
+    `passwords` are those of the settings, where the caller changes them.
 
     Raises:
         DeploymentError: The settings of the broker are wrong.
@@ -105,6 +116,7 @@ def open_service_client(
             cert=settings.broker_cert,
             key=settings.broker_key,
             prefers_5=prefers_5,
+            passwords=passwords or password_file(settings.broker_password_file),
         )
     except ValueError as error:
         # Without the address: it may hold a password.

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from paho.mqtt.reasoncodes import ReasonCode
 
     from host.mqtt.broker_address import BrokerAddress
+    from host.mqtt.broker_passwords import PasswordFile
     from host.mqtt.message_client import Will
     from host.mqtt.packet_stream import Received
     from host.mqtt.publish_queue import Outgoing
@@ -70,6 +71,7 @@ class LinkSettings:
         keepalive: Seconds; the broker declares us dead after 1.5 of it.
         tls: TLS context, needed when `address.tls`.
         prefers_5: Speak MQTT 5 with brokers that can: they say which publishes they refuse.
+        passwords: Tried in turn when the broker refuses one.
     """
 
     address: BrokerAddress
@@ -79,6 +81,7 @@ class LinkSettings:
     keepalive: int = 10
     tls: ssl.SSLContext | None = None
     prefers_5: bool = False
+    passwords: PasswordFile | None = None
 
 
 class _Errors(logging.Handler):
@@ -160,7 +163,7 @@ class PahoLink:
         paho.enable_logger(log)
         paho.connect_timeout = _CONNECT_TIMEOUT
         self._set_backoff(paho)
-        if settings.address.user is not None:
+        if settings.passwords is None and settings.address.user is not None:
             paho.username_pw_set(settings.address.user, settings.address.password)
         if settings.will is not None:
             will = settings.will
@@ -239,6 +242,9 @@ class PahoLink:
     def _pre_connect(self, _client: Client, _userdata: object) -> None:
         self._errors.last = None
         self._was_answered = False
+        if self._settings.passwords is not None:
+            user = self._settings.address.user or self._settings.client_id
+            self._paho.username_pw_set(user, self._settings.passwords.next())
         with self._gate:
             self._live = 0
 
@@ -260,8 +266,12 @@ class PahoLink:
             return
         if reason.is_failure:
             name, failure = str(reason), refusal_of(str(reason))
+            if self._settings.passwords is not None:
+                self._settings.passwords.refused()
             self._inbox.put(Refused(failure.reason, failure.hint, name not in _TEMPORARY))
             return
+        if self._settings.passwords is not None:
+            self._settings.passwords.accepted()
         self._connections += 1
         self._up_since = time.monotonic()
         with self._gate:

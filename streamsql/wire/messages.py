@@ -240,6 +240,10 @@ class FlowReport(msgspec.Struct, frozen=True):
     first: Count = 0
 
 
+CREDENTIALS = "credentials"
+"""Command of the coordinator to a gateway: make a new key, or take new credentials."""
+
+
 class Command(msgspec.Struct, frozen=True):
     """A command to a site; the verb is in the topic.
 

@@ -18,6 +18,7 @@ import anyio
 import httpx
 import pytest
 import uvicorn
+from msgspec import structs
 from playwright.sync_api import Browser, Page, expect
 from typing_extensions import override
 
@@ -39,6 +40,12 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     StatementResult,
     Validation,
     alarm_info,
+)
+from federated_optimizer.coordinator.contract.fleet_model import (
+    Enrolment,
+    EnrolmentState,
+    JoinRefusedError,
+    ProvisionedGateway,
 )
 from federated_optimizer.coordinator.contract.presentation import presentation_of
 from federated_optimizer.coordinator.contract.principal import Principal, Role
@@ -77,6 +84,7 @@ from streamsql.syntax.statements import (
     Statement,
     Subscribe,
 )
+from streamsql.wire.enrolment import JoinAnswer, JoinRequest
 from streamsql.wire.messages import Command
 from streamsql.wire.site_messages import (
     BufferState,
@@ -205,6 +213,69 @@ class FakeFigures:
         return self.trouble
 
 
+class FakeFleet:
+    """Gateways that are enrolled as a test says; no broker is asked.
+
+    Attributes:
+        known: Enrolments by name.
+        authority: Certificate in PEM form.
+        asked: What was asked for, in order.
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[str, Enrolment] = {}
+        self.authority = ""
+        self.asked: list[tuple[str, ...]] = []
+
+    def enrolments(self) -> tuple[Enrolment, ...]:
+        """Return all."""
+        return tuple(self.known[name] for name in sorted(self.known))
+
+    async def provision(
+        self, name: str, asker: Principal, *, hours: float = 24.0
+    ) -> ProvisionedGateway:
+        """Make a token."""
+        if name in self.known:
+            raise DeploymentError(f"gateway {name} has joined already")
+        self.asked.append(("provision", name, f"{hours:g}", asker.name))
+        self.known[name] = Enrolment(name, EnrolmentState.PROVISIONED, UNSETTLED_SINCE, asker.name)
+        return ProvisionedGateway(name, f"pando1.token-of-{name}", UNSETTLED_SINCE)
+
+    async def join(self, request: JoinRequest, address: str) -> JoinAnswer:
+        """Take the token `pando1.good` only."""
+        self.asked.append(("join", request.token, address))
+        if request.token != "pando1.good":
+            raise JoinRefusedError("this token is not good", hint="ask for a new one")
+        return JoinAnswer("demo", "gw-4", "mqtts://broker.example:8883", "", "", "secret")
+
+    async def revoke(self, name: str, asker: Principal) -> Enrolment:
+        """Note it."""
+        return self._change(
+            "revoke", name, asker, state=EnrolmentState.REVOKED, revoked=UNSETTLED_SINCE
+        )
+
+    async def rotate(self, name: str, asker: Principal) -> Enrolment:
+        """Note it."""
+        return self._change("rotate", name, asker, rotated=UNSETTLED_SINCE)
+
+    async def rename(self, name: str, new: str, asker: Principal) -> Enrolment:
+        """Note it."""
+        changed = self._change("rename", name, asker, name=new)
+        del self.known[name]
+        return changed
+
+    async def retire(self, name: str, asker: Principal) -> None:
+        """Forget it."""
+        self._change("retire", name, asker)
+        del self.known[name]
+
+    def _change(self, verb: str, of: str, asker: Principal, **changes: Any) -> Enrolment:
+        changed = structs.replace(self.known[of], **changes)
+        self.asked.append((verb, of, asker.name))
+        self.known[changed.name] = changed
+        return changed
+
+
 class FakeCoordinator:
     """Binds like the real one; the rows of its queries are what a test pushes.
 
@@ -250,6 +321,8 @@ class FakeCoordinator:
         self.offers: tuple[OfferedRecord, ...] = ()
         self.sinks = FakeSinks()
         self.figures: Figures = FakeFigures()
+
+        self.fleet = FakeFleet()
 
     # --- what tests do -----------------------------------------------------------------------
 

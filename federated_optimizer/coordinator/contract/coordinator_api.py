@@ -14,6 +14,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     StatementResult,
     Validation,
 )
+from federated_optimizer.coordinator.contract.fleet_model import FleetApi
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
 from federated_optimizer.coordinator.contract.trial_model import TrialsApi
 from host.metrics.families import Sample
@@ -155,6 +156,11 @@ class CoordinatorApi(Protocol):
     @property
     def audit(self) -> Audit:
         """The book of who did what when."""
+        ...
+
+    @property
+    def fleet(self) -> FleetApi:
+        """Gateways that administrators enrol."""
         ...
 
     async def execute(

@@ -11,6 +11,22 @@ from streamsql.wire.topics import check_id
 
 
 @dataclass(frozen=True, slots=True)
+class FleetSettings:
+    """Details that gateways are given when they join.
+
+    Attributes:
+        authority: Folder of the federation's authority, or empty.
+        broker: Address of the broker as gateways reach it.
+        broker_ca: Authority of the broker's certificate, with `mqtts`; empty: that of the
+            federation, and the system's where there is none.
+    """
+
+    authority: str = ""
+    broker: str = ""
+    broker_ca: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CoordinatorSettings:
     """Settings of the coordinator; times in seconds.
 
@@ -36,6 +52,7 @@ class CoordinatorSettings:
         folders: Whose files tables may name, where the coordinator knows it; the static engine
             checks it in any case, when it opens them.
         endpoints: Receivers that sinks may name.
+        fleet: What gateways are given when they join.
     """
 
     site: str = "demo"
@@ -57,6 +74,7 @@ class CoordinatorSettings:
     time_zone: str = "UTC"
     folders: OpenFolders | None = None
     endpoints: Mapping[str, SinkEndpoint] = field(default_factory=dict)
+    fleet: FleetSettings = FleetSettings()
 
     def __post_init__(self) -> None:
         """Refuse ids that cannot be topic levels."""

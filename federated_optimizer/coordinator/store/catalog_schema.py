@@ -90,6 +90,14 @@ audit = sa.Table(
     sa.Column("body", sa.LargeBinary, nullable=False),
 )
 
+enrolments = sa.Table(
+    "pando_enrolments",
+    metadata,
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+"""Gateways that administrators have provisioned; of a token its hash only."""
+
 
 def _create(connection: sa.Connection) -> None:
     metadata.create_all(connection)
@@ -114,6 +122,10 @@ def _add_sink_entries(connection: sa.Connection) -> None:
 
 def _add_audit(connection: sa.Connection) -> None:
     audit.create(connection, checkfirst=True)
+
+
+def _add_enrolments(connection: sa.Connection) -> None:
+    enrolments.create(connection, checkfirst=True)
 
 
 def _migrate_wrappers(connection: sa.Connection) -> None:
@@ -154,5 +166,6 @@ MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (
     _migrate_wrappers,
     _add_audit,
     add_people,
+    _add_enrolments,
 )
 """Step i brings a database of version i to version i + 1; never change one, only append."""

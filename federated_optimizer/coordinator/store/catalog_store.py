@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from federated_optimizer.alarm_life_cycle import AlarmRow
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
+from federated_optimizer.coordinator.contract.fleet_model import Enrolment
 from federated_optimizer.coordinator.store import catalog_schema as tables
 from federated_optimizer.coordinator.store.catalog_database import (
     catalog_engine,
@@ -71,6 +72,7 @@ class Stored:
         alarm_rows: By alarm.
         settings: By site.
         sinks: What sinks remember.
+        enrolments: Gateways that were provisioned.
     """
 
     epoch: int
@@ -79,6 +81,7 @@ class Stored:
     settings: dict[str, SiteSettings]
     alarm_rows: dict[str, tuple[AlarmRow, ...]]
     sinks: SinkEntries = field(default_factory=dict)
+    enrolments: tuple[Enrolment, ...] = ()
 
     def catalog(self) -> Catalog:
         """Return the definitions, and those that every installation has."""

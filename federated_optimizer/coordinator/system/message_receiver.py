@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from broker.access.rights import RESPONSE_TOPIC
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.tables.table_change_requests import TableChanges
@@ -88,7 +89,9 @@ class Receiver:
         """Ingest a burst; a bad payload never stops the rest."""
         self.messages += len(burst)
         for message in burst:
-            if not self._shared.broker.hear(message.topic, message.payload):
+            # Answers about the broker's accounts are read by the fleet.
+            is_ours = message.topic != RESPONSE_TOPIC
+            if is_ours and not self._shared.broker.hear(message.topic, message.payload):
                 self._dead_letters.guard(self._dispatch, message)
 
     def _dispatch(self, message: Message) -> None:

@@ -16,6 +16,7 @@ class Settings:
     broker_ca: str = ""
     broker_cert: str = ""
     broker_key: str = ""
+    broker_password_file: str = ""
 
 
 def test_a_client_is_not_connected_yet() -> None:

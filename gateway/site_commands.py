@@ -1,0 +1,70 @@
+"""Commands of the coordinator, and what a site does at each."""
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Protocol
+
+from gateway.buffer.disk_buffer import DiskBuffer
+from gateway.declared.declared_sources import DeclaredSources
+from gateway.declared.trial_commands import TrialCommands
+from gateway.gateway_settings import GatewaySettings
+from gateway.intake.observations import ObservationLane
+from gateway.session.announcer import Announcer
+from gateway.session.clock_exchange import ClockExchange
+from gateway.session.command_answers import Answer, Handler
+from gateway.session.identity import Session
+from host.mqtt.broker_passwords import PasswordFile
+from streamsql.wire.messages import CREDENTIALS, Command
+
+if TYPE_CHECKING:
+    from gateway.join.credential_changes import CredentialChanges
+
+
+class Commanded(Protocol):
+    """The parts of a gateway that commands are about."""
+
+    settings: GatewaySettings
+    session: Session
+    announcer: Announcer
+    buffer: DiskBuffer
+    clock: ClockExchange
+    declared: DeclaredSources
+    lane: ObservationLane
+    trials: TrialCommands
+    passwords: PasswordFile | None
+
+
+def handlers_of(site: Commanded) -> dict[str, Handler]:
+    """Return the handlers of a site's commands by their verbs."""
+
+    def announce(_command: Command) -> Answer:
+        site.announcer.announce()
+        return {"done": True, "message": f"epoch {site.session.epoch}"}
+
+    def flush(_command: Command) -> Answer:
+        site.lane.flush()
+        return {"done": True, "message": f"{len(site.buffer)} packs wait"}
+
+    return {
+        "rebirth": announce,
+        "ping": announce,
+        "clock": site.clock.answered,
+        "flush": flush,
+        "sample": site.trials.heard,
+        "simulate": lambda command: site.declared.simulate(command.arguments),
+        CREDENTIALS: _CredentialHandler(site.settings, site.passwords),
+    }
+
+
+class _CredentialHandler:
+    """Changes credentials; the modules for it are loaded at the first command."""
+
+    def __init__(self, settings: GatewaySettings, passwords: PasswordFile | None) -> None:
+        self._given = (settings, passwords)
+        self._changes: CredentialChanges | None = None
+
+    def __call__(self, command: Command) -> Awaitable[Answer]:
+        from gateway.join.credential_changes import CredentialChanges  # noqa: PLC0415
+
+        if self._changes is None:
+            self._changes = CredentialChanges(*self._given)
+        return self._changes.carry_out(command.arguments)
