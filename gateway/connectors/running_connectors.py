@@ -87,6 +87,7 @@ class EndpointRunner:
         self._runtime = runtime
         self._definitions: tuple[SourceDefinition, ...] = ()
         self._task: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
         self._connector: object = None
         self._connector_life = 0
         self._life = 0
@@ -107,25 +108,20 @@ class EndpointRunner:
             return
         self._definitions = tuple(definitions)
         self._life += 1
-        stopping, self._task = self._task, None
-        if stopping is not None:
-            stopping.cancel()
+        self._cancel()
         names = {definition.name for definition in definitions}
         self.sources = {name: found for name, found in self.sources.items() if name in names}
         self.problems, self.problem = {}, ""
         if definitions:
-            self._task = asyncio.create_task(self._run(self._life, stopping), name=self.name)
+            self._task = asyncio.create_task(self._run(self._life), name=self.name)
         else:
             self._runtime.close_port(self.name, self.kind)
 
     async def stop(self) -> bool:
         """Stop the connector; return whether it has ended within the second that it may take."""
         self._life += 1
-        stopping, self._task = self._task, None
-        if stopping is None:
-            return True
-        stopping.cancel()
-        return await self._ended(stopping)
+        self._cancel()
+        return await self._until_ended()
 
     def simulate(self, action: str, arguments: dict[str, Value]) -> str | None:
         """Let simulated devices do something; return what was done, or None: none are simulated.
@@ -152,10 +148,16 @@ class EndpointRunner:
             return self.problem
         return named + self.problem
 
-    async def _run(self, life: int, former: asyncio.Task[None] | None) -> None:
+    def _cancel(self) -> None:
+        stopping, self._task = self._task, None
+        if stopping is not None:
+            stopping.cancel()
+            self._ending.add(stopping)
+            stopping.add_done_callback(self._ending.discard)
+
+    async def _run(self, life: int) -> None:
         """Run the connector; after a fault make another one, after pauses that double."""
-        if former is not None:
-            await self._ended(former)
+        await self._until_ended()
         await asyncio.sleep(SETTLE_SECONDS)
         pause = RESTART_SECONDS
         while True:
@@ -198,6 +200,10 @@ class EndpointRunner:
             if readings:
                 self.problem = ""
 
+        def problem(text: str) -> None:
+            if life == self._life:  # else it is none of the connector that serves now
+                self._fail(port, text)
+
         context = ConnectorContext(
             gateway=runtime.gateway,
             endpoint_name=self.name,
@@ -206,7 +212,7 @@ class EndpointRunner:
             clock=self._clock,
             emit=emit,
             kept=intake.kept,
-            problem=lambda text: self._fail(port, text),
+            problem=problem,
             note=lambda text: port.noted(self._secrets.hidden(text)),
             remember=intake.remember,
             memory=port.memory,
@@ -264,16 +270,20 @@ class EndpointRunner:
         self._failed_at = time.monotonic()
         port.failed(self.problem)
 
-    async def _ended(self, task: asyncio.Task[None]) -> bool:
-        """Wait for a cancelled connector; return whether it has ended. If not it is left alone."""
-        done, _pending = await asyncio.wait({task}, timeout=STOP_SECONDS)
-        if not done:
+    async def _until_ended(self) -> bool:
+        """Wait for cancelled connectors; return whether they have ended. Others are left alone."""
+        if not self._ending:
+            return True
+        # All of them: the last one may have been cancelled while it waited for the one before.
+        _done, pending = await asyncio.wait(set(self._ending), timeout=STOP_SECONDS)
+        if pending:
+            self._ending -= pending
             log.warning(
                 "the connector of endpoint %s (%s) does not stop: it has swallowed cancellation",
                 self.name,
                 self.kind,
             )
-        return bool(done)
+        return not pending
 
 
 class RunningConnectors:

@@ -7,6 +7,7 @@ The form and the signature are those of Standard Webhooks (version 1): `webhook-
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import hmac
 import socket
@@ -25,6 +26,8 @@ from streamsql.errors import DeploymentError
 
 MAX_ANSWER = 2_000
 """Bytes of an answer that are read, for its reason."""
+REST_SECONDS = 1.0
+"""How long the rest of an answer is waited for after it has said that the messages are taken."""
 
 _BAD_CONTENT = frozenset({400, 413, 415, 422})
 _TOO_EARLY = frozenset({408, 425, 429})
@@ -93,10 +96,14 @@ class WebhookRequests:
         try:
             client = self._opened()
             async with (
-                asyncio.timeout(self._timeout),
+                asyncio.timeout(self._timeout) as limit,
                 client.stream("POST", self._endpoint.url, content=body, headers=headers) as answer,
             ):
-                return await self._answer(answer)
+                if 200 <= answer.status_code < 300:
+                    limit.reschedule(None)  # whatever comes now, the messages are taken
+                    await _read_rest(answer)
+                    return Answer(Outcome.TAKEN)
+                return await self._refusal(answer)
         except (TimeoutError, httpx.TimeoutException):
             return Answer(Outcome.AWAY, f"no answer within {self._timeout:g} s")
         except (httpx.HTTPError, OSError) as error:
@@ -119,16 +126,10 @@ class WebhookRequests:
             )
         return self._client
 
-    async def _answer(self, answer: httpx.Response) -> Answer:
+    async def _refusal(self, answer: httpx.Response) -> Answer:
         code = answer.status_code
-        if 200 <= code < 300:
-            return Answer(Outcome.TAKEN)
-        said = b""
-        async for part in answer.aiter_raw(MAX_ANSWER):
-            said += part
-            if len(said) >= MAX_ANSWER:
-                break
-        text = " ".join(said[:MAX_ANSWER].decode("utf-8", "replace").split())[:120]
+        said = await _beginning(answer)
+        text = " ".join(said.decode("utf-8", "replace").split())[:120]
         wait = None
         if code in _MAY_ASK and "retry-after" in answer.headers:
             wait = retry_after(answer.headers["retry-after"], self._clock())
@@ -154,6 +155,22 @@ class WebhookRequests:
                 case _:
                     pass
         return f"{type(error).__name__}: {error}"
+
+
+async def _beginning(answer: httpx.Response) -> bytes:
+    said = b""
+    async for part in answer.aiter_raw(MAX_ANSWER):
+        said += part
+        if len(said) >= MAX_ANSWER:
+            break
+    return said[:MAX_ANSWER]
+
+
+async def _read_rest(answer: httpx.Response) -> None:
+    """Read an answer to its end, if that is near: only then its connection is used again."""
+    with contextlib.suppress(TimeoutError, httpx.HTTPError):
+        async with asyncio.timeout(REST_SECONDS):
+            await _beginning(answer)
 
 
 def outcome_of(status: int) -> Outcome:

@@ -85,6 +85,8 @@ class Watermark:
 def remembered(plain: object) -> Watermark | None:
     """Return what `to_remember` has returned, or None if this is nothing of the kind."""
     match plain:
+        case ["NoneType", _]:
+            return Watermark()
         case [str(kind), str(text), *known] if kind in _DECODE:
             try:
                 return Watermark(_DECODE[kind](text), [str(digest) for digest in known])

@@ -139,7 +139,15 @@ class _Polls:
             )
             for _ in watermark.new_rows(rows):
                 pass  # they were there before
+        # Else a restart before the first new row would begin after those that came meanwhile.
+        self._note(source, options, watermark)
+        self._context.remember(dict(self._memory))
+        self._context.emit(())
+        await self._context.kept()
         return watermark
+
+    def _note(self, source: DeclaredSource, options: SqlSource, watermark: Watermark) -> None:
+        self._memory[source.name] = [options.fingerprint, *watermark.to_remember()]
 
     async def _read_page(
         self, source: DeclaredSource, options: SqlSource, watermark: Watermark
@@ -156,7 +164,7 @@ class _Polls:
         except WatermarkError as error:
             wrong = error  # the rows before it are new all the same
         if rows:
-            self._memory[source.name] = [options.fingerprint, *watermark.to_remember()]
+            self._note(source, options, watermark)
         if readings:
             self._context.remember(dict(self._memory))
             self._context.emit(readings)

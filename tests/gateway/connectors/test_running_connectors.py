@@ -85,6 +85,23 @@ class Breaking(TellingConnector):
             await super().run(context)
 
 
+class Lingering(TellingConnector):
+    """Ends some turns after it is cancelled, as one that says goodbye to its device."""
+
+    at_once = 0
+    most = 0
+
+    async def run(self, context: ConnectorContext) -> None:
+        Lingering.at_once += 1
+        Lingering.most = max(Lingering.most, Lingering.at_once)
+        try:
+            await super().run(context)
+        finally:
+            for _ in range(50):
+                await asyncio.sleep(0)
+            Lingering.at_once -= 1
+
+
 class Cancelled(TellingConnector):
     """Ends as if somebody had cancelled it."""
 
@@ -253,6 +270,9 @@ def test_a_changed_source_replaces_the_connector_and_counts_go_on() -> None:
         with pytest.raises(asyncio.CancelledError, match="another connector serves the endpoint"):
             former.tell("air", b'{"device": "k2", "celsius": 20}')
         again.tell("air", b'{"device": "k3", "celsius": 20}')
+        assert former.context is not None
+        former.context.problem("the connection was lost")
+        assert world.runner.problem_of("climate") == ""
         assert [r.values["device"] for r in world.port.readings] == ["k1", "k3"]
         source = world.runner.sources["climate"]
         assert (source.rows, source.bad) == (2, 1)
@@ -273,6 +293,25 @@ def test_a_fault_of_a_connector_that_is_replaced_is_no_problem_of_the_next_one()
         assert world.runner.problem == ""
 
     run(scenario, built_in=BuiltIn(__name__, "Breaking"))
+
+
+def test_however_fast_sources_change_one_connector_ends_before_another_begins() -> None:
+    async def scenario(world: World) -> None:
+        Lingering.at_once = Lingering.most = 0
+        world.runner.serve([declared()])
+        await world.running()
+        for version in range(2, 6):
+            world.runner.serve([declared(version=version)])
+            await asyncio.sleep(0)
+        await until(lambda: world.runner.sources["climate"].definition.version == 5, "the newest")
+        await world.running(2)
+        assert Lingering.most == 1
+        world.runner.serve([declared(version=6)])
+        await asyncio.sleep(0)
+        assert await world.runner.stop()
+        assert Lingering.at_once == 0
+
+    run(scenario, built_in=BuiltIn(__name__, "Lingering"))
 
 
 def test_devices_that_start_again_obey_no_command() -> None:

@@ -81,6 +81,39 @@ def test_a_batch_is_one_request_of_upserts() -> None:
     run(scenario)
 
 
+@pytest.mark.parametrize("answer", [Answer(), Answer(body="taken")])
+def test_requests_go_over_one_connection(answer: Answer) -> None:
+    async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
+        receiver.decide = lambda _messages: answer
+        for _ in range(5):
+            assert await sender.send([ONE]) == []
+        assert (len(receiver.requests), receiver.connections) == (5, 1)
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("status", [200, 503])
+def test_of_a_long_answer_only_the_beginning_is_read(status: int) -> None:
+    async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
+        receiver.decide = lambda messages: (
+            Answer(status if len(receiver.requests) == 1 else 200, body="x" * 50_000_000)
+        )
+        began = time.monotonic()
+        assert await sender.send([ONE]) == []
+        assert time.monotonic() - began < UPSERTS.timeout / 1_000_000
+
+    run(scenario)
+
+
+def test_what_is_taken_is_taken_although_the_rest_of_the_answer_never_comes() -> None:
+    async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
+        receiver.decide = lambda _messages: Answer(missing=10)
+        assert await sender.send([ONE]) == []
+        assert len(receiver.requests) == 1
+
+    run(scenario)
+
+
 def test_rows_of_streams_have_numbers_and_senml_is_a_pack() -> None:
     definition = SinkDefinition(
         *("free", "SELECT", SinkConnector.WEBHOOK, SinkMode.APPEND), format=SinkFormat.SENML

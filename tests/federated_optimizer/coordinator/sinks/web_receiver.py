@@ -21,6 +21,7 @@ class Answer:
         status: Of the answer; 0: the connection ends without one.
         takes: Whether the messages count as received.
         wait: Seconds before it answers.
+        missing: Bytes of the body that it announces and never sends.
     """
 
     status: int = 200
@@ -28,6 +29,7 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = ()
     body: str = ""
     wait: float = 0.0
+    missing: int = 0
 
 
 @dataclass
@@ -40,6 +42,7 @@ class WebReceiver:
         ids: `webhook-id` of each request.
         lengths: Bytes of each request's body.
         taken: Messages that it has taken, in order.
+        connections: How many were made.
         gate: Answers wait until it is set.
     """
 
@@ -48,6 +51,7 @@ class WebReceiver:
     ids: list[str] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
     taken: list[dict[str, Any]] = field(default_factory=list)
+    connections: int = 0
     port: int = 0
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -83,6 +87,7 @@ class WebReceiver:
         await self._server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 await self._answer(head, reader, writer)
@@ -117,7 +122,8 @@ class WebReceiver:
             return
         extra = "".join(f"{name}: {value}\r\n" for name, value in answer.headers)
         writer.write(
-            f"HTTP/1.1 {answer.status} said\r\ncontent-length: {len(answer.body)}\r\n"
+            f"HTTP/1.1 {answer.status} said\r\n"
+            f"content-length: {len(answer.body) + answer.missing}\r\n"
             f"{extra}\r\n{answer.body}".encode()
         )
         await writer.drain()

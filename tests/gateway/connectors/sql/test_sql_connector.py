@@ -162,6 +162,27 @@ def test_a_query_may_compute_and_begin_with_new_rows(base: Base) -> None:
     scenario()
 
 
+@pytest.mark.parametrize("rows", [[], [(1, "a", 1), (2, "b", 1)]])
+def test_new_rows_are_those_after_the_first_start_also_when_none_came_before_the_next(
+    base: Base, rows: list[tuple[int, str, int]]
+) -> None:
+    text = METER.replace("watermark", "start = 'new', watermark")
+
+    @in_loop
+    async def scenario() -> None:
+        base.add(*rows)
+        async with serving(SqlConnector(), {"url": base.url}, text) as first:
+            await until(lambda: first.memories != [])
+        assert first.readings == []
+        base.add((7, "c", 1))  # while nobody reads
+        second = Served(memory=first.memories[-1])
+        async with serving(SqlConnector(), {"url": base.url}, text, served=second):
+            await second.until_rows(1)
+        assert meters(second) == ["c"]
+
+    scenario()
+
+
 def test_colons_and_percent_signs_are_the_querys_own(base: Base) -> None:
     cast = "id::integer" if base.url.startswith("postgresql") else "id"
     query = (
