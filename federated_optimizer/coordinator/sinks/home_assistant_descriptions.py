@@ -4,7 +4,9 @@ One retained message per key and column, below `homeassistant/sensor` or, for BO
 `homeassistant/binary_sensor`. The key is the device. A key without a row is shown as unavailable.
 """
 
+import hashlib
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from streamsql.catalog.sink_definitions import SinkDefinition
@@ -13,7 +15,11 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 from streamsql.wire.codec import encode_json
 
-_NOT_IN_AN_ID = re.compile(r"[^A-Za-z0-9_-]")
+_NOT_IN_A_WORD = re.compile(r"[^A-Za-z0-9-]+")
+_NOT_IN_A_COLUMN = re.compile(r"[^A-Za-z0-9_]")
+_NOT_IN_AN_ENTITY = re.compile(r"[^a-z0-9]+")
+_WORD = 40
+"""Characters of the sink's name, of a value of the key and of a column that ids show."""
 
 # Units as Home Assistant writes them, with the device class of that unit, or none: several kinds
 # of values share it.
@@ -105,15 +111,15 @@ class Descriptions:
         field = self._schema.fields[position]
         component = "binary_sensor" if field.dtype == DataType.BOOLEAN else "sensor"
         levels = [level_text(v, d) for v, d in zip(key, self._dtypes, strict=True)]
-        # Characters that an id may not have are written by their codes, so that ids differ.
-        device = "_".join(("pando", _id(self._definition.name), *map(_id, levels)))
-        unique = f"{device}_{_id(field.name)}"
+        parts = (self._definition.name, *levels)
+        device = _device(parts)
+        unique = f"{device}_{_column(field.name)}"
         where = f"{self._definition.discovery}/{component}/{unique}/config"
         shown = " ".join(str(value) for value in key if value is not None)
         said: dict[str, Any] = {
             "name": field.name,
             "unique_id": unique,
-            "default_entity_id": f"{component}.{unique}",
+            "default_entity_id": f"{component}.{_entity_name(*parts, field.name)}",
             "state_topic": topic,
             "value_template": _template(field.name, field.dtype),
             "availability": [
@@ -162,5 +168,25 @@ def _quoted(name: str) -> str:
     return f"'{escaped}'"
 
 
-def _id(text: str) -> str:
-    return _NOT_IN_AN_ID.sub(lambda found: f"-{ord(found[0]):x}-", text)
+def _device(parts: Sequence[str]) -> str:
+    """Return an id in which people recognize sink and key.
+
+    Its last word is a digest of the parts: a_b of one sink is not b of another one, a.
+    """
+    words = [_NOT_IN_A_WORD.sub("_", part[:_WORD]).strip("_") for part in parts]
+    digest = hashlib.blake2b(encode_json(parts), digest_size=6).hexdigest()
+    return "_".join(("pando", *filter(None, words), digest))
+
+
+def _column(name: str) -> str:
+    """Return a column's name in an id; different columns differ."""
+    found = _NOT_IN_A_COLUMN.sub(lambda found: f"-{ord(found[0]):x}-", name)
+    if len(found) <= _WORD:
+        return found
+    return f"{found[:_WORD]}-{hashlib.blake2b(name.encode(), digest_size=6).hexdigest()}"
+
+
+def _entity_name(*parts: str) -> str:
+    """Return what Home Assistant calls an entity at first; it numbers those that are equal."""
+    text = "_".join(("pando", *(part[:_WORD] for part in parts)))
+    return _NOT_IN_AN_ENTITY.sub("_", text.lower()).strip("_")

@@ -41,7 +41,7 @@ class SubscribedLine:
         connect: Callable[[Callable[[list[Received]], None]], BrokerConnection],
     ) -> None:
         self._context = context
-        self._subscriptions: dict[int, Subscription] | None = None
+        self._subscriptions: dict[int, list[Subscription]] | None = None
         self._early: list[Received] = []
         self._queues = MessageQueues(self._find)
         self._order: deque[int] = deque()
@@ -65,7 +65,9 @@ class SubscribedLine:
         Raises:
             ConnectionError: The connection was lost.
         """
-        self._subscriptions = known = {each.number: each for each in subscriptions}
+        self._subscriptions = known = {}
+        for each in subscriptions:
+            known.setdefault(each.number, []).append(each)
         early, self._early = self._early, []
         self._queue(early)
         wanted = {each.topic_filter for each in subscriptions}
@@ -73,11 +75,11 @@ class SubscribedLine:
         # All are sent before an answer is waited for: retained messages come before later answers.
         refusals = await asyncio.gather(
             *(
-                self.connection.subscribe([(each.topic_filter, each.qos)], number)
-                for number, each in known.items()
+                self.connection.subscribe([(each.topic_filter, each.qos)], each.number)
+                for each in subscriptions
             )
         )
-        for each, refused in zip(known.values(), refusals, strict=True):
+        for each, refused in zip(subscriptions, refusals, strict=True):
             if refused:
                 for source, _ in each.readers:
                     source.source.problem(
@@ -211,9 +213,11 @@ class SubscribedLine:
 
     def _find(self, message: Received) -> Iterator[Match]:
         known = self._subscriptions or {}
-        numbers = message.subscriptions or known
+        # Once each: two filters may have the same number.
+        numbers = dict.fromkeys(message.subscriptions) or known
         # The broker keeps the subscriptions of earlier lives: their numbers are not ours.
-        for subscription in (known[number] for number in numbers if number in known):
+        found = (each for number in numbers for each in known.get(number, ()))
+        for subscription in found:
             for source, is_availability in subscription.readers:
                 matched = source.match(message.topic)
                 # A message that two filters of a source match comes for each of them.

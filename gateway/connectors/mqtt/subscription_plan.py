@@ -27,7 +27,10 @@ class Subscription(msgspec.Struct):
 
     @property
     def number(self) -> int:
-        """From 1, and of this filter in every life: the broker keeps subscriptions."""
+        """From 1, and of this filter in every life: the broker keeps subscriptions.
+
+        Two filters may have the same.
+        """
         return 1 + zlib.crc32(self.topic_filter.encode()) % _MAX_NUMBER
 
 

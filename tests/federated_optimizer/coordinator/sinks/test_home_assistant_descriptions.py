@@ -1,6 +1,7 @@
 """Descriptions for Home Assistant: one entity per column, and templates that read the payload."""
 
 import json
+import re
 from typing import Any
 
 import jinja2
@@ -54,11 +55,13 @@ def test_every_column_but_the_key_is_an_entity_of_one_device() -> None:
     found = described()
     assert set(found) == {"it's", "open", "label", "energy", "ts", "lasts"}
     topic, said = found["it's"]
-    assert topic == "homeassistant/sensor/pando_climate_r-25-2F1_it-27-s/config"
+    assert topic == "homeassistant/sensor/pando_climate_r_2F1_17a7f5ea8308_it-27-s/config"
+    assert said["unique_id"] == "pando_climate_r_2F1_17a7f5ea8308_it-27-s"
+    assert said["default_entity_id"] == "sensor.pando_climate_r_2f1_it_s"
     assert said["state_topic"] == "building/r%2F1"
     assert (said["unit_of_measurement"], said["device_class"]) == ("°C", "temperature")
     assert said["state_class"] == "measurement"
-    assert said["device"]["identifiers"] == ["pando_climate_r-25-2F1"]
+    assert said["device"]["identifiers"] == ["pando_climate_r_2F1_17a7f5ea8308"]
     assert said["device"]["name"] == "climate r/1"
     assert found["open"][0].startswith("homeassistant/binary_sensor/")
     assert "device_class" not in found["label"][1]
@@ -74,10 +77,41 @@ def test_every_column_but_the_key_is_an_entity_of_one_device() -> None:
 def test_ids_of_different_keys_differ() -> None:
     ids = {
         said["unique_id"]
-        for key in (("a-b",), ("a_b",), ("a b",), (None,), ("",))
+        for key in (("a-b",), ("a_b",), ("a b",), ("a-20-b",), (None,), ("",))
         for _, said in described(key).values()
     }
-    assert len(ids) == 5 * 6
+    assert len(ids) == 6 * 6
+
+
+LONG = "x" * 4_000
+
+
+def test_ids_of_different_sinks_keys_and_columns_differ_however_they_are_divided() -> None:
+    """Every way to divide a text into sink, key and column, where each part may have any name."""
+    ids: list[str] = []
+    for sink, key, columns in (
+        ("a", ("b",), ("c", "b_c")),
+        ("a_b", (), ("c",)),
+        ("a", (), ("b", "b_c")),
+        ("a", ("b_c",), ("d",)),
+        ("a", ("b", "c"), ("d", "d e", "d-20-e")),
+        ("a", (f"{LONG}1",), ("b",)),
+        ("a", (f"{LONG}2",), ("b",)),
+    ):
+        names = [f"k{position}" for position in range(len(key))]
+        schema = Schema.of(*((name, DataType.TEXT) for name in (*names, *columns)))
+        definition = SinkDefinition(
+            *(sink, "SELECT", SinkConnector.MQTT, SinkMode.UPSERT),
+            key=tuple(names),
+            topic="t",
+            discovery="homeassistant",
+        )
+        for topic, payload in Descriptions(definition, schema).of(key, "t"):
+            unique = json.loads(payload)["unique_id"]
+            assert topic == f"homeassistant/sensor/{unique}/config"
+            assert re.fullmatch(r"[A-Za-z0-9_-]{1,250}", unique)
+            ids.append(unique)
+    assert len(set(ids)) == len(ids)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +163,7 @@ def test_descriptions_have_only_keys_that_home_assistant_knows() -> None:
         assert said["origin"].keys() <= rules.ORIGIN_KEYS
         assert said["origin"]["name"] == "Pando"
         assert all(entry.keys() <= rules.AVAILABILITY_KEYS for entry in said["availability"])
-        assert said["default_entity_id"] == f"{component}.{said['unique_id']}"
+        assert re.fullmatch(component + r"\.[a-z0-9_]+", said["default_entity_id"])
 
 
 def test_units_and_state_classes_are_those_of_the_device_class() -> None:

@@ -98,6 +98,28 @@ def test_messages_become_readings(broker: BrokerProcess, version: str) -> None:
     run(scenario)
 
 
+def test_filters_whose_numbers_are_equal_are_both_subscribed_to(broker: BrokerProcess) -> None:
+    """Numbers are checksums: they name a filter in every life, and two may have the same."""
+    topics = ("home/ogrhiv", "home/sdcqzu")
+    text = ";".join(
+        f"CREATE SOURCE s{n} (topic TEXT FROM '@topic', n INTEGER) "
+        f"WITH (connector = 'mqtt', endpoint = 'home', topic = '{topic}')"
+        for n, topic in enumerate(topics)
+    )
+
+    async def scenario() -> None:
+        async with serving(MqttConnector(), {"address": broker.url}, text) as served:
+            await until(lambda: bool(served.notes))
+            await publish(broker.url, *((topic, '{"n": 1}') for topic in topics))
+            await until(lambda: len(served.readings) == 2)
+        assert {(r.source, r.values["topic"]) for r in served.readings} == {
+            ("s0", topics[0]),
+            ("s1", topics[1]),
+        }
+
+    run(scenario)
+
+
 OVERLAPPING = {
     "every": "a/#",
     "same": "a/#",
