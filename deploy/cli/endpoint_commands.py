@@ -1,9 +1,8 @@
 """`pando endpoint`: which brokers, meters and servers the services of `pando up` reach."""
 
-import json
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -41,21 +40,24 @@ def endpoint_add(  # noqa: PLR0913, PLR0917  (the command line contract)
 ) -> None:
     """Add an endpoint to a gateway, or change it; a running gateway restarts with it.
 
-    Secrets stay in the data directory of this machine; statements only name the endpoint.
+    Secrets stay in the data directory of this machine; statements only name the endpoint. An option
+    that is an object is written entry by entry (tokens.lora=…), or as JSON.
 
     Examples:
       pando endpoint add gw-1 home mqtt address=mqtt://192.168.1.10 username=pando --ask password
       pando endpoint add gw-2 meters modbus host=192.168.1.31
+      pando endpoint add gw-1 hooks http_push port=8094 --ask tokens.lora
       pando endpoint add console orders webhook url=https://host.example/pando --ask secret
     """
+    from deploy.local.endpoint_options import typed_options  # noqa: PLC0415
     from deploy.local.endpoints import add_endpoint  # noqa: PLC0415
 
     with guarded():
-        given = {"connector": connector, **dict(_option(text) for text in options or ())}
+        given = dict(_option(text) for text in options or ())
         for secret in ask or ():
             given[secret] = typer.prompt(secret, hide_input=True)
         layout = _layout(console, data)
-        add_endpoint(layout, gateway, name, given)
+        add_endpoint(layout, gateway, name, typed_options(gateway, connector, given))
         typer.echo(f"{gateway} has the endpoint {name} ({connector}){_restarted(layout, gateway)}")
 
 
@@ -111,8 +113,8 @@ def _layout(console: str | None, data: Path | None) -> "Layout":
     return Layout(data_directory(console, data))
 
 
-def _option(text: str) -> tuple[str, Any]:
-    """Split `name=value`; numbers, true, false and JSON lists are values of their type.
+def _option(text: str) -> tuple[str, str]:
+    """Split `name=value`.
 
     Raises:
         DeploymentError: There is no `=`. The text is not repeated: it may be a secret.
@@ -122,11 +124,7 @@ def _option(text: str) -> tuple[str, Any]:
         raise DeploymentError(
             "an option is not name=value", hint="address=mqtt://192.168.1.10; --ask for secrets"
         )
-    try:
-        parsed = json.loads(value)
-    except ValueError:
-        return name, value
-    return name, value if isinstance(parsed, dict) or parsed is None else parsed
+    return name, value
 
 
 def _restarted(layout: "Layout", gateway: str) -> str:

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from building.files.site_files import write_atomically
+from deploy.local.endpoint_options import endpoint_kind
 from deploy.local.kept_endpoints import CONSOLE, OURS, Endpoints, check_name, read_endpoints
 from deploy.local.layout import Layout
 from federated_optimizer.coordinator.contract.sink_endpoints import sink_endpoints
 from gateway.connectors.options import convert_options, own_options
-from gateway.connectors.registry import ConnectorRegistry
 from host.files.atomic_file import PRIVATE
 from host.files.json_file import read_json
 from streamsql.errors import DeploymentError, WireError
@@ -38,8 +38,8 @@ def add_endpoint(layout: Layout, gateway: str, name: str, options: dict[str, Any
     else:
         check_name(name)
         rest = own_options(options)
-        make = ConnectorRegistry().factory(str(options["connector"]))
-        convert_options(rest, make().endpoint_options, f"endpoint {name}")
+        kind = endpoint_kind(gateway, str(options["connector"]))
+        convert_options(rest, kind, f"endpoint {name}")
     _write(layout, gateway, {**read_endpoints(layout, gateway), name: options})
 
 

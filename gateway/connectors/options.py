@@ -3,12 +3,12 @@
 A struct may use, besides the types of msgspec, `Seconds`: a duration that reads '5 s' or '0.5'.
 """
 
-import re
 from collections.abc import Mapping
 from typing import TypeVar
 
 import msgspec
 
+from host.files.option_problems import ADD_TO_ENDPOINT, option_problem
 from streamsql.data.durations import parse_duration
 from streamsql.errors import DeploymentError
 
@@ -16,8 +16,6 @@ Options = TypeVar("Options", bound=msgspec.Struct)
 
 LONGEST = 3_200_000_000.0
 """A century in seconds."""
-
-_QUOTED_VALUE = re.compile(r"(Invalid enum value|Invalid value) (?:'.*'|\S+)")
 
 
 class Seconds(float):
@@ -56,11 +54,8 @@ def convert_options(
     try:
         return msgspec.convert(dict(given), kind, strict=not texts, dec_hook=_decode)
     except msgspec.ValidationError as error:
-        message = _QUOTED_VALUE.sub(r"\1", str(error))
-        known = ", ".join(field.encode_name for field in msgspec.structs.fields(kind))
-        raise DeploymentError(
-            f"{what}: {message}", hint=f"known options: {known}" if known else "it has no options"
-        ) from None
+        add = "write WITH (…, NAME = '…')" if texts else ADD_TO_ENDPOINT
+        raise option_problem(what, error, kind, add) from None
 
 
 def _decode(kind: type, given: object) -> object:

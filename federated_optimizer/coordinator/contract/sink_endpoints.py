@@ -8,6 +8,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
+from host.files.option_problems import ADD_TO_ENDPOINT, option_problem
 from host.files.settings_file import require
 from host.mqtt.broker_address import parse_address
 from streamsql.catalog.connectors import is_endpoint_name
@@ -116,8 +117,35 @@ def sink_endpoints(settings: Mapping[str, Any]) -> dict[str, SinkEndpoint]:
                 f"settings: {name!r:.80} is not the name of an endpoint",
                 hint="use 1 to 64 letters, digits, '_', '.' or '-'",
             )
-        try:
-            found[name] = msgspec.convert(value, SinkEndpoint)
-        except (msgspec.ValidationError, ValueError) as error:
-            raise DeploymentError(f"settings: endpoint {name}: {error}") from None
+        found[name] = _endpoint(f"endpoint {name}", value)
     return found
+
+
+def sink_endpoint_kind(connector: str) -> type[SinkEndpoint]:
+    """Return the struct of a connector's endpoints.
+
+    Raises:
+        DeploymentError: Sinks have no such connector.
+    """
+    kinds: Mapping[str, type[SinkEndpoint]] = {"mqtt": MqttSinkEndpoint, "webhook": WebhookEndpoint}
+    kind = kinds.get(connector)
+    if kind is None:
+        raise DeploymentError(
+            f"connector {connector!r:.60} sends to nobody",
+            hint=f"an endpoint of sinks has the connector {' or '.join(kinds)}",
+        )
+    return kind
+
+
+def _endpoint(what: str, value: Any) -> SinkEndpoint:
+    """Return an endpoint; raises as `sink_endpoints` does."""
+    if not isinstance(value, Mapping):
+        raise DeploymentError(f"settings: {what} has to be a JSON object of its options")
+    try:
+        kind = sink_endpoint_kind(str(value.get("connector", "")))
+    except DeploymentError as error:
+        raise DeploymentError(f"settings: {what}: {error.message}", hint=error.hint) from None
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise option_problem(what, error, kind, ADD_TO_ENDPOINT) from None

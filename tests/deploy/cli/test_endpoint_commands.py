@@ -43,3 +43,25 @@ def test_what_is_no_option_is_refused_without_repeating_it(tmp_path: Path) -> No
     assert status != 0
     assert "name=value" in output
     assert "s3cret" not in output
+
+
+def test_an_option_that_is_an_object_is_typed_entry_by_entry(tmp_path: Path) -> None:
+    words = ("add", "gw-1", "hooks", "http_push", "port=8094", "tokens.sun=a-long-text")
+    status, output = run(tmp_path, *words, "--ask", "tokens.lora", typed="hidden-token\n")
+    assert status == 0, output
+    kept = json.loads((tmp_path / "endpoints" / "gw-1.json").read_text())
+    assert kept["hooks"]["tokens"] == {"sun": "a-long-text", "lora": "hidden-token"}
+    assert "hidden-token" not in output + run(tmp_path, "list")[1]
+
+
+def test_what_is_missing_is_said_with_how_to_give_it(tmp_path: Path) -> None:
+    status, output = run(
+        tmp_path, "add", "console", "orders", "webhook", "url=https://host.example"
+    )
+    assert status != 0
+    text = " ".join(output.split())
+    assert "endpoint orders needs `secret`" in text
+    assert "--ask secret" in text
+    status, output = run(tmp_path, "add", "gw-1", "home", "mqtt", "adress=mqtt://h")
+    assert "endpoint home has no option `adress`" in " ".join(output.split())
+    assert "did you mean address?" in " ".join(output.split())

@@ -46,7 +46,7 @@ def test_the_settings_of_a_running_gateway_follow(tmp_path: Path) -> None:
         ("gw 1", "home", {}, "gateway 'gw 1' is not an id"),
         ("gw-1", "a/b", {}, "endpoint 'a/b' is not an id"),
         ("gw-1", "home", {"connector": "mqt"}, "connector 'mqt' is not installed"),
-        ("gw-1", "home", {"adress": "x"}, "unknown field `adress`"),
+        ("gw-1", "home", {"adress": "x"}, "has no option `adress`"),
         ("gw-1", "home", {"keepalive": 0}, "keepalive must be between"),
         ("gw-1", "home", {"address": "s3cret"}, "broker address has no usable scheme"),
     ],

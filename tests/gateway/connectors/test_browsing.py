@@ -102,7 +102,7 @@ def test_it_is_bounded_in_number_and_each_report_in_size(monkeypatch: pytest.Mon
 
 def test_an_option_that_it_does_not_know_is_said() -> None:
     reports = asyncio.run(tried(above="here"))
-    assert "unknown field `above`" in reports[-1].problem
+    assert "has no option `above`" in reports[-1].problem
     assert reports[-1].hint == "known options: below"
 
 

@@ -172,7 +172,7 @@ def test_one_trial_at_a_time_and_it_can_be_stopped() -> None:
             "gateway gw-1: endpoint 'nowhere' is unknown here; there are: gone, home, wrong",
         ),
         ("gone", "endpoint gone is of connector telex here, not telling"),
-        ("wrong", "endpoint wrong: Object contains unknown field `pasword`"),
+        ("wrong", "endpoint wrong has no option `pasword`"),
     ],
 )
 def test_what_cannot_be_tried_is_said(endpoint: str, words: str) -> None:

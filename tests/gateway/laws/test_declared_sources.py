@@ -158,7 +158,7 @@ def test_a_gateway_starts_without_the_coordinator(tmp_path: Path) -> None:
         (declared(endpoint="cellar", gateways=("gw-1",)), "endpoint 'cellar' is unknown here"),
         (declared(connector="modbus"), "endpoint home is of connector telling here, not modbus"),
         (declared(endpoint="", connector="mqtt", gateways=("gw-1",)), "no endpoint here is of"),
-        (declared(options=(("topic", "t"), ("qos", "1"))), "unknown field `qos`"),
+        (declared(options=(("topic", "t"), ("qos", "1"))), "has no option `qos`"),
         (declared(endpoint="far"), "connector 'satellite' is not installed at this gateway"),
         (declared(endpoint="old"), "no_such_field"),
         (declared(endpoint="down"), "ConnectionError: no route to ***"),

@@ -41,12 +41,14 @@ def test_secrets_of_the_standard_are_base64() -> None:
         ("hook", {**HOOK, "url": "s3cret://host"}, "url is not an address"),
         ("hook", {**HOOK, "headers": {"a": "s3cret\r\nb: c"}}, "other than ASCII"),
         ("hook", {**HOOK, "headers": {f"h{n}": "s3cret" for n in range(21)}}, "more than 20"),
-        ("hook", {**HOOK, "colour": "s3cret"}, "unknown field"),
+        ("hook", {**HOOK, "colour": "s3cret"}, "hook has no option `colour`"),
         ("home", {**HOME, "address": "s3cret"}, "no usable scheme"),
         ("home", {**HOME, "keepalive": 0}, "keepalive must be"),
         ("home", {**HOME, "client_id": "s3cret" * 20}, "more than 100"),
         ("home", {"connector": "kafka"}, "kafka"),
+        ("hook", {"connector": "webhook", "url": "https://h"}, "endpoint hook needs `secret`"),
         ("home", {}, "connector"),
+        ("home", [], "JSON object"),
     ],
 )
 def test_what_is_wrong_is_said_without_secrets(

@@ -18,8 +18,8 @@ from streamsql.errors import DeploymentError
         ({"url": "http://{host}.{zone}"}, "{host} is the only name in braces"),
         ({"url": "http://h", "user": "a", "token": "b"}, "not both"),
         ({"url": "http://h", "timeout": 0}, "timeout: between 0.1 s and 5 min"),
-        ({"url": "http://h", "timeuot": 1}, "unknown field `timeuot`"),
-        ({}, "missing required field `url`"),
+        ({"url": "http://h", "timeuot": 1}, "has no option `timeuot`"),
+        ({}, "needs `url`"),
     ],
 )
 def test_a_wrong_endpoint_is_refused(given: dict[str, object], said: str) -> None:
