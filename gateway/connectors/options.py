@@ -10,7 +10,6 @@ import msgspec
 
 from host.files.option_problems import ADD_TO_ENDPOINT, option_problem
 from streamsql.data.durations import parse_duration
-from streamsql.errors import DeploymentError
 
 Options = TypeVar("Options", bound=msgspec.Struct)
 

@@ -95,7 +95,7 @@ def test_requests_go_over_one_connection(answer: Answer) -> None:
 @pytest.mark.parametrize("status", [200, 503])
 def test_of_a_long_answer_only_the_beginning_is_read(status: int) -> None:
     async def scenario(receiver: WebReceiver, sender: WebhookSender) -> None:
-        receiver.decide = lambda messages: Answer(
+        receiver.decide = lambda _messages: Answer(
             status if len(receiver.requests) == 1 else 200, body="x" * 50_000_000
         )
         began = time.monotonic()
