@@ -65,7 +65,8 @@ class SubscribedLine:
         Raises:
             ConnectionError: The connection was lost.
         """
-        self._subscriptions = known = {}
+        known: dict[int, list[Subscription]] = {}
+        self._subscriptions = known
         for each in subscriptions:
             known.setdefault(each.number, []).append(each)
         early, self._early = self._early, []
