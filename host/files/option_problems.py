@@ -65,10 +65,10 @@ def option_problem(
             f"{whose} needs `{name}`", hint=f"{add.replace('NAME', name)}; {known}"
         )
     if unknown := _UNKNOWN.fullmatch(text):
-        from streamsql.syntax.cursor import did_you_mean  # noqa: PLC0415  (rarely needed)
+        from difflib import get_close_matches  # noqa: PLC0415  (rarely needed)
 
         name = unknown.group(1)
-        meant = did_you_mean(name, names, "")
+        meant = "".join(f"did you mean {near}?" for near in get_close_matches(name, names, n=1))
         return DeploymentError(
             f"{whose} has no option `{name:.80}`", hint="; ".join(filter(None, (meant, known)))
         )
