@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import inspect
 import json
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from deploy.cli.authority_commands import authority_app
 from deploy.cli.endpoint_commands import endpoint_app
 from deploy.cli.installed import version
 from deploy.cli.shared_options import (
@@ -26,6 +28,7 @@ from deploy.cli.shared_options import (
 )
 from deploy.local.up_options import DEFAULT_PORT, UpOptions
 from ui.cli.console_command import Address, guarded
+from ui.cli.fleet_commands import add_fleet_commands
 from ui.cli.http_commands import app, gateway_app
 from ui.cli.notice_commands import alarm_app, display_app
 from ui.cli.printing import check_format
@@ -45,6 +48,8 @@ app.add_typer(alarm_app, name="alarm")
 app.add_typer(sink_app, name="sink")
 app.add_typer(display_app, name="display")
 app.add_typer(endpoint_app, name="endpoint")
+app.add_typer(authority_app, name="ca")
+add_fleet_commands(gateway_app)
 
 
 def _say_version(wanted: bool) -> None:
@@ -61,8 +66,18 @@ def pando(
             "--version", "-V", callback=_say_version, is_eager=True, help="Show the version"
         ),
     ] = False,
+    ca: Annotated[
+        str, typer.Option(help="Authority of the console's certificate; or PANDO_CA")
+    ] = "",
+    cert: Annotated[
+        str, typer.Option(help="Certificate to show to the console; or PANDO_CERT")
+    ] = "",
+    key: Annotated[str, typer.Option(help="Private key of --cert; or PANDO_KEY")] = "",
 ) -> None:
     """Pando: sensor federation. Start with: pando up."""
+    for name, value in (("PANDO_CA", ca), ("PANDO_CERT", cert), ("PANDO_KEY", key)):
+        if value:
+            os.environ[name] = value
 
 
 @app.command()
@@ -170,6 +185,29 @@ def gateway_restart(
         layout = Layout(data_directory(console, data))
         request_restart(layout, service)
     typer.echo(f"requested a restart of {service} in {layout.root}")
+
+
+@gateway_app.command("join")
+def gateway_join(
+    url: Annotated[str, typer.Argument(help="The console, e.g. https://console.example:8420")],
+    token: Annotated[str, typer.Argument(help="From `pando gateway provision NAME`")],
+    data: Annotated[
+        Path | None, typer.Option(help="Folder for settings, credentials and data")
+    ] = None,
+    run_it: Annotated[bool, typer.Option("--run", help="Run the gateway then")] = False,
+) -> None:
+    """Join a federation: make a key, get credentials, write the settings of the gateway.
+
+    Examples:
+      pando gateway join https://console.example:8420 pando1.eyJn… --data /var/lib/pando
+    """
+    from gateway.join.__main__ import start  # noqa: PLC0415
+    from gateway.join.joining import join  # noqa: PLC0415
+
+    with guarded():
+        ca = os.environ.get("PANDO_CA")
+        settings = join(url, token, data, Path(ca) if ca else None)
+    raise typer.Exit(start(settings, run=run_it))
 
 
 @app.command()

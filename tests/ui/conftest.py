@@ -231,6 +231,10 @@ class FakeFleet:
         """Return all."""
         return tuple(self.known[name] for name in sorted(self.known))
 
+    def set_state(self, name: str, state: str) -> None:
+        """Let an enrolment be in a state."""
+        self.known[name] = structs.replace(self.known[name], state=EnrolmentState(state))
+
     async def provision(
         self, name: str, asker: Principal, *, hours: float = 24.0
     ) -> ProvisionedGateway:

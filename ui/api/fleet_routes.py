@@ -9,12 +9,14 @@ from pydantic import BaseModel, Field
 
 from federated_optimizer.coordinator.contract.fleet_model import Enrolment, JoinRefusedError
 from federated_optimizer.coordinator.contract.principal import Principal, Role
+from streamsql.data.types import timestamp_text
 from streamsql.wire.enrolment import JoinRequest
 from ui.api.routes import Asker, Coordinator
 from ui.request_checks import problem
 
 router = APIRouter(prefix="/api/fleet")
 
+_TIMES = ("made", "token_until", "joined", "valid_until", "rotated", "revoked")
 MAX_JOIN_BYTES = 30_000
 
 
@@ -43,7 +45,7 @@ async def provision(body: Provisioning, coordinator: Coordinator, asker: Asker) 
     """Make account, rights and one-time token of a gateway; the answer alone has the token."""
     _check_administrator(asker)
     made = await coordinator.fleet.provision(body.name, asker, hours=body.hours)
-    return {"name": made.name, "token": made.token, "until": made.until}
+    return {"name": made.name, "token": made.token, "until": timestamp_text(made.until)}
 
 
 @router.get("/authority", response_class=PlainTextResponse)
@@ -117,9 +119,11 @@ async def retire(name: str, coordinator: Coordinator, asker: Asker) -> dict[str,
 
 
 def enrolment_object(enrolment: Enrolment) -> dict[str, Any]:
-    """Return an enrolment without the hash of its token; times are microseconds, 0 is never."""
+    """Return an enrolment without the hash of its token; a time that never was is null."""
     shown = {name: getattr(enrolment, name) for name in Enrolment.__struct_fields__}
     del shown["token_hash"]
+    for name in _TIMES:
+        shown[name] = timestamp_text(shown[name]) if shown[name] else None
     return shown
 
 

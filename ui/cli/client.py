@@ -2,11 +2,15 @@
 
 import contextlib
 import json
+import os
+import ssl
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 
+from host.mqtt.broker_address import tls_context
 from streamsql.errors import BindingError, DeploymentError, FederationError, Span
 
 DEFAULT_ADDRESS = "http://127.0.0.1:8420"
@@ -25,7 +29,9 @@ class ConsoleClient:
 
     def __init__(self, address: str | None) -> None:
         self.address = address or DEFAULT_ADDRESS
-        self._http = httpx.Client(base_url=self.address, timeout=SECONDS, trust_env=False)
+        self._http = httpx.Client(
+            base_url=self.address, timeout=SECONDS, trust_env=False, verify=_trusted(self.address)
+        )
 
     def get(self, path: str, **parameters: str) -> Any:
         """Return the JSON answer of a GET request."""
@@ -79,10 +85,32 @@ class ConsoleClient:
         return response.json()
 
     def _unreachable(self, error: httpx.HTTPError) -> DeploymentError:
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return DeploymentError(
+                f"the console at {self.address} is not trusted: {error}",
+                hint="give the authority of its certificate: pando --ca FILE …, or PANDO_CA",
+            )
         return DeploymentError(
             f"no console answers at {self.address} ({type(error).__name__}: {error})",
             hint="start one with `pando up`, or name another with --console URL",
         )
+
+
+def _trusted(address: str) -> ssl.SSLContext | bool:
+    """Return what the console's certificate is checked with, and what is shown to it.
+
+    Raises:
+        DeploymentError: Files that PANDO_CA, PANDO_CERT and PANDO_KEY name cannot be used.
+    """
+    if not address.startswith("https://"):
+        return True
+    ca, cert, key = (os.environ.get(name, "") for name in ("PANDO_CA", "PANDO_CERT", "PANDO_KEY"))
+    try:
+        return tls_context(
+            Path(ca) if ca else None, Path(cert) if cert else None, Path(key) if key else None
+        )
+    except ValueError as error:
+        raise DeploymentError(str(error), hint="PANDO_CA, PANDO_CERT and PANDO_KEY") from error
 
 
 def _parse_events(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:

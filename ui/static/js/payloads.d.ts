@@ -593,33 +593,57 @@ export interface StreamRow {
   value: number;
 }
 
+// Gateways that administrators enrol.
+
+export interface Enrolment {
+  name: string;
+  state: "provisioned" | "joined" | "revoked";
+  made: string;
+  made_by: string;
+  token_until: string | null;
+  joined: string | null;
+  address: string;
+  serial: string;
+  valid_until: string | null;
+  rotated: string | null;
+  revoked: string | null;
+}
+
+export interface ProvisionedGateway {
+  name: string;
+  token: string;
+  until: string;
+}
+
 // What a path answers.
 
 export type GetAnswer<P extends string> = P extends "/api/queries"
   ? Query[]
   : P extends "/api/sites"
     ? Site[]
-    : P extends "/api/definitions"
-      ? Definition[]
-      : P extends "/api/sinks"
-        ? Sink[]
-        : P extends "/api/sources"
-          ? SourceServing[]
-          : P extends "/api/alarms/count"
-            ? AlarmCount
-            : P extends "/api/site.geojson"
-              ? SiteFile
-              : P extends `/api/queries/${string}/explain`
-                ? Result<Explained>
-                : P extends `/api/queries/${string}`
-                  ? Query
-                  : P extends `/api/sites/${string}/settings`
-                    ? SiteSettings
-                    : P extends `/api/sources/trials/${string}`
-                      ? Trial
-                      : P extends "/api/calibration/tables"
-                        ? { missing: string[] }
-                        : unknown;
+    : P extends "/api/fleet"
+      ? Enrolment[]
+      : P extends "/api/definitions"
+        ? Definition[]
+        : P extends "/api/sinks"
+          ? Sink[]
+          : P extends "/api/sources"
+            ? SourceServing[]
+            : P extends "/api/alarms/count"
+              ? AlarmCount
+              : P extends "/api/site.geojson"
+                ? SiteFile
+                : P extends `/api/queries/${string}/explain`
+                  ? Result<Explained>
+                  : P extends `/api/queries/${string}`
+                    ? Query
+                    : P extends `/api/sites/${string}/settings`
+                      ? SiteSettings
+                      : P extends `/api/sources/trials/${string}`
+                        ? Trial
+                        : P extends "/api/calibration/tables"
+                          ? { missing: string[] }
+                          : unknown;
 
 export type PostAnswer<P extends string> = P extends "/api/statements"
   ? Result[]
