@@ -6,7 +6,7 @@ fails the suite.
 
 import inspect
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from streamsql.wire.topics import Topics
@@ -125,25 +125,36 @@ def topic_methods() -> list[str]:
     ]
 
 
-def _made(topics: Topics, method: str) -> Iterator[tuple[str, Values]]:
+def _made(
+    topics: Topics, method: str, values: Mapping[str, tuple[str, ...]] = VALUES
+) -> Iterator[tuple[str, Values]]:
     make = getattr(topics, method)
     parameters = list(inspect.signature(make).parameters)
-    for chosen in itertools.product(*(VALUES[name] for name in parameters)):
+    for chosen in itertools.product(*(values[name] for name in parameters)):
         given = [part for text in chosen for part in text.split("/")]
         yield make(*given), dict(zip(parameters, chosen, strict=True))
 
 
-def stated_topics(federation: str) -> list[Stated]:
+def stated_by_method(federation: str, **values: tuple[str, ...]) -> dict[str, list[Stated]]:
     """Return every topic of a federation with a few sites, and who may what.
+
+    Args:
+        federation: Its name.
+        values: Of parameters, in place of those in `VALUES`.
 
     Raises:
         KeyError: There are topics, or parts of them, that are not stated here.
     """
-    topics, found = Topics(federation), []
-    for method in topic_methods():
-        rule = RULES[method]
-        found += [rule.stated(topic, values) for topic, values in _made(topics, method)]
-    return found
+    topics, given = Topics(federation), VALUES | values
+    return {
+        method: [RULES[method].stated(*made) for made in _made(topics, method, given)]
+        for method in topic_methods()
+    }
+
+
+def stated_topics(federation: str) -> list[Stated]:
+    """Return all topics of `stated_by_method` in one list."""
+    return [each for topics in stated_by_method(federation).values() for each in topics]
 
 
 def stated_filters(federation: str) -> list[Stated]:

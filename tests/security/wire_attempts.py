@@ -102,10 +102,12 @@ def _publish(client: RawClient, name: str, topics: Sequence[Stated], attempts: A
                 )
 
 
-def published(client: RawClient, messages: Sequence[tuple[str, bytes]]) -> list[int]:
+def published(
+    client: RawClient, messages: Sequence[tuple[str, bytes]], *, retain: bool = False
+) -> list[int]:
     """Publish messages with QoS 1 and return the reasons of their acknowledgements."""
     for topic, payload in messages:
-        client.publish(topic, payload, wait=False)
+        client.publish(topic, payload, retain=retain, wait=False)
     answers = [client.expect(4) for _ in messages]
     found = {struct.unpack_from(">H", a)[0]: a[2] if len(a) > 2 else 0 for a in answers}
     return [found[number] for number in sorted(found)]
