@@ -115,7 +115,13 @@ class SinkMemory:
         if sink in self._frozen and kind != Kind.CLEAR:  # whose "sink" is an endpoint
             return
         self._noted += 1
-        self._unwritten[sink, kind, number] = body
+        entry = (sink, kind, number)
+        is_new = kind == Kind.ROW and self._unwritten.get(entry) is not None
+        if body is None and is_new and not self._writing.locked():
+            # A row is noted once: this one is not in the catalog, where nobody misses it.
+            del self._unwritten[entry]
+        else:
+            self._unwritten[entry] = body
 
     def note_key(self, sink: str, key: Row, *, known: bool) -> None:
         """Remember that the receiver may have something of a key, or that it has nothing."""

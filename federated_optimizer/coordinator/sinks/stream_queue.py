@@ -19,6 +19,8 @@ from streamsql.wire.channel_protocol import STREAM_ROWS
 
 MAX_WAITING = 100_000
 """Rows that wait for a receiver; of more the oldest are dropped."""
+MAX_WAITING_BYTES = 64_000_000
+"""Of those rows; a single row may be larger."""
 KEPT = 2 * STREAM_ROWS
 """Rows that were sent and are remembered: a site sends as many again."""
 
@@ -49,6 +51,7 @@ class StreamQueue(Book):
         self._remember = remember
         self._remember_dead = remember_dead
         self._waiting: deque[tuple[int, Row]] = deque()
+        self._bytes = 0
         self._sent: deque[int] = deque()
         self._repeated: Counter[Row] = Counter()
         self._dead = {letter.number: letter for letter in dead}
@@ -57,7 +60,7 @@ class StreamQueue(Book):
             self._repeated[row] += 1
             self._next = max(self._next, number + 1)
             if number > acknowledged:
-                self._waiting.append((number, row))
+                self._append(number, row)
             else:
                 self._sent.append(number)
         self.acknowledged = acknowledged
@@ -103,7 +106,7 @@ class StreamQueue(Book):
         for message in batch:
             # Dropped meanwhile: it is no longer the first, but done all the same.
             if self._waiting and self._waiting[0][0] == message.number:
-                self._waiting.popleft()
+                self._pop()
             self._note_sent(message.number)
 
     @override
@@ -129,17 +132,29 @@ class StreamQueue(Book):
 
     @property
     def is_full(self) -> bool:
-        """Whether the next row that comes drops the oldest."""
-        return len(self._waiting) >= MAX_WAITING
+        """Whether the next row that comes, if it is like the others, drops the oldest."""
+        waiting = len(self._waiting)
+        one_more = self._bytes + self._bytes / waiting if waiting else 0
+        return waiting >= MAX_WAITING or one_more > MAX_WAITING_BYTES
 
     def _add(self, row: Row) -> None:
         number, self._next = self._next, self._next + 1
-        self._waiting.append((number, row))
+        self._append(number, row)
         self._remember(number, row)
-        if len(self._waiting) > MAX_WAITING:
-            dropped, _ = self._waiting.popleft()
+        while len(self._waiting) > 1 and (
+            len(self._waiting) > MAX_WAITING or self._bytes > MAX_WAITING_BYTES
+        ):
             self._dropped += 1
-            self._note_sent(dropped)
+            self._note_sent(self._pop())
+
+    def _append(self, number: int, row: Row) -> None:
+        self._waiting.append((number, row))
+        self._bytes += _size(row)
+
+    def _pop(self) -> int:
+        number, row = self._waiting.popleft()
+        self._bytes -= _size(row)
+        return number
 
     def _note_sent(self, number: int) -> None:
         if number <= self.acknowledged:
@@ -159,3 +174,8 @@ class StreamQueue(Book):
             del self._dead[oldest]
             self._remember_dead(oldest, None)
             self._dropped += 1
+
+
+def _size(row: Row) -> int:
+    """Return about how many bytes a row takes."""
+    return 100 + 30 * len(row) + sum(len(value) for value in row if isinstance(value, str))

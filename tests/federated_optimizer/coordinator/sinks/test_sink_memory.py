@@ -65,6 +65,50 @@ def test_a_sink_that_is_forgotten_leaves_only_topics_to_empty(tmp_path: Path) ->
     run(tmp_path, scenario)
 
 
+def test_rows_that_come_and_go_before_they_are_written_take_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(store: CatalogStore, memory: SinkMemory) -> None:
+        memory.note_row("s", 1, ("kept",))
+        await memory.write()
+        sizes: list[int] = []
+
+        def full(changed: dict[tuple[str, str, str], bytes | None]) -> None:
+            sizes.append(len(changed))
+            raise DeploymentError("the disk is full")
+
+        put = store.put_sink_entries
+        monkeypatch.setattr(store, "put_sink_entries", full)
+        for number in range(2, 1_000):
+            memory.note_row("s", number, ("x",))
+            memory.note_row("s", number, None)
+        memory.note_row("s", 1, None)
+        memory.note_row("s", 1_000, ("last",))
+        with pytest.raises(DeploymentError):
+            await memory.write()
+        assert sizes == [2]
+        monkeypatch.setattr(store, "put_sink_entries", put)
+        await memory.write()
+        again = SinkMemory(store, store.sink_entries())
+        assert again.of("s").rows == ((1_000, ("last",)),)
+
+    run(tmp_path, scenario)
+
+
+def test_a_row_that_goes_while_it_is_written_is_gone_with_the_next_write(tmp_path: Path) -> None:
+    async def scenario(store: CatalogStore, memory: SinkMemory) -> None:
+        memory.note_row("s", 1, ("x",))
+        writing = asyncio.create_task(memory.write())
+        await asyncio.sleep(0)
+        memory.note_row("s", 1, None)
+        await writing
+        await memory.write()
+        again = SinkMemory(store, store.sink_entries())
+        assert again.of("s").rows == ()
+
+    run(tmp_path, scenario)
+
+
 def test_keys_are_written_before_they_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,6 +114,25 @@ def test_the_oldest_rows_are_dropped_and_counted_when_there_is_no_room(
     assert told(queue) == [(2,), (3,), (4,)]
 
 
+def test_rows_that_wait_have_a_bound_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_queue, "MAX_WAITING_BYTES", 10_000)
+    catalog = Catalog()
+    queue = catalog.queue()
+    queue.follow([((n, "x" * 4_000), 1) for n in range(2)])
+    assert (queue.dropped, queue.is_full) == (0, True)
+    queue.follow([((n, "x" * 4_000), 1) for n in range(2, 5)])
+    assert (queue.waiting, queue.dropped) == (2, 3)
+    catalog.write(queue)
+    queue = catalog.queue()
+    assert (queue.waiting, queue.is_full) == (2, True)
+    assert [row[0] for row in told(queue) if row is not None] == [3, 4]
+    assert not queue.is_full
+    queue.follow([((n,), 1) for n in range(50)])
+    assert (queue.waiting, queue.dropped) == (50, 0)
+    queue.follow([(("x" * 20_000,), 1)])
+    assert queue.waiting == 1, "one row waits, however long it is"
+
+
 def test_rows_that_were_sent_are_remembered_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_queue, "KEPT", 2)
     catalog = Catalog()
