@@ -223,7 +223,7 @@ class SparkplugSource:
         if changes.birth_of is not None:
             self._requests.has_birth(changes.birth_of)
         for node, reason in changes.rebirths.items():
-            self._requests.want(node, reason)
+            self._requests.want(self.source.name, node, reason)
         if changes.problem:
             self.source.problem(f"{where}{changes.problem}")
 

@@ -37,13 +37,13 @@ def test_the_command_is_what_the_protobuf_library_reads() -> None:
 def test_the_pause_between_two_commands_to_a_node_doubles() -> None:
     requests, times = RebirthRequests(), []
     for second in range(4_000):
-        requests.want(NODE, "a gap")
+        requests.want("s", NODE, "a gap")
         times += [second] * asked(requests, START + second * SECOND)
     pauses = [later - before for before, later in itertools.pairwise(times)]
     assert pauses[:7] == [10, 20, 40, 80, 160, 320, PAUSE_MOST_SECONDS]
     calm = START + (times[-1] + 3_601) * SECOND
     for later in (0, 9, 10):
-        requests.want(NODE, "a gap")
+        requests.want("s", NODE, "a gap")
         assert asked(requests, calm + later * SECOND) == (later != 9)
 
 
@@ -51,20 +51,20 @@ def test_a_birth_answers_and_silence_is_a_problem() -> None:
     requests = RebirthRequests()
     found = []
     for second in (0, 10, 30, 70):
-        requests.want(NODE, "a gap")
+        requests.want("s", NODE, "a gap")
         found += [is_unanswered for *_, is_unanswered in requests.due(START + second * SECOND)]
     assert found == [False, False, True, True]
-    requests.want(NODE, "a gap")
+    requests.want("s", NODE, "a gap")
     requests.has_birth(NODE)
     assert asked(requests, START + 1_000 * SECOND) == 0
-    requests.want(NODE, "a gap")
+    requests.want("s", NODE, "a gap")
     assert [last for *_, last in requests.due(START + 2_000 * SECOND)] == [False]
 
 
 def test_many_nodes_are_asked_one_after_the_other() -> None:
     requests = RebirthRequests()
     for number in range(100):
-        requests.want(("plant", f"n{number}"), "a gap")
+        requests.want("s", ("plant", f"n{number}"), "a gap")
     assert asked(requests, START) == AT_ONCE
     assert asked(requests, START) == 0
     assert asked(requests, START + SECOND) == A_SECOND
@@ -74,6 +74,43 @@ def test_many_nodes_are_asked_one_after_the_other() -> None:
 def test_the_nodes_that_are_remembered_are_bounded() -> None:
     requests = RebirthRequests()
     for number in range(2 * MAX_NODES):
-        requests.want(("plant", f"n{number}"), "a gap")
+        requests.want("s", ("plant", f"n{number}"), "a gap")
     found = sum(asked(requests, START + second * 2 * SECOND) for second in range(600))
     assert found == MAX_NODES
+
+
+def test_no_node_is_asked_a_second_time_before_others_were_asked_once() -> None:
+    requests, found = RebirthRequests(), set[str]()
+    for second in range(30):
+        for number in range(200):  # all of them go on sending, and answer nothing
+            requests.want("s", ("plant", f"n{number}"), "a gap")
+        found |= {name for (_, name), *_ in requests.due(START + second * SECOND)}
+    assert len(found) == 200
+
+
+def test_invented_nodes_of_one_source_keep_no_node_of_another_one_from_being_asked() -> None:
+    requests = RebirthRequests()
+    for number in range(3 * MAX_NODES):
+        requests.want("flooded", ("plant", f"n{number}"), "no birth")
+    requests.want("calm", NODE, "a gap")
+    for number in range(3 * MAX_NODES):
+        requests.want("flooded", ("plant", f"m{number}"), "no birth")
+    assert NODE in [node for node, *_ in requests.due(START)]
+
+
+def test_a_node_that_waits_keeps_its_turn_when_others_come() -> None:
+    requests = RebirthRequests()
+    requests.want("s", NODE, "a gap")
+    for number in range(3 * MAX_NODES):
+        requests.want("s", ("plant", f"n{number}"), "no birth")
+    assert NODE in [node for node, *_ in requests.due(START)]
+
+
+def test_a_node_that_two_sources_want_is_asked_once() -> None:
+    requests = RebirthRequests()
+    for source in "ab":
+        requests.want(source, NODE, "a gap")
+    assert asked(requests, START) == 1
+    requests.want("b", NODE, "a gap")
+    assert asked(requests, START + 5 * SECOND) == 0
+    assert asked(requests, START + 10 * SECOND) == 1
