@@ -12,6 +12,7 @@ import ssl
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
@@ -53,7 +54,14 @@ def _coordinator_settings(settings: ConsoleSettings) -> CoordinatorSettings:
         folders=settings.folders,
         endpoints=sink_endpoints(settings.endpoints),
         fleet=settings.fleet,
+        **_bases(settings),
     )
+
+
+def _bases(settings: ConsoleSettings) -> dict[str, Any]:
+    if not settings.base_sites:
+        return {}
+    return {"bases": settings.base_sites, "only_bases": True}
 
 
 def _script(path: Path) -> str:

@@ -35,6 +35,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
             `broker`. The user is the one in `broker`, or this service's id.
         tls_cert: Certificate chain of the console in PEM form; empty: it speaks HTTP.
         tls_key: Its private key; empty when `tls_cert` holds both.
+        base_sites: Sites that may act as base sites; none named: each that says so.
         authority: Folder of the federation's certificate authority (`pando ca init`), or empty.
         gateway_broker: Address of the broker as gateways on other machines reach it; empty: that
             of `broker`.
@@ -81,6 +82,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
     tls_cert: str = ""
     tls_key: str = ""
     authority: str = ""
+    base_sites: tuple[str, ...] = ()
     gateway_broker: str = ""
     gateway_broker_ca: str = ""
     base_dir: str = ""

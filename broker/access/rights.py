@@ -148,9 +148,7 @@ def _coordinator(site: str) -> _Topics:
         f"host/{site}/state",
         f"dead/{site}",
         f"gw/{site}/obs/+",
-        # Commands to all sites, and requests in its own name.
         "gw/+/cmd/+",
-        f"gw/+/cmd/+/{site}",
         "gw/+/settings",
         "source/+",
         # What is retained of a gateway is emptied when an operator removes it permanently.

@@ -106,6 +106,7 @@ def console_settings(layout: Layout, state: Path) -> dict[str, Any]:
         "broker": BROKER,
         "broker_ca": str(authority_file(layout)),
         "data_dir": str(state),
+        "base_sites": ["base"],
         "site_file": str(layout.site / "site.geojson"),
         "schema_file": str(layout.schema),
         "layers": "building",

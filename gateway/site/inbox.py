@@ -19,11 +19,11 @@ from gateway.observations.observation_reader import ObservationReader, SystemLan
 from gateway.observations.pack_answers import PackAnswers
 from gateway.observations.pack_requests import LOG
 from gateway.observations.unrecoverable_packs import redefined
-from gateway.site.channel_requests import forget_from
 from gateway.site.declared_orders import DeclaredOrders
 from gateway.site.flow_reports import FlowReports
 from gateway.site.left_fragments import LeftFragments
 from gateway.site.membership import Membership
+from gateway.site.receiver_requests import MAX_SMALL, ReceiverRequests
 from gateway.site.traffic import Traffic
 from host.clocks import Clock, monotonic_clock
 from host.mqtt import Message
@@ -41,7 +41,6 @@ from streamsql.errors import (
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import Command, DeltaBatch, ObservationPack, QueryProblem
-from streamsql.wire.observation_logs import PacksPublished, PacksWanted
 from streamsql.wire.site_messages import SiteRole, SiteState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.source_shapes import DIFFERENCE_CODE
@@ -52,8 +51,6 @@ log = logging.getLogger(__name__)
 PACK = "pack"
 """The note on events that were read from the observation lanes: which pack it was, and how far the
 log of its stream has come with it."""
-MAX_SMALL = 1_000_000
-"""Bytes of a state or a command: larger ones are not even looked at."""
 
 
 def _log_after(pack: ObservationPack) -> tuple[int, ...]:
@@ -117,6 +114,7 @@ class SiteInbox:
         self.orders = DeclaredOrders()
         self._observations = ObservationReader(self.orders.layout_of)
         self._system = SystemLane()
+        self._requests = ReceiverRequests(host, self.logs, self.count)
 
     def take(self, message: Message) -> None:
         """Ingest one message, whatever is in it."""
@@ -190,7 +188,7 @@ class SiteInbox:
             case ["gw", site, "state"]:
                 self._state(site, message)
             case ["gw", site, "cmd", verb, sender] if site == me:
-                self._request(verb, sender, payload)
+                self._requests.take(verb, sender, payload)
             case ["gw", site, "cmd", verb] if site == me:
                 self._command(verb, decode_json(payload, Command, limit=MAX_SMALL))
             case ["gw", site, "settings"] if site == me:
@@ -360,36 +358,12 @@ class SiteInbox:
             values = asdict(settings).items()
             log.info("settings: %s", ", ".join(f"{name} {value}" for name, value in values))
 
-    def _request(self, verb: str, sender: str, payload: bytes) -> None:
-        """Do what the receiver of a channel, or of what a gateway publishes, asks for.
-
-        A site speaks of its own channel only. Hosts that are no engine sites may ask for any: the
-        coordinator sees both ends.
-        """
-        host = self._host
-        if verb == "packs":
-            wanted = decode_json(payload, PacksWanted, limit=MAX_SMALL)
-            host.pack_answers.answer(sender, wanted, time.monotonic())
-            return
-        if verb == "published":
-            answer = decode_json(payload, PacksPublished, limit=MAX_SMALL)
-            self.count(self.logs.answered(sender, answer, host.clock()))
-            return
-        command = decode_json(payload, Command, limit=MAX_SMALL)
-        own = command.channel == sender
-        if not own and (verb == "forget" or sender in host.membership.known()):
-            raise WireError(f"{verb} of the channel to {command.channel!r:.80} by {sender!r:.80}")
-        if verb == "resync":
-            destination = "" if command.channel == "out" else command.channel
-            host.engine.resync(command.query, destination)
-        elif verb == "forget":
-            host.engine.forget(sender, forget_from(command, me=host.engine.site))
-        else:
-            raise WireError(f"no handler for {verb!r:.80}")
-
     def _command(self, verb: str, command: Command) -> None:
         host = self._host
-        if verb == "flow":
+        if verb == "resync":  # of any channel: the coordinator sees both ends
+            destination = "" if command.channel == "out" else command.channel
+            host.engine.resync(command.query, destination)
+        elif verb == "flow":
             host.flow_reports.forget()  # a coordinator that has just started knows no counts
         elif verb == "mark":
             host.left_fragments.marked(command.id, time.monotonic())

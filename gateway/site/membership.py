@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from host.heartbeats import Trust
-from streamsql.wire.site_messages import SiteState
+from streamsql.wire.site_messages import SiteRole, SiteState
 
 MAX_SITES = 1_000
 
@@ -19,6 +19,7 @@ MAX_SITES = 1_000
 @dataclass(slots=True)
 class _Member:
     trust: Trust = field(default_factory=Trust)
+    role: SiteRole | None = None
     offline_since: int | None = None
     lost: bool = False
     removed: bool = False
@@ -56,6 +57,7 @@ class Membership:
         if not member.trust.hear(state.epoch, now if retained else None):
             return False
         member.removed = False
+        member.role = state.role
         if state.online:
             member.offline_since, member.lost = None, False
         elif member.offline_since is None:
@@ -108,6 +110,11 @@ class Membership:
     def known(self) -> frozenset[str]:
         """Return all sites that were heard of."""
         return frozenset(self._members)
+
+    def role(self, site: str) -> SiteRole | None:
+        """Return what a site says it is for; None for one that was not heard of."""
+        member = self._members.get(site)
+        return None if member is None else member.role
 
     def online(self) -> tuple[str, ...]:
         """Return the sites that are online."""

@@ -27,7 +27,8 @@ from static_engine.refreshing.rows_file import RowsFolder
 from static_engine.refreshing.views import RefreshedViews
 from static_engine.service.batch_sender import Sender
 from static_engine.service.engine_reports import JobReports, Reporter
-from static_engine.service.installed_fragments import RESULT, InstalledQuery
+from static_engine.service.installed_fragments import InstalledQuery
+from static_engine.service.snapshot_requests import resync_any, resync_own
 from static_engine.static_settings import StaticSettings
 from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
@@ -312,7 +313,7 @@ class StaticEngine:
             case ["host", _me, "state"]:
                 self._received_own_state(message.payload)
             case ["gw", _me, "cmd", "resync", sender]:
-                self._resync(sender, decode_json(message.payload, Command))
+                resync_own(self._queries, sender, decode_json(message.payload, Command))
             case ["gw", _me, "cmd", "forget", _]:
                 pass  # rows of tables do not expire, so there is nothing to discard
             case ["gw", _me, "cmd", "change"]:
@@ -348,17 +349,10 @@ class StaticEngine:
             if not state.online and state.epoch >= self.epoch:
                 self._reporter.announce()
 
-    def _resync(self, sender: str, command: Command) -> None:
-        """Send a channel's rows again, to a site that asks for its own or to a host for any."""
-        query = self._queries.get(command.query)
-        if query is not None and command.channel != sender and sender in query.bundle.sites:
-            raise WireError(f"resync of the channel to {command.channel!r:.80} by {sender!r:.80}")
-        destination = RESULT if command.channel == "out" else command.channel
-        if query is None or not query.request_snapshot(destination):
-            log.info("no channel of query %r for %r", command.query, command.channel)
-
     def _command(self, verb: str, command: Command) -> None:
         match verb:
+            case "resync":
+                resync_any(self._queries, command)
             case "flow" | "ping":
                 self._reporter.announce()
             case "refresh" if "view" in command.arguments:

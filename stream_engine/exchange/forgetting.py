@@ -75,13 +75,19 @@ class Forgetting:
             for closing in self._closing:
                 closing.begin_after(watermark)
 
-    def forget(self, destination: str, watermark: int, bounds: dict[str, int]) -> None:
-        """Discard at a sending end what its receiver has named; bounds of no rule are ignored."""
+    def forget(self, destination: str, watermark: int, bounds: dict[str, int]) -> bool:
+        """Discard at a sending end what its receiver has named; bounds of no rule are ignored.
+
+        Returns:
+            False if there is no such channel.
+        """
         channel = self._outbox.channels.get(destination)
-        if channel is not None:
-            rules = self._rules
-            named = {p: (rules[p].column, bound) for p, bound in bounds.items() if p in rules}
-            channel.forget(Forgotten(watermark, named))
+        if channel is None:
+            return False
+        rules = self._rules
+        named = {p: (rules[p].column, bound) for p, bound in bounds.items() if p in rules}
+        channel.forget(Forgotten(watermark, named))
+        return True
 
     def _closed(self) -> Forgotten:
         marks = [closing.closed for closing in self._closing]

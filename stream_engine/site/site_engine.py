@@ -230,14 +230,20 @@ class SiteEngine(SteppingSite):
         """
         self._forgets = list(forgettable)
 
-    def forget(self, destination: str, told: Forget) -> None:
+    def forget(self, destination: str, told: Forget) -> bool:
         """Discard, of the channel to a destination, rows that end in windows closed there.
 
         What the destination has reported of another version of the query's plan is ignored.
+
+        Returns:
+            False if the version that runs here has no such channel.
         """
         installed = self._queries.get(told.query)
-        if installed is not None and installed.bundle.version == told.version:
-            installed.forgetting.forget(destination, told.watermark, told.bounds)
+        if installed is None:
+            return False
+        if installed.bundle.version != told.version:
+            return True
+        return installed.forgetting.forget(destination, told.watermark, told.bounds)
 
     def resync_all(self) -> None:
         """Send a snapshot of every channel in the next step, after the network was away."""

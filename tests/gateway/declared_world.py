@@ -79,7 +79,7 @@ class World:
                     reception, _ = self.result.accept(decode_packed(message.payload, DeltaBatch))
                     if reception == Reception.GAP:
                         command = encode_json(Command(query="q1", channel="out"))
-                        self.hands.publish(TOPICS.request("gw-1", "resync", "coordinator"), command)
+                        self.hands.publish(TOPICS.command("gw-1", "resync"), command)
                 case _:
                     pass
 

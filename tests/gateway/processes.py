@@ -127,7 +127,7 @@ class Listener:
     def ask(self) -> None:
         """Ask the base site for the whole result."""
         command = encode_json(Command(query="q1", channel="out"))
-        self.client.publish(TOPICS.request("base", "resync", "listener"), command)
+        self.client.publish(TOPICS.command("base", "resync"), command)
 
     def install(self, *gateways: str) -> None:
         """Install the query that collects all seats at the base site."""

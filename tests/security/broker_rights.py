@@ -63,7 +63,7 @@ def _only(name: str, among: Who = CLIENTS) -> Who:
 def _requesters(verb: str) -> Who:
     """Who may send a request of this kind, in its own name."""
     known = {"resync": ENGINES, "forget": ENGINES, "published": ENGINES}
-    return known.get(verb, Who({"base"} if verb == "packs" else ())) | {"coordinator"}
+    return known.get(verb, Who({"base"} if verb == "packs" else ()))
 
 
 _COORDINATOR = Who({"coordinator"})

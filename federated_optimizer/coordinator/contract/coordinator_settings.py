@@ -35,6 +35,7 @@ class CoordinatorSettings:
         host: The coordinator's own id.
         database: SQLAlchemy URL of the catalog: SQLite file or PostgreSQL.
         bases: Base sites expected to exist; others that announce themselves are used as well.
+        only_bases: Whether they are not: no other site may be one.
         static: The static engine's id.
         grace: How long an offline site's links are still shown.
         session_grace: How long a session query outlives its last reader.
@@ -59,6 +60,7 @@ class CoordinatorSettings:
     host: str = "coordinator"
     database: str = "sqlite:///catalog.db"
     bases: tuple[str, ...] = ("base",)
+    only_bases: bool = False
     static: str = "static"
     grace: float = 5.0
     session_grace: float = 3.0

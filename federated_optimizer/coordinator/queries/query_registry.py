@@ -246,6 +246,8 @@ class Queries:
         query = self._running.get(query_id)
         if query is None:
             self._stop_unknown(query_id, site)
+        elif report.version == query.bundle.version and site not in sites_of(query.bundle):
+            raise WireError(f"{site!r:.80} counts for {query_id} but has no part in it")
         elif query.flows.hear(site, report, query.bundle):
             self.refresh(query)
 

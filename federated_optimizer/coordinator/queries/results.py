@@ -14,6 +14,7 @@ from host.clocks import Clock, monotonic_clock
 from streamsql.algebra.streams import Emit, ordered_time
 from streamsql.data.delta import Delta, accumulate, difference, sort_key
 from streamsql.data.types import Row
+from streamsql.errors import WireError
 from streamsql.wire.channel_protocol import STREAM_ROWS, ReceivingChannel, Reception, forget_oldest
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import DeltaBatch
@@ -118,9 +119,15 @@ class QueryResult:
         return {site: channel.epoch for site, channel in ends if channel.epoch is not None}
 
     def accept(self, site: str, batch: DeltaBatch) -> Reception:
-        """Ingest a batch; after GAP the site must be asked for a snapshot."""
+        """Ingest a batch; after GAP the site must be asked for a snapshot.
+
+        Raises:
+            WireError: The plan has no result of that site.
+        """
         channel = self._channels.get(site)
         if channel is None:
+            if batch.version == self._bundle.version:
+                raise WireError(f"{site!r:.80} sends a result, but the plan has none from it")
             return Reception.STALE
         epoch = channel.epoch
         outcome, delta = channel.accept(batch)

@@ -120,7 +120,8 @@ class Deployment:
     def request_snapshot(self, query: str, sender: str, to: str) -> None:
         """Ask a site to send a channel's contents again; "" is the result."""
         payload = encode_json(Command(query=query, channel=to or "out"))
-        self._client.publish(self._topics.request(sender, "resync", self._host), payload)
+        # A command, which only the coordinator may give: a request is for a channel of one's own.
+        self._client.publish(self._topics.command(sender, "resync"), payload)
 
     def request_flow(self, site: str) -> None:
         """Ask a site to report its counts again."""

@@ -13,7 +13,7 @@ from host.mqtt.dead_letters import DeadLetters
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json
 from streamsql.wire.messages import Command, DeltaBatch, FlowReport, LinkMessage, QueryProblem
-from streamsql.wire.site_messages import Birth, SiteState
+from streamsql.wire.site_messages import ENGINE_ROLES, Birth, SiteRole, SiteState
 from streamsql.wire.table_changes import TableChanged
 from streamsql.wire.trial_messages import TrialReport
 
@@ -112,8 +112,8 @@ class Receiver:
                     self._on_retained_source(level)
             case ["gw", gateway, "link", *levels]:
                 self._link(gateway, tuple(levels), message.payload)
-            case ["gw" | "host", site, "state"]:
-                self._state(site, message.payload, retained=message.retain)
+            case ["gw" | "host" as branch, site, "state"]:
+                self._state(branch, site, message.payload, retained=message.retain)
             case ["gw", site, "cmd", "resync", sender] if site == self._shared.settings.host:
                 request = decode_json(message.payload, Command)
                 if request.channel != sender:
@@ -145,11 +145,28 @@ class Receiver:
         elif not self._shared.links.put(gateway, levels, decode_json(payload, LinkMessage)):
             raise WireError("there are more links than the coordinator can keep")
 
-    def _state(self, site: str, payload: bytes, *, retained: bool) -> None:
+    def _check_role(self, branch: str, site: str, role: SiteRole) -> None:
+        """Refuse what a site says it is for and may not be.
+
+        Raises:
+            WireError: It is no role of that branch of topics, or only others may be base sites.
+        """
+        settings = self._shared.settings
+        if (role in ENGINE_ROLES) is not (branch == "gw"):
+            raise WireError(f"{site!r:.80} says on a topic of {branch!r} that it is {role.value!r}")
+        if role == SiteRole.BASE and settings.only_bases and site not in settings.bases:
+            named = ", ".join(settings.bases)
+            raise WireError(
+                f"{site!r:.80} says that it is a base site; only {named} may be one",
+                hint="name it in base_sites of the console's settings if it is to be one",
+            )
+
+    def _state(self, branch: str, site: str, payload: bytes, *, retained: bool) -> None:
         if not payload:
             self._removed(site)
             return
         state = decode_json(payload, SiteState)
+        self._check_role(branch, site, state.role)
         if site == self._shared.settings.host:
             self._on_own_state(state)
             return
@@ -177,6 +194,7 @@ class Receiver:
         birth = decode_json(payload, Birth)
         if birth.gateway != site:
             raise WireError(f"a birth of {birth.gateway!r:.80} on the topic of {site!r:.80}")
+        self._check_role("gw", site, birth.role)
         if self._shared.membership.hear_birth(birth):
             self._on_sites()
 

@@ -98,7 +98,7 @@ class World:
 
     def ask(self) -> None:
         command = encode_json(Command(query="q1", channel="out"))
-        self.console.publish(TOPICS.request("base", "resync", "console"), command)
+        self.console.publish(TOPICS.command("base", "resync"), command)
 
     async def start(self, name: str, source: SourceDefinition = CARS) -> None:
         """Begin another life of a site, and wait until it is there."""

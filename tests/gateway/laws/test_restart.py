@@ -60,7 +60,7 @@ class Reader(Listener):
 
     def ask(self) -> None:
         command = encode_json(Command(query="q1", channel="out"))
-        self.client.publish(TOPICS.request("gw-1", "resync", "console"), command)
+        self.client.publish(TOPICS.command("gw-1", "resync"), command)
 
     def count(self) -> int:
         return sum(int(str(row[1])) for row in self.rows())

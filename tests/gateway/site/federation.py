@@ -181,7 +181,7 @@ class Federation:
         if connected:
             self.out.synchronised = False
             command = encode_json(Command(query="q1", channel="out"))
-            self.console.publish(TOPICS.request("base", "resync", "console"), command)
+            self.console.publish(TOPICS.command("base", "resync"), command)
 
     async def until_rows(self, rows: Callable[[], list[Row]], seconds: float = 60.0) -> None:
         """Wait until the reader has these rows; it asks again as a console does."""

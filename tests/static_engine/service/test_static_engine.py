@@ -113,11 +113,7 @@ class World:
         self.observer.publish(topic, encode_packed(what), retain=True)
 
     def command(self, verb: str, command: Command) -> None:
-        asks = verb == "resync"
-        topic = (
-            TOPICS.request("static", verb, "observer") if asks else TOPICS.command("static", verb)
-        )
-        self.observer.publish(topic, encode_json(command))
+        self.observer.publish(TOPICS.command("static", verb), encode_json(command))
 
     def state(self) -> SiteState:
         message = self.broker.retained.get(TOPICS.host_state("static"))
@@ -598,6 +594,37 @@ def test_bad_payloads_are_set_aside(tmp_path: Path) -> None:
     run(tmp_path, scenario)
 
 
+@pytest.mark.parametrize(
+    ("sender", "channel", "obeyed"),
+    [
+        ("base", "base", True),
+        ("base", "out", False),
+        ("gw-9", "base", False),
+        ("gw-9", "gw-9", False),
+        ("coordinator", "base", False),
+        ("", "base", True),
+    ],
+)
+def test_only_the_receiver_of_a_channel_and_the_coordinator_get_its_rows_again(
+    tmp_path: Path, sender: str, channel: str, *, obeyed: bool
+) -> None:
+    async def scenario(w: World) -> None:
+        await deployed(w)
+        sent, topics = len(w.deltas), TOPICS
+        # Without a sender it is a command, which only the coordinator may give.
+        topic = (
+            topics.request("static", "resync", sender)
+            if sender
+            else topics.command("static", "resync")
+        )
+        w.observer.publish(topic, encode_json(Command(query="q1", channel=channel)))
+        await w.until(lambda: len(w.deltas) > sent or w.engine._dead_letters.count > 0)
+        assert (len(w.deltas) > sent) is obeyed
+        assert w.engine._dead_letters.count == (not obeyed)
+
+    run(tmp_path, scenario)
+
+
 def test_refresh_reads_again_on_command(tmp_path: Path) -> None:
     async def scenario(w: World) -> None:
         await deployed(w)
@@ -693,13 +720,14 @@ def test_the_service_rests_while_the_broker_is_away(tmp_path: Path) -> None:
 def test_a_defect_that_a_message_meets_does_not_lose_the_next_ones(tmp_path: Path) -> None:
     async def scenario(w: World) -> None:
         await deployed(w)
-        resync = w.engine._resync
+        query = w.engine._queries["q1"]
+        request = query.request_snapshot
 
-        def broken(*_: Any) -> None:
-            w.engine._resync = resync  # type: ignore[method-assign]
+        def broken(_destination: str) -> bool:
+            query.request_snapshot = request  # type: ignore[method-assign]
             raise KeyError("a defect")
 
-        w.engine._resync = broken  # type: ignore[method-assign,assignment]
+        query.request_snapshot = broken  # type: ignore[method-assign,assignment]
         w.command("resync", Command(query="q1", channel="base"))
         w.command("resync", Command(query="q1", channel="base"))
         sent = len(w.deltas)
