@@ -16,10 +16,13 @@ from typing import Any
 
 import uvicorn
 
+from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.contract.sink_endpoints import sink_endpoints
 from federated_optimizer.coordinator.coordinator_service import open_coordinator
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
+from federated_optimizer.coordinator.people.people_service import People, SessionLimits
+from federated_optimizer.coordinator.people.people_store import PeopleStore
 from federated_optimizer.coordinator.planning_processes import InProcesses
 from host.clocks import wall_clock
 from host.metrics.status_server import serving_status
@@ -32,6 +35,7 @@ from ui.app import create_app
 from ui.apply_schema import apply_schema
 from ui.connections import ConnectionLimits, bounded
 from ui.console_settings import ConsoleSettings, load_settings
+from ui.sign_in.exposure import check_exposure, proxies
 
 CLIENT_ID = "coordinator"
 KEEPALIVE = 5
@@ -149,33 +153,61 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-async def serve(settings: ConsoleSettings, explainer: RowExplainer | None = None) -> None:
-    """Run coordinator and console until a signal."""
+async def serve(
+    settings: ConsoleSettings, explainer: RowExplainer | None = None, *, config: Path | None = None
+) -> None:
+    """Run coordinator and console until a signal.
+
+    Args:
+        settings: See `ConsoleSettings`.
+        explainer: The engine that answers questions about rows.
+        config: File of the settings, for messages.
+    """
     _check_tls(settings)
-    listener = _listen(settings)
+    stored = _coordinator_settings(settings)
+    trusted = proxies(settings.trusted_proxy)
+    async with contextlib.AsyncExitStack() as opened:
+        store = await asyncio.to_thread(PeopleStore, stored.database)
+        opened.push_async_callback(asyncio.to_thread, store.close)
+        check_exposure(
+            settings.host,
+            trusted,
+            has_accounts=await asyncio.to_thread(store.has_accounts),
+            has_tls=bool(settings.tls_cert),
+            config=config,
+        )
+        listener = opened.enter_context(_listen(settings))
 
-    def client(will: Will) -> MessageClient:
-        # Sinks must know which of their topics the broker's access list forbids.
-        return open_service_client(settings, CLIENT_ID, will, keepalive=KEEPALIVE, prefers_5=True)
+        def client(will: Will) -> MessageClient:
+            # Sinks must know which of their topics the broker's access list forbids.
+            return open_service_client(
+                settings, CLIENT_ID, will, keepalive=KEEPALIVE, prefers_5=True
+            )
 
-    beside = InProcesses(settings.statement_seconds)
-    coordinator = await open_coordinator(
-        _coordinator_settings(settings), client, wall_clock, explainer, beside
-    )
-    try:
+        beside = InProcesses(settings.statement_seconds)
+        coordinator = await open_coordinator(stored, client, wall_clock, explainer, beside)
+        opened.push_async_callback(coordinator.close)
+        people = await _open_people(store, coordinator, settings)
+        opened.push_async_callback(people.close)
         if settings.schema_file:
             await apply_schema(coordinator, _script(Path(settings.schema_file)))
-        app = create_app(coordinator, settings)
+        app = create_app(coordinator, settings, people)
         limits = ConnectionLimits(
-            settings.max_connections, settings.max_connections_per_address, settings.request_seconds
+            settings.max_connections,
+            settings.max_connections_per_address,
+            settings.request_seconds,
+            proxies=trusted,
         )
-        config = uvicorn.Config(
+        server = uvicorn.Config(
             app,
             http=bounded(limits),
             ws="none",  # there are no web sockets, and their protocol would have no bounds
             log_level="warning",
             access_log=False,
             timeout_graceful_shutdown=2,
+            # Whoever else says that it speaks for another address is not believed.
+            proxy_headers=bool(trusted),
+            forwarded_allow_ips=list(trusted),
             ssl_certfile=settings.tls_cert or None,
             ssl_keyfile=settings.tls_key or None,
         )
@@ -185,9 +217,16 @@ async def serve(settings: ConsoleSettings, explainer: RowExplainer | None = None
             lambda: federation_figures(coordinator),
             coordinator.figures.problem,
         ):
-            await _Server(config, app.state.closing).serve(sockets=[listener])
-    finally:
-        await coordinator.close()
+            await _Server(server, app.state.closing).serve(sockets=[listener])
+
+
+async def _open_people(
+    store: PeopleStore, coordinator: CoordinatorApi, settings: ConsoleSettings
+) -> People:
+    limits = SessionLimits(settings.session_idle_hours, settings.session_hours)
+    people = People(store, wall_clock, coordinator.audit, limits=limits)
+    await people.begin()
+    return people
 
 
 def main(explainer: RowExplainer | None = None, *, program: str = "ui") -> int:
@@ -202,7 +241,7 @@ def main(explainer: RowExplainer | None = None, *, program: str = "ui") -> int:
     try:
         settings = load_settings(config)
         INSTALLED.allow(modules_of(settings.functions))
-        asyncio.run(serve(settings, explainer))
+        asyncio.run(serve(settings, explainer, config=config))
     except FederationError as error:
         print(error, file=sys.stderr)
         return 2

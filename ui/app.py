@@ -12,6 +12,13 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
+from federated_optimizer.coordinator.contract.people_model import (
+    PeopleApi,
+    PeopleError,
+    SignInRefusedError,
+    TooManyAttemptsError,
+)
+from host.clocks import wall_clock
 from streamsql.errors import FederationError, InternalError, QueryError
 from ui.api.explanations import router as explanations
 from ui.api.fleet_routes import router as fleet
@@ -31,12 +38,23 @@ from ui.map.map_service import MapService
 from ui.pages.page_routes import router as pages
 from ui.pages.page_routes import templates
 from ui.request_checks import Guard, problem
+from ui.sign_in.exposure import is_loopback, proxies
+from ui.sign_in.page_links import offer_links
+from ui.sign_in.people_routes import pages as people_pages
+from ui.sign_in.people_routes import router as people_api
+from ui.sign_in.session_cookie import SessionCookie
+from ui.sign_in.sign_in_layer import SignInLayer
+from ui.sign_in.sign_in_routes import pages as sign_in_pages
+from ui.sign_in.sign_in_routes import people_problem
+from ui.sign_in.sign_in_routes import router as sign_in_api
 
 STATIC = Path(__file__).parent / "static"
 _CODES = {404: "not_found", 413: "too_large"}
 
 
-def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAPI:
+def create_app(
+    coordinator: CoordinatorApi, settings: ConsoleSettings, people: PeopleApi | None = None
+) -> FastAPI:
     """Return the application; `coordinator` must be running already.
 
     Its `state.closing` is set by whoever serves it when it is time to go: streams end then.
@@ -44,6 +62,7 @@ def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAP
     Args:
         coordinator: What everything is asked of.
         settings: See `ConsoleSettings`.
+        people: Who may sign in; without them whoever asks may do everything.
 
     Raises:
         DeploymentError: The site file is wrong.
@@ -70,6 +89,10 @@ def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAP
     app.state.settings = settings
     app.state.map = live
     app.state.closing = asyncio.Event()
+    app.state.people = people
+    app.state.session_cookie = SessionCookie(settings.port)
+    app.state.wall_clock = wall_clock
+    offer_links()
     for router in (
         api,
         explanations,
@@ -83,11 +106,22 @@ def create_app(coordinator: CoordinatorApi, settings: ConsoleSettings) -> FastAP
         metrics,
         live_map,
         pages,
+        sign_in_api,
+        sign_in_pages,
+        people_api,
+        people_pages,
     ):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    if people is not None:
+        is_exposed = not is_loopback(settings.host) or bool(proxies(settings.trusted_proxy))
+        app.add_middleware(
+            SignInLayer, people=people, cookie=app.state.session_cookie, is_exposed=is_exposed
+        )
     app.add_middleware(Guard, hosts=Hosts(settings.host, settings.host_names))
     app.exception_handler(FederationError)(_federation_error)
+    for kind in (PeopleError, SignInRefusedError, TooManyAttemptsError):
+        app.exception_handler(kind)(people_problem)
     app.exception_handler(HTTPException)(_http_error)
     app.exception_handler(RequestValidationError)(_validation_error)
     app.exception_handler(Exception)(_defect)

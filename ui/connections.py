@@ -5,6 +5,7 @@ bodies of any size. The limits stand here, below the application, so that no rou
 """
 
 import asyncio
+import ipaddress
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -37,12 +38,14 @@ class ConnectionLimits:
         per_address: Of them from one address.
         request_seconds: For a whole request, from its first byte or the connection's beginning.
         stalled_seconds: How long a client may take nothing of what is sent to it.
+        proxies: Addresses and networks that bring many people, so only `total` counts for them.
     """
 
     total: int = 500
     per_address: int = 250
     request_seconds: float = 20.0
     stalled_seconds: float = 60.0
+    proxies: tuple[str, ...] = ()
 
 
 class Connections:
@@ -52,6 +55,7 @@ class Connections:
         self.limits = limits
         self._by_address: Counter[str] = Counter()
         self._total = 0
+        self._proxies = [ipaddress.ip_network(proxy, strict=False) for proxy in limits.proxies]
 
     def enter(self, address: str) -> str:
         """Count a connection; return why it is one too many, or nothing."""
@@ -60,9 +64,18 @@ class Connections:
         limits = self.limits
         if self._total > limits.total:
             return f"{limits.total} connections are open"
-        if self._by_address[address] > limits.per_address:
+        if self._by_address[address] > limits.per_address and not self._is_proxy(address):
             return f"{limits.per_address} connections from {address} are open"
         return ""
+
+    def _is_proxy(self, address: str) -> bool:
+        if not self._proxies:
+            return False
+        try:
+            parsed = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        return any(parsed in network for network in self._proxies)
 
     @property
     def are_flooded(self) -> bool:

@@ -22,6 +22,10 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
         host: Address to listen on.
         port: TCP port.
         allowed_hosts: Names, with commas, by which browsers may ask besides localhost and `host`.
+        trusted_proxy: Addresses or networks, with commas, of reverse proxies that speak TLS with
+            people; what they say of a client's address and scheme is believed.
+        session_idle_hours: Without any request, after which a session ends.
+        session_hours: After which a session ends in any case.
         max_connections: HTTP connections at once, event streams included.
         max_connections_per_address: Of them from one address.
         request_seconds: Within which a request has to come in, headers and body.
@@ -63,6 +67,9 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
     host: str = "127.0.0.1"
     port: int = 8420
     allowed_hosts: str = ""
+    trusted_proxy: str = ""
+    session_idle_hours: float = 12.0
+    session_hours: float = 168.0
     max_connections: int = 500
     max_connections_per_address: int = 250
     request_seconds: float = 20.0
@@ -98,6 +105,11 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
         for name in ("max_connections", "max_connections_per_address"):
             if getattr(self, name) < 1:
                 raise DeploymentError(f"setting {name} must be at least 1")
+        for name in ("session_idle_hours", "session_hours"):
+            if not 0 < getattr(self, name) <= 8760:
+                raise DeploymentError(
+                    f"setting {name} is {getattr(self, name)}; it must be between 0 and 8760"
+                )
         for name in ("request_seconds", "statement_seconds"):
             if not 0 < getattr(self, name) <= 3600:
                 raise DeploymentError(
@@ -153,6 +165,7 @@ _VARIABLES = {
     "PANDO_AUTHORITY": "authority",
     "PANDO_GATEWAY_BROKER": "gateway_broker",
     "PANDO_GATEWAY_BROKER_CA": "gateway_broker_ca",
+    "PANDO_TRUSTED_PROXY": "trusted_proxy",
     "PANDO_TIME_ZONE": "time_zone",
 }
 

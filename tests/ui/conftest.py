@@ -51,6 +51,7 @@ from federated_optimizer.coordinator.contract.presentation import presentation_o
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.contract.sink_model import SinkInfo
 from federated_optimizer.coordinator.explaining.explaining_rows import Question
+from federated_optimizer.coordinator.people.people_service import People
 from federated_optimizer.coordinator.planning_processes import OnTheLoop
 from federated_optimizer.coordinator.queries.result_subscriptions import ResultSubscription
 from federated_optimizer.coordinator.statements.source_listings import SOURCE_COLUMNS, source_row
@@ -657,9 +658,15 @@ class Console:
         address: http://127.0.0.1:port
     """
 
-    def __init__(self, coordinator: FakeCoordinator, settings: ConsoleSettings) -> None:
+    def __init__(
+        self,
+        coordinator: FakeCoordinator,
+        settings: ConsoleSettings,
+        people: People | None = None,
+    ) -> None:
         self.coordinator = coordinator
         self._settings = settings
+        self.people = people
         self._open(0)
 
     def _open(self, port: int) -> None:
@@ -670,7 +677,7 @@ class Console:
         self.port = listener.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"
         self._listener = listener
-        self.app = create_app(self.coordinator, self._settings)
+        self.app = create_app(self.coordinator, self._settings, self.people)
         config = uvicorn.Config(self.app, log_level="warning", timeout_graceful_shutdown=2)
         self._server = uvicorn.Server(config)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -680,9 +687,13 @@ class Console:
         """Serve, and wait until it answers."""
         self._thread.start()
         wait_for(lambda: self._server.started, "the console answers")
+        if self.people is not None:
+            self.run(self.people.begin())
 
     def stop(self) -> None:
         """End streams, stop serving."""
+        if self.people is not None:
+            self.run(self.people.close())
         self.do(self.app.state.closing.set)
         self._server.should_exit = True
         self._thread.join(SECONDS)

@@ -82,8 +82,14 @@ def settings_of(request: Request) -> ConsoleSettings:
 
 
 def principal_of(request: Request) -> Principal:
-    """Return who asks; without accounts it is whoever is on this machine."""
-    principal: Principal = getattr(request.state, "principal", LOCAL)
+    """Return who asks; without accounts it is whoever is on this machine.
+
+    Raises:
+        HTTPException: 401: nobody has signed in, at a route that is open.
+    """
+    principal: Principal | None = getattr(request.state, "principal", LOCAL)
+    if principal is None:
+        raise HTTPException(401, "sign in first")
     return principal
 
 

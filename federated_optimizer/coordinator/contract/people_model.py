@@ -137,6 +137,11 @@ class PeopleApi(Protocol):
         """Whether there is any account; without one nobody can sign in."""
         ...
 
+    @property
+    def unsigned(self) -> Admission | None:
+        """What everybody on this machine may ask with; None as soon as there is an account."""
+        ...
+
     def admit(self, secret: str) -> Admission | None:
         """Return what a session's or token's secret admits; None when it admits nobody."""
         ...

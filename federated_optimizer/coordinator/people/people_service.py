@@ -25,7 +25,7 @@ from federated_optimizer.coordinator.contract.people_model import (
     TooManyAttemptsError,
     UnknownPersonError,
 )
-from federated_optimizer.coordinator.contract.principal import Principal, Role
+from federated_optimizer.coordinator.contract.principal import LOCAL, Principal, Role
 from federated_optimizer.coordinator.people import account_rules as rules
 from federated_optimizer.coordinator.people.admissions import Admissions, principal_of
 from federated_optimizer.coordinator.people.passwords import PasswordWork
@@ -102,6 +102,7 @@ class People(PeopleApi):
         self._admissions = Admissions(int(self._limits.idle * _HOUR))
         self._known = StoredPeople(-1, (), (), ())
         self._accounts: dict[str, StoredAccount] = {}
+        self._unsigned: Admission | None = None
         self._changing = asyncio.Lock()
         self._looking: asyncio.Task[None] | None = None
 
@@ -124,6 +125,11 @@ class People(PeopleApi):
         self._known = known
         self._accounts = {found.account.name: found for found in known.accounts}
         self._admissions.replace(known, self._clock())
+        if known.accounts and self._unsigned is not None:
+            self._unsigned.ended.set()
+            self._unsigned = None
+        elif not known.accounts:
+            self._unsigned = self._unsigned or Admission(LOCAL)
 
     async def close(self) -> None:
         """Stop looking, and close the store."""
@@ -140,6 +146,11 @@ class People(PeopleApi):
     @override
     def has_accounts(self) -> bool:
         return bool(self._accounts)
+
+    @property
+    @override
+    def unsigned(self) -> Admission | None:
+        return self._unsigned
 
     @override
     def admit(self, secret: str) -> Admission | None:

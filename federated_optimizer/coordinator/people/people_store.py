@@ -100,6 +100,13 @@ class PeopleStore:
         with self._reading() as connection:
             return int(connection.execute(sa.select(tables.revision.c.revision)).scalar_one())
 
+    def has_accounts(self) -> bool:
+        """Whether there is any account."""
+        with self._reading() as connection:
+            return (
+                connection.execute(sa.select(tables.accounts.c.name).limit(1)).first() is not None
+            )
+
     def read(self) -> StoredPeople:
         """Return everybody."""
         # The revision first: what changes meanwhile is read again.
@@ -125,7 +132,8 @@ class PeopleStore:
         """Add an account.
 
         Raises:
-            PeopleError: There is one of that name, or there are too many.
+            PeopleError: There is one of that name, there are too many, or it is the first one and
+                may not administer.
         """
         table = tables.accounts
         account = new.account
@@ -135,6 +143,12 @@ class PeopleStore:
                     f"there is an account {account.name} already", code="account_exists"
                 )
             number = connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
+            if not number and account.role != Role.ADMINISTRATOR:
+                raise PeopleError(
+                    "the first account has to be an administrator",
+                    hint="from then on everybody has to sign in, and somebody must add others",
+                    code="last_administrator",
+                )
             if number >= MAX_ACCOUNTS:
                 raise PeopleError(f"there are {MAX_ACCOUNTS} accounts; no more are possible")
             connection.execute(

@@ -29,6 +29,9 @@ export async function request(method, path, body) {
     if (options.signal?.aborted) throw LOST;
     return {};
   });
+  if (response.status === 401 && value.error?.code === "not_signed_in") {
+    location.assign(`/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`);
+  }
   if (!response.ok) throw value.error || { message: `The console answered ${response.status}.`, hint: "" };
   return value;
 }

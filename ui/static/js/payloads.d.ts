@@ -615,35 +615,74 @@ export interface ProvisionedGateway {
   until: string;
 }
 
+// People.
+
+export type Role = "viewer" | "analyst" | "operator" | "administrator";
+
+export interface Account {
+  name: string;
+  role: Role;
+  disabled: boolean;
+  created: string;
+  last_sign_in: string | null;
+  provider: string | null;
+}
+
+export interface ApiToken {
+  id: string;
+  account: string;
+  label: string;
+  role: Role;
+  created: string;
+  expires: string | null;
+  last_used: string | null;
+  sources: string[] | null;
+}
+
+export interface Me {
+  accounts: boolean;
+  signed_in: boolean;
+  name?: string;
+  role?: Role;
+  token?: string | null;
+  account?: Account | null;
+}
+
 // What a path answers.
 
 export type GetAnswer<P extends string> = P extends "/api/queries"
   ? Query[]
   : P extends "/api/sites"
     ? Site[]
-    : P extends "/api/fleet"
-      ? Enrolment[]
-      : P extends "/api/definitions"
-        ? Definition[]
-        : P extends "/api/sinks"
-          ? Sink[]
-          : P extends "/api/sources"
-            ? SourceServing[]
-            : P extends "/api/alarms/count"
-              ? AlarmCount
-              : P extends "/api/site.geojson"
-                ? SiteFile
-                : P extends `/api/queries/${string}/explain`
-                  ? Result<Explained>
-                  : P extends `/api/queries/${string}`
-                    ? Query
-                    : P extends `/api/sites/${string}/settings`
-                      ? SiteSettings
-                      : P extends `/api/sources/trials/${string}`
-                        ? Trial
-                        : P extends "/api/calibration/tables"
-                          ? { missing: string[] }
-                          : unknown;
+    : P extends "/api/me"
+      ? Me
+      : P extends "/api/accounts"
+        ? Account[]
+        : P extends "/api/tokens" | "/api/me/tokens"
+          ? ApiToken[]
+          : P extends "/api/fleet"
+            ? Enrolment[]
+            : P extends "/api/definitions"
+              ? Definition[]
+              : P extends "/api/sinks"
+                ? Sink[]
+                : P extends "/api/sources"
+                  ? SourceServing[]
+                  : P extends "/api/alarms/count"
+                    ? AlarmCount
+                    : P extends "/api/site.geojson"
+                      ? SiteFile
+                      : P extends `/api/queries/${string}/explain`
+                        ? Result<Explained>
+                        : P extends `/api/queries/${string}`
+                          ? Query
+                          : P extends `/api/sites/${string}/settings`
+                            ? SiteSettings
+                            : P extends `/api/sources/trials/${string}`
+                              ? Trial
+                              : P extends "/api/calibration/tables"
+                                ? { missing: string[] }
+                                : unknown;
 
 export type PostAnswer<P extends string> = P extends "/api/statements"
   ? Result[]
