@@ -21,7 +21,8 @@ from federated_optimizer.coordinator.contract.coordinator_settings import Coordi
 from federated_optimizer.coordinator.contract.sink_endpoints import sink_endpoints
 from federated_optimizer.coordinator.coordinator_service import open_coordinator
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
-from federated_optimizer.coordinator.people.people_service import People, SessionLimits
+from federated_optimizer.coordinator.people.admissions import SessionLimits
+from federated_optimizer.coordinator.people.people_service import People
 from federated_optimizer.coordinator.people.people_store import PeopleStore
 from federated_optimizer.coordinator.planning_processes import InProcesses
 from host.clocks import wall_clock

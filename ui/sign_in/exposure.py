@@ -1,4 +1,4 @@
-"""Whether others than the users of this machine reach a console, and what it needs then."""
+"""Exposure: whether others than the users of this machine reach a console, and its needs then."""
 
 import ipaddress
 import shlex

@@ -127,7 +127,7 @@ class TooManyAttemptsError(FederationError):
 
 
 class PeopleApi(Protocol):
-    """Who may sign in, and who has.
+    """People who may sign in, and what they have open.
 
     `by` is who asks for a change, and is noted in the audit; the caller checks what they may do.
     """
@@ -139,7 +139,7 @@ class PeopleApi(Protocol):
 
     @property
     def unsigned(self) -> Admission | None:
-        """What everybody on this machine may ask with; None as soon as there is an account."""
+        """The admission of everybody on this machine; None as soon as there is an account."""
         ...
 
     def admit(self, secret: str) -> Admission | None:

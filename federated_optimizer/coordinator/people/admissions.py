@@ -15,8 +15,32 @@ from federated_optimizer.coordinator.people.people_store import (
 from federated_optimizer.coordinator.people.random_secrets import MAX_SECRET, digest
 from streamsql.data.types import MICROSECONDS
 
+_HOUR = 3_600 * MICROSECONDS
 NOTED_EVERY = 300 * MICROSECONDS
 """How often it is stored that a session or token is in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLimits:
+    """Limits of sessions, in hours.
+
+    Attributes:
+        idle: Without any request; an open page of events is in use.
+        longest: In all.
+    """
+
+    idle: float = 12.0
+    longest: float = 168.0
+
+    @property
+    def idle_time(self) -> int:
+        """The idle time in microseconds."""
+        return int(self.idle * _HOUR)
+
+    @property
+    def longest_time(self) -> int:
+        """The longest time in microseconds."""
+        return int(self.longest * _HOUR)
 
 
 @dataclass(slots=True)

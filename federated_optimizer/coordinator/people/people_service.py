@@ -5,7 +5,6 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -27,7 +26,11 @@ from federated_optimizer.coordinator.contract.people_model import (
 )
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal, Role
 from federated_optimizer.coordinator.people import account_rules as rules
-from federated_optimizer.coordinator.people.admissions import Admissions, principal_of
+from federated_optimizer.coordinator.people.admissions import (
+    Admissions,
+    SessionLimits,
+    principal_of,
+)
 from federated_optimizer.coordinator.people.passwords import PasswordWork
 from federated_optimizer.coordinator.people.people_store import (
     PeopleStore,
@@ -45,7 +48,6 @@ from federated_optimizer.coordinator.people.random_secrets import (
 from federated_optimizer.coordinator.people.sign_in_attempts import SignInAttempts
 from host.clocks import Clock
 from host.defects import Defects
-from streamsql.data.types import MICROSECONDS
 from streamsql.errors import FederationError
 
 log = logging.getLogger(__name__)
@@ -53,21 +55,7 @@ T = TypeVar("T")
 
 LOOK_SECONDS = 0.5
 """How often ended sessions, and changes that other processes made, are looked for."""
-_HOUR = 3_600 * MICROSECONDS
 _WRONG = "name or password is wrong"
-
-
-@dataclass(frozen=True, slots=True)
-class SessionLimits:
-    """Limits of sessions, in hours.
-
-    Attributes:
-        idle: Without any request; an open page of events is in use.
-        longest: In all.
-    """
-
-    idle: float = 12.0
-    longest: float = 168.0
 
 
 class People(PeopleApi):
@@ -99,7 +87,7 @@ class People(PeopleApi):
         self._limits = limits or SessionLimits()
         self._work = work or PasswordWork()
         self._attempts = SignInAttempts(elapsed)
-        self._admissions = Admissions(int(self._limits.idle * _HOUR))
+        self._admissions = Admissions(self._limits.idle_time)
         self._known = StoredPeople(-1, (), (), ())
         self._accounts: dict[str, StoredAccount] = {}
         self._unsigned: Admission | None = None
@@ -333,7 +321,7 @@ class People(PeopleApi):
 
     async def _begin_session(self, found: StoredAccount, address: str) -> SignedIn:
         now, secret = self._clock(), session_secret()
-        expires = now + int(self._limits.longest * _HOUR)
+        expires = now + self._limits.longest_time
         session = StoredSession(digest(secret), found.account.name, now, now, expires)
         try:
             await self._change(partial(self._store.add_session, session))

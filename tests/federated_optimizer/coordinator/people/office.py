@@ -9,8 +9,9 @@ from argon2 import PasswordHasher
 from federated_optimizer.coordinator.contract.audit_model import AuditEntry, Outcome
 from federated_optimizer.coordinator.contract.people_model import Admission
 from federated_optimizer.coordinator.contract.principal import Principal, Role
+from federated_optimizer.coordinator.people.admissions import SessionLimits
 from federated_optimizer.coordinator.people.passwords import Passwords, PasswordWork
-from federated_optimizer.coordinator.people.people_service import People, SessionLimits
+from federated_optimizer.coordinator.people.people_service import People
 from federated_optimizer.coordinator.people.people_store import PeopleStore
 
 QUICK = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
