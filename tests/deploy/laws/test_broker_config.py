@@ -267,7 +267,6 @@ def test_a_gateway_writes_only_in_its_own_name(port: int, topic: str, *, allowed
         ("base", "source/climate", False),
         ("coordinator", "source/climate", True),
         ("coordinator", "gw/gateway-b/cmd/resync", True),
-        ("coordinator", "gw/gateway-b/cmd/resync/coordinator", False),
         ("coordinator", "gw/gateway-b/link/radio/a/b", True),
     ],
 )

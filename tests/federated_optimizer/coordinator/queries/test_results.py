@@ -11,6 +11,7 @@ from streamsql.algebra.streams import Emit
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
+from streamsql.errors import WireError
 from streamsql.wire.channel_protocol import Reception, SendingChannel
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
@@ -81,8 +82,10 @@ def test_a_lost_batch_is_noticed_and_a_snapshot_repairs_it() -> None:
 def test_a_stranger_and_an_old_version_are_not_listened_to() -> None:
     shown, old = result(), Sender(version=0)
     assert old.snapshot(shown) == [Reception.STALE]
+    assert shown.accept("gw-1", next(iter(old.channel.snapshot(now=0)))) == Reception.STALE
     batch = next(iter(Sender().channel.snapshot(now=0)))
-    assert shown.accept("gw-1", batch) == Reception.STALE
+    with pytest.raises(WireError, match="'gw-1' sends a result"):
+        shown.accept("gw-1", batch)
 
 
 def test_a_redeployment_shows_only_what_is_different() -> None:
