@@ -313,6 +313,7 @@ class Gateway:
         }
         self.devices.define(self.definitions)
         self.links.define(self.definitions.values())
+        self.last.define(self.definitions)
         self.announcer.announce()
 
     def _described(self) -> None:

@@ -4,6 +4,7 @@ A sensor's message follows its readings at most every ten seconds when they chan
 when they do not, so that retained values cost little beside the observation lane.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from gateway.senml import records_of
@@ -54,6 +55,16 @@ class LastValues:
         self.sequence = 0
         self._sensors: dict[str, _Sensor] = {}
         self._fresh: dict[str, None] = {}
+        self._gone: dict[str, None] = {}
+
+    def define(self, sources: Container[str]) -> None:
+        """Keep sensors of these sources; the retained values of others are cleared when due."""
+        for name, sensor in list(self._sensors.items()):
+            if sensor.definition.name not in sources:
+                del self._sensors[name]
+                self._fresh.pop(name, None)
+                if len(self._gone) < MAX_SENSORS:
+                    self._gone[name] = None
 
     def note(self, sensor: str, event: SourceEvent, definition: SourceDefinition) -> None:
         """Ingest a reading; sensors whose id is no topic level have no retained value."""
@@ -62,6 +73,7 @@ class LastValues:
             known.event, known.definition = event, definition
         elif len(self._sensors) < MAX_SENSORS and _is_id(sensor):
             self._sensors[sensor] = _Sensor(definition, event)
+            self._gone.pop(sensor, None)
         else:
             return
         self._fresh[sensor] = None
@@ -73,10 +85,11 @@ class LastValues:
             self._fresh[name] = None
 
     def publish_due(self, now: float) -> int:
-        """Publish what is due, a bounded number at a time; return how many.
+        """Publish what is due, a bounded number at a time; return how many values.
 
         `now` in seconds of a clock that only goes forward.
         """
+        self._clear_gone()
         published = 0
         for name in list(self._fresh):
             sensor = self._sensors[name]
@@ -88,6 +101,16 @@ class LastValues:
             if sensor.published == sensor.event.row:
                 del self._fresh[name]
         return published
+
+    def _clear_gone(self) -> None:
+        for name in list(self._gone)[:_MOST_AT_ONCE]:
+            if not self.client.connected:
+                return
+            try:
+                self.client.publish(self.topics.last(self.gateway, name), b"", retain=True)
+            except QueueFull:
+                return
+            del self._gone[name]
 
     def _publish(self, name: str, sensor: _Sensor, now: float) -> bool:
         event, schema = sensor.event, sensor.definition.schema

@@ -109,3 +109,38 @@ def test_ids_that_are_no_topic_levels_have_no_last_value() -> None:
         assert field.broker.retained == {}
 
     run(scenario)
+
+
+def test_last_values_of_a_source_that_is_dropped_are_cleared_and_leave_room() -> None:
+    async def scenario(field: Field) -> None:
+        for number in range(4):
+            field.note(f"s{number}", 1.0)
+        assert await field.publish(0.0) == 4
+        field.last.define([SEATS.name])
+        assert await field.publish(1.0) == 0
+        assert field.retained("s0") is not None
+        field.last.define([])
+        field.note("s3", 2.0, 1)  # the device has another source by now
+        for second in range(2, 9):
+            await field.publish(float(second))
+        assert [field.retained(f"s{number}") is None for number in range(4)] == [True] * 3 + [False]
+        field.last.forget()
+        await field.publish(CHANGED_SECONDS)
+        assert field.retained("s0") is None
+
+    run(scenario)
+
+
+def test_last_values_are_cleared_when_the_broker_is_there_again() -> None:
+    async def scenario(field: Field) -> None:
+        field.note("s1", 1.0)
+        await field.publish(0.0)
+        field.broker.cut("gw-1")
+        field.last.define([])
+        assert await field.publish(1.0) == 0
+        assert field.retained("s1") is not None
+        field.broker.restore("gw-1")
+        await field.publish(2.0)
+        assert field.retained("s1") is None
+
+    run(scenario)
