@@ -25,8 +25,9 @@ CREATE VIEW radio_map_position (badge, room, floor, x, y, mismatch, confidence) 
     JOIN calibration_point c ON c.point = s.point
     QUALIFY ROW_NUMBER() OVER (PARTITION BY s.badge
       ORDER BY GREATEST(0.0, b.norm + p.norm - 2.0 * s.product), s.point) <= 3),
-  placed (badge, room, floor, x, y, distance, weight) AS (
-    SELECT n.badge, c.room, c.floor, c.x, c.y, n.distance, 1.0 / (1.0 + n.distance)
+  placed (badge, room, floor, x, y, distance, weight, pull) AS (
+    SELECT n.badge, c.room, c.floor, c.x, c.y, n.distance, 1.0 / (1.0 + n.distance),
+      CASE WHEN c.x IS NOT NULL AND c.y IS NOT NULL THEN 1.0 / (1.0 + n.distance) END
     FROM neighbour n JOIN calibration_point c ON c.point = n.point),
   total (badge, weight, mismatch) AS (
     SELECT badge, SUM(weight), MIN(distance) FROM placed GROUP BY badge),
@@ -36,9 +37,9 @@ CREATE VIEW radio_map_position (badge, room, floor, x, y, mismatch, confidence) 
     SELECT badge, room, floor, weight FROM room_weight
     QUALIFY ROW_NUMBER() OVER (PARTITION BY badge ORDER BY weight DESC, room, floor) = 1)
   SELECT l.badge, l.room, l.floor,
-    SUM(p.weight * p.x) / SUM(p.weight), SUM(p.weight * p.y) / SUM(p.weight),
+    SUM(p.pull * p.x) / SUM(p.pull), SUM(p.pull * p.y) / SUM(p.pull),
     t.mismatch, l.weight / t.weight
   FROM likely l
-  JOIN placed p ON p.badge = l.badge AND p.floor = l.floor
+  JOIN placed p ON p.badge = l.badge AND p.floor IS NOT DISTINCT FROM l.floor
   JOIN total t ON t.badge = l.badge
   GROUP BY l.badge, l.room, l.floor, l.weight, t.weight, t.mismatch;

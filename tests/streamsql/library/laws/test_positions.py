@@ -42,11 +42,14 @@ class World:
         self.now = 0
         self.heard: list[Row] = []
         self.receivers: list[Row] = [
-            (f"r{n}", f"room-{n % 4}", n % 2, n * 4.0, (n * 7 % 5) * 3.0) for n in range(6)
+            (f"r{n}", f"room-{n % 4}", n % 2, n * 4.0, (n * 7 % 5) * 3.0) for n in range(5)
         ]
+        # Of some nobody knows where exactly they are.
+        self.receivers += [("r5", "room-1", 1, None, None), ("r7", "room-8", None, 1.0, 2.0)]
         self.points: list[Row] = [
-            (f"p{n}", f"room-{n % 4}", n % 2, n * 1.5, (n * 3 % 7) * 2.0) for n in range(12)
+            (f"p{n}", f"room-{n % 4}", n % 2, n * 1.5, (n * 3 % 7) * 2.0) for n in range(10)
         ]
+        self.points += [("p10", "room-2", 0, None, 1.0), ("p11", "room-3", 1, 1.0, None)]
         self.signals: list[Row] = [
             (point[0], f"r{n}", self.level())
             for point in self.points
@@ -85,11 +88,12 @@ class World:
                 row = (self.random.choice(self.points)[0], f"q{self.random.random()}", self.level())
             else:
                 place = f"room-{self.random.randint(0, 3)}", self.random.randint(0, 1)
-                row = (f"n{self.random.random()}", *place, self.level(), self.level())
+                spot = self.random.choice([(self.level(), self.level()), (None, self.level())])
+                row = (f"n{self.random.random()}", *place, *spot)
             rows.append(row)
             return name, SourceEvent(row, 0)
         rssi = None if chance > 0.97 else self.level()
-        receiver = f"r{self.random.randint(0, 6)}"
+        receiver = f"r{self.random.randint(0, 7)}"
         ts = self.now - self.random.randint(0, 3 * SECOND)
         row = (f"b{self.random.randint(0, 2)}", receiver, rssi, ts)
         self.heard.append(row)
@@ -130,17 +134,21 @@ def weighted_centroid(world: World) -> Answer:
         weights = 10.0 ** (np.array([-level for level, _ in known]) / 20.0)
         room, floor = rows[0][:2]
         here = np.array([row[1] == floor for row in rows])
+        share = float(weights[[row[0] == room for row in rows]].sum() / weights.sum())
+        here &= np.array([None not in row[2:] for row in rows])
+        if not here.any():
+            found[badge] = (room, floor, None, None, None, share)
+            continue
         spots = np.array([row[2:] for row in rows], dtype=float)[here]
         centre = np.average(spots, axis=0, weights=weights[here])
         squares = ((spots - centre) ** 2).sum(axis=1)
         spread = float(np.sqrt(np.average(squares, weights=weights[here])))
-        share = float(weights[[row[0] == room for row in rows]].sum() / weights.sum())
         found[badge] = (room, floor, float(centre[0]), float(centre[1]), spread, share)
     return found
 
 
 def radio_map_position(world: World) -> Answer:
-    names = sorted({str(row[1]) for row in world.signals} | {f"r{n}" for n in range(7)})
+    names = sorted({str(row[1]) for row in world.signals} | {f"r{n}" for n in range(8)})
     recorded: dict[str, Floats] = {}
     for point, receiver, rssi in world.signals:
         vector = recorded.setdefault(str(point), np.full(len(names), -100.0))
@@ -164,10 +172,12 @@ def _estimate(near: list[tuple[float, str]], places: dict[str, Row]) -> Row:
     rows = [places[point] for _, point in near]
     rooms = {row[:2]: weights[[other[:2] == row[:2] for other in rows]].sum() for row in rows}
     room, floor = min(rooms, key=lambda key: (-rooms[key], key))
-    here = np.array([row[1] == floor for row in rows])
+    here = np.array([row[1] == floor and None not in row[2:] for row in rows])
+    share = float(rooms[room, floor] / weights.sum())
+    if not here.any():
+        return (room, floor, None, None, near[0][0], share)
     spots = np.array([row[2:] for row in rows], dtype=float)[here]
     x, y = np.average(spots, axis=0, weights=weights[here])
-    share = float(rooms[room, floor] / weights.sum())
     return (room, floor, float(x), float(y), near[0][0], share)
 
 
