@@ -133,11 +133,11 @@ def _restarted(layout: "Layout", gateway: str) -> str:
     Commands that follow need the console: it is waited for until it answers again.
     """
     from deploy.local.kept_endpoints import CONSOLE  # noqa: PLC0415
-    from deploy.local.restart_requests import request_restart, wait_for_restart  # noqa: PLC0415
+    from deploy.local.restart_requests import request, wait_for_restart  # noqa: PLC0415
     from ui.cli.federations import federation_of  # noqa: PLC0415
 
     try:
-        before = request_restart(layout, gateway)
+        before = request(layout, gateway)
     except DeploymentError as error:
         return f" from its next start on ({error.message})"
     federation = federation_of(layout.root)

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from deploy.cli import service_commands  # noqa: F401 - adds its commands
 from deploy.cli.authority_commands import authority_app
 from deploy.cli.endpoint_commands import endpoint_app
 from deploy.cli.installed import version
@@ -123,6 +124,9 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
     metrics_port: Annotated[
         int, typer.Option(help="Port of gw-1's /metrics; the other services take the next ones")
     ] = 0,
+    no_restart: Annotated[
+        bool, typer.Option("--no-restart", help="Do not start services again that die")
+    ] = False,
     functions: Functions = "",
     form: Annotated[
         str, typer.Option("--format", help="table or json (one line per event)")
@@ -156,35 +160,10 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
             secrets=secrets,
             allow_hosts=tuple(allow_host or ()),
             metrics_port=metrics_port,
+            restart=not no_restart,
         )
         status = asyncio.run(run_federation(options, Reporter(form)))
     raise typer.Exit(status)
-
-
-@gateway_app.command("restart")
-def gateway_restart(
-    service: Annotated[str, typer.Argument(help="gw-1, gw-2, …, base or static")],
-    data: Annotated[
-        Path | None, typer.Option(help="Data directory of the running `pando up`")
-    ] = None,
-    console: Address = None,
-) -> None:
-    """Restart a service of the running `pando up`, whether it died or still runs.
-
-    With several federations on this machine, --console, PANDO_CONSOLE or --data says which.
-
-    Examples:
-      pando gateway restart gw-2
-      pando gateway restart gw-2 --console http://127.0.0.1:8421
-    """
-    from deploy.local.layout import Layout  # noqa: PLC0415
-    from deploy.local.restart_requests import request_restart  # noqa: PLC0415
-    from ui.cli.federations import data_directory  # noqa: PLC0415
-
-    with guarded():
-        layout = Layout(data_directory(console, data))
-        request_restart(layout, service)
-    typer.echo(f"requested a restart of {service} in {layout.root}")
 
 
 @gateway_app.command("join")

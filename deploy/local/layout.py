@@ -49,6 +49,11 @@ class Layout:
         return self.root / "run" / "restart"
 
     @property
+    def logs(self) -> Path:
+        """A log file per service, with older ones."""
+        return self.root / "logs"
+
+    @property
     def processes(self) -> Path:
         """Names, process ids and commands of the running services."""
         return self.root / "run" / "services.json"
@@ -72,7 +77,8 @@ class Layout:
             DeploymentError: They are somebody else's.
         """
         try:
-            for folder in (self.root / "run", self.root / "state", self.root / "endpoints"):
+            for name in ("run", "state", "endpoints", "logs"):
+                folder = self.root / name
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 folder.chmod(0o700)
                 for below in folder.iterdir():

@@ -1,14 +1,17 @@
-"""Restart of one service of a running federation: the command line asks, the supervisor answers.
+"""Restart or stop of one service: the command line asks, the supervisor answers.
 
-A request is an empty file, named like the service, in a folder of the data directory.
+A request is an empty file in a folder of the data directory: `gw-1.restart`, `gw-1.stop`, …
 """
 
 import contextlib
 import json
 import time
 from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
 
 from deploy.local.layout import Layout
+from deploy.local.restarts import Restarts
 from deploy.local.service_processes import Services
 from deploy.local.up_reports import Reporter
 from host.files.file_lock import is_locked
@@ -17,8 +20,16 @@ from streamsql.errors import DeploymentError
 POLL_SECONDS = 0.1
 
 
-def request_restart(layout: Layout, service: str) -> int:
-    """Ask the running federation to start a service again; return the process id it has now.
+class Verb(StrEnum):
+    """What is asked for. KILL ends the process as a power failure does."""
+
+    RESTART = "restart"
+    STOP = "stop"
+    KILL = "kill"
+
+
+def request(layout: Layout, service: str, verb: Verb = Verb.RESTART) -> int:
+    """Ask the running federation to do something; return the process id that the service has now.
 
     Raises:
         DeploymentError: No federation runs here, or it has no such service.
@@ -33,7 +44,7 @@ def request_restart(layout: Layout, service: str) -> int:
         names = ", ".join(sorted(known))
         raise DeploymentError(f"there is no service {service!r}", hint=f"one of: {names}")
     layout.restart_requests.mkdir(parents=True, exist_ok=True)
-    (layout.restart_requests / service).touch()
+    (layout.restart_requests / f"{service}.{verb}").touch()
     return known[service]
 
 
@@ -45,7 +56,7 @@ def wait_for_restart(
     Args:
         layout: Of the federation's data directory.
         service: Which one.
-        before: From `request_restart`.
+        before: From `request`.
         is_ready: Asked as soon as there is another process.
         seconds: How long at most.
 
@@ -60,32 +71,51 @@ def wait_for_restart(
     return False
 
 
-async def answer_restart_requests(
-    layout: Layout, services: Services, reporter: Reporter, on_restart: Callable[[], None]
+async def answer_requests(
+    layout: Layout,
+    services: Services,
+    reporter: Reporter,
+    on_restart: Callable[[], None],
+    restarts: Restarts,
 ) -> None:
-    """Restart the services that were asked for, and report it.
+    """Do what was asked for, and report it.
 
-    `on_restart` is called before a restart is reported, so that the list of processes has it.
+    Args:
+        layout: Of the federation's data directory.
+        services: All of them.
+        reporter: Is told.
+        on_restart: Called before a restart is reported, so that the list of processes has it.
+        restarts: Of the services that died; who is stopped on request stays so.
     """
     requests = layout.restart_requests
-    for request in sorted(requests.iterdir()) if requests.is_dir() else ():
-        with contextlib.suppress(FileNotFoundError):
-            request.unlink()
-        if request.name not in services:
-            message = f"asked to restart {request.name!r}: there is no such service"
-            reporter.event("warning", message)
+    for asked in sorted(requests.iterdir()) if requests.is_dir() else ():
+        name, verb = asked.stem, _taken(asked)
+        if verb is None:
             continue
-        service = await services.restart(request.name)
+        if name not in services:
+            reporter.event("warning", f"asked to {verb} {name!r}: there is no such service")
+            continue
+        restarts.forget(name)
+        if verb is not Verb.RESTART:
+            await services.stop_one(name, kill=verb is Verb.KILL)
+            message = f"{name} is stopped on request. Start it again with: pando gateway restart"
+            reporter.event("halted", f"{message} {name}", service=name)
+            continue
+        service = await services.restart(name)
         on_restart()
-        reporter.event(
-            "restarted",
-            f"{request.name} started again (pid {service.pid})",
-            service=request.name,
-            pid=service.pid,
-        )
+        message = f"{name} started again (pid {service.pid})"
+        reporter.event("restarted", message, service=name, pid=service.pid)
 
 
-def discard_restart_requests(layout: Layout) -> None:
+def _taken(asked: Path) -> Verb | None:
+    """Remove a request and return its verb; None if it is no request."""
+    with contextlib.suppress(FileNotFoundError):
+        asked.unlink()
+    verb = asked.suffix.removeprefix(".")
+    return Verb(verb) if verb in set(Verb) else None
+
+
+def discard_requests(layout: Layout) -> None:
     """Remove requests that nobody will answer."""
     for request in layout.restart_requests.glob("*"):
         request.unlink(missing_ok=True)

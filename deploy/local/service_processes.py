@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +53,7 @@ class Service:
     process: asyncio.subprocess.Process | None = None
     stopping: bool = False
     last_lines: list[str] = field(default_factory=list)
+    started: float = 0.0
     _reader: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -70,6 +72,7 @@ class Service:
         # Only now: who waits for the process before sees that it was stopped on purpose.
         self.process = process
         self.stopping = False
+        self.started = time.monotonic()
         self._reader = asyncio.create_task(self._read(process.stdout))
 
     @property
@@ -129,6 +132,7 @@ class Death:
 
     service: Service
     status: int
+    ran_seconds: float = 0.0
 
     @property
     def name(self) -> str:
@@ -162,6 +166,19 @@ class Services:
         await service.start()
         self._watch(service)
         return service
+
+    def runs(self, name: str) -> bool:
+        """Whether a service's process has not ended."""
+        process = self._by_name[name].process
+        return process is not None and process.returncode is None
+
+    async def stop_one(self, name: str, *, kill: bool = False) -> None:
+        """Stop a service, or kill it without warning; it is no death."""
+        service = self._by_name[name]
+        if kill and service.process is not None and service.process.returncode is None:
+            service.stopping = True
+            service.process.kill()
+        await service.stop()
 
     async def restart(self, name: str) -> Service:
         """Start a service again, whether it died or still runs."""
@@ -206,7 +223,8 @@ class Services:
         async def watch() -> None:
             status = await service.wait()
             if status is not None:
-                self._deaths.put_nowait(Death(service, status))
+                ran = time.monotonic() - service.started
+                self._deaths.put_nowait(Death(service, status, ran))
 
         task = asyncio.create_task(watch())
         self._watchers.add(task)

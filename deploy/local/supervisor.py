@@ -24,7 +24,9 @@ from deploy.local.probes import (
     sites_online,
 )
 from deploy.local.recordings import Recording, inspect
-from deploy.local.restart_requests import answer_restart_requests, discard_restart_requests
+from deploy.local.restart_requests import answer_requests, discard_requests
+from deploy.local.restarts import Restarts
+from deploy.local.service_logs import ServiceLogs
 from deploy.local.service_processes import BROKER, Death, Services, ServiceSpec
 from deploy.local.up_options import UpOptions
 from deploy.local.up_reports import Reporter
@@ -46,6 +48,15 @@ BROKERS: dict[str | None, Preference] = {
 }
 
 
+_CONSEQUENCE = "after the grace time its rooms are stale and its rows leave every result"
+_CONSEQUENCES = {
+    BROKER: "until it runs again nothing is sent; gateways keep their readings",
+    "base": "results that it computes are degraded until it is back",
+    "console": "pages and commands are not answered; queries run on at the sites",
+    "static": "static tables are not refreshed until it restarts",
+}
+
+
 class _VitalDeathError(Exception):
     """A service died without which the federation cannot start or go on."""
 
@@ -62,7 +73,9 @@ class Federation:
         self.reporter = reporter
         self.layout = Layout(options.data.resolve())
         self.address = f"http://{HOST}:{options.port}"
-        self.services = Services(reporter.log)
+        self.logs = ServiceLogs(self.layout.logs)
+        self.services = Services(self._log)
+        self._restarts = Restarts()
         self._claim = Claim(self.layout.lock)
         self._gateways = [f"gw-{n}" for n in range(1, options.gateways + 1)]
 
@@ -201,7 +214,7 @@ class Federation:
         while not await condition():
             death = self.services.death()
             if death is not None and death.name == "static":
-                self._report_death(death)
+                self._report_death(death, self._pause_after(death))
             elif death is not None:
                 raise _VitalDeathError(death)
             if time.monotonic() > deadline:
@@ -217,23 +230,42 @@ class Federation:
         """Watch the services until a vital one dies, or nobody reads our output any more."""
         while not self.reporter.gone:
             death = await self.services.next_death(REQUEST_SECONDS)
-            if death is not None and death.service.spec.vital:
-                raise _VitalDeathError(death)
             if death is not None:
-                self._report_death(death)
-            await answer_restart_requests(
-                self.layout, self.services, self.reporter, self._write_processes
+                pause = self._pause_after(death)
+                if pause is None and death.service.spec.vital:
+                    raise _VitalDeathError(death)
+                self._report_death(death, pause)
+            await answer_requests(
+                self.layout, self.services, self.reporter, self._write_processes, self._restarts
             )
+            await self._restart_the_dead()
 
-    def _report_death(self, death: Death) -> None:
-        consequence = (
-            "static tables are not refreshed until it restarts"
-            if death.name == "static"
-            else "after the grace time its rooms are stale and its rows leave every result"
-        )
+    def _pause_after(self, death: Death) -> float | None:
+        return self._restarts.pause_after(death) if self.options.restart else None
+
+    async def _restart_the_dead(self) -> None:
+        for name in self._restarts.due():
+            if self.services.runs(name):
+                continue
+            service = await self.services.restart(name)
+            self._write_processes()
+            message = f"{name} started again after its death (pid {service.pid})"
+            self.reporter.event("restarted", message, service=name, pid=service.pid)
+
+    def _log(self, service: str, line: str) -> None:
+        self.logs.write(service, line)
+        self.reporter.log(service, line)
+
+    def _report_death(self, death: Death, pause: float | None) -> None:
+        """Say what follows from a death; `pause` is the time until the restart, None for none."""
+        consequence = _CONSEQUENCES.get(death.name, _CONSEQUENCE)
+        if pause is None:
+            what = f"Start it again with: pando gateway restart {death.name}"
+        else:
+            what = f"It is started again in {pause:g} s"
         self.reporter.event(
             "died",
-            f"{death}; {consequence}. Start it again with: pando gateway restart {death.name}",
+            f"{death}; {consequence}. {what}",
             service=death.name,
             pid=death.service.pid,
             status=death.status,
@@ -265,9 +297,10 @@ class Federation:
     async def _stop_all(self) -> None:
         """Stop the services and release the data directory, if it is ours."""
         await self.services.stop()
+        self.logs.close()
         if not self._claim.held:
             return
-        discard_restart_requests(self.layout)
+        discard_requests(self.layout)
         self.layout.processes.unlink(missing_ok=True)
         for path in (self.layout.console, entry_of(self.layout.root)):
             with contextlib.suppress(OSError):

@@ -32,6 +32,7 @@ class UpOptions:
         allow_hosts: Names by which browsers may ask the console, in addition to those of loopback.
         metrics_port: Of the first gateway's `/metrics`; those of the others, of the base site and
             of the static engine follow. 0: none has one.
+        restart: Whether services that die are started again.
     """
 
     site: Path | None = None
@@ -48,6 +49,7 @@ class UpOptions:
     secrets: Path | None = None
     allow_hosts: tuple[str, ...] = ()
     metrics_port: int = 0
+    restart: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, saying which option to change.

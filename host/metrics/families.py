@@ -11,7 +11,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class Kind(StrEnum):
-    """How the values of a family behave. COUNTER only grows, from 0 at the start of a process."""
+    """Behaviour of the values of a family. COUNTER only grows, from 0 at the start of a process."""
 
     COUNTER = "counter"
     GAUGE = "gauge"

@@ -206,7 +206,7 @@ def test_a_gateway_that_dies_leaves_its_figures_and_no_settled_last_rows(up: Fed
     query = up.start_query("SELECT mid, rid FROM SeatSensor [ROWS 10]")
     up.until(lambda: up.query(query)["settled"])
     up.until(lambda: up.sites()["gw-2"]["counters"].get("readings"))
-    os.kill(up.pid("gw-2"), signal.SIGKILL)
+    assert up.pando("gateway", "stop", "gw-2", "--kill", "--data", str(up.data)).returncode == 0
     up.until(lambda: up.query(query)["status"] == "degraded")
     shown = up.query(query)
     assert (shown["waiting_for"], shown["settled"]) == (["gw-2"], False)

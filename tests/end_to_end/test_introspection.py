@@ -67,8 +67,6 @@ def test_reports_are_true_and_settings_come_back(tmp_path: Path) -> None:
         before = up.sites()["gw-1"]["epoch"]
         os.kill(up.pid("gw-1"), signal.SIGKILL)
         up.until(lambda: up.event("died", service="gw-1"))
-        again = up.pando("gateway", "restart", "gw-1", "--data", str(up.data))
-        assert again.returncode == 0, again.stderr
         up.until(lambda: up.sites()["gw-1"]["epoch"] > before and up.sites()["gw-1"]["online"])
         up.until(lambda: chain <= up.rows(settings))
         up.until(lambda: nothing <= up.rows(watch))

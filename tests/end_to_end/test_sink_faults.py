@@ -228,6 +228,7 @@ def test_a_killed_console_leaves_right_topics_and_goes_on(tmp_path: Path) -> Non
                     due = first + (last - first) // 2
                     running.until(lambda due=due: newest_of(receiver) > due)  # type: ignore[misc]
                     os.kill(running.pid("console"), signal.SIGKILL)
+                    running.process.kill()  # before it starts another one
                     running.process.wait(90)
                     told = retained(port, DEVICES)
                     assert None not in told.values()

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
@@ -88,13 +89,52 @@ def test_after_kill_9_the_next_one_starts_at_once_in_its_place(tmp_path: Path) -
     assert traces(data) == []
 
 
-@pytest.mark.parametrize("service", ["broker", "base", "console"])
-def test_the_death_of_a_vital_service_is_explained(tmp_path: Path, service: str) -> None:
-    with federation(tmp_path / "data", *SMALL) as up:
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Federation]:
+    """A federation whose services are killed."""
+    with federation(tmp_path_factory.mktemp("killed") / "data", *SMALL) as running:
+        yield running
+
+
+@pytest.mark.parametrize("service", ["gw-1", "base", "console", "static", "broker"])
+def test_a_service_that_dies_is_started_again_and_results_come_back(
+    killed: Federation, service: str
+) -> None:
+    before = killed.pid(service)
+    os.kill(before, signal.SIGKILL)
+    death = killed.until(lambda: killed.event("died", service=service, pid=before))
+    assert "SIGKILL" in death["message"]
+    assert "started again in" in death["message"]
+    again = killed.until(lambda: killed.event("restarted", service=service))
+    assert again["pid"] == killed.pid(service) != before
+
+    def is_well() -> bool:
+        try:
+            sites = killed.sites()
+            queries = killed.http.get("/api/queries").json()
+        except httpx.HTTPError:
+            return False
+        live = all(sites[name]["freshness"] == "live" for name in ("gw-1", "base", "static"))
+        return live and {query["status"] for query in queries} == {"running"}
+
+    killed.until(is_well)
+
+
+def test_logs_of_a_service_are_printed(killed: Federation) -> None:
+    told = killed.pando("logs", "gw-1", "--lines", "3", "--data", str(killed.data))
+    assert told.returncode == 0, told.stderr
+    assert len(told.stdout.splitlines()) == 3
+    unknown = killed.pando("logs", "gw-9", "--data", str(killed.data))
+    assert unknown.returncode == 2
+    assert "one of: base, broker, console, gw-1, static" in unknown.stderr
+
+
+def test_without_restarts_the_death_of_a_vital_service_is_the_end(tmp_path: Path) -> None:
+    with federation(tmp_path / "data", *SMALL, "--no-restart") as up:
         family = up.family()
-        os.kill(up.pid(service), signal.SIGKILL)
+        os.kill(up.pid("base"), signal.SIGKILL)
         assert up.process.wait(PATIENCE) == 1
-        death = up.until(lambda: up.event("died", service=service))
+        death = up.until(lambda: up.event("died", service="base"))
         assert "SIGKILL" in death["message"]
         up.until(lambda: ended(family), ENDED_SECONDS)
         assert traces(up.data) == []

@@ -9,11 +9,13 @@ import pytest
 from deploy.local.claim import Claim
 from deploy.local.layout import Layout
 from deploy.local.restart_requests import (
-    answer_restart_requests,
-    discard_restart_requests,
-    request_restart,
+    Verb,
+    answer_requests,
+    discard_requests,
+    request,
     wait_for_restart,
 )
+from deploy.local.restarts import Restarts
 from deploy.local.service_processes import Services, ServiceSpec
 from streamsql.errors import DeploymentError
 from tests.deploy.local.kept_events import KeptEvents
@@ -26,15 +28,15 @@ def test_a_restart_is_asked_of_a_running_federation_only(tmp_path: Path) -> None
     layout.processes.parent.mkdir(parents=True)
     layout.processes.write_text('{"gw-1": {"pid": 7}, "base": {"pid": 8}}')
     with pytest.raises(DeploymentError, match="no federation runs on data directory"):
-        request_restart(layout, "gw-1")
+        request(layout, "gw-1")
     claim = Claim(layout.lock)
     claim.take()
-    assert request_restart(layout, "gw-1") == 7
-    assert [path.name for path in layout.restart_requests.iterdir()] == ["gw-1"]
+    assert request(layout, "gw-1") == 7
+    assert [path.name for path in layout.restart_requests.iterdir()] == ["gw-1.restart"]
     with pytest.raises(DeploymentError, match="no service 'gw-9'\nhint: one of: base, gw-1"):
-        request_restart(layout, "gw-9")
+        request(layout, "gw-9")
     with pytest.raises(DeploymentError, match=r"no service '\.\./x'"):
-        request_restart(layout, "../x")
+        request(layout, "../x")
     claim.release()
 
 
@@ -42,7 +44,7 @@ def test_requests_are_answered_once_after_the_list_of_processes_has_it(tmp_path:
     async def run() -> None:
         layout, reporter = Layout(tmp_path), KeptEvents()
         layout.restart_requests.mkdir(parents=True)
-        for name in ("gw-1", "nobody"):
+        for name in ("gw-1.restart", "nobody.restart", "gw-1", "gw-1.dance"):
             (layout.restart_requests / name).touch()
         services = Services(reporter.log)
         reported: list[tuple[int, list[str]]] = []
@@ -55,11 +57,12 @@ def test_requests_are_answered_once_after_the_list_of_processes_has_it(tmp_path:
             await services.start(ServiceSpec("gw-1", (sys.executable, "-c", SLEEP)))
             before = services.pids()["gw-1"]
             for _ in range(2):
-                await answer_restart_requests(
+                await answer_requests(
                     layout,
                     services,
                     reporter,
                     lambda: reported.append((services.pids()["gw-1"], said())),
+                    Restarts(),
                 )
             after = services.pids()["gw-1"]
         finally:
@@ -74,12 +77,35 @@ def test_requests_are_answered_once_after_the_list_of_processes_has_it(tmp_path:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("verb", [Verb.STOP, Verb.KILL])
+def test_a_service_that_is_stopped_on_request_has_not_died(tmp_path: Path, verb: Verb) -> None:
+    async def run() -> None:
+        layout, reporter = Layout(tmp_path), KeptEvents()
+        layout.restart_requests.mkdir(parents=True)
+        (layout.restart_requests / f"gw-1.{verb}").touch()
+        services = Services(reporter.log)
+        try:
+            await services.start(ServiceSpec("gw-1", (sys.executable, "-c", SLEEP)))
+            await answer_requests(layout, services, reporter, lambda: None, Restarts())
+            assert not services.runs("gw-1")
+            assert await services.next_death(0.3) is None
+            (event,) = (event for event in reporter.events if event["event"] != "log")
+            assert event["event"] == "halted"
+            assert "pando gateway restart gw-1" in event["message"]
+            await services.restart("gw-1")
+            assert services.runs("gw-1")
+        finally:
+            await services.stop()
+
+    asyncio.run(run())
+
+
 def test_requests_of_an_ended_federation_are_discarded(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
-    discard_restart_requests(layout)
+    discard_requests(layout)
     layout.restart_requests.mkdir(parents=True)
     (layout.restart_requests / "gw-1").touch()
-    discard_restart_requests(layout)
+    discard_requests(layout)
     assert list(layout.restart_requests.iterdir()) == []
 
 

@@ -17,7 +17,9 @@ import pytest
 
 from broker.free_ports import free_port
 from deploy.local import supervisor
-from deploy.local.restart_requests import request_restart
+from deploy.local.restart_requests import request
+from deploy.local.restarts import FIRST_PAUSE, MOST_VITAL_DEATHS, Restarts
+from deploy.local.service_logs import last_lines
 from deploy.local.service_processes import ServiceSpec
 from deploy.local.supervisor import Federation, _VitalDeathError, up
 from deploy.local.up_options import UpOptions
@@ -34,8 +36,9 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextlib.asynccontextmanager
-async def sleepers(tmp_path: Path, *names: str) -> AsyncIterator[Federation]:
-    federation = Federation(UpOptions(data=tmp_path / "data", port=free_port()), KeptEvents())
+async def sleepers(tmp_path: Path, *names: str, restart: bool = True) -> AsyncIterator[Federation]:
+    options = UpOptions(data=tmp_path / "data", port=free_port(), restart=restart)
+    federation = Federation(options, KeptEvents())
     federation._claim.take()
     try:
         for name in names:
@@ -57,15 +60,34 @@ async def heard(federation: Federation, kind: str, count: int = 1) -> list[dict[
     raise AssertionError(reporter.events)
 
 
-def test_a_gateways_death_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["gw-1", "static", "base", "broker", "console"])
+def test_a_service_that_dies_is_started_again(tmp_path: Path, name: str) -> None:
     async def run() -> None:
-        async with sleepers(tmp_path, "base", "gw-1", "static") as federation:
+        async with sleepers(tmp_path, "gw-2", name) as federation:
+            before = federation.services.pids()
+            serving = asyncio.create_task(federation._serve())
+            os.kill(before[name], signal.SIGKILL)
+            (told,) = await heard(federation, "died")
+            assert (told["service"], told["status"]) == (name, -signal.SIGKILL)
+            assert f"It is started again in {FIRST_PAUSE:g} s" in told["message"]
+            (again,) = await heard(federation, "restarted")
+            assert again["pid"] == federation.services.pids()[name] != before[name]
+            listed = json.loads(federation.layout.processes.read_text())
+            assert listed[name]["pid"] == again["pid"]
+            assert federation.services.pids()["gw-2"] == before["gw-2"]
+            assert not serving.done()
+            serving.cancel()
+
+    asyncio.run(run())
+
+
+def test_without_restarts_a_gateways_death_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with sleepers(tmp_path, "base", "gw-1", "static", restart=False) as federation:
             pids = federation.services.pids()
             serving = asyncio.create_task(federation._serve())
             os.kill(pids["gw-1"], signal.SIGKILL)
             (told,) = await heard(federation, "died")
-            assert told["service"] == "gw-1"
-            assert told["status"] == -signal.SIGKILL
             assert "leave every result" in told["message"]
             assert "pando gateway restart gw-1" in told["message"]
             os.kill(pids["static"], signal.SIGKILL)
@@ -77,27 +99,43 @@ def test_a_gateways_death_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_the_death_of_a_vital_service_is_the_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_vital_service_that_does_not_stay_up_is_the_end(tmp_path: Path, restart: bool) -> None:
     async def run() -> None:
-        async with sleepers(tmp_path, "broker", "gw-1") as federation:
+        async with sleepers(tmp_path, "broker", "gw-1", restart=restart) as federation:
+            federation._restarts = Restarts(lambda: float("inf"))  # every pause is over
             serving = asyncio.create_task(federation._serve())
+            for number in range(MOST_VITAL_DEATHS * restart):
+                os.kill(federation.services.pids()["broker"], signal.SIGKILL)
+                await heard(federation, "restarted", number + 1)
             os.kill(federation.services.pids()["broker"], signal.SIGKILL)
             with pytest.raises(_VitalDeathError) as caught:
                 await asyncio.wait_for(serving, 60)
             assert "broker" in str(caught.value)
             federation._explain(caught.value.death)
-            (told,) = await heard(federation, "died")
+            told = (await heard(federation, "died"))[-1]
             assert "the federation cannot run without it" in told["message"]
 
     asyncio.run(run())
+
+
+def test_the_logs_of_services_are_kept(tmp_path: Path) -> None:
+    async def run() -> Federation:
+        async with sleepers(tmp_path, "gw-1", "base") as federation:
+            await heard(federation, "log", 2)
+            return federation
+
+    layout = asyncio.run(run()).layout
+    assert last_lines(layout.logs, "gw-1", 5) == ["up"]
+    assert last_lines(layout.logs, "base", 5) == ["up"]
 
 
 def test_a_requested_restart_is_done_once_and_told(tmp_path: Path) -> None:
     async def run() -> None:
         async with sleepers(tmp_path, "base", "gw-1") as federation:
             before = federation.services.pids()["gw-1"]
-            request_restart(federation.layout, "gw-1")
-            (federation.layout.restart_requests / "nobody").touch()
+            request(federation.layout, "gw-1")
+            (federation.layout.restart_requests / "nobody.restart").touch()
             serving = asyncio.create_task(federation._serve())
             (told,) = await heard(federation, "restarted")
             assert told["pid"] == federation.services.pids()["gw-1"] != before
@@ -105,7 +143,7 @@ def test_a_requested_restart_is_done_once_and_told(tmp_path: Path) -> None:
             assert "'nobody'" in warned["message"]
             listed = json.loads(federation.layout.processes.read_text())
             assert listed["gw-1"]["pid"] == told["pid"]
-            await calls(supervisor, "answer_restart_requests")
+            await calls(supervisor, "answer_requests")
             assert len(await heard(federation, "restarted")) == 1
             assert federation.services.death() is None
             serving.cancel()
@@ -154,13 +192,13 @@ def test_ending_leaves_no_file_but_data(tmp_path: Path) -> None:
     async def run() -> Federation:
         async with sleepers(tmp_path, "gw-1") as federation:
             federation._write_address()
-            request_restart(federation.layout, "gw-1")
+            request(federation.layout, "gw-1")
             assert federation.layout.console.exists()
             return federation
 
     federation = asyncio.run(run())
-    left = [p.name for p in (tmp_path / "data").rglob("*") if p.is_file()]
-    assert left == []
+    left = {p.name for p in (tmp_path / "data").rglob("*") if p.is_file()}
+    assert left <= {"gw-1.log"}
     assert not list((tmp_path / "user").rglob("*.json"))
     assert isinstance(federation.reporter, KeptEvents)
     assert federation.reporter.events[-1]["event"] == "stopped"
