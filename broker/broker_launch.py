@@ -101,13 +101,15 @@ def mosquitto_configuration(
     lines = [
         "# Written by broker.broker_launch at every start; changes are lost.",
         *(secured or (f"listener {port} 127.0.0.1", "allow_anonymous true")),
-        "connection_messages false",
+        # Who was refused is worth a line where there is somebody to refuse.
+        f"connection_messages {'true' if secured else 'false'}",
         "set_tcp_nodelay true",
         "max_inflight_messages 256",
         "max_queued_messages 100000",
         "message_size_limit 8388608",
         "persistent_client_expiration 7d",
         "log_dest stderr",
+        "log_timestamp_format %Y-%m-%dT%H:%M:%S%z",
         "log_type error",
         "log_type warning",
         "log_type notice",

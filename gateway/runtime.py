@@ -24,6 +24,7 @@ from gateway.observations.unrecoverable_packs import Missing
 from gateway.session.announcer import Announcer
 from gateway.session.clock_exchange import ClockExchange
 from gateway.session.command_answers import CommandAnswers
+from gateway.session.connection_problems import ConnectionProblems
 from gateway.session.description import birth_of, ended_state
 from gateway.session.identity import (
     OutdatedEpochError,
@@ -63,6 +64,7 @@ LINK_SECONDS = 0.5
 LOOK_BACK_SECONDS = 3.0
 """How long after each connect the links retained under our id are read."""
 STOPPED = "stopped_queries.json"
+CUT_OFF = "connection_problem.json"
 
 MakeClient = Callable[[Will], MessageClient]
 
@@ -103,6 +105,7 @@ class Gateway:
         will = Will(self.topics.state(me), encode_json(self._ended("lost")))
         self.passwords = password_file(settings.broker_password_file)
         self.client = (make_client or self._open_client)(will)
+        self.connection_problems = ConnectionProblems(directory.path / CUT_OFF, wall_clock)
         self.clock = ClockExchange(me, self.client, self.topics, settings.clock)
         clock = clock_from(settings.clock, self.clock.corrected)
         self.engine = RecordedSite(
@@ -196,6 +199,7 @@ class Gateway:
         self._end = asyncio.get_running_loop().create_future()
         self._recall()
         self.client.on_connection(self._on_connection)
+        self.client.on_failure(self.connection_problems.failed)
         try:
             await self.client.connect(timeout=None)
             self.declared.begin()  # says which queries it stops: the client takes it from here on
@@ -353,6 +357,7 @@ class Gateway:
             return
         log.info("broker %s", "connected" if connected else "lost; reconnecting")
         if connected:
+            self.connection_problems.over()
             self._connections += 1
             self._connected.set()
             self.announcer.announce()

@@ -10,6 +10,7 @@ from gateway.gateway_settings import GatewaySettings
 from gateway.intake.devices import Devices
 from gateway.intake.observations import ObservationLane
 from gateway.session.clock_exchange import ClockExchange
+from gateway.session.connection_problems import ConnectionProblems
 from gateway.session.description import sources_of
 from gateway.session.identity import Session
 from gateway.site.host import SiteHost
@@ -38,6 +39,7 @@ class Parts(Protocol):
     lane: ObservationLane
     keeper: StateKeeper
     clock: ClockExchange
+    connection_problems: ConnectionProblems
 
 
 def present_state(parts: Parts) -> SiteState:
@@ -77,4 +79,5 @@ def present_state(parts: Parts) -> SiteState:
         },
         settings=parts.engine.settings,
         clock=parts.clock.state(),
+        connection=parts.connection_problems.last,
     )

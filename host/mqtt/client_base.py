@@ -8,6 +8,7 @@ from typing import TypeVar
 from host.mqtt.message_client import (
     ClientClosed,
     ConnectionCallback,
+    FailureCallback,
     Message,
     MessagesCallback,
 )
@@ -37,6 +38,7 @@ class ClientBase(ABC):
         self._filters: dict[str, int] = {}
         self._on_messages: list[MessagesCallback] = []
         self._on_connection: list[ConnectionCallback] = []
+        self._on_failure: list[FailureCallback] = []
         self._started = self._closed = False
 
     @property
@@ -75,6 +77,10 @@ class ClientBase(ABC):
         """Add a callback for connects (True) and disconnects (False)."""
         self._on_connection.append(callback)
 
+    def on_failure(self, callback: FailureCallback) -> None:
+        """Add a callback for lost connections and failed attempts."""
+        self._on_failure.append(callback)
+
     def pending(self) -> int:
         """Count the publishes that are not yet acknowledged."""
         return len(self._outbox)
@@ -84,6 +90,9 @@ class ClientBase(ABC):
 
     def _report_link(self, *, connected: bool) -> None:
         self._call_each(self._on_connection, connected)
+
+    def _report_failure(self, failure: Failure) -> None:
+        self._call_each(self._on_failure, failure)
 
     def _call_each(
         self, callbacks: Iterable[Callable[[_Argument], None]], argument: _Argument

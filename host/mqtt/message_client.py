@@ -113,6 +113,7 @@ class PublishTicket(Protocol):
 
 MessagesCallback = Callable[[list[Message]], None]
 ConnectionCallback = Callable[[bool], None]
+FailureCallback = Callable[[Failure], None]
 
 
 class MessageClient(Protocol):
@@ -175,6 +176,12 @@ class MessageClient(Protocol):
 
     def on_connection(self, callback: ConnectionCallback) -> None:
         """Add a callback that is called on the event loop at each connect and disconnect."""
+
+    def on_failure(self, callback: FailureCallback) -> None:
+        """Add a callback that is called on the event loop with the reason of each failure.
+
+        A failure is a lost connection or an attempt to connect that came to nothing.
+        """
 
     def pending(self) -> int:
         """Count the publishes that are not yet acknowledged."""

@@ -61,6 +61,7 @@ def open_client(  # noqa: PLR0913 - each is a setting an operator may give
         keepalive=keepalive,
         tls=tls_context(*map(_path, (ca, cert, key))) if address.tls else None,
         prefers_5=prefers_5,
+        certified=bool(cert),
         passwords=passwords,
     )
     return MqttClient(settings, max_pending=max_pending, max_pending_bytes=max_pending_bytes)

@@ -243,6 +243,8 @@ class MqttClient(ClientBase):
         """Note why there is no connection; say so when it is another reason, and now and then."""
         self._last_failure = failure
         now = time.monotonic()
+        if not self._closed:
+            self._report_failure(failure)
         if self._closed or (failure == self._said and now < self._say_at):
             return
         self._said, self._say_at = failure, now + _SAY_AGAIN
@@ -291,6 +293,7 @@ class MqttClient(ClientBase):
         self._last_failure = failure
         self._end_asking()
         if not self._closed:
+            self._report_failure(failure)
             address = self._settings.address
             _LOG.warning("client %s lost broker %s: %s", self.client_id, address, failure.reason)
         self._report_link(connected=False)

@@ -12,6 +12,7 @@ import contextlib
 import logging
 import math
 import socket
+import ssl
 import sys
 import threading
 import time
@@ -30,13 +31,13 @@ from host.mqtt.packet_stream import publish_packet
 from host.mqtt.unreachable import (
     ENDED_AT_ONCE,
     Failure,
+    ended_after_handshake,
     failure_of,
     publish_refusal,
     refusal_of,
 )
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Sequence
 
     from paho.mqtt.client import ConnectFlags, DisconnectFlags, SocketLike
@@ -58,6 +59,7 @@ _STABLE_AFTER: Final = 5.0
 _CONNECT_TIMEOUT: Final = 5.0
 # Refusals worth trying again, unlike a bad password.
 _UNSUPPORTED: Final = frozenset({"Unsupported protocol version", "Protocol error"})
+_ENDS: Final = (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError)
 _TEMPORARY: Final = frozenset({"Server unavailable", "Server busy"})
 
 
@@ -71,6 +73,7 @@ class LinkSettings:
         keepalive: Seconds; the broker declares us dead after 1.5 of it.
         tls: TLS context, needed when `address.tls`.
         prefers_5: Speak MQTT 5 with brokers that can: they say which publishes they refuse.
+        certified: Whether the TLS context has a certificate of ours.
         passwords: Tried in turn when the broker refuses one.
     """
 
@@ -81,6 +84,7 @@ class LinkSettings:
     keepalive: int = 10
     tls: ssl.SSLContext | None = None
     prefers_5: bool = False
+    certified: bool = False
     passwords: PasswordFile | None = None
 
 
@@ -302,8 +306,11 @@ class PahoLink:
         self._up_since = math.inf
         self._delay = _BACKOFF_MIN if stable else min(self._delay * 2, _BACKOFF_MAX)
         self._set_backoff(client)
-        failure = Failure(str(reason))
-        if self._errors.last is not None:
+        failure = Failure("the broker ended the connection" if was_up else str(reason))
+        ended = self._errors.last is None or isinstance(self._errors.last, _ENDS)
+        if self._address.tls and ended and not was_up and reason.is_failure:
+            failure = ended_after_handshake(certified=self._settings.certified)
+        elif self._errors.last is not None:
             failure = self._failure(self._errors.last)
         elif not was_up and reason.is_failure:
             failure = ENDED_AT_ONCE

@@ -34,6 +34,8 @@ def failure_of(error: BaseException, address: BrokerAddress) -> Failure:
     match error:
         case ssl.SSLCertVerificationError():
             return _untrusted(error, address)
+        case ssl.SSLEOFError():
+            return _ENDED_IN_HANDSHAKE
         case ssl.SSLError():
             return _failed_tls(error)
         case socket.gaierror():
@@ -51,7 +53,7 @@ def failure_of(error: BaseException, address: BrokerAddress) -> Failure:
                 "it does not answer", "check its address, and firewalls between here and there"
             )
         case ConnectionResetError() | BrokenPipeError():
-            return ENDED_AT_ONCE
+            return _ENDED_IN_HANDSHAKE if address.tls else ENDED_AT_ONCE
         case OSError() if error.errno in _UNREACHABLE:
             return Failure(
                 f"there is no route to it ({error.strerror})", "check this machine's network"
@@ -67,6 +69,30 @@ ENDED_AT_ONCE = Failure(
     "check that it is an MQTT broker, and whether this port expects TLS (mqtts://) or not "
     "(mqtt://)",
 )
+_ENDED_IN_HANDSHAKE = Failure(
+    "it does not speak TLS: it closes the connection",
+    "correct the port, or write mqtt:// in place of mqtts://",
+)
+
+
+def ended_after_handshake(*, certified: bool) -> Failure:
+    """Return what it means that a broker hangs up after TLS was set up and before any answer.
+
+    With TLS 1.3 a client has finished before the broker looks at its certificate.
+
+    Args:
+        certified: Whether we have shown a certificate.
+    """
+    if certified:
+        return Failure(
+            "it seems to reject our client certificate: it closes the connection at once",
+            "use one that is valid now and signed by an authority of the broker",
+        )
+    return Failure(
+        "it seems to ask for a client certificate: it closes the connection at once",
+        "set one: broker_cert and broker_key in the settings, or PANDO_BROKER_CERT and "
+        "PANDO_BROKER_KEY",
+    )
 
 
 def refusal_of(reason: str) -> Failure:

@@ -68,6 +68,19 @@ class ClockState(msgspec.Struct, frozen=True):
     corrected_ms: Number = 0.0
 
 
+class ConnectionProblem(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Reason why a site had no connection to its broker, and when. Times are microseconds.
+
+    Attributes:
+        reason: In words; the last one, if there were several.
+        until: When it was over; None: it goes on.
+    """
+
+    reason: Text
+    since: Time
+    until: Time | None = None
+
+
 class RefreshState(msgspec.Struct, frozen=True):
     """State of a view of `REFRESH AT` at the static engine. Times are microseconds.
 
@@ -155,6 +168,7 @@ class SiteState(msgspec.Struct, frozen=True):
         sources: Of a gateway: the sources that it has, in its will too; empty where nobody says.
         declared: Of a gateway: the declared sources that concern it.
         endpoints: Of a gateway: what declared sources may name.
+        connection: Of an engine site: why it was last cut off from the broker, now that it is back.
     """
 
     online: bool
@@ -175,6 +189,7 @@ class SiteState(msgspec.Struct, frozen=True):
     sources: Names = ()
     declared: Annotated[tuple[DeclaredState, ...], MANY] = ()
     endpoints: Annotated[tuple[EndpointState, ...], MANY] = ()
+    connection: ConnectionProblem | None = None
 
 
 class SensorDescription(msgspec.Struct, frozen=True):

@@ -1,5 +1,6 @@
 """Gateways enrolled by token over TLS with a private authority: a real broker, real processes."""
 
+import datetime as dt
 import json
 from collections.abc import Iterator
 
@@ -55,3 +56,25 @@ def test_a_revoked_gateway_is_out_within_a_second(federation: SecuredFederation)
     service.stop()
     federation.start_gateway("gw-out")
     wait_until(lambda: federation.is_live("gw-out"), "gw-out is back")
+
+
+def test_what_was_wrong_is_told_when_it_is_over(federation: SecuredFederation) -> None:
+    """In the log at once and with the time; on the page when the gateway is back."""
+    service = federation.enrol("gw-wrong")
+    service.stop()
+    password = federation.folder / "gw-wrong" / "broker_password"
+    right = password.read_text()
+    password.write_text("wrong\n")
+    stranger = federation.start_gateway("gw-wrong")
+    seconds = wait_until(lambda: "it refuses the connection" in stranger.log, "the reason")
+    (line,) = [line for line in stranger.log.splitlines() if "it refuses the connection" in line]
+    assert line.startswith(f"{dt.datetime.now(dt.UTC):%Y-%m-%dT}")
+    assert seconds < 10, "most of it starts Python"
+    wait_until(lambda: "gw-wrong" in federation.broker.log(), "the broker's log")
+    stranger.stop()
+    password.write_text(right)
+    federation.start_gateway("gw-wrong")
+    wait_until(lambda: federation.is_live("gw-wrong"), "gw-wrong is live")
+    problem = federation.site("gw-wrong")["connection_problem"]
+    assert problem["reason"].startswith("it refuses the connection")
+    assert problem["since"] < problem["until"]

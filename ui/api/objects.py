@@ -24,6 +24,7 @@ from streamsql.data.types import MICROSECONDS, Row, timestamp_text
 from streamsql.errors import FederationError, QueryError
 from streamsql.redaction import redacted, redacted_address, redacted_values
 from streamsql.wire.codec import encode_json
+from streamsql.wire.site_messages import ConnectionProblem
 
 Object = dict[str, Any]
 
@@ -174,6 +175,13 @@ def _time(micros: int | None) -> str | None:
     return None if micros is None else timestamp_text(micros)
 
 
+def _cut_off(problem: ConnectionProblem | None) -> Object | None:
+    if problem is None:
+        return None
+    since, until = timestamp_text(problem.since), _time(problem.until)
+    return {"reason": problem.reason, "since": since, "until": until}
+
+
 def site_object(site: SiteInfo) -> Object:
     """Return a gateway, base site or static engine."""
     figures = site.figures
@@ -189,6 +197,7 @@ def site_object(site: SiteInfo) -> Object:
         "ready": site.state.ready if site.state is not None else site.online,
         "last_known": _time(site.figures_since),
         "differences": list(site.differences),
+        "connection_problem": None if figures is None else _cut_off(figures.connection),
         "clock_offset_ms": figures.clock.offset_ms if figures is not None else None,
         "clock_error_ms": figures.clock.error_ms if figures is not None else 0.0,
         "clock_corrected_ms": figures.clock.corrected_ms if figures is not None else 0.0,

@@ -5,6 +5,8 @@ import { byId, focusOn, focusedIn } from "./elements.js";
 
 /** @import { Buffer, Problem, Site, SourceServing, Connector } from "./payloads.d.ts" */
 
+const DAY_MS = 86_400_000; // for so long it is told what was wrong
+
 const dialog = byId("remove", HTMLDialogElement);
 const [body] = byId("sites", HTMLTableElement).tBodies;
 /** @type {string | null} */
@@ -39,11 +41,18 @@ function connectorText(connector) {
   return `${connector.kind}: ${count(connector.readings, "reading")}${errors}${note}`;
 }
 
+/** Why a site had no connection to its broker, now that it is back.
+ *  @param {Site} site */
+function cutOff({ connection_problem: cut }) {
+  if (!cut?.until || Date.now() - Date.parse(cut.until) > DAY_MS) return "";
+  return `had no connection from ${moment(cut.since)} to ${moment(cut.until)}: ${cut.reason}`;
+}
+
 /** What is wrong at a site: its own words, then the declared sources that it does not serve.
  *  @param {Site} site */
 function problems(site) {
   const missing = site.declared.filter((each) => each.problem).map((each) => `source ${each.source}: ${each.problem}`);
-  return [site.detail, ...missing].filter(Boolean).join("; ");
+  return [site.detail, ...missing, cutOff(site)].filter(Boolean).join("; ");
 }
 
 /** @param {Site} site */

@@ -221,6 +221,7 @@ export interface Site extends SiteState {
   since: string;
   last_known: string | null;
   differences: string[];
+  connection_problem: { reason: string; since: string; until: string | null } | null;
   clock_offset_ms: number | null;
   clock_error_ms: number;
   clock_corrected_ms: number;
