@@ -126,7 +126,11 @@ class Folder:
             return
         place = self._places.setdefault(status.st_ino, Place(status.st_ino, name))
         if place.position == status.st_size and place.position:
-            return
+            # Written anew it may have the size that it had.
+            state = _state(status)
+            if self._seen.get(status.st_ino) == state:
+                return
+            self._seen[status.st_ino] = state
         if place.position and not place.is_of(file, status.st_size):
             place.restart()
             yield News(name, notes=[f"{name} was truncated or replaced; it is read from its start"])
@@ -165,7 +169,7 @@ class Folder:
 
     def _whole(self, name: str, file: BinaryIO, status: os.stat_result) -> Iterator[News]:
         """Yield a whole file that has changed, and since the last look has not changed again."""
-        state = f"{status.st_size} {status.st_mtime_ns}"
+        state = _state(status)
         place = self._places.get(status.st_ino)
         if place is not None and place.head == state:
             return
@@ -179,6 +183,10 @@ class Folder:
         else:
             skip = self._options.skip
             yield News(name, content.split(b"\n", skip)[skip:])
+
+
+def _state(status: os.stat_result) -> str:
+    return f"{status.st_size} {status.st_mtime_ns}"
 
 
 def _complaints(name: str, too_long: int) -> list[str]:

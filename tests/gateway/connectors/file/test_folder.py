@@ -1,5 +1,6 @@
 """What of a file is a row: what comes before the names of its columns is none."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,21 @@ def test_lines_without_names_and_whole_files_begin_behind_them_too(tmp_path: Pat
     assert payloads(folder) + payloads(folder) == [b"1;2\n3;4\n"]
     (tmp_path / "day.csv").write_bytes(b"one\ntwo")
     assert payloads(folder) + payloads(folder) == []
+
+
+@pytest.mark.parametrize("inode", ["the same", "another"])
+def test_a_file_that_is_written_anew_with_the_same_size_is_read(tmp_path: Path, inode: str) -> None:
+    file = tmp_path / "now.csv"
+    folder = Folder(tmp_path, FileSource("*.csv"), has_header=False, memory=None)
+    found = []
+    for number in range(3):
+        if inode == "another":
+            file.unlink(missing_ok=True)
+        file.write_bytes(b"2%d.5\n" % number)
+        os.utime(file, ns=(number, number))
+        found.append(payloads(folder))
+        assert payloads(folder) == []
+    assert found == [[b"20.5"], [b"21.5"], [b"22.5"]]
+    file.write_bytes(b"23.5\n")
+    later = Folder(tmp_path, FileSource("*.csv"), has_header=False, memory=folder.to_remember())
+    assert payloads(later) == [b"23.5"]
