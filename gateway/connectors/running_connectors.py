@@ -143,10 +143,10 @@ class EndpointRunner:
             return self.problems[source]
         if self.problem and time.monotonic() - self._failed_at >= PROBLEM_SECONDS:
             self.problem = ""
-        named = f"endpoint {self.name}: "
-        if not self.problem or self.problem.startswith(named):
+        named = f"endpoint {self.name}"
+        if not self.problem or self.problem.startswith((f"{named}: ", f"{named} ")):
             return self.problem
-        return named + self.problem
+        return f"{named}: {self.problem}"
 
     def _cancel(self) -> None:
         stopping, self._task = self._task, None

@@ -12,6 +12,7 @@ from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.reading import Memory, Reading
 from gateway.connectors.replay.lines import Problem
 from gateway.connectors.replay.readers import Recorded, read_csv, read_k7, read_senml
+from gateway.connectors.turns import Turn
 from host.files.settings_file import require
 
 PAUSE = 0.05
@@ -83,7 +84,7 @@ class ReplayConnector:
         options = context.endpoint_as(ReplayEndpoint)
         done = _recalled(context.memory, options.file, context.sources)
         met = min(done.values())
-        records = _remaining(options, met, context.problem)
+        records = await _remaining(options, met, context.problem)
         waiting: Recorded | None = None
         while True:
             now = context.clock()
@@ -151,18 +152,22 @@ def _to_remember(file: str, sources: Sequence[DeclaredSource], done: dict[str, i
     return {"file": file, "done": progress}
 
 
-def _remaining(options: ReplayEndpoint, done: int, problem: Problem) -> Iterator[Recorded]:
-    """Yield the records behind those that are done; bad lines before them were reported once."""
-    met = 0
+async def _remaining(options: ReplayEndpoint, done: int, problem: Problem) -> Iterator[Recorded]:
+    """Return the records behind those that are done; bad lines before them were reported once."""
+    is_there = done == 0
 
     def tell(complaint: str) -> None:
-        if met >= done:
+        if is_there:
             problem(complaint)
 
-    for record in _records(options, tell):
-        met += 1
-        if met > done:
-            yield record
+    records = _records(options, tell)
+    turn = Turn()
+    for _ in range(done):
+        if next(records, None) is None:
+            break  # the file is shorter than it was
+        await turn.or_wait()
+    is_there = True
+    return records
 
 
 def _records(options: ReplayEndpoint, problem: Problem) -> Iterator[Recorded]:

@@ -185,7 +185,7 @@ def test_a_wrong_source_leaves_the_others_alone() -> None:
         world.runner.serve([declared("wrong", options=options), wrong, declared()])
         (await world.running()).tell("air", b'{"device": "k1", "celsius": 20}')
         assert [reading.source for reading in world.port.readings] == ["climate"]
-        assert "source wrong: 'soon' is not a duration" in world.runner.problem_of("wrong")
+        assert "source wrong: `interval`: 'soon' is not a duration" in world.runner.problem_of("wrong")
         assert world.runner.problem_of("path") != ""
         assert world.runner.problem_of("climate") == ""
 
@@ -209,11 +209,22 @@ def test_wrong_settings_of_the_endpoint_are_its_problem_and_no_value_is_shown() 
         world.runner.serve([declared()])
         await until(lambda: world.runner.problem_of("climate") != "", "it is refused")
         assert world.runner.problem_of("climate") == (
-            "endpoint home: Expected `str`, got `array` - at `$.password` "
-            "(known options: url, password)"
+            "endpoint home: `password` has to be a text, not a list (known options: url, password)"
         )
 
     run(scenario, {"connector": "telling", "password": ["hunter2"]})
+
+
+def test_a_misspelt_setting_of_the_endpoint_names_it_once() -> None:
+    async def scenario(world: World) -> None:
+        world.runner.serve([declared()])
+        await until(lambda: world.runner.problem_of("climate") != "", "it is refused")
+        assert world.runner.problem_of("climate") == (
+            "endpoint home has no option `pasword` "
+            "(did you mean password?; known options: url, password)"
+        )
+
+    run(scenario, {"connector": "telling", "pasword": "hunter2"})
 
 
 def test_a_fault_is_shown_and_tried_again_after_pauses_that_double(

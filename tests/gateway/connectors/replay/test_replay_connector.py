@@ -156,7 +156,7 @@ def test_after_a_fault_it_goes_on_where_it_stood(tmp_path: Path) -> None:
 )
 def test_wrong_options_are_named(tmp_path: Path, options: dict[str, Any], complaint: str) -> None:
     replay = Replay(numbers(tmp_path, 1), **options)
-    with pytest.raises(DeploymentError, match=f"endpoint here: .*{complaint}"):
+    with pytest.raises(DeploymentError, match=f"endpoint here.*{complaint}"):
         asyncio.run(replay.run())
 
 
@@ -217,5 +217,23 @@ def test_what_is_past_comes_no_faster_than_it_is_kept(tmp_path: Path) -> None:
         assert len(replay.emitted) == MAX_BATCH
         replay.is_kept.set()
         await until(lambda: len(replay.emitted) == 3 * MAX_BATCH)
+
+    run(replay, scenario)
+
+
+def test_others_have_their_turns_while_it_looks_for_its_place(tmp_path: Path) -> None:
+    count = 60_000
+    replay = Replay(numbers(tmp_path, count))
+    replay.memory = {"file": str(tmp_path / "recording"), "done": [["s", 0, count - 1]]}
+    replay.sources = [msgspec.structs.replace(each, version=0) for each in replay.sources]
+    replay.now = count * SECOND
+
+    async def scenario(_task: asyncio.Task[None]) -> None:
+        turns = 0
+        while not replay.emitted:
+            await asyncio.sleep(0)
+            turns += 1
+        assert replay.values() == [count]
+        assert turns > 3
 
     run(replay, scenario)
