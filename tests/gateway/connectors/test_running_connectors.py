@@ -185,7 +185,9 @@ def test_a_wrong_source_leaves_the_others_alone() -> None:
         world.runner.serve([declared("wrong", options=options), wrong, declared()])
         (await world.running()).tell("air", b'{"device": "k1", "celsius": 20}')
         assert [reading.source for reading in world.port.readings] == ["climate"]
-        assert "source wrong: `interval`: 'soon' is not a duration" in world.runner.problem_of("wrong")
+        assert "source wrong: `interval`: 'soon' is not a duration" in world.runner.problem_of(
+            "wrong"
+        )
         assert world.runner.problem_of("path") != ""
         assert world.runner.problem_of("climate") == ""
 
