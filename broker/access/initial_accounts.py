@@ -1,10 +1,12 @@
-"""The accounts that a broker begins with."""
+"""The accounts that a broker begins with, or has to have when it starts."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+import msgspec
 
 from broker.access.dynamic_security import Document, PasswordHash, client_of, role_of
 from broker.access.rights import SINK_ROOTS, SiteKind, rights_of
@@ -49,13 +51,34 @@ def initial_document(
     Raises:
         WireError: A name is not an id.
     """
-    return Document(
-        clients=tuple(
-            client_of(site, PasswordHash.of(account.password, secrets.token_bytes(_SALT_BYTES)))
-            for site, account in accounts.items()
-        ),
-        roles=tuple(
-            role_of(site, rights_of(account.kind, site, federation, sinks))
-            for site, account in accounts.items()
-        ),
+    return with_accounts(Document(), accounts, federation, sinks)
+
+
+def with_accounts(
+    document: Document,
+    accounts: Mapping[str, Account],
+    federation: str,
+    sinks: tuple[str, ...] = SINK_ROOTS,
+) -> Document:
+    """Return a document in which these accounts have these passwords, and the rights of today.
+
+    Other accounts stay as they are, and a disabled one stays disabled.
+
+    Raises:
+        WireError: A name is not an id.
+    """
+    clients = {client.username: client for client in document.clients}
+    roles = {role.rolename: role for role in document.roles}
+    for site, account in accounts.items():
+        role = role_of(site, rights_of(account.kind, site, federation, sinks))
+        roles[role.rolename] = role
+        old = clients.get(site)
+        kept = old.password_hash if old is not None else None
+        if kept is None or not kept.fits(account.password.encode()):
+            kept = PasswordHash.of(account.password, secrets.token_bytes(_SALT_BYTES))
+        made = client_of(site, kept, text=old.textname if old is not None else "")
+        disabled = old is not None and old.disabled
+        clients[site] = msgspec.structs.replace(made, disabled=disabled)
+    return msgspec.structs.replace(
+        document, clients=tuple(clients.values()), roles=tuple(roles.values())
     )

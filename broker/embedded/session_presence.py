@@ -1,4 +1,4 @@
-"""How others find a running broker, and why one cannot start."""
+"""The file by which others find a running broker, and the reason why one cannot start."""
 
 from __future__ import annotations
 

@@ -127,6 +127,15 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
     no_restart: Annotated[
         bool, typer.Option("--no-restart", help="Do not start services again that die")
     ] = False,
+    secure: Annotated[
+        bool, typer.Option("--secure", help="Broker with accounts and TLS for all services")
+    ] = False,
+    broker_listen: Annotated[
+        str,
+        typer.Option(
+            help="With --secure: address of the broker for other machines, e.g. 0.0.0.0:8883"
+        ),
+    ] = "",
     functions: Functions = "",
     form: Annotated[
         str, typer.Option("--format", help="table or json (one line per event)")
@@ -138,6 +147,7 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
       pando up
       pando up --site building.geojson --gateways 5
       pando up --replay trace.k7.gz --speed 600
+      pando up --secure --broker-listen 0.0.0.0:8883
     """
     from deploy.local.supervisor import up as run_federation  # noqa: PLC0415
     from deploy.local.up_reports import Reporter  # noqa: PLC0415  (keeps `pando --help` quick)
@@ -161,6 +171,8 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
             allow_hosts=tuple(allow_host or ()),
             metrics_port=metrics_port,
             restart=not no_restart,
+            secure=secure,
+            broker_listen=broker_listen,
         )
         status = asyncio.run(run_federation(options, Reporter(form)))
     raise typer.Exit(status)

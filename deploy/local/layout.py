@@ -58,6 +58,16 @@ class Layout:
         """Names, process ids and commands of the running services."""
         return self.root / "run" / "services.json"
 
+    @property
+    def authority(self) -> Path:
+        """The federation's certificate authority, and the broker's certificate."""
+        return self.root / "authority"
+
+    @property
+    def passwords(self) -> Path:
+        """Passwords at the broker, a file for each of its accounts."""
+        return self.root / "run" / "passwords"
+
     def endpoints(self, gateway: str) -> Path:
         """File of a service's endpoints, with passwords; `pando endpoint` writes it."""
         return self.root / "endpoints" / f"{gateway}.json"

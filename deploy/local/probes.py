@@ -49,10 +49,10 @@ def require_free(port: int, option: str) -> None:
         )
 
 
-async def accepts(port: int) -> bool:
-    """Whether somebody accepts connections on a loopback port."""
+async def accepts(port: int, host: str = HOST) -> bool:
+    """Whether somebody accepts connections on a port."""
     with contextlib.suppress(OSError):
-        _, writer = await asyncio.open_connection(HOST, port)
+        _, writer = await asyncio.open_connection(host, port)
         writer.close()
         await writer.wait_closed()
         return True

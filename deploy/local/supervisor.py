@@ -26,6 +26,7 @@ from deploy.local.probes import (
 from deploy.local.recordings import Recording, inspect
 from deploy.local.restart_requests import answer_requests, discard_requests
 from deploy.local.restarts import Restarts
+from deploy.local.secured_broker import BrokerPlace, reached_at, secured_broker
 from deploy.local.service_logs import ServiceLogs
 from deploy.local.service_processes import BROKER, Death, Services, ServiceSpec
 from deploy.local.up_options import UpOptions
@@ -124,7 +125,8 @@ class Federation:
         )
         for warning in warnings:
             self.reporter.event("warning", f"map: {warning}")
-        broker = await self._start_broker()
+        place = await self._start_broker()
+        broker = place.address
         clock = self._clock(recording)
         for number, name in enumerate(self._gateways, start=1):
             settings = configure.gateway_settings(
@@ -135,14 +137,16 @@ class Federation:
                 recording=recording,
                 clock=clock,
             )
-            await self._start_python(name, "gateway", settings)
+            await self._start_python(name, "gateway", place.given_to(settings, name))
         console = configure.console_settings(layout, broker, options, recording)
+        console = place.given_to_console(console, options.broker_listen)
         await self._start_python("console", "deploy.console", console)
         base = configure.base_settings(layout, broker, clock, options.metrics_port_of("base"))
-        await self._start_python("base", "gateway", base)
+        await self._start_python("base", "gateway", place.given_to(base, "base"))
         await self._until_console_answers()
         self._write_address()
         static = configure.static_settings(layout, broker, options)
+        static = place.given_to(static, "static")
         await self._start_python("static", "static_engine", static, nice=5)
         await self._until_gateways_are_online()
         self.reporter.ready(self.address, services=self.services.pids())
@@ -155,19 +159,26 @@ class Federation:
             self.reporter.event("waiting", message)
             await asyncio.to_thread(end_leftovers, left, LEFTOVER_SECONDS)
 
-    async def _start_broker(self) -> str:
-        """Return the broker's address, after starting one unless it was given."""
+    async def _start_broker(self) -> BrokerPlace:
+        """Return the broker's place, after starting one unless it was given."""
         given = self.options.broker
         if given is not None and given not in BROKERS:
             await require_reachable(given)
-            return given
-        port = free_port()
-        command = broker_command(port, self.layout.data(BROKER), BROKERS[given])
+            return BrokerPlace(given)
+        listen, port = self.options.broker_place
+        port = port or free_port()
+        security = None
+        if self.options.secure:
+            security = await asyncio.to_thread(secured_broker, self.layout, self._gateways, listen)
+        command = broker_command(port, self.layout.data(BROKER), BROKERS[given], security)
         kind = "embedded broker" if "-m" in command else "mosquitto"
         self.reporter.event("starting", f"starting {kind} on port {port}", service=BROKER)
         await self._start_service(ServiceSpec(BROKER, tuple(command)))
-        await self._until(lambda: accepts(port), BROKER, "accept connections")
-        return f"mqtt://{HOST}:{port}"
+        host = reached_at(listen)
+        await self._until(lambda: accepts(port, host), BROKER, "accept connections")
+        if security is None:
+            return BrokerPlace(f"mqtt://{host}:{port}")
+        return BrokerPlace(f"mqtts://{host}:{port}", self.layout)
 
     async def _start_python(self, name: str, package: str, settings: object, nice: int = 0) -> None:
         path = configure.write_settings(self.layout, name, settings)

@@ -1,5 +1,6 @@
 """Options of `pando up`, checked."""
 
+import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,8 @@ class UpOptions:
             working directory, unless that is the root or the home directory.
         secrets: File of addresses that tables name as `secret:name`; None is `secrets` in `data`.
         allow_hosts: Names by which browsers may ask the console, in addition to those of loopback.
+        secure: Whether the broker has accounts and TLS.
+        broker_listen: Address of the broker for other machines, `HOST:PORT`; needs `secure`.
         metrics_port: Of the first gateway's `/metrics`; those of the others, of the base site and
             of the static engine follow. 0: none has one.
         restart: Whether services that die are started again.
@@ -50,6 +53,8 @@ class UpOptions:
     allow_hosts: tuple[str, ...] = ()
     metrics_port: int = 0
     restart: bool = True
+    secure: bool = False
+    broker_listen: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, saying which option to change.
@@ -88,6 +93,36 @@ class UpOptions:
                     f"--allow-host {host!r:.80}", hint="give a name or an address, without http://"
                 )
         self._check_calendar()
+        self._check_broker()
+
+    def _check_broker(self) -> None:
+        if self.secure and self.broker not in (None, "embedded", "mosquitto"):
+            raise DeploymentError(
+                "--secure makes the accounts of a broker that pando up starts",
+                hint="leave --broker ADDRESS out, or --secure: that broker has accounts of its own",
+            )
+        if not self.broker_listen:
+            return
+        if not self.secure:
+            raise DeploymentError("--broker-listen needs --secure: accounts and TLS")
+        host, port = self.broker_place
+        try:
+            ipaddress.ip_address(host)
+        except ValueError:
+            host = ""
+        if not host or not 0 < port < 65536:
+            raise DeploymentError(
+                f"--broker-listen {self.broker_listen!r:.80}",
+                hint="give an IP address of this machine and a port: 0.0.0.0:8883",
+            )
+
+    @property
+    def broker_place(self) -> tuple[str, int]:
+        """Address and port that the broker listens on; port 0 is any free one."""
+        if not self.broker_listen:
+            return "127.0.0.1", 0
+        host, _, port = self.broker_listen.rpartition(":")
+        return host.strip("[]"), int(port) if port.isdecimal() else -1
 
     def metrics_port_of(self, service: str) -> int:
         """Return the port of a service's `/metrics`, 0 for none."""

@@ -68,7 +68,7 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How one subscription wants its messages.
+    """Options of one subscription.
 
     Attributes:
         qos: Most the subscriber gets, 0 or 1 (a wish for 2 is granted 1).

@@ -23,6 +23,11 @@ from streamsql.errors import DeploymentError
         ({"replay": Path("/")}, "--replay /: there is no such file"),
         ({"calendar": "none.ics"}, "--calendar none.ics: there is no such file"),
         ({"site": Path(__file__), "replay": Path(__file__)}, "exclude each other"),
+        ({"secure": True, "broker": "mqtt://elsewhere"}, "that broker has accounts of its own"),
+        ({"broker_listen": "0.0.0.0:8883"}, "needs --secure"),
+        ({"secure": True, "broker_listen": "10.0.0.1"}, "IP address of this machine and a port"),
+        ({"secure": True, "broker_listen": "host:8883"}, "--broker-listen 'host:8883'"),
+        ({"secure": True, "broker_listen": "127.0.0.1:0"}, "--broker-listen '127.0.0.1:0'"),
     ],
 )
 def test_what_cannot_work_is_refused_with_the_option_to_change(
@@ -31,6 +36,14 @@ def test_what_cannot_work_is_refused_with_the_option_to_change(
     with pytest.raises(DeploymentError) as caught:
         UpOptions(**changed)  # type: ignore[arg-type]
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [("", ("127.0.0.1", 0)), ("10.0.0.1:8883", ("10.0.0.1", 8883)), ("[::]:8883", ("::", 8883))],
+)
+def test_where_the_broker_listens(given: str, place: tuple[str, int]) -> None:
+    assert UpOptions(secure=True, broker_listen=given).broker_place == place
 
 
 def test_the_ends_of_the_ranges_and_addresses_are_taken() -> None:
