@@ -24,8 +24,10 @@ from federated_optimizer.coordinator.explaining.row_explainer import RowExplaine
 from federated_optimizer.coordinator.people.admissions import SessionLimits
 from federated_optimizer.coordinator.people.people_service import People
 from federated_optimizer.coordinator.people.people_store import PeopleStore
+from federated_optimizer.coordinator.people.random_secrets import session_secret
 from federated_optimizer.coordinator.planning_processes import InProcesses
 from host.clocks import wall_clock
+from host.files.atomic_file import PRIVATE, replace_file
 from host.metrics.status_server import serving_status
 from host.mqtt import MessageClient, Will, open_service_client
 from host.service_process import read_command_line
@@ -50,10 +52,9 @@ def _coordinator_settings(settings: ConsoleSettings) -> CoordinatorSettings:
         data.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DeploymentError(f"cannot use data directory {data}: {error.strerror}") from error
-    url = settings.catalog_url or f"sqlite:///{data.resolve() / 'catalog.db'}"
     return CoordinatorSettings(
         site=settings.site,
-        database=url,
+        database=settings.database,
         grace=settings.grace_seconds,
         time_zone=settings.time_zone,
         folders=settings.folders,
@@ -225,8 +226,13 @@ async def _open_people(
     store: PeopleStore, coordinator: CoordinatorApi, settings: ConsoleSettings
 ) -> People:
     limits = SessionLimits(settings.session_idle_hours, settings.session_hours)
-    people = People(store, wall_clock, coordinator.audit, limits=limits)
+    owner = session_secret()
+    people = People(store, wall_clock, coordinator.audit, limits=limits, owner=owner)
     await people.begin()
+    try:
+        replace_file(settings.owner_file, f"{owner}\n".encode(), mode=PRIVATE)
+    except OSError as error:
+        raise DeploymentError(f"cannot write {settings.owner_file}: {error.strerror}") from error
     return people
 
 

@@ -139,6 +139,16 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
         return OpenFolders(self.base_dir, self.table_folders, self.closed_folders)
 
     @property
+    def database(self) -> str:
+        """SQLAlchemy URL of the catalog."""
+        return self.catalog_url or f"sqlite:///{Path(self.data_dir).resolve() / 'catalog.db'}"
+
+    @property
+    def owner_file(self) -> Path:
+        """File with the secret that admits whoever may read the data directory."""
+        return Path(self.data_dir) / "owner"
+
+    @property
     def host_names(self) -> tuple[str, ...]:
         """The names in `allowed_hosts`.
 

@@ -27,10 +27,12 @@ from deploy.cli.shared_options import (
     allow_functions,
     check_engine,
 )
+from deploy.cli.user_commands import user_app
 from deploy.local.up_options import DEFAULT_PORT, UpOptions
 from ui.cli.console_command import Address, guarded
 from ui.cli.fleet_commands import add_fleet_commands
 from ui.cli.http_commands import app, gateway_app
+from ui.cli.login_commands import login, logout, token_app, whoami
 from ui.cli.notice_commands import alarm_app, display_app
 from ui.cli.printing import check_format
 from ui.cli.sink_commands import sink_app
@@ -49,6 +51,11 @@ app.add_typer(alarm_app, name="alarm")
 app.add_typer(sink_app, name="sink")
 app.add_typer(display_app, name="display")
 app.add_typer(endpoint_app, name="endpoint")
+app.add_typer(user_app, name="user")
+app.add_typer(token_app, name="token")
+app.command()(login)
+app.command()(logout)
+app.command()(whoami)
 app.add_typer(authority_app, name="ca")
 add_fleet_commands(gateway_app)
 

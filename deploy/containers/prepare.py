@@ -101,6 +101,9 @@ def console_settings(layout: Layout, state: Path) -> dict[str, Any]:
     """Return the settings of coordinator and console."""
     return {
         "host": "0.0.0.0",  # noqa: S104 - inside its container; compose publishes on loopback only
+        # Docker's networks, from which published ports are forwarded. Compose publishes the port
+        # on the host's loopback address: a proxy there brings people from elsewhere over TLS.
+        "trusted_proxy": "172.16.0.0/12, 192.168.0.0/16",
         "port": CONSOLE_PORT,
         "site": configure.FEDERATION,
         "broker": BROKER,

@@ -35,7 +35,7 @@ from gateway.gateway_settings import ClockSettings
 from host.clocks import wall_clock
 from host.files.atomic_file import PRIVATE
 from streamsql.errors import DeploymentError, FederationError, InternalError
-from ui.cli.federations import LocalFederation, entry_of
+from ui.cli.federations import LocalFederation, entry_of, owner_secret
 
 START_SECONDS = 120.0
 LEFTOVER_SECONDS = 10.0
@@ -212,7 +212,11 @@ class Federation:
             await self._until(all_online, "the sites", "come online")
 
     def _http(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(base_url=self.address, timeout=2.0, trust_env=False)
+        owner = owner_secret(self.layout.root)
+        headers = {"Authorization": f"Bearer {owner}"} if owner else {}
+        return httpx.AsyncClient(
+            base_url=self.address, timeout=2.0, trust_env=False, headers=headers
+        )
 
     async def _until(self, condition: Callable[[], Awaitable[bool]], who: str, what: str) -> None:
         """Wait for a condition.

@@ -12,6 +12,7 @@ import httpx
 
 from host.mqtt.broker_address import tls_context
 from streamsql.errors import BindingError, DeploymentError, FederationError, Span
+from ui.cli.sign_ins import secret_for
 
 DEFAULT_ADDRESS = "http://127.0.0.1:8420"
 SECONDS = 30.0
@@ -27,10 +28,16 @@ class ConsoleClient:
     All raise FederationError: the console is not there, or refuses.
     """
 
-    def __init__(self, address: str | None) -> None:
+    def __init__(self, address: str | None, *, secret: str | None = None) -> None:
+        """Ask with a secret; without one with the secret that `secret_for` finds."""
         self.address = address or DEFAULT_ADDRESS
+        found = secret_for(self.address) if secret is None else secret
         self._http = httpx.Client(
-            base_url=self.address, timeout=SECONDS, trust_env=False, verify=_trusted(self.address)
+            base_url=self.address,
+            timeout=SECONDS,
+            trust_env=False,
+            verify=_trusted(self.address),
+            headers={"Authorization": f"Bearer {found}"} if found else {},
         )
 
     def get(self, path: str, **parameters: str) -> Any:

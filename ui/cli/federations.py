@@ -66,6 +66,25 @@ def running() -> list[LocalFederation]:
     return sorted(found.values(), key=lambda federation: federation.console)
 
 
+def owner_secret(data: Path) -> str:
+    """Return the secret that a console keeps for the owner of its data directory.
+
+    Empty where there is none, or we may not read it.
+    """
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return (data / "state" / "console" / "owner").read_text(encoding="ascii").strip()
+    return ""
+
+
+def owner_secret_at(address: str) -> str:
+    """Return the same of a federation that runs, by its console's address."""
+    here = _read(HERE / "console.json")
+    for federation in [*filter(None, [here]), *running()]:
+        if _is_same(federation.console, address):
+            return owner_secret(federation.data)
+    return ""
+
+
 def console_address(given: str | None) -> str | None:
     """Return the address of the console that is meant, or None when nothing says which.
 

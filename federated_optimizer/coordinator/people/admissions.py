@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from federated_optimizer.coordinator.contract.people_model import Admission, ApiToken
-from federated_optimizer.coordinator.contract.principal import Principal
+from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
 from federated_optimizer.coordinator.people.account_rules import lower_role
 from federated_optimizer.coordinator.people.people_store import (
     StoredAccount,
@@ -73,17 +73,23 @@ class Admissions:
 
     Args:
         idle: Microseconds without use after which a session ends.
+        owner: Secret that admits whoever runs the console, or nothing.
     """
 
-    def __init__(self, idle: int) -> None:
+    def __init__(self, idle: int, owner: str = "") -> None:
         self._idle = idle
+        self._owner = digest(owner) if owner else ""
+        self._owners = Admission(LOCAL)
         self._by_digest: dict[str, _Admitted] = {}
 
     def admit(self, secret: str, now: int) -> Admission | None:
         """Return what a secret admits, and note that it is in use."""
         if not 0 < len(secret) <= MAX_SECRET:
             return None
-        found = self._by_digest.get(digest(secret))
+        key = digest(secret)
+        if key == self._owner:
+            return self._owners
+        found = self._by_digest.get(key)
         if found is None:
             return None
         if found.ends(now):

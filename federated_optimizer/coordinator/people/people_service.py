@@ -31,6 +31,8 @@ from federated_optimizer.coordinator.people.admissions import (
     SessionLimits,
     principal_of,
 )
+from federated_optimizer.coordinator.people.outside_changes import outside_changes
+from federated_optimizer.coordinator.people.password_checks import PasswordChecks
 from federated_optimizer.coordinator.people.passwords import PasswordWork
 from federated_optimizer.coordinator.people.people_store import (
     PeopleStore,
@@ -45,7 +47,6 @@ from federated_optimizer.coordinator.people.random_secrets import (
     token_id,
     token_secret,
 )
-from federated_optimizer.coordinator.people.sign_in_attempts import SignInAttempts
 from host.clocks import Clock
 from host.defects import Defects
 from streamsql.errors import FederationError
@@ -55,7 +56,6 @@ T = TypeVar("T")
 
 LOOK_SECONDS = 0.5
 """How often ended sessions, and changes that other processes made, are looked for."""
-_WRONG = "name or password is wrong"
 
 
 class People(PeopleApi):
@@ -70,6 +70,7 @@ class People(PeopleApi):
         limits: SessionLimits | None = None,
         work: PasswordWork | None = None,
         elapsed: Callable[[], float] = time.monotonic,
+        owner: str = "",
     ) -> None:
         """Take what is needed; nobody is known before `begin`.
 
@@ -80,14 +81,15 @@ class People(PeopleApi):
             limits: How long sessions last.
             work: Hashes passwords.
             elapsed: Monotonic seconds.
+            owner: Secret that admits whoever runs the console, or nothing.
         """
         self._store = store
         self._clock = clock
         self._audit = audit
         self._limits = limits or SessionLimits()
         self._work = work or PasswordWork()
-        self._attempts = SignInAttempts(elapsed)
-        self._admissions = Admissions(self._limits.idle_time)
+        self._checks = PasswordChecks(self._work, elapsed)
+        self._admissions = Admissions(self._limits.idle_time, owner)
         self._known = StoredPeople(-1, (), (), ())
         self._accounts: dict[str, StoredAccount] = {}
         self._unsigned: Admission | None = None
@@ -284,23 +286,11 @@ class People(PeopleApi):
     async def _checked(self, name: str, password: str, address: str) -> StoredAccount:
         key = rules.account_key(name)
         try:
-            self._attempts.begin(key, address)
-        except TooManyAttemptsError as error:
+            found, kept = await self._checks.check(key, self._accounts.get(key), password, address)
+        except (SignInRefusedError, TooManyAttemptsError) as error:
             self._note_refusal(key, error.message, address)
             raise
-        found = self._accounts.get(key)
-        try:
-            matches = await self._work.match(found.password if found else "", password)
-        except TooManyAttemptsError:
-            self._attempts.undo(key, address)
-            raise
-        if found is None or not matches:
-            raise self._refusal(key, _WRONG, address)
-        if found.account.disabled:
-            raise self._refusal(key, "the account is disabled", address)
-        self._attempts.succeeded(key, address)
-        if self._work.passwords.is_outdated(found.password):
-            kept = await self._work.hash(password)
+        if kept != found.password:
             await self._change(partial(self._store.rehash, key, found.password, kept))
         return found
 
@@ -392,7 +382,10 @@ class People(PeopleApi):
             if over:
                 await asyncio.to_thread(self._store.remove_sessions, over)
             if await asyncio.to_thread(self._store.revision) != self._known.revision:
+                before = self._known
                 await self.read()
+                for action, target, detail in outside_changes(before, self._known):
+                    self._note(None, action, target, detail)
         uses = self._admissions.uses_to_note(now)
         if uses:
             await asyncio.to_thread(self._store.note_uses, uses)
