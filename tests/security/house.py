@@ -109,9 +109,9 @@ class House:
         console = {"site": FEDERATION, "port": self.port, "base_dir": base_dir}
         self._run("console", "deploy.console", console, "coordinator")
         wait(self._is_up, explain=self.said)
-        self._execute(SCRIPT)
+        self.execute(SCRIPT)
         for name, text in QUERIES.items():
-            self._execute(text, name)
+            self.execute(text, name)
         self.feed(4)
         wait(self.answers_are_right, explain=self.said)
         self.memory = self.resident()
@@ -136,7 +136,8 @@ class House:
             return all(sites.get(s, {}).get("online") for s in ("gw-1", "base", "static"))
         return False
 
-    def _execute(self, text: str, name: str = "") -> None:
+    def execute(self, text: str, name: str = "") -> None:
+        """Execute statements at the console."""
         answer = self.http.post("/api/statements", json={"text": text, "name": name})
         assert answer.is_success, answer.text
 
@@ -176,11 +177,12 @@ class House:
 
     def rows(self) -> dict[str, Rows]:
         """Return what the queries answer."""
-        found = {}
-        for name in QUERIES:
-            shown = self.http.get(f"/api/queries/{name}/rows").json()
-            found[name] = sorted(tuple(row.values()) for row in shown.get("rows", ()))
-        return found
+        return {name: self.rows_of(name) for name in QUERIES}
+
+    def rows_of(self, query: str) -> Rows:
+        """Return what a query answers, in order."""
+        shown = self.http.get(f"/api/queries/{query}/rows").json()
+        return sorted(tuple(row.values()) for row in shown.get("rows", ()))
 
     def answers_are_right(self) -> bool:
         """Whether all queries run without a problem and answer what they have to."""

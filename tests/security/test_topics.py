@@ -9,7 +9,7 @@ from broker.broker_launch import Preference, find_mosquitto
 from broker.broker_testing import BrokerProcess
 from tests.broker.laws.secured import FEDERATION, secured_broker
 from tests.security.broker_rights import RULES, topic_methods
-from tests.security.wire_attempts import intrusions, tried_by_all
+from tests.security.wire_attempts import STRANGERS, intrusions, tried_by_all
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 
@@ -37,7 +37,7 @@ def test_nobody_does_more_or_less_than_is_stated(broker: BrokerProcess, version:
     assert attempts.refused > attempts.allowed > 300
 
 
-@pytest.mark.parametrize("kind", ["nobody", "wrong password", "stranger", "anothers password"])
+@pytest.mark.parametrize("kind", STRANGERS)
 def test_who_is_not_let_in_leaves_nothing(broker: BrokerProcess, kind: str) -> None:
     attempts = intrusions(broker, FEDERATION, kind)
     assert attempts.wrong == []

@@ -20,6 +20,13 @@ UNDER_WAY = 50
 REFUSED_FILTER = (0x80, NOT_AUTHORIZED)
 CONTROL = "$CONTROL/dynamic-security/v1"
 WIDE = ("#", "+/#", "pando/#", "+/+/+/#", "$SYS/#", "$CONTROL/#", "$SYS/broker/+")
+STRANGERS: dict[str, tuple[str | None, bytes | None]] = {
+    "nobody": (None, None),
+    "wrong password": ("gw-2", b"wrong"),
+    "stranger": ("gw-9", b"pw-gw-9"),
+    "anothers password": ("gw-2", b"pw-viewer"),
+}
+"""User names and passwords that let nobody in."""
 
 
 @dataclass
@@ -148,13 +155,7 @@ def intrusions(broker: BrokerProcess, federation: str, kind: str) -> Attempts:
 
     Whoever watches must see nothing of it.
     """
-    users = {
-        "nobody": (None, None),
-        "wrong password": ("gw-2", b"wrong"),
-        "stranger": ("gw-9", b"pw-gw-9"),
-        "anothers password": ("gw-2", b"pw-viewer"),
-    }
-    user, password = users[kind]
+    user, password = STRANGERS[kind]
     attempts = Attempts()
     with RawClient(broker.port, "coordinator", 5) as watching:
         assert watching.open(user="coordinator", password=b"pw-coordinator")[1] == 0

@@ -1,0 +1,76 @@
+"""Attack a federation at full length and say what became of it.
+
+python -m tests.security [--messages N] [--requests N] [--seed S] [--out FOLDER]
+
+Every topic is tried by everybody at both brokers; forged messages go to real services at each
+broker; each route of the console is tried by everybody. It ends with an error at the first attempt
+that does what it may not.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from broker.broker_launch import Preference, find_mosquitto
+from tests.broker.laws.secured import FEDERATION, secured_broker
+from tests.security.forging import forge
+from tests.security.house import house
+from tests.security.wire_attempts import STRANGERS, intrusions, tried_by_all
+
+FILE = "security.json"
+
+
+def topics(kind: Preference) -> dict[str, Any]:
+    """Try every topic at a broker."""
+    with tempfile.TemporaryDirectory() as folder, secured_broker(kind, Path(folder)) as broker:
+        by_all = [tried_by_all(broker, FEDERATION, version) for version in (4, 5)]
+        by_strangers = [intrusions(broker, FEDERATION, stranger) for stranger in STRANGERS]
+    wrong = [each for attempts in (*by_all, *by_strangers) for each in attempts.wrong]
+    assert wrong == [], wrong
+    return {
+        "allowed": sum(each.allowed for each in by_all),
+        "refused": sum(each.refused for each in (*by_all, *by_strangers)),
+        "delivered": sum(each.delivered for each in by_all),
+    }
+
+
+def messages(kind: Preference, number: int, seed: int) -> dict[str, Any]:
+    """Forge messages at the services of a federation."""
+    with tempfile.TemporaryDirectory() as folder, house(Path(folder), kind) as running:
+        return forge(running, number, seed).figures()
+
+
+def main() -> None:
+    """Run what is asked for and print the counts."""
+    parser = argparse.ArgumentParser(description="Attack a federation at full length")
+    parser.add_argument("--messages", type=int, default=1_000_000, help="forged, at each broker")
+    parser.add_argument("--requests", type=int, default=100_000, help="to the console")
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--out", type=Path, help=f"folder for {FILE}")
+    given = parser.parse_args()
+    brokers: list[Preference] = ["embedded", *(("mosquitto",) if find_mosquitto() else ())]
+    settings = {"messages": given.messages, "requests": given.requests, "seed": given.seed}
+    found: dict[str, Any] = {"benchmark": "security", "settings": settings}
+
+    def run(name: str, part: Callable[[], dict[str, Any]]) -> None:
+        began = time.perf_counter()
+        found[name] = part() | {"seconds": round(time.perf_counter() - began, 1)}
+        print(f"{name}: {json.dumps(found[name])}", flush=True)
+
+    for kind in brokers:
+        run(f"topics at {kind}", lambda kind=kind: topics(kind))  # type: ignore[misc]
+        if given.messages:
+            run(
+                f"messages by {kind}",
+                lambda kind=kind: messages(kind, given.messages, given.seed),  # type: ignore[misc]
+            )
+    if given.out is not None:
+        (given.out / FILE).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
