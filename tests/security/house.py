@@ -106,7 +106,12 @@ class House:
         self._run("base", "gateway", {**engine, "gateway": "base", "role": "base"}, "base")
         static = {"use_spark": False, "base_dir": base_dir, "poll_seconds": 0.5}
         self._run("static", "static_engine", {"site": FEDERATION, **static}, "static")
-        console = {"site": FEDERATION, "port": self.port, "base_dir": base_dir}
+        console = {
+            "site": FEDERATION,
+            "port": self.port,
+            "base_dir": base_dir,
+            "base_sites": ["base"],
+        }
         self._run("console", "deploy.console", console, "coordinator")
         wait(self._is_up, explain=self.said)
         self.execute(SCRIPT)
