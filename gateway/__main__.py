@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from gateway.connectors.lost_cancellation import raise_if_cancelled
 from gateway.gateway_settings import GatewaySettings, load_settings
 from gateway.runtime import STOPPED, Gateway, MakeClient
-from gateway.session.identity import OutdatedEpochError, StolenIdError
+from gateway.session.identity import OutdatedEpochError, RenamedError, StolenIdError
 from gateway.site.step_guard import StepGuard
 from gateway.site.stopped_queries import StoppedQueries
 from host.files.site_directory import SiteDirectory
@@ -28,7 +29,11 @@ COLLECTIONS = (50_000, 20, 100)
 
 
 async def serve(
-    settings: GatewaySettings, make_client: MakeClient | None = None, *, guarded: bool = False
+    settings: GatewaySettings,
+    make_client: MakeClient | None = None,
+    *,
+    guarded: bool = False,
+    settings_file: Path | None = None,
 ) -> None:
     """Run a gateway in its own data directory until cancelled.
 
@@ -39,8 +44,10 @@ async def serve(
         make_client: Makes the message client with the given will.
         guarded: Whether the process is the gateway's own, so that the signals of timers may end a
             query, and in the last resort the process.
+        settings_file: Where the settings were read, if they may be written.
 
     Raises:
+        RenamedError: The settings have another name now.
         DeploymentError: Something the operator can change; says what.
     """
     with SiteDirectory(Path(settings.data_dir)) as directory, contextlib.ExitStack() as guards:
@@ -53,7 +60,10 @@ async def serve(
             guards.callback(guard.stop)
         for _ in range(MAX_LIVES):
             gateway = Gateway(
-                settings, directory, epoch, make_client, budget=guard, stopped=stopped
+                *(settings, directory, epoch, make_client),
+                budget=guard,
+                stopped=stopped,
+                settings_file=settings_file,
             )
             # A task of its own: TaskGroup of Python 3.11 drops a cancellation that comes while one
             # of its tasks fails, and what `cancelling` counts there is not ours.
@@ -99,7 +109,7 @@ async def _until_signalled(path: Path) -> None:
     settings = load_settings(path)
     INSTALLED.allow(modules_of(settings.functions))
     loop = asyncio.get_running_loop()
-    job = asyncio.create_task(serve(settings, guarded=True))
+    job = asyncio.create_task(serve(settings, guarded=True, settings_file=path))
     stopping: list[bool] = []
     defects: list[BaseException] = []
 
@@ -129,6 +139,9 @@ def main() -> int:
     gc.set_threshold(*COLLECTIONS)
     try:
         asyncio.run(_until_signalled(config))
+    except RenamedError as error:
+        log.info("%s; starting again", error.message)
+        os.execv(sys.executable, [sys.executable, "-m", "gateway", *sys.argv[1:]])  # noqa: S606
     except FederationError as error:
         print(error, file=sys.stderr)
         return 2

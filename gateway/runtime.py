@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from gateway.buffer.disk_buffer import DiskBuffer
@@ -28,6 +29,7 @@ from gateway.session.connection_problems import ConnectionProblems
 from gateway.session.description import birth_of, ended_state
 from gateway.session.identity import (
     OutdatedEpochError,
+    RenamedError,
     Session,
     StolenIdError,
     Verdict,
@@ -79,6 +81,7 @@ class Gateway:
         make_client: Makes the message client with the given will.
         budget: Ends queries that take too much in one step.
         stopped: The queries that ran here and must not again.
+        settings_file: Where the settings were read, if they may be written.
 
     Raises:
         DeploymentError: The broker's address is wrong.
@@ -93,8 +96,10 @@ class Gateway:
         *,
         budget: StepBudget | None = None,
         stopped: StoppedQueries | None = None,
+        settings_file: Path | None = None,
     ) -> None:
         self.settings = settings
+        self.settings_file = settings_file
         stopped = stopped or StoppedQueries(directory.path / STOPPED)
         self.session = Session(epoch, wall_clock(), os.urandom(8).hex())
         self.topics = Topics(settings.site)
@@ -194,6 +199,7 @@ class Gateway:
         Raises:
             StolenIdError: Another, newer process runs under this id.
             OutdatedEpochError: The epoch is not above those of earlier lives.
+            RenamedError: The settings have another name now.
             SubscribeRefused: The broker's access rules keep us from what is ours.
         """
         self._end = asyncio.get_running_loop().create_future()
@@ -213,7 +219,7 @@ class Gateway:
                 group.create_task(self.clock.run())
                 group.create_task(self._look_back())
                 group.create_task(self.declared.run())
-        except* (StolenIdError, OutdatedEpochError) as errors:
+        except* (StolenIdError, OutdatedEpochError, RenamedError) as errors:
             raise errors.exceptions[0] from None
         finally:
             await self._stop()
@@ -232,12 +238,9 @@ class Gateway:
         self.buffer.close()
 
     def _open_client(self, will: Will) -> MessageClient:
-        settings = self.settings
-        return open_service_client(
-            *(settings, settings.gateway, will),
-            keepalive=settings.keepalive,
-            passwords=self.passwords,
-        )
+        given = self.settings
+        me, keepalive, passwords = given.gateway, given.keepalive, self.passwords
+        return open_service_client(given, me, will, keepalive=keepalive, passwords=passwords)
 
     # What is kept ------------------------------------------------------------------------------
 
@@ -383,8 +386,12 @@ class Gateway:
                 )
             )
 
+    def renamed(self, name: str) -> None:
+        """End this life: the settings have another name."""
+        self._finish(RenamedError(name))
+
     def _finish(self, reason: DeploymentError) -> None:
-        self._others_run = True
+        self._others_run = not isinstance(reason, RenamedError)
         if self._end is not None and not self._end.done():
             self._end.set_result(reason)
 

@@ -1,6 +1,7 @@
 """Commands of the coordinator, and what a site does at each."""
 
 from collections.abc import Awaitable
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from gateway.buffer.disk_buffer import DiskBuffer
@@ -31,6 +32,10 @@ class Commanded(Protocol):
     lane: ObservationLane
     trials: TrialCommands
     passwords: PasswordFile | None
+    settings_file: Path | None
+
+    def renamed(self, name: str) -> None:
+        """End this life: the settings have another name."""
 
 
 def handlers_of(site: Commanded) -> dict[str, Handler]:
@@ -51,20 +56,23 @@ def handlers_of(site: Commanded) -> dict[str, Handler]:
         "flush": flush,
         "sample": site.trials.heard,
         "simulate": lambda command: site.declared.simulate(command.arguments),
-        CREDENTIALS: _CredentialHandler(site.settings, site.passwords),
+        CREDENTIALS: _CredentialHandler(site),
     }
 
 
 class _CredentialHandler:
     """Changes credentials; the modules for it are loaded at the first command."""
 
-    def __init__(self, settings: GatewaySettings, passwords: PasswordFile | None) -> None:
-        self._given = (settings, passwords)
+    def __init__(self, site: Commanded) -> None:
+        self._site = site
         self._changes: CredentialChanges | None = None
 
     def __call__(self, command: Command) -> Awaitable[Answer]:
         from gateway.join.credential_changes import CredentialChanges  # noqa: PLC0415
 
         if self._changes is None:
-            self._changes = CredentialChanges(*self._given)
+            site = self._site
+            self._changes = CredentialChanges(
+                site.settings, site.passwords, site.settings_file, site.renamed
+            )
         return self._changes.carry_out(command.arguments)

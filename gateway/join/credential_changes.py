@@ -8,7 +8,7 @@ knows the new password, cuts it off; the files have both passwords until it take
 import asyncio
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from gateway.gateway_settings import GatewaySettings
@@ -32,17 +32,20 @@ class CredentialChanges:
         settings: Of the gateway, with a password file.
         passwords: In use by its client; None: the address of the broker holds the password.
         settings_file: Where its settings were read; None: nobody may give it another name.
+        on_renamed: Called with its new name, after the answer.
     """
 
     def __init__(
         self,
         settings: GatewaySettings,
         passwords: PasswordFile | None,
-        settings_file: Path | None = None,
+        settings_file: Path | None,
+        on_renamed: Callable[[str], None],
     ) -> None:
         self._settings = settings
         self._passwords = passwords
         self._settings_file = settings_file
+        self._on_renamed = on_renamed
         self._key = b""
         self._name = ""
 
@@ -60,6 +63,8 @@ class CredentialChanges:
                 return await self._make_request(name)
             if step == "take":
                 await asyncio.to_thread(self._take, name, arguments)
+                if name != self._settings.gateway:
+                    asyncio.get_running_loop().call_soon(self._on_renamed, name)
                 return {"done": True, "gateway": name}
         except (FederationError, OSError, ValueError) as error:
             log.warning("credentials are not changed: %s", error)
@@ -87,7 +92,7 @@ class CredentialChanges:
             write_certificate(Path(self._settings.broker_cert), certificate, self._key)
         passwords.replace(password)
         if name != self._settings.gateway and self._settings_file is not None:
-            rename_settings(self._settings_file, name)
+            rename_settings(self._settings_file.resolve(), name)
         self._key = b""
         log.info("new credentials are here; the broker takes them next")
 

@@ -91,13 +91,16 @@ def write_certificate(file: Path, certificate: str, key: bytes) -> None:
 
 
 def rename_settings(settings: Path, gateway: str) -> None:
-    """Give the gateway of a settings file another name.
+    """Give the gateway of a settings file another name, and another folder for its data.
+
+    What the old one holds belongs to the old name: epochs, readings with their numbers, state.
 
     Raises:
         DeploymentError: The file cannot be read.
         OSError: It cannot be written.
     """
-    write_settings(settings, {**_kept(settings), "gateway": gateway})
+    data = str(settings.parent / f"{DATA}-{gateway}")
+    write_settings(settings, {**_kept(settings), "gateway": gateway, "data_dir": data})
 
 
 def write_settings(file: Path, settings: dict[str, Any]) -> None:

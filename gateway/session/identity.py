@@ -73,3 +73,13 @@ class OutdatedEpochError(DeploymentError):
     def __init__(self, epoch: int) -> None:
         super().__init__(f"an earlier session of this site had epoch {epoch}")
         self.epoch = epoch
+
+
+class RenamedError(DeploymentError):
+    """The coordinator has given this gateway another name: start again with its settings."""
+
+    code = "renamed"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"this gateway is called {name} from now on")
+        self.name = name

@@ -1,9 +1,12 @@
 """Where a broker is: `mqtt://[user:password@]host[:port]`, or `mqtts://` for TLS."""
 
+import logging
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+log = logging.getLogger(__name__)
 
 _DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}
 
@@ -95,3 +98,37 @@ def tls_context(
             f"TLS files cannot be used (ca={ca}, cert={cert}, key={key}): {error}"
         ) from error
     return context
+
+
+class CertificateFile:
+    """Our certificate in a TLS context, read again when its file has changed.
+
+    Args:
+        context: Of `tls_context`, which has read it once.
+        cert: The certificate.
+        key: Its private key; None when `cert` holds both.
+    """
+
+    def __init__(self, context: ssl.SSLContext, cert: Path, key: Path | None) -> None:
+        self._context = context
+        self._cert = cert
+        self._key = key
+        self._read = self._stamp()
+
+    def refresh(self) -> None:
+        """Read it again if it has changed; one that cannot be used leaves the former in place."""
+        stamp = self._stamp()
+        if stamp == self._read:
+            return
+        self._read = stamp
+        try:
+            self._context.load_cert_chain(self._cert, self._key)
+        except (OSError, ssl.SSLError) as error:
+            log.warning("certificate %s cannot be used: %s", self._cert, error)
+
+    def _stamp(self) -> tuple[int, int] | None:
+        try:
+            found = self._cert.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_ino

@@ -39,9 +39,20 @@ class PasswordFile:
             return self._passwords[self._turn % len(self._passwords)]
 
     def refused(self) -> None:
-        """Note that the broker does not take the one that was tried; try the other."""
+        """Note that the broker does not take the one that was tried; try the other.
+
+        A file that somebody else has written meanwhile, as when a gateway joins again, is read.
+        """
         with self._lock:
-            self._turn = (self._turn + 1) % len(self._passwords)
+            try:
+                found = _read(self._path)
+            except DeploymentError as error:
+                log.warning("%s", error.message)
+                found = self._passwords
+            if found != self._passwords:
+                self._passwords, self._turn = found, 0
+            else:
+                self._turn = (self._turn + 1) % len(self._passwords)
 
     def accepted(self) -> None:
         """Note that the broker takes the one that was tried; the new one replaces the old."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Protocol
 
-from host.mqtt.broker_address import parse_address, tls_context
+from host.mqtt.broker_address import CertificateFile, parse_address, tls_context
 from host.mqtt.broker_passwords import PasswordFile, password_file
 from host.mqtt.message_client import MessageClient, Will
 from host.mqtt.paho_client import MqttClient
@@ -53,15 +53,16 @@ def open_client(  # noqa: PLR0913 - each is a setting an operator may give
         raise ValueError(f"TLS files were given but {address} is not an mqtts:// address")
     if prefers_5 and not clean:
         raise ValueError("a session that is kept is one of MQTT 3.1.1")
+    tls = tls_context(*map(_path, (ca, cert, key))) if address.tls else None
     settings = LinkSettings(
         address=address,
         client_id=client_id,
         will=will,
         clean=clean,
         keepalive=keepalive,
-        tls=tls_context(*map(_path, (ca, cert, key))) if address.tls else None,
+        tls=tls,
         prefers_5=prefers_5,
-        certified=bool(cert),
+        certificate=CertificateFile(tls, Path(cert), _path(key)) if tls and cert else None,
         passwords=passwords,
     )
     return MqttClient(settings, max_pending=max_pending, max_pending_bytes=max_pending_bytes)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from paho.mqtt.properties import Properties
     from paho.mqtt.reasoncodes import ReasonCode
 
-    from host.mqtt.broker_address import BrokerAddress
+    from host.mqtt.broker_address import BrokerAddress, CertificateFile
     from host.mqtt.broker_passwords import PasswordFile
     from host.mqtt.message_client import Will
     from host.mqtt.packet_stream import Received
@@ -73,7 +73,7 @@ class LinkSettings:
         keepalive: Seconds; the broker declares us dead after 1.5 of it.
         tls: TLS context, needed when `address.tls`.
         prefers_5: Speak MQTT 5 with brokers that can: they say which publishes they refuse.
-        certified: Whether the TLS context has a certificate of ours.
+        certificate: Of ours, in the TLS context.
         passwords: Tried in turn when the broker refuses one.
     """
 
@@ -84,7 +84,7 @@ class LinkSettings:
     keepalive: int = 10
     tls: ssl.SSLContext | None = None
     prefers_5: bool = False
-    certified: bool = False
+    certificate: CertificateFile | None = None
     passwords: PasswordFile | None = None
 
 
@@ -246,6 +246,8 @@ class PahoLink:
     def _pre_connect(self, _client: Client, _userdata: object) -> None:
         self._errors.last = None
         self._was_answered = False
+        if self._settings.certificate is not None:
+            self._settings.certificate.refresh()
         if self._settings.passwords is not None:
             user = self._settings.address.user or self._settings.client_id
             self._paho.username_pw_set(user, self._settings.passwords.next())
@@ -309,7 +311,7 @@ class PahoLink:
         failure = Failure("the broker ended the connection" if was_up else str(reason))
         ended = self._errors.last is None or isinstance(self._errors.last, _ENDS)
         if self._address.tls and ended and not was_up and reason.is_failure:
-            failure = ended_after_handshake(certified=self._settings.certified)
+            failure = ended_after_handshake(certified=self._settings.certificate is not None)
         elif self._errors.last is not None:
             failure = self._failure(self._errors.last)
         elif not was_up and reason.is_failure:

@@ -78,3 +78,26 @@ def test_what_was_wrong_is_told_when_it_is_over(federation: SecuredFederation) -
     problem = federation.site("gw-wrong")["connection_problem"]
     assert problem["reason"].startswith("it refuses the connection")
     assert problem["since"] < problem["until"]
+
+
+def test_a_renamed_gateway_is_another_one_at_once(federation: SecuredFederation) -> None:
+    service = federation.enrol("gw-old")
+    answer = federation.http.post("/api/fleet/gw-old/rename", json={"name": "north-wing"})
+    assert answer.status_code == 200, answer.text + service.log
+    assert federation.is_live("north-wing")
+    wait_until(lambda: not federation.site("gw-old"), "the old name is gone")
+    assert federation.enrolment("gw-old") == {}
+    assert federation.enrolment("north-wing")["state"] == "joined"
+    assert service.process.poll() is None, "the process is the same"
+    federation.http.post("/api/fleet/north-wing/revoke")
+    wait_until(lambda: not federation.is_live("north-wing"), "north-wing is out", 1)
+
+
+def test_a_retired_gateway_leaves_nothing(federation: SecuredFederation) -> None:
+    service = federation.enrol("gw-gone")
+    assert federation.http.delete("/api/fleet/gw-gone").status_code == 200
+    wait_until(lambda: not federation.site("gw-gone"), "gw-gone is gone")
+    accounts = (federation.folder / "dynamic-security.json").read_text()
+    assert "gw-gone" not in accounts
+    wait_until(lambda: "it refuses the connection" in service.log, "the gateway knows why")
+    assert federation.site("gw-gone") == {}

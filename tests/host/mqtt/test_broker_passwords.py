@@ -79,3 +79,15 @@ def test_a_password_of_two_lines_is_never_written(tmp_path: Path, password: str)
     with pytest.raises(ValueError, match="one line"):
         PasswordFile(file).replace(password)
     assert file.read_text() == "old\n"
+
+
+def test_what_somebody_else_has_written_is_tried_after_a_refusal(tmp_path: Path) -> None:
+    file = written(tmp_path, "old\n")
+    passwords = PasswordFile(file)
+    written(tmp_path, "joined again\n")
+    assert passwords.next() == "old"
+    passwords.refused()
+    assert passwords.next() == "joined again"
+    file.unlink()
+    passwords.refused()
+    assert passwords.next() == "joined again"
