@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from broker.access.dynamic_security import Document, PasswordHash, client_of, role_of
+from broker.access.dynamic_security import Document, PasswordHash, Role, client_of, role_of
 from broker.access.rights import SINK_ROOTS, SiteKind, rights_of
+from streamsql.wire.topics import PREFIX
 
 _SALT_BYTES = 12
 _PASSWORD_BYTES = 32
@@ -62,7 +63,8 @@ def with_accounts(
 ) -> Document:
     """Return a document in which these accounts have these passwords, and the rights of today.
 
-    Other accounts stay as they are, and a disabled one stays disabled.
+    Other accounts stay as they are, and a disabled one stays disabled. Of a role that is there the
+    rules for topics outside federations stay, which an administrator has added for sinks.
 
     Raises:
         WireError: A name is not an id.
@@ -71,7 +73,7 @@ def with_accounts(
     roles = {role.rolename: role for role in document.roles}
     for site, account in accounts.items():
         role = role_of(site, rights_of(account.kind, site, federation, sinks))
-        roles[role.rolename] = role
+        roles[role.rolename] = _with_added(role, roles.get(role.rolename))
         old = clients.get(site)
         kept = old.password_hash if old is not None else None
         if kept is None or not kept.fits(account.password.encode()):
@@ -82,3 +84,15 @@ def with_accounts(
     return msgspec.structs.replace(
         document, clients=tuple(clients.values()), roles=tuple(roles.values())
     )
+
+
+def _with_added(role: Role, old: Role | None) -> Role:
+    """Return a role with the rules of the old one that are for topics outside federations."""
+    if old is None:
+        return role
+    added = [
+        acl
+        for acl in old.acls
+        if not acl.topic.startswith((f"{PREFIX}/", "$")) and acl not in role.acls
+    ]
+    return msgspec.structs.replace(role, acls=(*role.acls, *added))

@@ -10,6 +10,7 @@ RUN pip install --no-cache-dir --require-hashes -r requirements/console.txt
 
 COPY streamsql/ streamsql/
 COPY host/ host/
+COPY broker/ broker/
 COPY stream_engine/ stream_engine/
 COPY federated_optimizer/ federated_optimizer/
 COPY ui/ ui/

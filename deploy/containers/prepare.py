@@ -33,10 +33,11 @@ SPARK_MASTER = "spark://spark-master:7077"
 CONSOLE_PORT = 8080
 
 
-def prepare(options: UpOptions, state: Path) -> list[Path]:
+def prepare(options: UpOptions, state: Path, authority: Path) -> list[Path]:
     """Write the site below `options.data`, and settings for every service; return their files.
 
-    `state` is where each container keeps its own data, the same path in all of them.
+    `state` is where each container keeps its own data, the same path in all of them; `authority`
+    is the folder of the federation's certificate authority.
 
     Raises:
         FederationError: A file of the site is wrong, or nothing can be written.
@@ -57,7 +58,7 @@ def prepare(options: UpOptions, state: Path) -> list[Path]:
         for number in range(1, options.gateways + 1)
     ]
     settings: dict[str, object] = {
-        "console": console_settings(layout, state),
+        "console": console_settings(layout, state, authority),
         "static": static_settings(layout, state),
     }
     for gateway in (configure.base_settings(layout, BROKER, clock), *gateways):
@@ -97,8 +98,8 @@ def make_certificates(layout: Layout, authority: Path, broker: Path, names: str)
     return [shown, made.certificate, made.key]
 
 
-def console_settings(layout: Layout, state: Path) -> dict[str, Any]:
-    """Return the settings of coordinator and console."""
+def console_settings(layout: Layout, state: Path, authority: Path) -> dict[str, Any]:
+    """Return the settings of coordinator and console, which signs for gateways that join."""
     return {
         "host": "0.0.0.0",  # noqa: S104 - inside its container; compose publishes on loopback only
         # Docker's networks, from which published ports are forwarded. Compose publishes the port
@@ -110,6 +111,7 @@ def console_settings(layout: Layout, state: Path) -> dict[str, Any]:
         "broker_ca": str(authority_file(layout)),
         "data_dir": str(state),
         "base_sites": ["base"],
+        "authority": str(authority),
         "site_file": str(layout.site / "site.geojson"),
         "schema_file": str(layout.schema),
         "layers": "building",
@@ -144,7 +146,7 @@ def main() -> int:
     given = parser.parse_args()
     try:
         options = UpOptions(site=given.site, gateways=given.gateways, data=given.to)
-        written = prepare(options, given.state)
+        written = prepare(options, given.state, given.authority)
         written += make_certificates(
             *(Layout(given.to), given.authority, given.broker),
             os.environ.get("PANDO_BROKER_NAMES", ""),

@@ -14,6 +14,7 @@ COPY broker/ broker/
 COPY building/ building/
 COPY gateway/ gateway/
 COPY static_engine/ static_engine/
+COPY federated_optimizer/ federated_optimizer/
 COPY ui/ ui/
 COPY deploy/ deploy/
 

@@ -2,11 +2,18 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from broker.access.__main__ import main
-from broker.access.dynamic_security import decode_document
-from broker.access.initial_accounts import Account, initial_document, kind_of, new_password
+from broker.access.dynamic_security import Acl, AclType, decode_document
+from broker.access.initial_accounts import (
+    Account,
+    initial_document,
+    kind_of,
+    new_password,
+    with_accounts,
+)
 from broker.access.rights import SiteKind
 from streamsql.errors import WireError
 
@@ -48,6 +55,19 @@ def test_the_command_prints_what_the_file_does_not_tell(
     assert file.stat().st_mode & 0o777 == 0o600
     hall = next(role for role in document.roles if role.rolename == "site-hall")
     assert any(acl.topic == "pando/v1/house/gw/+/obs/+" for acl in hall.acls)
+
+
+def test_rules_that_were_added_for_sinks_stay_and_others_are_those_of_today() -> None:
+    accounts = {"coordinator": Account(SiteKind.COORDINATOR, "x")}
+    document = initial_document(accounts, "house")
+    (role,) = document.roles
+    lab = Acl(acltype=AclType.PUBLISH, topic="lab/#", allow=True)
+    outdated = Acl(acltype=AclType.PUBLISH, topic="pando/v1/house/q/+/out/+", allow=True)
+    older = msgspec.structs.replace(role, acls=(role.acls[0], lab, outdated))
+    (again,) = with_accounts(
+        msgspec.structs.replace(document, roles=(older,)), accounts, "house"
+    ).roles
+    assert again.acls == (*role.acls, lab)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Accounts that change while a broker runs: who is cut off when, what stays, what is kept."""
 
 import json
+import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,12 +23,13 @@ from broker.access.security_commands import (
     set_password,
 )
 from broker.broker_launch import BrokerSecurity, Preference, find_mosquitto
-from broker.broker_testing import BrokerProcess, RawClient
+from broker.broker_testing import PATIENCE, BrokerProcess, RawClient
 from tests.broker.laws.secured import (
     CONTROL,
     FEDERATION,
     NOT_AUTHORIZED,
     ROOT,
+    SITES,
     Administration,
     connect,
     connected,
@@ -211,6 +214,30 @@ def test_only_the_coordinator_changes_accounts(broker: BrokerProcess, site: str)
     with connected(broker, site) as client:
         assert client.publish(CONTROL, b"{}") == NOT_AUTHORIZED
         assert client.subscribe((f"{CONTROL}/response", 1)) == [NOT_AUTHORIZED]
+
+
+def test_mosquitto_ctrl_administers_both(broker: BrokerProcess) -> None:
+    program = shutil.which("mosquitto_ctrl")
+    if program is None:
+        pytest.skip("mosquitto_ctrl is not installed")
+    connection = ["-h", "127.0.0.1", "-p", str(broker.port), "-u", "coordinator"]
+
+    def dynsec(*words: str) -> str:
+        command = [program, *connection, "-P", "pw-coordinator", "dynsec", *words]
+        ended = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=PATIENCE
+        )
+        return ended.stdout
+
+    assert dynsec("listClients").split() == sorted(SITES)
+    dynsec("addRoleACL", "site-coordinator", "publishClientSend", "lab/#", "allow")
+    shown = dynsec("getRole", "site-coordinator")
+    assert "lab/#" in shown
+    assert "site-gw-1" in dynsec("getClient", "gw-1")
+    with connected(broker, "coordinator") as coordinator:
+        assert coordinator.publish("lab/free", b"1") != NOT_AUTHORIZED
+    dynsec("disableClient", "gw-1")
+    assert not may_connect(broker, "gw-1")
 
 
 def test_changes_outlive_the_broker(kind: Preference, tmp_path: Path) -> None:
