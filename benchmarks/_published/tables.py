@@ -138,7 +138,34 @@ def hostile(found: Found) -> str:
     return f"{table(head, rows)}\n\n{told}"
 
 
+def fleet(found: Found) -> str:
+    """Return the figures of coordinator, base site and bare subscriber, per broker."""
+    labels = {
+        "at rest per gateway, % of a core": 4,
+        "per reading, µs": 0,
+        "memory without gateways, MB": 0,
+        "memory per gateway, kB": 0,
+        "first all live, s": 1,
+        "broker's fall, all live, s": 1,
+        "broker's fall, result whole, s": 1,
+    }
+    rows = [
+        (broker, who, *(number(figures.get(label), digits) for label, digits in labels.items()))
+        for broker, by_process in found["brokers"].items()
+        for who, figures in by_process.items()
+    ]
+    settings = found["settings"]
+    told = f"{settings['gateways']} gateways, median of {settings['rounds']} runs per broker."
+    return f"{table(('broker', 'process', *labels), rows)}\n\n{told}"
+
+
 TABLES = {
+    "fleet": Published(
+        "performance.md",
+        "fleet.json",
+        "python -m benchmarks.fleet --out docs/results",
+        fleet,
+    ),
     "intake": Published(
         "performance.md",
         "intake.json",

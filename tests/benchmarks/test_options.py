@@ -18,7 +18,12 @@ ALL = sorted(path.stem for path in BENCHMARKS.glob("*.py") if not path.stem.star
 CHEAP = ("optimizer", "positions", "restart")
 SPARK = ("static_fragments",)
 REAL = "recursive_real"
-OWN_TESTS = ("device_faults", "intake", "soak_faults")  # with tests of their own, which run them
+OWN_TESTS = (
+    "device_faults",
+    "fleet",
+    "intake",
+    "soak_faults",
+)  # with tests of their own, which run them
 TRIANGLE = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
 <graph edgedefault="undirected">
 <node id="a"/><node id="b"/><node id="c"/>

@@ -1,0 +1,1 @@
+"""Parts of the benchmark of a fleet: simulated gateways, and the baseline that counts messages."""
