@@ -14,6 +14,9 @@ from streamsql.binder.expressions.scalar_functions import SIGNATURES
 from streamsql.source_completion import TYPES, source_words
 
 _EXPLAIN = "TYPE FEDERATED,TYPE LOGICAL,TYPE VALIDATE,FORMAT TEXT,FORMAT JSON,FORMAT DOT"
+_GRANTEES = "USER,ROLE,EVERYBODY"
+_ROLES = "viewer,analyst,operator,administrator"
+_QUOTAS = "max_queries =,max_state_rows =,max_result_rows =,planning_seconds ="
 _AFTER: dict[tuple[str, ...], str] = {
     (
         "CREATE",
@@ -24,7 +27,15 @@ _AFTER: dict[tuple[str, ...], str] = {
     ("OR", "REPLACE"): "SOURCE,LINK SOURCE",
     ("CREATE", "RECURSIVE"): "VIEW",
     ("CREATE", "MATERIALIZED"): "VIEW",
-    ("ALTER",): "SITE,SOURCE",
+    ("ALTER",): "SITE,SOURCE,USER",
+    ("GRANT",): "SELECT ON SOURCE,SELECT ON TABLE,SELECT ON VIEW",
+    ("REVOKE",): "SELECT ON SOURCE,SELECT ON TABLE,SELECT ON VIEW",
+    ("GRANT", "SELECT"): "ON SOURCE,ON TABLE,ON VIEW",
+    ("REVOKE", "SELECT"): "ON SOURCE,ON TABLE,ON VIEW",
+    ("SELECT", "ON"): "SOURCE,TABLE,VIEW",
+    ("SHOW", "GRANTS"): "FOR USER,FOR ROLE,FOR EVERYBODY,ON SOURCE,ON TABLE,ON VIEW",
+    ("GRANTS", "FOR"): _GRANTEES,
+    ("GRANTS", "ON"): "SOURCE,TABLE,VIEW",
     ("INSERT",): "INTO",
     ("DELETE",): "FROM",
     ("IF", "DELETE"): "GATEWAY,NODE",
@@ -60,7 +71,8 @@ _STATEMENTS = (
     "CREATE ALARM,CREATE SINK,DROP,EXPLAIN,EXPLAIN (TYPE FEDERATED),EXPLAIN (FORMAT DOT),"
     "EXPLAIN (TYPE LOGICAL),EXPLAIN (FORMAT JSON),"
     "EXPLAIN (TYPE VALIDATE),EXPLAIN WHY,EXPLAIN WHAT IF DELETE,EXPLAIN CONFIDENCE,SHOW,DESCRIBE,"
-    "ALTER SITE,ALTER SOURCE,SUBSCRIBE TO,ISTREAM(,DSTREAM(,RSTREAM(,INSERT INTO,DELETE FROM,"
+    "ALTER SITE,ALTER SOURCE,ALTER USER,GRANT SELECT ON,REVOKE SELECT ON,SHOW GRANTS,"
+    "SUBSCRIBE TO,ISTREAM(,DSTREAM(,RSTREAM(,INSERT INTO,DELETE FROM,"
     "ADVANCE TIME BY"
 )
 _JOINS = (
@@ -98,11 +110,11 @@ _KEYWORDS: dict[str, str] = {
     "HAVING": f"{_CONDITIONS},{_VALUES},{_ENDS}",
     "QUALIFY": f"ROW_NUMBER() OVER (PARTITION BY,{_OVER},{_CONDITIONS},{_ENDS}",
     "LIMIT": "OFFSET,EMIT ON WINDOW CLOSE",
-    "SHOW": "SOURCES,TABLES,VIEWS,FUNCTIONS,QUERIES,GATEWAYS,ALARMS,DISPLAYS,SINKS",
+    "SHOW": "SOURCES,TABLES,VIEWS,FUNCTIONS,QUERIES,GATEWAYS,ALARMS,DISPLAYS,SINKS,GRANTS",
     "REFRESH": "MATERIALIZED VIEW,AT (,COST WEIGHTS (,AS",
     "DROP": "SOURCE,TABLE,VIEW,FUNCTION,AGGREGATE,QUERY,DISPLAY,ALARM,SINK",
     "SUBSCRIBE": "TO,WITH (SNAPSHOT,WITH (PROGRESS,ENVELOPE UPSERT (KEY (",
-    "ALTER": "SITE,SOURCE",
+    "ALTER": "SITE,SOURCE,USER",
     "SITE": f"SET (,{_SETTINGS}",
     "SEVERITY": "'info','warning','critical',FOR",
     "DISPLAY": "floor =,x =,y =,title =,rows =",
@@ -166,6 +178,12 @@ def _of_statement(words: list[str]) -> str | None:
             return "AS"
         case ["CREATE", "SINK", _]:
             return "FROM"
+        case ["GRANT" | "REVOKE", *_]:
+            return _of_grant(words)
+        case ["ALTER", "USER", _, *_] if depth > 0:
+            return _QUOTAS if words[-1] in ("(", ",") else None
+        case ["ALTER", "USER", _, *rest] if "SET" not in rest:
+            return "SET ("
         case ["ALTER", "SITE", _, *_] if depth > 0:
             return _SETTINGS if words[-1] in ("(", ",") else None
         case ["ALTER", "SITE", _, *rest] if "SET" not in rest:
@@ -174,6 +192,21 @@ def _of_statement(words: list[str]) -> str | None:
             return _of_subscription(words, depth)
         case _:
             return None
+
+
+def _of_grant(words: list[str]) -> str | None:
+    """Return what GRANT or REVOKE goes on with; None where the name of a relation is next."""
+    turn = "TO" if words[0] == "GRANT" else "FROM"
+    if turn not in words:
+        is_next = words[-1] in (",", "SOURCE", "TABLE", "VIEW")
+        return None if is_next else turn
+    match words[-1]:
+        case "ROLE":
+            return _ROLES
+        case "TO" | "FROM" | ",":
+            return _GRANTEES
+        case _:
+            return ""
 
 
 def _of_subscription(words: list[str], depth: int) -> str | None:
@@ -255,6 +288,9 @@ def _candidates(
         yield from (Completion(word, "keyword") for word in alone.split(",") if word)
         if [word.upper() for word in before[-2:]] == ["IF", "DELETE"]:
             yield from (Completion(name, "relation") for name in relations)
+        return
+    if before and before[0].upper() in ("GRANT", "REVOKE"):
+        yield from (Completion(name, "relation") for name in relations)
         return
     clause = next((w.upper() for w in reversed(before) if w.upper() in _KEYWORDS), "")
     last = before[-1].upper() if before else ""

@@ -3,6 +3,7 @@
 import re
 
 from streamsql.algebra.operators import SourceKind
+from streamsql.syntax.grant_statements import AlterUser, Grant, Revoke
 from streamsql.syntax.statements import (
     AlterSite,
     AlterSource,
@@ -50,7 +51,9 @@ def undo_hint(statement: Statement, message: str, query: str | None = None) -> s
                 change = f"{message}; {undo} removes it"
             case AlterSite(site=site):
                 change = f"settings of site {site.text} changed"
-            case Drop() | Insert() | Delete() | Refresh():
+            case AlterUser(user=user):
+                change = f"quotas of {user.text} changed"
+            case Drop() | Insert() | Delete() | Refresh() | Grant() | Revoke():
                 change = message
             case _:
                 return ""

@@ -1,21 +1,28 @@
 """The catalog: definitions by name. Names are case-insensitive and kept in lower case."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinition
+from streamsql.catalog.reading import Gate, Read, Refusal
 from streamsql.catalog.sink_definitions import SinkDefinition
 from streamsql.catalog.system import SYSTEM_SOURCES, is_system, system_source
 from streamsql.errors import BindingError, Span
 
 
 class Catalog:
-    """A mutable set of definitions with unique names, and the system's sources."""
+    """A mutable set of definitions with unique names, and the system's sources.
+
+    Behind a gate it lists only the relations that may be read; `find` finds the others too, so
+    that whoever binds a name asks `refusal` first.
+    """
 
     def __init__(self, definitions: tuple[Definition, ...] = ()) -> None:
         self._by_name: dict[str, Definition] = {}
         self._library: dict[str, Definition] = {}
+        self._gate: Gate | None = None
+        self._scratch: set[str] = set()
         for definition in definitions:
             self.define(definition)
 
@@ -38,6 +45,59 @@ class Catalog:
         self._by_name[definition.name.lower()] = definition
         if is_library(definition):
             self._library[definition.name.lower()] = definition
+
+    def behind(self, gate: Gate | None) -> "Catalog":
+        """Return the same definitions, also those that are made later, for a reader."""
+        read = Catalog()
+        read._by_name, read._library = self._by_name, self._library
+        read._gate = gate
+        return read
+
+    def scratch(self) -> "Catalog":
+        """Return a copy whose changes are not seen here; its reader may read what they add."""
+        copied = Catalog()
+        copied._by_name, copied._library = dict(self._by_name), dict(self._library)
+        copied._gate = self._gate
+        copied._scratch = set(self._scratch)
+        return copied
+
+    def define_here(self, definition: Definition) -> None:
+        """Add a definition to a scratch copy, replacing one of the same name."""
+        self.define(definition, replace=True)
+        self._scratch.add(definition.name.lower())
+
+    def read_of(self, name: str, expanding: Iterable[str] = ()) -> Read:
+        """Return the reading of a relation.
+
+        Args:
+            name: Of the relation.
+            expanding: The views that are being expanded, outermost first.
+        """
+        within = ""
+        for view in expanding:
+            definition = self._by_name.get(view)
+            if view not in self._scratch and not (definition and is_library(definition)):
+                within = view
+        return Read(name.lower(), within)
+
+    def refusal(self, read: Read) -> Refusal | None:
+        """Return why a relation may not be read, or None."""
+        if self._gate is None or read.relation in self._scratch:
+            return None
+        definition = self.find(read.relation)
+        if definition is None or not is_relation(definition) or is_library(definition):
+            return None
+        return self._gate(read)
+
+    def check_read(self, name: str, span: Span | None = None) -> None:
+        """Check that a statement may read a relation that it names.
+
+        Raises:
+            BindingError: It may not.
+        """
+        refused = self.refusal(Read(name.lower()))
+        if refused is not None:
+            raise refused.error(span)
 
     def find(self, name: str) -> Definition | None:
         """Return the definition of that name, or None."""
@@ -64,7 +124,10 @@ class Catalog:
 
     def __iter__(self) -> Iterator[Definition]:
         """Yield definitions in the order they were made, those of the system last."""
-        return iter((*self._by_name.values(), *SYSTEM_SOURCES))
+        every = (*self._by_name.values(), *SYSTEM_SOURCES)
+        if self._gate is None:
+            return iter(every)
+        return (d for d in every if self.refusal(Read(d.name.lower())) is None)
 
     def __len__(self) -> int:
         return len(self._by_name) + len(SYSTEM_SOURCES)
@@ -146,6 +209,11 @@ def kind_of(definition: Definition) -> str:
     if definition.refresh is not None:
         return "view"
     return "table" if definition.is_table else "source"
+
+
+def is_relation(definition: Definition) -> bool:
+    """Whether a definition can be read in FROM."""
+    return isinstance(definition, SourceDefinition | ViewDefinition)
 
 
 def is_library(definition: Definition) -> bool:

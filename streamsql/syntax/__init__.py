@@ -1,6 +1,7 @@
 """StreamSQL text to statements: a sqlglot dialect for queries, our own grammar for the rest."""
 
 from streamsql.syntax.explain_options import ExplainFormat, ExplainType
+from streamsql.syntax.grant_statements import AlterUser, Grant, Revoke, ShowGrants
 from streamsql.syntax.parse import parse_script, parse_statement
 from streamsql.syntax.row_question_statements import ExplainConfidence, ExplainWhatIf, ExplainWhy
 from streamsql.syntax.statements import (
@@ -29,6 +30,7 @@ __all__ = [
     "AdvanceTime",
     "AlterSite",
     "AlterSource",
+    "AlterUser",
     "CreateAlarm",
     "CreateDisplay",
     "CreateFunction",
@@ -44,10 +46,13 @@ __all__ = [
     "ExplainType",
     "ExplainWhatIf",
     "ExplainWhy",
+    "Grant",
     "Insert",
     "Query",
     "Refresh",
+    "Revoke",
     "Show",
+    "ShowGrants",
     "Statement",
     "Subscribe",
     "parse_script",

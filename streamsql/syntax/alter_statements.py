@@ -1,4 +1,4 @@
-"""ALTER: settings of an engine site, columns of a source."""
+"""ALTER: settings of an engine site, columns of a source, quotas of an account."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ from streamsql.algebra.operators import SourceKind
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.create_statements import parse_column
 from streamsql.syntax.cursor import Cursor
+from streamsql.syntax.grant_statements import AlterUser, parse_alter_user
 from streamsql.syntax.query_clauses import parse_options
 from streamsql.syntax.statements import AlterSite, AlterSource, Name
 
@@ -16,9 +17,11 @@ _SOURCE = (
     "ALTER SOURCE name ADD COLUMN humidity DOUBLE FROM 'hum', or ALTER SOURCE name DROP COLUMN x"
 )
 MAX_NAME = 64
+ALTERED = ("SITE", "SOURCE", "USER")
+"""Words behind ALTER."""
 
 
-def parse_alter(cursor: Cursor, common: dict[str, Any]) -> AlterSite | AlterSource:
+def parse_alter(cursor: Cursor, common: dict[str, Any]) -> AlterSite | AlterSource | AlterUser:
     """Parse what follows ALTER.
 
     Raises:
@@ -26,6 +29,8 @@ def parse_alter(cursor: Cursor, common: dict[str, Any]) -> AlterSite | AlterSour
     """
     if cursor.accept("SOURCE"):
         return _alter_source(cursor, common)
+    if cursor.accept("USER"):
+        return parse_alter_user(cursor, common)
     cursor.expect("SITE", hint=f"{_SITE}, or {_SOURCE}")
     site = _site(cursor)
     cursor.expect("SET", hint=_SITE)

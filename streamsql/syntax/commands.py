@@ -9,6 +9,7 @@ from streamsql.data.types import DataType, coerce
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.cursor import Cursor
 from streamsql.syntax.explain_options import ExplainFormat, ExplainType
+from streamsql.syntax.grant_statements import ShowGrants, parse_show_grants
 from streamsql.syntax.query_clauses import query_of, without_output
 from streamsql.syntax.query_parser import parse_expression
 from streamsql.syntax.statements import (
@@ -28,6 +29,7 @@ _DROPPED = (
 )  # fmt: skip
 _SHOWN = (
     "SOURCES", "TABLES", "VIEWS", "FUNCTIONS", "QUERIES", "GATEWAYS", "ALARMS", "DISPLAYS", "SINKS",
+    "GRANTS",
 )  # fmt: skip
 
 
@@ -128,8 +130,10 @@ def _whole_view(cursor: Cursor, token: Token, name: str) -> Query:
     return Query(text=text, span=script.span(token.start, token.end), script=script, tree=tree)
 
 
-def parse_show(cursor: Cursor, common: dict[str, Any]) -> Show:
+def parse_show(cursor: Cursor, common: dict[str, Any]) -> Show | ShowGrants:
     """Parse what follows SHOW."""
+    if cursor.accept("GRANTS"):
+        return parse_show_grants(cursor, common)
     kind = cursor.choice(_SHOWN, "what to show")
     cursor.end()
     return Show(**common, kind=kind.lower())

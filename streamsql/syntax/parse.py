@@ -10,13 +10,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 from streamsql.algebra.operators import StreamKind
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax import commands
-from streamsql.syntax.alter_statements import parse_alter
+from streamsql.syntax.alter_statements import ALTERED, parse_alter
 from streamsql.syntax.create_statements import parse_create
 from streamsql.syntax.cursor import Cursor
 from streamsql.syntax.deliveries import parse_refresh, parse_subscribe
 from streamsql.syntax.dialect import StreamSql
 from streamsql.syntax.explain_options import ExplainFormat
 from streamsql.syntax.explain_questions import question_parser
+from streamsql.syntax.grant_statements import parse_grant, parse_revoke
 from streamsql.syntax.query_clauses import query_statement
 from streamsql.syntax.row_question_statements import ExplainConfidence, ExplainWhatIf, ExplainWhy
 from streamsql.syntax.script_places import Script
@@ -172,7 +173,7 @@ def _statement(script: Script, tokens: Sequence[Token]) -> Statement:
     if cursor.at("("):
         return query_statement(cursor)
     word = cursor.word()
-    if word in _ELSEWHERE and not (word == "ALTER" and cursor.word(1) in ("SITE", "SOURCE")):
+    if word in _ELSEWHERE and not (word == "ALTER" and cursor.word(1) in ALTERED):
         cursor.refuse(
             f"{word} is not a StreamSQL statement",
             hint=_ELSEWHERE[word],
@@ -228,6 +229,8 @@ _PARSERS: dict[str, Callable[[Cursor, dict[str, Any]], Statement]] = {
     "INSERT": commands.parse_insert,
     "DELETE": commands.parse_delete,
     "SUBSCRIBE": parse_subscribe,
+    "GRANT": parse_grant,
+    "REVOKE": parse_revoke,
     "SHOW": commands.parse_show,
     "DESCRIBE": commands.parse_describe,
     "ALTER": parse_alter,

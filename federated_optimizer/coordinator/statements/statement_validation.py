@@ -40,7 +40,7 @@ def validate(text: str, catalog: Catalog) -> Validation:
         statements = parse_script(text)
     except FederationError as error:
         return Validation((_diagnosis(error, 1, 1),))
-    scratch = Catalog(tuple(catalog))
+    scratch = catalog.scratch()
     found: list[Diagnosis] = []
     schema = Schema(())
     warnings: list[str] = []
@@ -81,7 +81,7 @@ def _check(statement: Statement, catalog: Catalog, warnings: list[str]) -> Schem
             return _check(altered_source(statement, catalog), catalog, warnings)
         case _ if isinstance(statement, Creating):
             definition = define(statement, catalog)
-            catalog.define(definition, replace=True)
+            catalog.define_here(definition)
             if isinstance(definition, SourceDefinition):
                 warnings.extend(mapping_warnings(definition))
         case _:

@@ -10,8 +10,9 @@ from sqlglot import exp
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Plan, SortKey, TopN
 from streamsql.algebra.streams import Emit
-from streamsql.catalog.catalog import Catalog
-from streamsql.catalog.definitions import ViewDefinition
+from streamsql.catalog.catalog import Catalog, is_relation
+from streamsql.catalog.definitions import Definition, ViewDefinition
+from streamsql.catalog.reading import NOT_ALLOWED, Read
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import BindingError, Span, UnsupportedError
@@ -70,7 +71,9 @@ class Binding:
 
     Attributes:
         places: Where each recursion was written, or where its view is read, by fixpoint name.
-        views: Plans of views already expanded, so that a view read twice is one shared plan.
+        views: Plans of views already expanded, so that a view read twice is one shared plan; by
+            its name and for whom it is read.
+        reads: The relations that were named so far.
         ranked: The column of each ROW_NUMBER() that no condition bounds yet; see
             `streamsql.binder.names.ranks`.
         materialized: Names of MATERIALIZED tables, by wanted name and input.
@@ -83,7 +86,8 @@ class Binding:
     queries: Queries
     warnings: list[str] = field(default_factory=list)
     places: dict[str, Span | None] = field(default_factory=dict)
-    views: dict[str, Plan] = field(default_factory=dict)
+    views: dict[Read, Plan] = field(default_factory=dict)
+    reads: set[Read] = field(default_factory=set)
     ranked: dict[TopN, int] = field(default_factory=dict)
     materialized: dict[tuple[str, Plan], str] = field(default_factory=dict)
     subqueries: int = 0
@@ -142,6 +146,23 @@ class Environment:
     def plan_of(self, tree: exp.Expr) -> Plan:
         """Return the plan of a query inside the one at hand."""
         return self.binding.queries.relation(tree, self)
+
+    def relation(self, name: str, node: exp.Expr) -> Definition | None:
+        """Return the definition that a name in FROM means, if whoever asks may read it.
+
+        Raises:
+            BindingError: They may not.
+        """
+        catalog = self.binding.catalog
+        definition = catalog.find(name)
+        if definition is None or not is_relation(definition):
+            return definition
+        read = catalog.read_of(definition.name, self.expanding)
+        refused = catalog.refusal(read)
+        if refused is not None:
+            raise self.error(node, refused.reason, hint=refused.hint, code=NOT_ALLOWED)
+        self.binding.reads.add(read)
+        return definition
 
     def with_table(self, name: str, table: CommonTable) -> "Environment":
         """Return the environment with one more common table."""
@@ -217,6 +238,7 @@ class BoundQuery:
     Attributes:
         warnings: What its author should know before it runs.
         order: How its result is shown, by output columns; the relation itself has no order.
+        reads: The relations that it names, and those that its views name.
     """
 
     plan: Plan
@@ -224,6 +246,7 @@ class BoundQuery:
     emit: Emit
     warnings: tuple[str, ...]
     order: tuple[SortKey, ...] = ()
+    reads: frozenset[Read] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,7 +192,7 @@ def _named(name: str, node: exp.Table, environment: Environment) -> Plan:
     common = environment.tables.get(name)
     if common is not None:
         return common.plan
-    definition = environment.binding.catalog.find(name)
+    definition = environment.relation(name, node.this)
     match definition:
         case SourceDefinition():
             return definition.scan()
@@ -253,7 +253,8 @@ def _view(definition: ViewDefinition, node: exp.Table, environment: Environment)
             else "CREATE RECURSIVE VIEW name(columns) AS base UNION step",
             code="circular_view",
         )
-    cached = environment.binding.views.get(name)
+    read = environment.binding.catalog.read_of(name, (*environment.expanding, name))
+    cached = environment.binding.views.get(read)
     if cached is not None:
         return cached
     place = environment.place(node)
@@ -276,7 +277,7 @@ def _view(definition: ViewDefinition, node: exp.Table, environment: Environment)
         raise _inside_view(error, definition, environment, node) from None
     for added in set(environment.binding.places) - before:
         environment.binding.places[added] = place
-    environment.binding.views[name] = plan
+    environment.binding.views[read] = plan
     return plan
 
 

@@ -164,7 +164,7 @@ def bind_late(node: exp.Expr, environment: Environment) -> tuple[str, Plan]:
             node, "LATE takes the name of a stream", "FROM LATE(seat)"
         )
     name = identifier_text(argument.this)
-    definition = environment.binding.catalog.find(name)
+    definition = environment.relation(name, argument)
     if not isinstance(definition, SourceDefinition):
         raise environment.error(
             argument,

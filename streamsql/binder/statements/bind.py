@@ -71,7 +71,8 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
     if order and bound.emit == Emit.STREAM:
         binding.warn("ORDER BY is ignored: a stream keeps the order of its changes")
     warnings = tuple(binding.warnings)
-    return replace(bound, order=order if bound.emit == Emit.RELATION else (), warnings=warnings)
+    order = order if bound.emit == Emit.RELATION else ()
+    return replace(bound, order=order, warnings=warnings, reads=frozenset(binding.reads))
 
 
 def statement_environment(catalog: Catalog, script: Script) -> Environment:

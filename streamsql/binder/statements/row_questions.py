@@ -289,6 +289,7 @@ def _known_source(name: Name, catalog: Catalog) -> SourceDefinition:
     """Return a source or table of the catalog."""
     definition = catalog.find(name.text)
     if isinstance(definition, SourceDefinition):
+        catalog.check_read(definition.name, name.span)
         return definition
     known = [d.name for d in (*catalog.sources, *catalog.tables)]
     what, code = f"there is no source or table {name.text!r}", "unknown_relation"
