@@ -55,13 +55,13 @@ class LocalPlanner:
         self._catalog = catalog
         self._sites = sites
 
-    def bind(self, statement: Statement) -> BoundQuery:
+    def bind(self, statement: Statement, catalog: Catalog | None = None) -> BoundQuery:
         """Return the bound query of a SELECT or SUBSCRIBE.
 
         Raises:
             QueryError: It is wrong.
         """
-        return bind_query(query_of(statement), self._catalog)
+        return bind_query(query_of(statement), catalog or self._catalog)
 
     def place(self, bound: BoundQuery, *, query: str = QUERY, text: str = "") -> FragmentBundle:
         """Return the fragments of a bound query.

@@ -7,7 +7,7 @@ refuses changes from then on (its own writes to a shared catalog fail, too).
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from typing_extensions import override
 
@@ -28,12 +28,18 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     Validation,
 )
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
+from federated_optimizer.coordinator.contract.grant_model import GrantsApi
+from federated_optimizer.coordinator.contract.people_model import Account
+from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
 from federated_optimizer.coordinator.explaining.explaining import explain_running
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
 from federated_optimizer.coordinator.fleet.fleet import Fleet
+from federated_optimizer.coordinator.grants.checked_rooms import CheckedGrants
+from federated_optimizer.coordinator.grants.grant_statements import GrantStatements
+from federated_optimizer.coordinator.grants.on_behalf import OnBehalf, Parts
 from federated_optimizer.coordinator.notices.alarm_queries import Alarms
 from federated_optimizer.coordinator.planning_processes import Beside, OnTheLoop
 from federated_optimizer.coordinator.queries.background_work import Background, keep_house
@@ -52,9 +58,7 @@ from federated_optimizer.coordinator.sinks.sinks import Sinks
 from federated_optimizer.coordinator.statement_turns import StatementTurns
 from federated_optimizer.coordinator.statements.statement_execution import (
     StatementRunner,
-    carry_out,
 )
-from federated_optimizer.coordinator.statements.statement_validation import select_all, validate
 from federated_optimizer.coordinator.store.catalog_store import Stored
 from federated_optimizer.coordinator.system.announcing import Announcer
 from federated_optimizer.coordinator.system.coordinator_figures import CoordinatorFigures
@@ -120,6 +124,7 @@ class Coordinator(CoordinatorApi):
         self._announcer = Announcer(
             shared, self._planner, self._queries, self._site_settings, self._declared
         )
+        self._grants = GrantStatements(shared, self._queries)
         self._statements = self._make_statements()
         starting = self._statements.queries
         self._replanning = Replanning(shared, self._planner, self._queries, starting.redeploy)
@@ -159,6 +164,7 @@ class Coordinator(CoordinatorApi):
             declared=self._declared,
             publish_tables=self._announcer.tables,
             sites=self.sites,
+            grants=self._grants,
             refresh=lambda view: self.command(shared.settings.static, "refresh", {"view": view}),
         )
 
@@ -185,8 +191,8 @@ class Coordinator(CoordinatorApi):
         self._replanning.soon()  # this release may place it better
         stop_unread = self._statements.queries.stop_unread
         chores = (self._replanning.work, stop_unread, self._upkeep.look, self._alarms.keep)
-        kept = (self._sinks.keep,), (self._show_tables,), (self._shared.audit.keep,)
-        for jobs in (chores, *kept):
+        kept = (self._shared.audit.keep, self._grants.keep)
+        for jobs in (chores, (self._sinks.keep,), (self._show_tables,), kept):
             self._background.spawn(keep_house(jobs, lambda: self._shared.presence.taken_over))
 
     async def close(self) -> None:
@@ -223,6 +229,20 @@ class Coordinator(CoordinatorApi):
     def sinks(self) -> SinkApi:
         return self._sinks
 
+    @override
+    def on_behalf(self, principal: Principal) -> CoordinatorApi:
+        parts = Parts(self._shared, self._queries, self._rows, self._grants)
+        return OnBehalf(self, parts, principal)
+
+    @override
+    def follow_accounts(self, account_of: Callable[[str], Account | None]) -> None:
+        self._grants.follow(account_of)
+
+    @property
+    @override
+    def grants(self) -> GrantsApi:
+        return CheckedGrants(self._shared, self._grants, LOCAL)
+
     @property
     @override
     def audit(self) -> Audit:
@@ -235,24 +255,24 @@ class Coordinator(CoordinatorApi):
 
     @override
     async def execute(
-        self, text: str, *, name: str = "", origin: Origin = Origin.USER
+        self,
+        text: str,
+        *,
+        name: str = "",
+        origin: Origin = Origin.USER,
+        principal: Principal | None = None,
     ) -> tuple[StatementResult, ...]:
-        return await carry_out(
-            text, lambda statement: self._turns.run(statement, name, origin), self._shared.beside
-        )
+        return await self._turns.script(text, name, origin, principal or LOCAL)
 
     @override
-    async def validate(self, text: str) -> Validation:
-        return await self._shared.beside.run(
-            lambda: validate(text, self._shared.catalog), "checking the text"
-        )
+    async def validate(self, text: str, *, principal: Principal | None = None) -> Validation:
+        return await self._turns.validate(text, principal or LOCAL)
 
     @override
-    async def shapes(self, names: Sequence[str]) -> dict[str, Validation]:
-        def work() -> dict[str, Validation]:
-            return {name: validate(select_all(name), self._shared.catalog) for name in names}
-
-        return await self._shared.beside.run(work, "looking at the columns")
+    async def shapes(
+        self, names: Sequence[str], *, principal: Principal | None = None
+    ) -> dict[str, Validation]:
+        return await self._turns.shapes(names, principal or LOCAL)
 
     @override
     def queries(self, origin: Origin | None = None) -> tuple[QueryInfo, ...]:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Protocol, TypeVar
 
+from host.clocks import monotonic_clock
 from host.process_memory import address_space_bytes
 from streamsql.errors import FederationError, InternalError
 
@@ -30,6 +31,7 @@ _PR_SET_PDEATHSIG = 1
 _MORE_MEMORY = 2_000_000_000
 """Bytes that such work may take beyond what the process has when it begins."""
 
+_charge: ContextVar[Callable[[int], None] | None] = ContextVar("charge", default=None)
 _unwanted: ContextVar[asyncio.Event | None] = ContextVar("unwanted", default=None)
 
 
@@ -41,6 +43,27 @@ def wanted_until(gone: asyncio.Event) -> Iterator[None]:
         yield
     finally:
         _unwanted.reset(token)
+
+
+@contextlib.contextmanager
+def charged(charge: Callable[[int], None]) -> Iterator[None]:
+    """Tell the microseconds that each piece of work takes which begins inside."""
+    token = _charge.set(charge)
+    try:
+        yield
+    finally:
+        _charge.reset(token)
+
+
+@contextlib.contextmanager
+def _charged() -> Iterator[None]:
+    begun = monotonic_clock()
+    try:
+        yield
+    finally:
+        charge = _charge.get()
+        if charge is not None:
+            charge(monotonic_clock() - begun)
 
 
 class Beside(Protocol):
@@ -64,7 +87,8 @@ class OnTheLoop:
 
     async def run(self, work: Callable[[], T], what: str) -> T:  # noqa: ARG002
         """Return the result of work."""
-        return work()
+        with _charged():
+            return work()
 
 
 class InProcesses:
@@ -77,7 +101,8 @@ class InProcesses:
     async def run(self, work: Callable[[], T], what: str) -> T:
         """Return the result of work; see `Beside`."""
         async with self._room:
-            content = await self._content(work, what)
+            with _charged():
+                content = await self._content(work, what)
         done, result = pickle.loads(content)  # noqa: S301  (our own process wrote it)
         if not done:
             raise result

@@ -6,7 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from federated_optimizer.coordinator.contract.audit_model import AuditEntry
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
+from federated_optimizer.coordinator.contract.principal import Principal
 from federated_optimizer.coordinator.planning_processes import Beside
+from federated_optimizer.coordinator.rights.account_quotas import AccountQuotas
+from federated_optimizer.coordinator.rights.reading_rights import ReadingRights
 from federated_optimizer.coordinator.sites.broker_figures import BrokerFigures
 from federated_optimizer.coordinator.sites.deployment import Deployment
 from federated_optimizer.coordinator.sites.federation_membership import Membership
@@ -16,6 +19,7 @@ from federated_optimizer.coordinator.store.audit_log import AuditLog
 from federated_optimizer.coordinator.store.audit_store import stored_audit
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore, Stored, open_catalog
 from federated_optimizer.coordinator.store.enrolment_store import stored_enrolments
+from federated_optimizer.coordinator.store.grant_store import StoredRights, stored_rights
 from host.clocks import Clock
 from host.mqtt import MessageClient, Will
 from streamsql.catalog.catalog import Catalog
@@ -36,6 +40,8 @@ class SharedParts:
         store: The catalog on disk.
         catalog: The catalog in memory: all definitions.
         audit: Who did what when.
+        rights: Who may read what.
+        quotas: How much accounts may use.
         presence: Whether this coordinator is in charge, and since which epoch.
         deployment: Tells sites what to do.
         broker: What the broker says of itself.
@@ -48,6 +54,8 @@ class SharedParts:
     store: CatalogStore
     catalog: Catalog
     audit: AuditLog
+    rights: ReadingRights
+    quotas: AccountQuotas
     presence: Presence
     client: MessageClient
     topics: Topics
@@ -56,6 +64,10 @@ class SharedParts:
     links: LinkTable
     broker: BrokerFigures = field(default_factory=BrokerFigures)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def catalog_of(self, principal: Principal) -> Catalog:
+        """Return the catalog as somebody may read it."""
+        return self.catalog.behind(self.rights.gate(principal))
 
     @property
     def expected_sites(self) -> dict[str, SiteRole]:
@@ -72,7 +84,8 @@ async def open_shared_parts(
     Raises:
         DeploymentError: The catalog cannot be used.
     """
-    store, found, audited = await asyncio.to_thread(_opened, settings.database, clock())
+    store, found, audited, rights = await asyncio.to_thread(_opened, settings.database, clock())
+    catalog = found.catalog()
     presence = Presence(settings, clock, found.epoch)
     messages, topics = client(presence.will()), Topics(settings.site)
     deployment = Deployment(messages, topics, settings.host)
@@ -81,8 +94,10 @@ async def open_shared_parts(
         clock,
         beside,
         store,
-        found.catalog(),
+        catalog,
         AuditLog(store, clock, audited),
+        ReadingRights(catalog, rights),
+        AccountQuotas(rights),
         presence,
         messages,
         topics,
@@ -93,11 +108,13 @@ async def open_shared_parts(
     return shared, found
 
 
-def _opened(url: str, now: int) -> tuple[CatalogStore, Stored, tuple[AuditEntry, ...]]:
+def _opened(
+    url: str, now: int
+) -> tuple[CatalogStore, Stored, tuple[AuditEntry, ...], StoredRights]:
     store, found = open_catalog(url, now)
     try:
         found = replace(found, enrolments=stored_enrolments(store))
-        return store, found, stored_audit(store)
+        return store, found, stored_audit(store), stored_rights(store)
     except DeploymentError:
         store.close()
         raise

@@ -1,14 +1,41 @@
 """Statements take turns: each is planned while others may run, and changes the catalog alone."""
 
-from federated_optimizer.coordinator.contract.coordinator_model import Origin, StatementResult
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from federated_optimizer.coordinator.contract.audit_model import Outcome
+from federated_optimizer.coordinator.contract.coordinator_model import (
+    Origin,
+    StatementResult,
+    Validation,
+)
+from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
 from federated_optimizer.coordinator.explaining.explaining_rows import Question, RowExplanations
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.replanning import Replanning
+from federated_optimizer.coordinator.rights.account_quotas import QUOTA_EXCEEDED
+from federated_optimizer.coordinator.rights.statement_roles import (
+    check_statement,
+    is_change,
+    statement_kind,
+    statement_target,
+)
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.statements.preparation import Prepared, PreparedDefinition
-from federated_optimizer.coordinator.statements.statement_execution import StatementRunner
+from federated_optimizer.coordinator.statements.statement_execution import (
+    StatementRunner,
+    carry_out,
+)
+from federated_optimizer.coordinator.statements.statement_validation import select_all, validate
 from federated_optimizer.coordinator.tables.table_change_requests import Changing, TableChanges
+from streamsql.catalog.reading import NOT_ALLOWED
+from streamsql.errors import FederationError
+from streamsql.redaction import redacted
+from streamsql.syntax.grant_statements import ShowGrants
 from streamsql.syntax.statements import Describe, Explain, Show, Statement
+
+REFUSED = frozenset({NOT_ALLOWED, QUOTA_EXCEEDED})
+"""Codes of refusals, which the audit has even of statements that change nothing."""
 
 _TRIES = 3
 """Times that a statement is planned while others may run, before they have to wait for it."""
@@ -33,37 +60,107 @@ class StatementTurns:
         self._rows = rows
         self._changes = changes
 
-    async def run(self, statement: Statement, name: str, origin: Origin) -> StatementResult:
-        """Run a statement.
+    async def script(
+        self, text: str, name: str, origin: Origin, principal: Principal
+    ) -> tuple[StatementResult, ...]:
+        """Run the statements of a script; see `CoordinatorApi.execute`."""
+        return await carry_out(
+            text,
+            lambda statement: self.run(statement, name, origin, principal),
+            self._shared.beside,
+        )
+
+    async def validate(self, text: str, principal: Principal) -> Validation:
+        """Parse and bind without running anything."""
+        catalog = self._shared.catalog_of(principal)
+        with self._shared.quotas.planning(principal):
+            return await self._shared.beside.run(
+                lambda: validate(text, catalog), "checking the text"
+            )
+
+    async def shapes(self, names: Sequence[str], principal: Principal) -> dict[str, Validation]:
+        """Return the columns of relations by name, where they bind."""
+        catalog = self._shared.catalog_of(principal)
+        return await self._shared.beside.run(
+            lambda: {name: validate(select_all(name), catalog) for name in names},
+            "looking at the columns",
+        )
+
+    async def run(
+        self, statement: Statement, name: str, origin: Origin, principal: Principal = LOCAL
+    ) -> StatementResult:
+        """Run a statement of somebody; the audit gets what changes something or is refused.
 
         Raises:
-            FederationError: It cannot be run; nothing has changed.
+            FederationError: It cannot be run, or they may not; nothing has changed.
         """
+        noted = is_change(statement) and origin not in (Origin.MAP, Origin.SESSION)
+        try:
+            check_statement(statement, principal, origin)
+            with self._shared.quotas.planning(principal):
+                result = await self._run(statement, name, origin, principal)
+        except FederationError as error:
+            if error.code in REFUSED:
+                self._note(statement, principal, Outcome.REFUSED, error.message)
+            elif noted:
+                self._note(statement, principal, Outcome.FAILED, error.message)
+            raise
+        if noted:
+            self._note(statement, principal, Outcome.DONE, statement.text)
+        return result
+
+    def _note(
+        self, statement: Statement, principal: Principal, outcome: Outcome, detail: str
+    ) -> None:
+        kind, target = statement_kind(statement), statement_target(statement)
+        self._shared.audit.note(principal, kind, target, outcome, redacted(detail))
+
+    async def _run(
+        self, statement: Statement, name: str, origin: Origin, principal: Principal
+    ) -> StatementResult:
         if isinstance(statement, Question):
-            return await self._rows.answer(statement)
+            return await self._rows.answer(statement, principal)
         self._shared.presence.check_in_charge()
         if isinstance(statement, Changing):
             return await self._changes.run(statement)
-        if isinstance(statement, Explain | Show | Describe):
-            return await self._statements.run(statement, name=name, origin=origin)
+        asked = _Asked(statement, name, origin, principal)
+        if isinstance(statement, Explain | Show | Describe | ShowGrants):
+            return await self._told(asked, None)
         for _ in range(_TRIES):
-            prepared = await self._statements.preparation.of(statement)
+            prepared = await self._statements.preparation.of(statement, principal)
             async with self._shared.lock:
                 if prepared is None or self._statements.preparation.is_current(prepared):
-                    return await self._in_turn(statement, name, origin, prepared)
+                    return await self._in_turn(asked, prepared)
         # Definitions change all the time: others wait until this one is planned.
         async with self._shared.lock:
-            return await self._in_turn(statement, name, origin, None)
+            return await self._in_turn(asked, None)
 
     async def _in_turn(
-        self,
-        statement: Statement,
-        name: str,
-        origin: Origin,
-        prepared: Prepared | PreparedDefinition | None,
+        self, asked: "_Asked", prepared: Prepared | PreparedDefinition | None
     ) -> StatementResult:
         self._shared.presence.check_in_charge()
-        result = await self._statements.run(statement, name=name, origin=origin, prepared=prepared)
+        result = await self._told(asked, prepared)
         self._queries.compare(self._shared.catalog, changed=True)
-        self._replanning.look_after(statement)
+        self._replanning.look_after(asked.statement)
         return result
+
+    async def _told(
+        self, asked: "_Asked", prepared: Prepared | PreparedDefinition | None
+    ) -> StatementResult:
+        return await self._statements.run(
+            asked.statement,
+            name=asked.name,
+            origin=asked.origin,
+            principal=asked.principal,
+            prepared=prepared,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A statement, the name and origin of the query that it may start, and who asks for it."""
+
+    statement: Statement
+    name: str
+    origin: Origin
+    principal: Principal

@@ -1,6 +1,7 @@
 """The catalog: definitions by name. Names are case-insensitive and kept in lower case."""
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
@@ -11,6 +12,13 @@ from streamsql.catalog.system import SYSTEM_SOURCES, is_system, system_source
 from streamsql.errors import BindingError, Span
 
 
+class _Known(NamedTuple):
+    """Definitions by name, and those of the library, also where others have their names."""
+
+    by_name: dict[str, Definition]
+    library: dict[str, Definition]
+
+
 class Catalog:
     """A mutable set of definitions with unique names, and the system's sources.
 
@@ -18,11 +26,26 @@ class Catalog:
     that whoever binds a name asks `refusal` first.
     """
 
-    def __init__(self, definitions: tuple[Definition, ...] = ()) -> None:
-        self._by_name: dict[str, Definition] = {}
-        self._library: dict[str, Definition] = {}
-        self._gate: Gate | None = None
-        self._scratch: set[str] = set()
+    def __init__(
+        self,
+        definitions: tuple[Definition, ...] = (),
+        *,
+        known: "_Known | None" = None,
+        gate: Gate | None = None,
+        own: frozenset[str] = frozenset(),
+    ) -> None:
+        """Define what is given.
+
+        Args:
+            definitions: In their order.
+            known: Definitions that are shared with another catalog.
+            gate: Says what may be read; without it all of it.
+            own: Names that whoever reads is about to make.
+        """
+        self._known = known or _Known({}, {})
+        self._by_name, self._library = self._known
+        self._gate = gate
+        self._own = own
         for definition in definitions:
             self.define(definition)
 
@@ -48,23 +71,22 @@ class Catalog:
 
     def behind(self, gate: Gate | None) -> "Catalog":
         """Return the same definitions, also those that are made later, for a reader."""
-        read = Catalog()
-        read._by_name, read._library = self._by_name, self._library
-        read._gate = gate
-        return read
+        return Catalog(known=self._known, gate=gate)
 
-    def scratch(self) -> "Catalog":
-        """Return a copy whose changes are not seen here; its reader may read what they add."""
-        copied = Catalog()
-        copied._by_name, copied._library = dict(self._by_name), dict(self._library)
-        copied._gate = self._gate
-        copied._scratch = set(self._scratch)
-        return copied
+    def scratch(self, *making: str) -> "Catalog":
+        """Return a copy whose changes are not seen here.
+
+        Args:
+            making: Names of views that read for whoever is about to make them.
+        """
+        copied = _Known(dict(self._by_name), dict(self._library))
+        own = self._own | {name.lower() for name in making}
+        return Catalog(known=copied, gate=self._gate, own=own)
 
     def define_here(self, definition: Definition) -> None:
-        """Add a definition to a scratch copy, replacing one of the same name."""
+        """Add a definition to a scratch copy, replacing one of its name; its reader may read it."""
         self.define(definition, replace=True)
-        self._scratch.add(definition.name.lower())
+        self._own |= {definition.name.lower()}
 
     def read_of(self, name: str, expanding: Iterable[str] = ()) -> Read:
         """Return the reading of a relation.
@@ -76,13 +98,13 @@ class Catalog:
         within = ""
         for view in expanding:
             definition = self._by_name.get(view)
-            if view not in self._scratch and not (definition and is_library(definition)):
+            if view not in self._own and not (definition and is_library(definition)):
                 within = view
         return Read(name.lower(), within)
 
     def refusal(self, read: Read) -> Refusal | None:
         """Return why a relation may not be read, or None."""
-        if self._gate is None or read.relation in self._scratch:
+        if self._gate is None or read.relation in self._own:
             return None
         definition = self.find(read.relation)
         if definition is None or not is_relation(definition) or is_library(definition):

@@ -226,6 +226,7 @@ class FlowReport(msgspec.Struct, frozen=True):
         slow: The sites that hold windows back which close here, the slowest first.
         first: The number with which this query's channels began: those below were used by what ran
             here before.
+        state_rows: Rows that its operators keep here, rounded up so that few changes are reported.
     """
 
     version: Count
@@ -238,6 +239,7 @@ class FlowReport(msgspec.Struct, frozen=True):
     lives: Counts = {}
     slow: Annotated[tuple[SlowSite, ...], MANY] = ()
     first: Count = 0
+    state_rows: Count = 0
 
 
 CREDENTIALS = "credentials"

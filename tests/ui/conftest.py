@@ -47,6 +47,8 @@ from federated_optimizer.coordinator.contract.fleet_model import (
     JoinRefusedError,
     ProvisionedGateway,
 )
+from federated_optimizer.coordinator.contract.grant_model import GrantsApi
+from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.presentation import presentation_of
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.contract.sink_model import SinkInfo
@@ -322,6 +324,7 @@ class FakeCoordinator:
         )
         self.tried: list[tuple[str, Command]] = []
         self.noted = Noted()
+        self.asked_for: list[Principal] = []
         self.devices: tuple[TrialSample, ...] = ()
         self.offers: tuple[OfferedRecord, ...] = ()
         self.sinks = FakeSinks()
@@ -387,22 +390,42 @@ class FakeCoordinator:
 
     # --- CoordinatorApi ----------------------------------------------------------------------
 
+    def on_behalf(self, principal: Principal) -> "FakeCoordinator":
+        """Everybody may do everything here."""
+        self.asked_for.append(principal)
+        return self
+
+    def follow_accounts(self, account_of: Callable[[str], Account | None]) -> None:
+        """Take note of accounts."""
+
+    @property
+    def grants(self) -> GrantsApi:
+        """Nobody is granted anything."""
+        raise NotImplementedError
+
     @property
     def audit(self) -> Audit:
         """The list."""
         return self.noted
 
     async def execute(
-        self, text: str, *, name: str = "", origin: Origin = Origin.USER
+        self,
+        text: str,
+        *,
+        name: str = "",
+        origin: Origin = Origin.USER,
+        principal: Principal | None = None,
     ) -> tuple[StatementResult, ...]:
         """Run a script."""
         return await carry_out(text, lambda s: self._run_one(s, name, origin), OnTheLoop())
 
-    async def validate(self, text: str) -> Validation:
+    async def validate(self, text: str, *, principal: Principal | None = None) -> Validation:
         """Check a text."""
         return validate(text, self.catalog)
 
-    async def shapes(self, names: Sequence[str]) -> dict[str, Validation]:
+    async def shapes(
+        self, names: Sequence[str], *, principal: Principal | None = None
+    ) -> dict[str, Validation]:
         """Check that names can be read."""
         return {name: validate(select_all(name), self.catalog) for name in names}
 

@@ -1,6 +1,6 @@
 """The interface the console codes to."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from federated_optimizer.alarm_life_cycle import AlarmRow
@@ -15,6 +15,9 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     Validation,
 )
 from federated_optimizer.coordinator.contract.fleet_model import FleetApi
+from federated_optimizer.coordinator.contract.grant_model import GrantsApi
+from federated_optimizer.coordinator.contract.people_model import Account
+from federated_optimizer.coordinator.contract.principal import Principal
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
 from federated_optimizer.coordinator.contract.trial_model import TrialsApi
 from host.metrics.families import Sample
@@ -153,6 +156,28 @@ class CoordinatorApi(Protocol):
         """Answers that leave the federation."""
         ...
 
+    def on_behalf(self, principal: Principal) -> "CoordinatorApi":
+        """Return the coordinator as somebody may use it; all of it refuses what they may not.
+
+        Refusals are errors with the code `not_allowed`.
+        """
+        ...
+
+    def follow_accounts(self, account_of: Callable[[str], Account | None]) -> None:
+        """Ask for the accounts that grants, views and queries belong to from now on.
+
+        Until then nothing is stopped because an account is not there.
+
+        Args:
+            account_of: Returns an account by its name, or None.
+        """
+        ...
+
+    @property
+    def grants(self) -> GrantsApi:
+        """Who may read what, and how much they may use."""
+        ...
+
     @property
     def audit(self) -> Audit:
         """The book of who did what when."""
@@ -164,20 +189,33 @@ class CoordinatorApi(Protocol):
         ...
 
     async def execute(
-        self, text: str, *, name: str = "", origin: Origin = Origin.USER
+        self,
+        text: str,
+        *,
+        name: str = "",
+        origin: Origin = Origin.USER,
+        principal: Principal | None = None,
     ) -> tuple[StatementResult, ...]:
         """Run a script; a SELECT or SUBSCRIBE starts a continuous query.
+
+        Args:
+            text: The script.
+            name: Of the query that it starts.
+            origin: Of that query.
+            principal: Who asks; without it whoever the coordinator speaks for.
 
         Raises:
             FederationError: The first statement that fails; earlier ones stay done.
         """
         ...
 
-    async def validate(self, text: str) -> Validation:
+    async def validate(self, text: str, *, principal: Principal | None = None) -> Validation:
         """Parse and bind without running anything."""
         ...
 
-    async def shapes(self, names: Sequence[str]) -> dict[str, Validation]:
+    async def shapes(
+        self, names: Sequence[str], *, principal: Principal | None = None
+    ) -> dict[str, Validation]:
         """Return the columns of sources, tables and views by name, where they bind."""
         ...
 

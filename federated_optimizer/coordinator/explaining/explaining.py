@@ -40,7 +40,7 @@ from streamsql.wire.messages import RecursionReport, TrafficReport
 class QueryPlanner(Protocol):
     """Plans queries: for the sites of a federation, or for those that a local session simulates."""
 
-    def bind(self, statement: Statement) -> BoundQuery:
+    def bind(self, statement: Statement, catalog: Catalog | None = None) -> BoundQuery:
         """Return the bound query of a SELECT or SUBSCRIBE."""
 
     def place(self, bound: BoundQuery, *, query: str, text: str) -> FragmentBundle:
@@ -68,7 +68,7 @@ def explained(
             inner = inner.query
     if not isinstance(inner, Query | Subscribe):
         return _without_plan(statement, inner)
-    bound = planner.bind(inner)
+    bound = planner.bind(inner, catalog)
     data: Any
     as_graph = statement.format == ExplainFormat.DOT
     match statement.type:

@@ -14,6 +14,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     QueryStatus,
     StatementResult,
 )
+from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
 from federated_optimizer.coordinator.explaining.chances import (
     deletion_of,
     given_row,
@@ -33,6 +34,10 @@ from federated_optimizer.coordinator.explaining.known_base_rows import (
     unknown_owners,
 )
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
+from federated_optimizer.coordinator.grants.query_rights import (
+    may_read_base_rows,
+    refuse_base_rows,
+)
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -109,43 +114,63 @@ class RowExplanations:
         self._queries = queries
         self._room = asyncio.Semaphore(AT_ONCE)
 
-    async def answer(self, question: Question) -> StatementResult:
-        """Answer a statement.
+    async def answer(self, question: Question, principal: Principal = LOCAL) -> StatementResult:
+        """Answer a statement of somebody, who must be allowed to read the base rows.
 
         Raises:
-            FederationError: It is wrong, base rows do not come, or it takes too much work.
+            FederationError: It is wrong, not allowed, base rows do not come, or it takes too much
+                work.
         """
-        result = await self._answer(question)
+        result = await self._answer(question, principal)
         return replace(result, text="") if question.format == ExplainFormat.JSON else result
 
-    async def _answer(self, question: Question) -> StatementResult:
+    async def _answer(self, question: Question, principal: Principal) -> StatementResult:
+        catalog = self._shared.catalog_of(principal)
         match question:
             case ExplainWhy():
-                bound = await self._read(lambda: bind_why(question, self._shared.catalog))
+                bound = await self._read(lambda: bind_why(question, catalog))
+                self._refuse(principal, bound.query, "the query")
                 return await self._why(bound)
             case ExplainWhatIf():
-                return await self._what_if_asked(question)
+                return await self._what_if_asked(question, principal)
             case ExplainConfidence():
-                asked = await self._read(lambda: bind_confidence(question, self._shared.catalog))
+                asked = await self._read(lambda: bind_confidence(question, catalog))
+                self._refuse(principal, asked.query, "the query")
                 return await self._confidence(asked)
+
+    def _refuse(self, principal: Principal, bound: BoundQuery, what: str) -> None:
+        refuse_base_rows(self._shared.rights, principal, bound.reads, what)
 
     # --- RowQuestions ------------------------------------------------------------------------
 
     async def why_row(
-        self, query_id: str, values: Sequence[object], *, limit: int = 10, confidence: str = ""
+        self,
+        query_id: str,
+        values: Sequence[object],
+        *,
+        limit: int = 10,
+        confidence: str = "",
+        principal: Principal = LOCAL,
     ) -> StatementResult:
         """Return what a row of a running query rests on."""
         bound = await self._bound(self._find(query_id))
+        self._refuse(principal, bound, f"query {query_id}")
         _check_limit(limit)
         row = given_row(bound.schema, values)
         column = source_column(self._shared.catalog, bound.plan, confidence) if confidence else None
         return await self._why(BoundWhy(bound, row, limit, column))
 
     async def confidence_of_rows(
-        self, query_id: str, column: str, *, limit: int | None = None
+        self,
+        query_id: str,
+        column: str,
+        *,
+        limit: int | None = None,
+        principal: Principal = LOCAL,
     ) -> StatementResult:
         """Return how probable the rows of a running query are."""
         bound = await self._bound(self._find(query_id))
+        self._refuse(principal, bound, f"query {query_id}")
         if limit is not None:
             _check_limit(limit)
         using = source_column(self._shared.catalog, bound.plan, column)
@@ -158,26 +183,34 @@ class RowExplanations:
         gateways: Sequence[str] = (),
         nodes: Sequence[str | int] = (),
         query_id: str | None = None,
+        principal: Principal = LOCAL,
     ) -> StatementResult:
         """Return what would become of a running query, or of all, without base rows."""
+        catalog = self._shared.catalog_of(principal)
+        for source, _ in deletions:
+            catalog.check_read(source)
         found: list[BoundLoss] = [
-            *(deletion_of(self._shared.catalog, source, values) for source, values in deletions),
-            *(gateway_deletion(gateway, self._shared.catalog) for gateway in gateways),
-            *(node_deletion(node, self._shared.catalog) for node in nodes),
+            *(deletion_of(catalog, source, values) for source, values in deletions),
+            *(gateway_deletion(gateway, catalog) for gateway in gateways),
+            *(node_deletion(node, catalog) for node in nodes),
         ]
         chosen = self._find(query_id) if query_id is not None else None
-        return await self._what_if_running(found, chosen)
+        return await self._what_if_running(found, chosen, principal)
 
     async def _what_if_running(
-        self, losses: Sequence[BoundLoss], only: RunningQuery | None
+        self, losses: Sequence[BoundLoss], only: RunningQuery | None, principal: Principal
     ) -> StatementResult:
         names = frozenset[str]().union(*(loss.sources for loss in losses))
         running = [
             query
             for origin in _ASKED_FIRST
             for query in self._queries.all()
-            if query.origin == origin and query.status != QueryStatus.FAILED
+            if query.origin == origin
+            and query.status != QueryStatus.FAILED
+            and may_read_base_rows(self._shared.rights, principal, query.reads)
         ]
+        if only is not None:
+            refuse_base_rows(self._shared.rights, principal, only.reads, f"query {only.name}")
         chosen = running if only is None else [only]
         targets = await self._read(
             lambda: [Target(query.name, self._bind(query)) for query in chosen]
@@ -196,14 +229,17 @@ class RowExplanations:
             )
         return await self._what_if(losses, reading[:MAX_QUERIES], notes, one=only is not None)
 
-    async def _what_if_asked(self, question: ExplainWhatIf) -> StatementResult:
+    async def _what_if_asked(
+        self, question: ExplainWhatIf, principal: Principal
+    ) -> StatementResult:
         """Answer WHAT IF of a written query, of a running one by its name, or of all that run."""
-        running = self._named(question)
+        running, catalog = self._named(question), self._shared.catalog_of(principal)
         if question.inner is not None and running is None:
-            bound = await self._read(lambda: bind_what_if(question, self._shared.catalog))
+            bound = await self._read(lambda: bind_what_if(question, catalog))
+            self._refuse(principal, bound.query, "the query")
             return await self._what_if(bound.deletions, [Target("", bound.query)], one=True)
-        found = await self._read(lambda: bind_deletions(question, self._shared.catalog))
-        return await self._what_if_running(found, running)
+        found = await self._read(lambda: bind_deletions(question, catalog))
+        return await self._what_if_running(found, running, principal)
 
     def _named(self, question: ExplainWhatIf) -> RunningQuery | None:
         """Return the running query behind FOR; a view of that name comes first."""

@@ -7,6 +7,7 @@ from typing import TypeGuard
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sites.federation_membership import Membership
+from federated_optimizer.coordinator.store.grant_store import MadeKind
 from federated_optimizer.placement import (
     Foresee,
     Placed,
@@ -23,6 +24,7 @@ from streamsql.algebra.operators import Fixpoint, Plan, Scan, SortKey, SourceKin
 from streamsql.binder import BoundQuery, bind_query, bind_refresh, with_columns
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.reading import Read
 from streamsql.catalog.system import is_site_source, is_system
 from streamsql.data.types import MICROSECONDS
 from streamsql.errors import BindingError, InternalError, QueryError
@@ -36,11 +38,12 @@ from streamsql.wire.site_messages import SiteRole
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A bundle, what its author should know, and how its result is shown."""
+    """A bundle, what its author should know, how its result is shown, and what it reads."""
 
     bundle: FragmentBundle
     warnings: tuple[str, ...]
     order: tuple[SortKey, ...] = ()
+    reads: frozenset[Read] = frozenset()
 
 
 class Planner:
@@ -107,13 +110,25 @@ class Planner:
             homes=self._shared.links.homes(),
         )
 
-    def bind(self, statement: Statement) -> BoundQuery:
+    def bind(self, statement: Statement, catalog: Catalog | None = None) -> BoundQuery:
         """Return the bound query of a SELECT or SUBSCRIBE.
 
+        Args:
+            statement: The query.
+            catalog: As whoever asks may read it; without it all of it.
+
         Raises:
-            QueryError: It is wrong.
+            QueryError: It is wrong, or reads what may not be read.
         """
-        return bind_query(query_of(statement), self._shared.catalog)
+        return bind_query(query_of(statement), catalog or self._shared.catalog)
+
+    def reads(self, text: str, bundle: FragmentBundle) -> frozenset[Read]:
+        """Return what a query's text reads; where it does not bind any more, its leaves."""
+        try:
+            return self.bind(parse_statement(text)).reads
+        except QueryError:
+            nodes = (node for f in bundle.fragments for node in walk_plan(f.plan))
+            return frozenset(Read(n.source.lower()) for n in nodes if isinstance(n, Scan))
 
     def tables(self, zone: str) -> tuple[tuple[SourceDefinition, ...], tuple[RefreshOrder, ...]]:
         """Return the tables that the static engine reads, and the views that it refreshes.
@@ -126,8 +141,11 @@ class Planner:
 
     def _refresh_order(self, view: SourceDefinition, zone: str) -> RefreshOrder:
         """Return how a view is refreshed, or why its rows only stay as they are."""
+        maker = self._shared.rights.maker(MadeKind.DEFINITION, view.name.lower())
+        if maker is None:
+            return RefreshOrder(view, None, zone, "its maker has no account any more")
         try:
-            found = normalize(bind_refresh(view, self._shared.catalog), self.topology())
+            found = normalize(bind_refresh(view, self._shared.catalog_of(maker)), self.topology())
         except QueryError as error:
             return RefreshOrder(view, None, zone, error.message)
         return RefreshOrder(view, found, zone)
@@ -186,7 +204,7 @@ class Planner:
         bundle = self.place(
             bound, query=query, version=version, text=text, current=current, gathered=gathered
         )
-        return Planned(bundle, tuple(bound.warnings), bound.order)
+        return Planned(bundle, tuple(bound.warnings), bound.order, bound.reads)
 
 
 def _with_columns_of(bound: BoundQuery, current: FragmentBundle) -> BoundQuery:

@@ -97,7 +97,7 @@ class Queries:
     def recover(self, stored: StoredQuery) -> None:
         """Take up a query that ran before, whose fragments are with their sites."""
         self.start(
-            Planned(stored.bundle, ()),
+            Planned(stored.bundle, (), reads=self._planner.reads(stored.text, stored.bundle)),
             name=stored.name,
             origin=stored.origin,
             created=stored.created,
@@ -141,6 +141,7 @@ class Queries:
             unread_since=monotonic_clock() if origin == Origin.SESSION else None,
             presentation=presentation_of_text(bundle.text, bundle.schema),
             gathered=gathered,
+            reads=planned.reads,
         )
         query.compare(self.differing, self.missing)
         if deploy:
@@ -161,7 +162,7 @@ class Queries:
         """Put another bundle in place of a query's; readers see the difference once it settles."""
         self._deployment.publish(planned.bundle, previous=query.bundle)
         query.bundle, query.warnings = planned.bundle, planned.warnings
-        query.order = planned.order
+        query.order, query.reads = planned.order, planned.reads
         query.result.redeploy(planned.bundle)
         query.flows.clear()
         query.deployed = monotonic_clock()

@@ -17,6 +17,7 @@ from federated_optimizer.placement import direct_scans
 from host.clocks import monotonic_clock
 from streamsql.algebra.explain import duration_text
 from streamsql.algebra.operators import Scan, SortKey, SourceKind, walk_plan
+from streamsql.catalog.reading import Read
 from streamsql.catalog.system import is_site_source
 from streamsql.data.types import MICROSECONDS, timestamp_text
 from streamsql.wire.fragments import Engine, FragmentBundle
@@ -32,6 +33,8 @@ FATAL = frozenset(
         "unsupported",
         "step_budget",
         "statement_limit",
+        "not_allowed",
+        "quota_exceeded",
     }
 )
 """Problems after which a site has stopped the query; others may pass."""
@@ -56,6 +59,7 @@ class RunningQuery:
         missing: Why rows of its declared sources are missing, by source and gateway.
         differing: Gateways whose definition of a source it reads differs from the catalog's, and
             how: their rows are left out.
+        reads: The relations that its text names, and those that its views name.
         on_site_left: Called with each of its engine sites that leaves, at once.
     """
 
@@ -81,6 +85,7 @@ class RunningQuery:
     gathered: bool = True
     differing: dict[str, str] = field(default_factory=dict)
     missing: dict[str, Mapping[str, MissingRows]] = field(default_factory=dict)
+    reads: frozenset[Read] = frozenset()
     on_site_left: Callable[[str], None] | None = None
     _direct: tuple[FragmentBundle, frozenset[str]] | None = None
 

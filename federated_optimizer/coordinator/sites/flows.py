@@ -71,6 +71,10 @@ class FlowReports:
         """Return the sites that have reported."""
         return frozenset(self._reports)
 
+    def kept_rows(self) -> int:
+        """Return the rows that all sites keep for the query, as last reported."""
+        return sum(report.state_rows for report in self._reports.values())
+
     def is_idle(self, site: str) -> bool:
         """Whether a site has everything it waits for and has worked it off."""
         report = self._reports.get(site)

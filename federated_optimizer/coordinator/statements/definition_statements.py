@@ -12,6 +12,14 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     SiteInfo,
     StatementResult,
 )
+from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
+from federated_optimizer.coordinator.grants.grant_statements import GrantStatements
+from federated_optimizer.coordinator.grants.query_rights import (
+    check_made,
+    check_stop,
+    maker_of,
+    refuse_library,
+)
 from federated_optimizer.coordinator.notices.alarm_queries import Alarms
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
@@ -31,6 +39,7 @@ from federated_optimizer.coordinator.statements.source_replacement import (
     broken_readers,
     refuse_broken,
 )
+from federated_optimizer.coordinator.store.grant_store import MadeKind, put_maker
 from federated_optimizer.coordinator.system.source_publisher import SourcePublisher
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.binder import mapping_warnings
@@ -80,6 +89,7 @@ class DefinitionStatements:
         sinks: Sinks,
         publish_tables: Callable[[], None],
         sites: Callable[[], tuple[SiteInfo, ...]],
+        grants: GrantStatements,
     ) -> None:
         self._shared = shared
         self._planner = planner
@@ -90,11 +100,13 @@ class DefinitionStatements:
         self._sinks = sinks
         self._publish_tables = publish_tables
         self._sites = sites
+        self._grants = grants
 
     async def create(
         self,
         statement: CreateSource | CreateView | CreateFunction | CreateDisplay,
         definition: Definition,
+        principal: Principal = LOCAL,
     ) -> StatementResult:
         """Store a definition, replacing one of the same name."""
         if (
@@ -112,6 +124,8 @@ class DefinitionStatements:
                 await self._check_readers(statement.name, replaced, definition)
             definition = await self._counted(definition)
             self._declared.check(definition)
+        refuse_library(definition.name, replaced, principal)
+        await self._note_maker(definition, principal)
         await asyncio.to_thread(self._shared.store.put_definition, definition)
         self._shared.catalog.define(definition, replace=True)
         if _is_declared(definition) or _is_declared(replaced):
@@ -144,26 +158,26 @@ class DefinitionStatements:
         return msgspec.structs.replace(definition, version=version)
 
     async def create_alarm(
-        self, statement: CreateAlarm, prepared: PreparedDefinition
+        self, statement: CreateAlarm, prepared: PreparedDefinition, principal: Principal = LOCAL
     ) -> StatementResult:
         """Start an alarm's query and follow it."""
         definition = prepared.definition
         if not isinstance(definition, AlarmDefinition):
             raise InternalError("CREATE ALARM created something else")
-        query = await self._start(statement.query, definition, Origin.ALARM, prepared)
+        query = await self._start(statement.query, definition, Origin.ALARM, prepared, principal)
         self._alarms.follow(definition, query)
         message = f"alarm {definition.name} created"
         return StatementResult(ResultKind.DONE, message, warnings=query.warnings)
 
     async def create_sink(
-        self, statement: CreateSink, prepared: PreparedDefinition
+        self, statement: CreateSink, prepared: PreparedDefinition, principal: Principal = LOCAL
     ) -> StatementResult:
         """Start a sink's query and send its answer."""
         definition = prepared.definition
         if not isinstance(definition, SinkDefinition):
             raise InternalError("CREATE SINK created something else")
         self._sinks.check(definition)
-        query = await self._start(statement.query, definition, Origin.SINK, prepared)
+        query = await self._start(statement.query, definition, Origin.SINK, prepared, principal)
         await self._sinks.follow(definition, query)
         message = f"sink {definition.name} created: {definition.mode} to {definition.target}"
         return StatementResult(ResultKind.DONE, message, warnings=query.warnings)
@@ -174,18 +188,26 @@ class DefinitionStatements:
         definition: AlarmDefinition | SinkDefinition,
         origin: Origin,
         prepared: PreparedDefinition,
+        principal: Principal,
     ) -> RunningQuery:
         """Start the query of a definition, and store this."""
         query = await self._starting.deploy(
-            statement, definition.query_name, origin, prepared.query
+            statement, definition.query_name, origin, prepared.query, principal
         )
         try:
+            await self._note_maker(definition, principal)
             await asyncio.to_thread(self._shared.store.put_definition, definition)
         except FederationError:
             await self._starting.discard(query)
             raise
         self._shared.catalog.define(definition, replace=True)
         return query
+
+    async def _note_maker(self, definition: Definition, principal: Principal) -> None:
+        made = (MadeKind.DEFINITION, definition.name.lower())
+        maker = maker_of(principal, self._shared.clock())
+        await asyncio.to_thread(put_maker, self._shared.store, made, maker)
+        self._shared.rights.made(made, maker)
 
     def _creation_warnings(self, definition: Definition) -> tuple[str, ...]:
         if not isinstance(definition, SourceDefinition):
@@ -201,18 +223,19 @@ class DefinitionStatements:
             return ()
         return (_NO_CONNECTOR,)
 
-    async def drop(self, statement: Drop) -> StatementResult:
+    async def drop(self, statement: Drop, principal: Principal = LOCAL) -> StatementResult:
         """Remove a definition that nothing uses, or a query.
 
         Raises:
-            BindingError: There is none, or something uses it.
+            BindingError: There is none, something uses it, or it is somebody else's.
         """
         name = statement.name.text
         if statement.kind == "query":
-            return await self._drop_query(statement)
+            return await self._drop_query(statement, principal)
         definition = dropped_definition(statement, self._shared.catalog)
         if definition is None:
             return StatementResult(ResultKind.DONE, f"there was no {statement.kind} {name}")
+        check_made(self._shared.rights, principal, statement, definition.name)
         await self._shared.beside.run(
             lambda: self._refuse_if_used(statement, definition), "looking for who reads it"
         )
@@ -222,6 +245,7 @@ class DefinitionStatements:
             warnings = await self._sinks.forget(definition)
         await asyncio.to_thread(self._shared.store.drop_definition, definition.name)
         self._shared.catalog.drop(name)
+        await self._grants.forget_definition(definition.name)
         if _is_declared(definition):
             self._declared.changed(definition.name)
         if isinstance(definition, AlarmDefinition | SinkDefinition):
@@ -235,9 +259,10 @@ class DefinitionStatements:
         message = f"{statement.kind} {definition.name} dropped"
         return StatementResult(ResultKind.DONE, message, warnings=warnings)
 
-    async def _drop_query(self, statement: Drop) -> StatementResult:
+    async def _drop_query(self, statement: Drop, principal: Principal) -> StatementResult:
         query = self._queries.find(statement.name.text)
         if query is not None:
+            check_stop(self._shared.rights, principal, query)
             return await self._starting.stop(query)
         if statement.if_exists:
             message = f"there was no query {statement.name.text}"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from federated_optimizer.coordinator.contract.presentation import presentation_of
+from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
 from federated_optimizer.coordinator.queries.planner import Planned, Planner
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.placement import Topology
@@ -27,6 +28,7 @@ class Prepared:
         planned: Its plan, without an id.
         display: The display it wants to be shown on, or empty.
         gathered: Whether rows of gateways are brought together first.
+        rights: Version of the rights it was planned with.
     """
 
     catalog: tuple[Definition, ...]
@@ -34,6 +36,7 @@ class Prepared:
     planned: Planned
     display: str
     gathered: bool = True
+    rights: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +47,13 @@ class PreparedDefinition:
         catalog: The definitions it was checked with.
         definition: What it defines.
         query: The plan of an alarm's or sink's query.
+        rights: Version of the rights it was checked with.
     """
 
     catalog: tuple[Definition, ...]
     definition: Definition
     query: Prepared | None = None
+    rights: int = 0
 
 
 class Preparation:
@@ -58,46 +63,63 @@ class Preparation:
         self._shared = shared
         self._planner = planner
 
-    async def of(self, statement: Statement) -> Prepared | PreparedDefinition | None:
+    async def of(
+        self, statement: Statement, principal: Principal = LOCAL
+    ) -> Prepared | PreparedDefinition | None:
         """Do what can be done of a statement before others have to wait for it.
 
         Raises:
             FederationError: The statement is wrong, or takes too long.
         """
         if isinstance(statement, Query | Subscribe):
-            return await self.query(statement)
+            return await self.query(statement, principal)
         if not isinstance(statement, Creating):
             return None
-        defined = await self.definition(statement)
+        defined = await self.definition(statement, principal)
         if isinstance(statement, CreateAlarm | CreateSink):
-            return replace(defined, query=await self.query(statement.query))
+            return replace(defined, query=await self.query(statement.query, principal))
         return defined
 
     def is_current(self, prepared: Prepared | PreparedDefinition) -> bool:
         """Whether no definition has changed since, nor the sites that a plan rests on."""
         if isinstance(prepared, Prepared) and prepared.sites != self._planner.topology():
             return False
+        if prepared.rights != self._shared.rights.version:
+            return False
         return prepared.catalog == tuple(self._shared.catalog)
 
-    async def query(self, statement: Query | Subscribe, *, gathered: bool = True) -> Prepared:
-        """Return a query with its plan; not gathered, gateways give their rows themselves."""
+    async def query(
+        self, statement: Query | Subscribe, principal: Principal = LOCAL, *, gathered: bool = True
+    ) -> Prepared:
+        """Return a query with its plan; not gathered, gateways give their rows themselves.
+
+        Raises:
+            FederationError: It is wrong, takes too long, or reads what the principal may not.
+        """
         sites = self._planner.topology()
-        known = tuple(self._shared.catalog)
+        known, rights = tuple(self._shared.catalog), self._shared.rights.version
+        readable = self._shared.catalog_of(principal)
 
         def work() -> tuple[Planned, str]:
-            bound = self._planner.bind(statement)
+            bound = self._planner.bind(statement, readable)
             presentation = presentation_of(statement, bound.schema, bound.emit)
             bundle = self._planner.place(bound, query="", text=statement.text, gathered=gathered)
-            planned = Planned(bundle, tuple(bound.warnings), bound.order)
+            planned = Planned(bundle, tuple(bound.warnings), bound.order, bound.reads)
             return planned, presentation.display
 
         planned, display = await self._shared.beside.run(work, "planning the query")
-        return Prepared(known, sites, planned, display, gathered)
+        return Prepared(known, sites, planned, display, gathered, rights)
 
-    async def definition(self, statement: Creating) -> PreparedDefinition:
-        """Return a definition that was checked."""
-        known = tuple(self._shared.catalog)
-        work = lambda: define(statement, self._shared.catalog)  # noqa: E731
-        return PreparedDefinition(
-            known, await self._shared.beside.run(work, "checking the definition")
-        )
+    async def definition(
+        self, statement: Creating, principal: Principal = LOCAL
+    ) -> PreparedDefinition:
+        """Return a definition that was checked.
+
+        Raises:
+            FederationError: It is wrong, takes too long, or reads what the principal may not.
+        """
+        known, rights = tuple(self._shared.catalog), self._shared.rights.version
+        readable = self._shared.catalog_of(principal)
+        work = lambda: define(statement, readable)  # noqa: E731
+        definition = await self._shared.beside.run(work, "checking the definition")
+        return PreparedDefinition(known, definition, rights=rights)

@@ -11,12 +11,19 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     StatementResult,
 )
 from federated_optimizer.coordinator.contract.presentation import check_room_on
+from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
+from federated_optimizer.coordinator.grants.query_rights import (
+    maker_of,
+    queries_of,
+    refuse_reads,
+)
 from federated_optimizer.coordinator.queries.planner import Planned
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.statements.preparation import Preparation, Prepared
 from federated_optimizer.coordinator.store.catalog_store import StoredQuery
+from federated_optimizer.coordinator.store.grant_store import MadeKind, Maker, put_maker
 from streamsql.errors import BindingError, FederationError
 from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
@@ -39,6 +46,7 @@ class QueryStatements:
         *,
         name: str,
         origin: Origin,
+        principal: Principal = LOCAL,
         prepared: Prepared | None = None,
     ) -> StatementResult:
         """Start a continuous query; one of the same name and text is returned as it runs."""
@@ -48,8 +56,9 @@ class QueryStatements:
             )
         running = self._of_same_name(statement, name)
         if running is not None:
+            refuse_reads(self._shared.rights, principal, running)
             return self._query_result(running, f"query {running.name} already runs")
-        running = await self.deploy(statement, name, origin, prepared)
+        running = await self.deploy(statement, name, origin, prepared, principal)
         return self._query_result(running, f"query {running.name} started")
 
     async def start_reading(self, text: str) -> RunningQuery:
@@ -74,22 +83,32 @@ class QueryStatements:
                 await self.stop(query)
 
     async def deploy(
-        self, statement: Query | Subscribe, name: str, origin: Origin, prepared: Prepared | None
+        self,
+        statement: Query | Subscribe,
+        name: str,
+        origin: Origin,
+        prepared: Prepared | None,
+        principal: Principal = LOCAL,
     ) -> RunningQuery:
         """Store and deploy a query; it is planned again if definitions have changed."""
         if prepared is None or not self._preparation.is_current(prepared):
-            prepared = await self._preparation.query(statement)
+            prepared = await self._preparation.query(statement, principal)
         planned = prepared.planned
         check_room_on(statement, len(self.shown_on(prepared.display)))
         self._queries.check_room()
+        mine = queries_of(self._shared.rights, principal, self._queries.all())
+        self._shared.quotas.check_queries(principal, len(mine))
         number = await asyncio.to_thread(self._shared.store.next_query_number)
         query_id = f"q{number}"
         bundle = msgspec.structs.replace(planned.bundle, query=query_id)
         stored = StoredQuery(
             query_id, name or query_id, statement.text, origin, self._shared.clock(), bundle
         )
+        maker = maker_of(principal, stored.created)
         if origin != Origin.SESSION:
             await asyncio.to_thread(self._shared.store.put_query, stored)
+            await self._note_maker(query_id, maker)
+        self._shared.rights.made((MadeKind.QUERY, query_id), maker)
         try:
             running = self._queries.start(
                 replace(planned, bundle=bundle),
@@ -101,8 +120,19 @@ class QueryStatements:
             )
         except FederationError:
             await asyncio.to_thread(self._shared.store.drop_query, query_id)
+            await self._forget_maker(query_id)
             raise
         return running
+
+    async def _note_maker(self, query_id: str, maker: Maker | None) -> None:
+        if maker is not None:
+            made = (MadeKind.QUERY, query_id)
+            await asyncio.to_thread(put_maker, self._shared.store, made, maker)
+
+    async def _forget_maker(self, query_id: str) -> None:
+        made = (MadeKind.QUERY, query_id)
+        self._shared.rights.made(made, None)
+        await asyncio.to_thread(put_maker, self._shared.store, made, None)
 
     def shown_on(self, display: str) -> list[RunningQuery]:
         """Return the queries whose answers a display shows, oldest first."""
@@ -128,6 +158,7 @@ class QueryStatements:
         if query.origin != Origin.SESSION:
             await asyncio.to_thread(self._shared.store.drop_query, query.id)
         info = self._queries.stop(query)
+        await self._forget_maker(query.id)
         return StatementResult(ResultKind.DONE, f"query {info.name} stopped", query=info)
 
     async def redeploy(self, query: RunningQuery, planned: Planned) -> None:

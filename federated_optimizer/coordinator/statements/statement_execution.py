@@ -1,7 +1,7 @@
 """Execute scripts, one statement after another: definitions, queries, EXPLAIN, SHOW, DESCRIBE."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from federated_optimizer.coordinator.contract.coordinator_model import (
     Origin,
@@ -9,12 +9,16 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     SiteInfo,
     StatementResult,
 )
+from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
 from federated_optimizer.coordinator.contract.refresh_text import refreshes_of
 from federated_optimizer.coordinator.explaining.explaining import explained
+from federated_optimizer.coordinator.grants.grant_statements import GrantStatements
+from federated_optimizer.coordinator.grants.query_rights import check_made, readable
 from federated_optimizer.coordinator.notices.alarm_queries import Alarms
 from federated_optimizer.coordinator.planning_processes import Beside
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sinks.sinks import Sinks
 from federated_optimizer.coordinator.statements.definition_statements import DefinitionStatements
@@ -28,20 +32,25 @@ from federated_optimizer.coordinator.statements.query_statements import QuerySta
 from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook, alter_site
 from federated_optimizer.coordinator.system.source_publisher import SourcePublisher
 from streamsql.binder import Creating, altered_source, refreshed_view
+from streamsql.catalog.catalog import Catalog
 from streamsql.errors import BindingError, FederationError, UnsupportedError
 from streamsql.script_progress import newest, undo_hint
 from streamsql.syntax import (
     AdvanceTime,
     AlterSite,
     AlterSource,
+    AlterUser,
     CreateAlarm,
     CreateSink,
     Describe,
     Drop,
     Explain,
+    Grant,
     Query,
     Refresh,
+    Revoke,
     Show,
+    ShowGrants,
     Subscribe,
     parse_script,
 )
@@ -75,6 +84,7 @@ class StatementRunner:
         publish_tables: Callable[[], None],
         sites: Callable[[], tuple[SiteInfo, ...]],
         refresh: Callable[[str], None],
+        grants: GrantStatements,
     ) -> None:
         self._shared = shared
         self._planner = planner
@@ -86,6 +96,7 @@ class StatementRunner:
         self._refresh = refresh
         self.preparation = Preparation(shared, planner)
         self.queries = QueryStatements(shared, queries, self.preparation)
+        self._grants = grants
         self._definitions = DefinitionStatements(
             shared,
             planner,
@@ -96,6 +107,7 @@ class StatementRunner:
             declared=declared,
             publish_tables=publish_tables,
             sites=sites,
+            grants=grants,
         )
 
     async def run(
@@ -104,6 +116,7 @@ class StatementRunner:
         *,
         name: str,
         origin: Origin,
+        principal: Principal = LOCAL,
         prepared: Prepared | PreparedDefinition | None = None,
     ) -> StatementResult:
         """Execute one statement.
@@ -115,26 +128,28 @@ class StatementRunner:
             case Query() | Subscribe():
                 planned = prepared if isinstance(prepared, Prepared) else None
                 return await self.queries.start(
-                    statement, name=name, origin=origin, prepared=planned
+                    statement, name=name, origin=origin, principal=principal, prepared=planned
                 )
             case _ if isinstance(statement, Creating):
-                return await self._create(
-                    statement, prepared if isinstance(prepared, PreparedDefinition) else None
-                )
+                defined = prepared if isinstance(prepared, PreparedDefinition) else None
+                return await self._create(statement, defined, principal)
             case AlterSource():
                 whole = altered_source(statement, self._shared.catalog)
-                return await self.run(whole, name=name, origin=origin)
+                return await self.run(whole, name=name, origin=origin, principal=principal)
             case Drop():
-                return await self._definitions.drop(statement)
+                return await self._definitions.drop(statement, principal)
             case Explain() | Show() | Describe():
-                return await self._shown(statement)
+                return await self._shown(statement, principal)
             case Refresh():
                 view = refreshed_view(statement, self._shared.catalog)
+                check_made(self._shared.rights, principal, statement, view.name)
                 self._refresh(view.name)
                 message = f"view {view.name} is being refreshed; SHOW VIEWS shows the outcome"
                 return StatementResult(ResultKind.DONE, message)
             case AlterSite(site=site, options=options):
                 return await alter_site(self._site_settings, site, options)
+            case Grant() | Revoke() | ShowGrants() | AlterUser():
+                return await self._grants.run(statement, principal)
             case AdvanceTime():
                 raise UnsupportedError(
                     "ADVANCE TIME works only in a local session: a federation takes the "
@@ -151,27 +166,32 @@ class StatementRunner:
                 )
 
     async def _create(
-        self, statement: Creating, prepared: PreparedDefinition | None
+        self, statement: Creating, prepared: PreparedDefinition | None, principal: Principal
     ) -> StatementResult:
         if prepared is None or not self.preparation.is_current(prepared):
-            prepared = await self.preparation.definition(statement)
+            prepared = await self.preparation.definition(statement, principal)
         if isinstance(statement, CreateAlarm):
-            return await self._definitions.create_alarm(statement, prepared)
+            return await self._definitions.create_alarm(statement, prepared, principal)
         if isinstance(statement, CreateSink):
-            return await self._definitions.create_sink(statement, prepared)
-        return await self._definitions.create(statement, prepared.definition)
+            return await self._definitions.create_sink(statement, prepared, principal)
+        return await self._definitions.create(statement, prepared.definition, principal)
 
-    async def _shown(self, statement: Explain | Show | Describe) -> StatementResult:
-        catalog, beside = self._shared.catalog, self._shared.beside
+    async def _shown(
+        self, statement: Explain | Show | Describe, principal: Principal
+    ) -> StatementResult:
+        catalog, beside = self._shared.catalog_of(principal), self._shared.beside
+        running = readable(self._shared.rights, principal, self._queries.all())
         match statement:
             case Explain():
                 return await beside.run(
-                    lambda: explained(statement, catalog, self._planner, self._queries.all()),
+                    lambda: explained(statement, catalog, self._planner, running),
                     "explaining the plan",
                 )
             case Show(kind=kind):
-                infos = tuple(query.info() for query in self._queries.all())
-                sites, alarms, sinks = self._sites(), self._alarms.infos(), self._sinks.infos()
+                infos, ids = tuple(query.info() for query in running), {q.id for q in running}
+                sites = self._sites()
+                alarms = tuple(info for info in self._alarms.infos() if info.query in ids)
+                sinks = tuple(info for info in self._sinks.infos() if info.query in ids)
                 refreshes = refreshes_of(sites, self._shared.settings.time_zone)
                 return await beside.run(
                     lambda: show(
@@ -180,13 +200,17 @@ class StatementRunner:
                     "listing",
                 )
             case Describe():
-                return await beside.run(lambda: self._describe(statement), "describing")
+                return await beside.run(
+                    lambda: self._describe(statement, catalog, running), "describing"
+                )
 
-    def _describe(self, statement: Describe) -> StatementResult:
-        definition = self._shared.catalog.find(statement.name.text)
+    def _describe(
+        self, statement: Describe, catalog: Catalog, running: Sequence[RunningQuery]
+    ) -> StatementResult:
+        definition = catalog.find(statement.name.text)
         if definition is None:
             query = self._queries.find(statement.name.text)
-            if query is not None:
+            if query is not None and query in running:
                 rows = tuple((f.name, str(f.dtype), "") for f in query.bundle.schema.fields)
                 return StatementResult(
                     ResultKind.ROWS, columns=("column", "type", "note"), rows=rows
@@ -197,8 +221,9 @@ class StatementRunner:
                 hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, QUERIES, ALARMS, DISPLAYS or SINKS",
                 code="unknown_relation",
             )
+        catalog.check_read(definition.name, statement.name.span)
         refreshes = refreshes_of(self._sites(), self._shared.settings.time_zone)
-        return describe_definition(definition, self._shared.catalog, refreshes)
+        return describe_definition(definition, catalog, refreshes)
 
 
 async def carry_out(

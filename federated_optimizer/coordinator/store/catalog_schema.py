@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from msgspec.structs import replace
 
 from federated_optimizer.coordinator.store.former_wrappers import Unmigrated, migrated
+from federated_optimizer.coordinator.store.grant_tables import add_grants
 from federated_optimizer.coordinator.store.people_tables import add_people
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import WireError
@@ -167,5 +168,6 @@ MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (
     _add_audit,
     add_people,
     _add_enrolments,
+    add_grants,
 )
 """Step i brings a database of version i to version i + 1; never change one, only append."""

@@ -221,7 +221,8 @@ def _view(statement: CreateView, catalog: Catalog) -> ViewDefinition | SourceDef
         recursive=statement.recursive,
         text=statement.text,
     )
-    environment = replace(statement_environment(catalog, statement.script), expanding=(name,))
+    whole = statement_environment(catalog.scratch(name), statement.script)
+    environment = replace(whole, expanding=(name,))
     bind_view(definition, statement.query, environment)
     return definition
 

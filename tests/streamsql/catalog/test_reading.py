@@ -2,12 +2,12 @@
 
 import pytest
 
-from streamsql.binder import BoundQuery, bind_query
+from streamsql.binder import BoundQuery, bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.reading import Read, Refusal
 from streamsql.errors import BindingError
 from streamsql.syntax import parse_statement
-from streamsql.syntax.statements import Query
+from streamsql.syntax.statements import CreateAlarm, CreateView, Query
 from tests.streamsql.from_text import catalog_of
 
 SCHEMA = """
@@ -123,6 +123,24 @@ def test_only_what_may_be_read_is_listed() -> None:
     with pytest.raises(BindingError) as found:
         bound("SELECT k FROM t JOIN aa ON TRUE", known)
     assert "did you mean a" not in found.value.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE VIEW v AS SELECT k FROM a",
+        "CREATE RECURSIVE VIEW v (k) AS SELECT k FROM a UNION SELECT v.k FROM v JOIN a ON v.k = a.k",
+        "CREATE MATERIALIZED VIEW v REFRESH AT ('14:00') AS SELECT t.k FROM t JOIN a ON t.k = a.k",
+        "CREATE ALARM v AS SELECT k FROM a SEVERITY 'info'",
+        "CREATE VIEW reachable AS SELECT k FROM a",
+    ],
+)
+def test_whoever_makes_a_definition_reads_what_it_reads(text: str) -> None:
+    statement = parse_statement(text)
+    assert isinstance(statement, CreateView | CreateAlarm)
+    with pytest.raises(BindingError, match="not a") as found:
+        define(statement, gated(Read("t")))
+    assert found.value.code == "not_allowed"
 
 
 def test_definitions_of_a_script_that_is_checked_may_be_read_in_it() -> None:

@@ -1,0 +1,1 @@
+"""GRANT and REVOKE, rights over running queries, and the interface for one principal."""

@@ -1,0 +1,283 @@
+"""The coordinator as one principal may use it: every question and action is checked here."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from typing_extensions import override
+
+from federated_optimizer.alarm_life_cycle import AlarmRow
+from federated_optimizer.coordinator.contract.audit_model import Audit, Outcome
+from federated_optimizer.coordinator.contract.coordinator_api import (
+    CoordinatorApi,
+    RowQuestions,
+    Subscription,
+)
+from federated_optimizer.coordinator.contract.coordinator_model import (
+    AlarmInfo,
+    Origin,
+    QueryInfo,
+    SiteInfo,
+    StatementResult,
+    Validation,
+)
+from federated_optimizer.coordinator.contract.fleet_model import FleetApi
+from federated_optimizer.coordinator.contract.grant_model import GrantsApi
+from federated_optimizer.coordinator.contract.people_model import Account
+from federated_optimizer.coordinator.contract.principal import Principal
+from federated_optimizer.coordinator.contract.sink_model import SinkApi
+from federated_optimizer.coordinator.contract.trial_model import TrialsApi
+from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
+from federated_optimizer.coordinator.grants.checked_rooms import (
+    CheckedAudit,
+    CheckedGrants,
+    CheckedRows,
+    CheckedSinks,
+    CheckedSubscription,
+    CheckedTrials,
+)
+from federated_optimizer.coordinator.grants.grant_statements import GrantStatements
+from federated_optimizer.coordinator.grants.query_rights import (
+    check_stop,
+    readable,
+    refuse_reads,
+)
+from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.rights.statement_roles import check_action
+from federated_optimizer.coordinator.shared_parts import SharedParts
+from streamsql.catalog.definitions import Definition
+from streamsql.catalog.notice_definitions import AlarmDefinition
+from streamsql.catalog.reading import Read
+from streamsql.catalog.sink_definitions import SinkDefinition
+from streamsql.data.types import Row, Value
+from streamsql.errors import FederationError
+from streamsql.wire.site_settings import SiteSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What of a coordinator is asked for rights besides its interface."""
+
+    shared: SharedParts
+    queries: Queries
+    rows: RowExplanations
+    grants: GrantStatements
+
+
+class OnBehalf(CoordinatorApi):
+    """A coordinator for one principal."""
+
+    def __init__(self, whole: CoordinatorApi, parts: Parts, principal: Principal) -> None:
+        self._whole = whole
+        self._parts = parts
+        self._rights = parts.shared.rights
+        self._principal = principal
+        self.figures = whole.figures
+
+    @override
+    def on_behalf(self, principal: Principal) -> CoordinatorApi:
+        return self._whole.on_behalf(principal)
+
+    @override
+    def follow_accounts(self, account_of: Callable[[str], Account | None]) -> None:
+        self._whole.follow_accounts(account_of)
+
+    @property
+    @override
+    def rows(self) -> RowQuestions:
+        return CheckedRows(self._parts.rows, self._parts.shared.quotas, self._principal)
+
+    @property
+    @override
+    def trials(self) -> TrialsApi:
+        return CheckedTrials(self._whole.trials, self._principal)
+
+    @property
+    @override
+    def sinks(self) -> SinkApi:
+        return CheckedSinks(self._whole.sinks, self._parts.shared.audit, self._principal)
+
+    @property
+    @override
+    def audit(self) -> Audit:
+        return CheckedAudit(self._parts.shared.audit, self._principal)
+
+    @property
+    @override
+    def fleet(self) -> FleetApi:
+        # A gateway joins without an account; the other routes are for administrators.
+        return self._whole.fleet
+
+    @property
+    @override
+    def grants(self) -> GrantsApi:
+        return CheckedGrants(self._parts.shared, self._parts.grants, self._principal)
+
+    @override
+    async def execute(
+        self,
+        text: str,
+        *,
+        name: str = "",
+        origin: Origin = Origin.USER,
+        principal: Principal | None = None,
+    ) -> tuple[StatementResult, ...]:
+        return await self._whole.execute(
+            text, name=name, origin=origin, principal=principal or self._principal
+        )
+
+    @override
+    async def validate(self, text: str, *, principal: Principal | None = None) -> Validation:
+        return await self._whole.validate(text, principal=principal or self._principal)
+
+    @override
+    async def shapes(
+        self, names: Sequence[str], *, principal: Principal | None = None
+    ) -> dict[str, Validation]:
+        return await self._whole.shapes(names, principal=principal or self._principal)
+
+    @override
+    def queries(self, origin: Origin | None = None) -> tuple[QueryInfo, ...]:
+        ids = self._readable()
+        return tuple(info for info in self._whole.queries(origin) if info.id in ids)
+
+    @override
+    def query(self, query_id: str) -> QueryInfo:
+        self._check_read(query_id)
+        return self._whole.query(query_id)
+
+    @override
+    def keep(self, query_id: str) -> QueryInfo:
+        self._check_read(query_id)
+        return self._whole.keep(query_id)
+
+    @override
+    def explain(self, query_id: str) -> StatementResult:
+        self._check_read(query_id)
+        return self._whole.explain(query_id)
+
+    @override
+    async def stop(self, query_id: str) -> QueryInfo:
+        query = self._find(query_id)
+        try:
+            check_action("stop queries", self._principal)
+            check_stop(self._rights, self._principal, query)
+        except FederationError as error:
+            self._note("stop query", query.name, Outcome.REFUSED, error.message)
+            raise
+        stopped = await self._whole.stop(query_id)
+        if query.origin != Origin.SESSION:
+            self._note("stop query", query.name, Outcome.DONE)
+        return stopped
+
+    @override
+    def relation(self, query_id: str) -> tuple[Row, ...]:
+        self._check_read(query_id)
+        return self._whole.relation(query_id)
+
+    @override
+    def subscribe(
+        self, query_id: str, *, snapshot: bool = True, progress: bool = False
+    ) -> Subscription:
+        query = self._check_read(query_id)
+        reader = self._whole.subscribe(query_id, snapshot=snapshot, progress=progress)
+        return CheckedSubscription(
+            reader, lambda: refuse_reads(self._rights, self._principal, query)
+        )
+
+    @override
+    def sites(self) -> tuple[SiteInfo, ...]:
+        check_action("look at sites", self._principal)
+        return self._whole.sites()
+
+    @override
+    def site_settings(self, site: str) -> SiteSettings:
+        check_action("look at sites", self._principal)
+        return self._whole.site_settings(site)
+
+    @override
+    async def change_site(self, site: str, changes: Mapping[str, Value]) -> SiteSettings:
+        self._check("change sites", site)
+        settings = await self._whole.change_site(site, changes)
+        self._note("change site", site, Outcome.DONE, ", ".join(changes))
+        return settings
+
+    @override
+    async def remove_gateway(self, site: str) -> None:
+        self._check("remove gateways", site)
+        await self._whole.remove_gateway(site)
+        self._note("remove gateway", site, Outcome.DONE)
+
+    @override
+    def definitions(self) -> tuple[Definition, ...]:
+        ids = self._readable()
+        return tuple(
+            found
+            for found in self._parts.shared.catalog_of(self._principal)
+            if not isinstance(found, AlarmDefinition | SinkDefinition)
+            or self._id_of(found.query_name) in ids
+        )
+
+    @override
+    def alarms(self) -> tuple[AlarmInfo, ...]:
+        ids = self._readable()
+        return tuple(info for info in self._whole.alarms() if info.query in ids)
+
+    @override
+    def acknowledge(self, number: int) -> AlarmRow:
+        shown = {row.id for info in self.alarms() for row in info.rows}
+        if number not in shown:
+            raise KeyError(number)
+        self._check("acknowledge alarms", str(number))
+        return self._whole.acknowledge(number)
+
+    @override
+    def acknowledge_all(self, alarm: str) -> int:
+        if alarm not in {info.definition.name for info in self.alarms()}:
+            raise KeyError(alarm)
+        self._check("acknowledge alarms", alarm)
+        return self._whole.acknowledge_all(alarm)
+
+    @override
+    def links(self) -> tuple[tuple[str, str, float | None, str, str], ...]:
+        links = self._whole.links()
+        sources = {link[3] for link in links}
+        hidden = {s for s in sources if self._rights.refusal(self._principal, Read(s.lower()))}
+        return tuple(link for link in links if link[3] not in hidden) if hidden else links
+
+    @override
+    def command(self, site: str, verb: str, arguments: dict[str, Value]) -> None:
+        self._check("command sites", site)
+        self._whole.command(site, verb, arguments)
+        self._note(f"command {verb}", site, Outcome.DONE)
+
+    def _find(self, query_id: str) -> RunningQuery:
+        self._whole.query(query_id)  # says why there is none
+        found = self._parts.queries.find(query_id)
+        if found is None:
+            raise KeyError(query_id)
+        return found
+
+    def _check_read(self, query_id: str) -> RunningQuery:
+        check_action("read results", self._principal)
+        query = self._find(query_id)
+        refuse_reads(self._rights, self._principal, query)
+        return query
+
+    def _readable(self) -> frozenset[str]:
+        found = readable(self._rights, self._principal, self._parts.queries.all())
+        return frozenset(query.id for query in found)
+
+    def _id_of(self, name: str) -> str:
+        query = self._parts.queries.find(name)
+        return "" if query is None else query.id
+
+    def _check(self, action: str, target: str) -> None:
+        try:
+            check_action(action, self._principal)
+        except FederationError as error:
+            self._note(action, target, Outcome.REFUSED, error.message)
+            raise
+
+    def _note(self, action: str, target: str, outcome: Outcome, detail: str = "") -> None:
+        self._parts.shared.audit.note(self._principal, action, target, outcome, detail)

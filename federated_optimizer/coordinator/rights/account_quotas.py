@@ -1,0 +1,117 @@
+"""How much an account may use, and what it has used of the time for planning."""
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from federated_optimizer.coordinator.contract.grant_model import DEFAULT_QUOTAS, Quotas
+from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
+from federated_optimizer.coordinator.planning_processes import charged
+from federated_optimizer.coordinator.store.grant_store import StoredRights
+from host.clocks import monotonic_clock
+from streamsql.data.types import MICROSECONDS
+from streamsql.errors import FederationError
+
+MINUTE = 60 * MICROSECONDS
+QUOTA_EXCEEDED = "quota_exceeded"
+MAX_AT_ONCE = 4
+"""Statements of one account that are planned at a time: half of the processes that do it."""
+
+
+class AccountQuotas:
+    """Quotas by account, and the planning of the last minute."""
+
+    def __init__(self, stored: StoredRights) -> None:
+        self._own = dict(stored.quotas)
+        self._planned: dict[str, deque[tuple[int, int]]] = {}
+        self._planning: dict[str, int] = {}
+
+    def own(self, account: str) -> Quotas:
+        """Return what was set for an account."""
+        return self._own.get(account, Quotas())
+
+    def set(self, account: str, quotas: Quotas | None) -> None:
+        """Set the quotas of an account; None: those of its role."""
+        if quotas is None:
+            self._own.pop(account, None)
+        else:
+            self._own[account] = quotas
+
+    def of(self, principal: Principal) -> Quotas:
+        """Return the quotas of somebody: what was set for them, and else what their role has."""
+        if principal.name == LOCAL.name:
+            return Quotas()
+        own, role = self.own(principal.name), DEFAULT_QUOTAS[principal.role]
+        found = {
+            name: getattr(role, name) if getattr(own, name) is None else getattr(own, name)
+            for name in Quotas.__struct_fields__
+        }
+        return Quotas(**found)
+
+    def check_queries(self, principal: Principal, running: int) -> None:
+        """Refuse one query too many.
+
+        Raises:
+            FederationError: As many of the account run as may.
+        """
+        most = self.of(principal).max_queries
+        if most is not None and running >= most:
+            raise _exceeded(
+                principal,
+                f"has {running} running queries, and {most} at most",
+                "stop one: DROP QUERY id",
+            )
+
+    def planned(self, account: str) -> float:
+        """Return the seconds of planning in the last minute."""
+        spent = self._planned.get(account)
+        if spent is None:
+            return 0.0
+        oldest = monotonic_clock() - MINUTE
+        while spent and spent[0][0] < oldest:
+            spent.popleft()
+        return sum(took for _, took in spent) / MICROSECONDS
+
+    @contextmanager
+    def planning(self, principal: Principal) -> Iterator[None]:
+        """Count the time of what is inside.
+
+        Raises:
+            FederationError: The account has used its time of this minute, or plans as many
+                statements as may be at once.
+        """
+        account = principal.name
+        if account == LOCAL.name:
+            yield
+            return
+        most = self.of(principal).planning_seconds
+        if most is not None and self.planned(account) >= most:
+            raise _exceeded(
+                principal,
+                f"has planned for {self.planned(account):.0f} s in the last minute, and may for "
+                f"{most:g} s",
+                "wait a minute, or simplify the statements",
+            )
+        at_once = self._planning.get(account, 0)
+        if most is not None and at_once >= MAX_AT_ONCE:
+            raise _exceeded(
+                principal,
+                f"already has {at_once} statements planned at once",
+                "send statements one after another",
+            )
+        self._planning[account] = at_once + 1
+        spent = self._planned.setdefault(account, deque())
+        try:
+            with charged(lambda took: spent.append((monotonic_clock(), took))):
+                yield
+        finally:
+            self._planning[account] -= 1
+            if not self._planning[account]:
+                del self._planning[account]
+
+
+def _exceeded(principal: Principal, what: str, hint: str) -> FederationError:
+    more = f"{hint}; an administrator can raise it with ALTER USER {principal.name} SET (…)"
+    return FederationError(
+        f"{principal.role} {principal.name} {what}", hint=more, code=QUOTA_EXCEEDED
+    )
