@@ -49,6 +49,8 @@ from ui.sign_in.sign_in_routes import people_problem
 from ui.sign_in.sign_in_routes import router as sign_in_api
 
 STATIC = Path(__file__).parent / "static"
+_STATUS = {"not_allowed": 403, "quota_exceeded": 429}
+"""Of errors whose code says more than their class."""
 _CODES = {404: "not_found", 413: "too_large"}
 
 
@@ -132,6 +134,7 @@ async def _federation_error(_request: Request, error: Exception) -> JSONResponse
     if not isinstance(error, FederationError):
         raise error
     status = 400 if isinstance(error, QueryError) else 409
+    status = _STATUS.get(error.code, status)
     status = 500 if isinstance(error, InternalError) else status
     return JSONResponse(error_object(error), status)
 

@@ -38,7 +38,7 @@ from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowRe
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
 from federated_optimizer.coordinator.fleet.fleet import Fleet
 from federated_optimizer.coordinator.grants.checked_rooms import CheckedGrants
-from federated_optimizer.coordinator.grants.grant_statements import GrantStatements
+from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.grants.on_behalf import OnBehalf, Parts
 from federated_optimizer.coordinator.notices.alarm_queries import Alarms
 from federated_optimizer.coordinator.planning_processes import Beside, OnTheLoop
@@ -124,7 +124,7 @@ class Coordinator(CoordinatorApi):
         self._announcer = Announcer(
             shared, self._planner, self._queries, self._site_settings, self._declared
         )
-        self._grants = GrantStatements(shared, self._queries)
+        self._grants = GrantChanges(shared, self._queries)
         self._statements = self._make_statements()
         starting = self._statements.queries
         self._replanning = Replanning(shared, self._planner, self._queries, starting.redeploy)

@@ -28,7 +28,7 @@ from federated_optimizer.coordinator.statements.statement_execution import (
 )
 from federated_optimizer.coordinator.statements.statement_validation import select_all, validate
 from federated_optimizer.coordinator.tables.table_change_requests import Changing, TableChanges
-from streamsql.catalog.reading import NOT_ALLOWED
+from streamsql.catalog.read_gate import NOT_ALLOWED
 from streamsql.errors import FederationError
 from streamsql.redaction import redacted
 from streamsql.syntax.grant_statements import ShowGrants

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinition
-from streamsql.catalog.reading import Gate, Read, Refusal
+from streamsql.catalog.read_gate import Gate, Read, Refusal
 from streamsql.catalog.sink_definitions import SinkDefinition
 from streamsql.catalog.system import SYSTEM_SOURCES, is_system, system_source
 from streamsql.errors import BindingError, Span

@@ -43,7 +43,7 @@ class WrittenGrantee:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OnRelations(Statement):
-    """What GRANT and REVOKE have in common.
+    """The common part of GRANT and REVOKE.
 
     Attributes:
         kind: Of all the relations: source, table or view.

@@ -27,6 +27,7 @@ from streamsql.catalog.catalog import Catalog
 from streamsql.errors import QueryError
 from streamsql.syntax import (
     AlterSite,
+    AlterUser,
     CreateAlarm,
     CreateDisplay,
     CreateFunction,
@@ -37,7 +38,10 @@ from streamsql.syntax import (
     ExplainConfidence,
     ExplainWhatIf,
     ExplainWhy,
+    Grant,
     Query,
+    Revoke,
+    ShowGrants,
     Statement,
     Subscribe,
     parse_script,
@@ -77,8 +81,8 @@ def _bind(statement: Statement, catalog: Catalog) -> None:
                 bind_what_if(statement, catalog)
         case ExplainConfidence():
             bind_confidence(statement, catalog)
-        case AlterSite():
-            pass  # it names a site of a federation that runs
+        case AlterSite() | AlterUser() | Grant() | Revoke() | ShowGrants():
+            pass  # it names a site or accounts of a federation that runs
         case _:
             pytest.fail(f"{type(statement).__name__} belongs into a block marked `sql local`")
 

@@ -77,7 +77,7 @@ def test_what_does_not_fit_is_not_offered() -> None:
         ("CREATE al|", {"ALARM"}),
         ("CREATE DISPLAY lobby |", {"WITH ("}),
         ("CREATE ALARM hot |", {"AS"}),
-        ("ALTER |", {"SITE", "SOURCE"}),
+        ("ALTER |", {"SITE", "SOURCE", "USER"}),
         ("ALTER SITE gw-1 |", {"SET ("}),
         ("ALTER SITE gw-1 SET (s|", {"scheduler =", "slice_ms =", "sharing ="}),
         ("SUBSCRIBE TO hot |", {"WITH (SNAPSHOT = false)", "WITH (PROGRESS)", _UPSERT}),

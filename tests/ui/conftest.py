@@ -414,17 +414,25 @@ class FakeCoordinator:
         *,
         name: str = "",
         origin: Origin = Origin.USER,
-        principal: Principal | None = None,
+        principal: Principal | None = None,  # noqa: ARG002
     ) -> tuple[StatementResult, ...]:
         """Run a script."""
         return await carry_out(text, lambda s: self._run_one(s, name, origin), OnTheLoop())
 
-    async def validate(self, text: str, *, principal: Principal | None = None) -> Validation:
+    async def validate(
+        self,
+        text: str,
+        *,
+        principal: Principal | None = None,  # noqa: ARG002
+    ) -> Validation:
         """Check a text."""
         return validate(text, self.catalog)
 
     async def shapes(
-        self, names: Sequence[str], *, principal: Principal | None = None
+        self,
+        names: Sequence[str],
+        *,
+        principal: Principal | None = None,  # noqa: ARG002
     ) -> dict[str, Validation]:
         """Check that names can be read."""
         return {name: validate(select_all(name), self.catalog) for name in names}

@@ -9,7 +9,9 @@ from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRows
 from federated_optimizer.coordinator.planning_processes import OnTheLoop
+from federated_optimizer.coordinator.rights.reading_rights import ReadingRights
 from federated_optimizer.coordinator.sites.federation_membership import Membership
+from federated_optimizer.coordinator.store.grant_store import StoredRights
 from streamsql.algebra.row_explanations import Leaf, scan_of
 from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog
@@ -45,5 +47,11 @@ def questions(
     planner: Any = SimpleNamespace(bind=bind)
     queries: Any = SimpleNamespace(all=infos, find=find)
     reader: Any = GivenRows(rows)
-    core: Any = SimpleNamespace(catalog=catalog, membership=Membership(), beside=OnTheLoop())
+    core: Any = SimpleNamespace(
+        catalog=catalog,
+        catalog_of=lambda _principal: catalog,
+        rights=ReadingRights(catalog, StoredRights()),
+        membership=Membership(),
+        beside=OnTheLoop(),
+    )
     return RowExplanations(core, EngineExplainer(), reader, planner, queries)

@@ -14,9 +14,10 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     ChangeBatch,
     QueryInfo,
 )
-from federated_optimizer.coordinator.queries.upserts import KeyNotUniqueError, UpsertEnvelope
+from federated_optimizer.coordinator.queries.upserts import UpsertEnvelope
 from streamsql.data.schema import Schema
 from streamsql.data.types import timestamp_text
+from streamsql.errors import FederationError
 from ui.api.objects import (
     change_object,
     error_object,
@@ -99,7 +100,7 @@ async def change_events(
                 gone = True
             for event in await _events(query, batch, envelope, gone=gone):
                 yield event
-    except KeyNotUniqueError as error:
+    except FederationError as error:
         yield event_text("refused", {"query": query.id, **error_object(error)})
     finally:
         for task in filter(None, (pending, closed)):

@@ -13,8 +13,9 @@ from fastapi import APIRouter, Query, Request
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
+from streamsql.errors import FederationError
 from ui.api.changes import EventStream, Reading, change_events
-from ui.api.objects import event_text
+from ui.api.objects import error_object, event_text
 from ui.api.routes import Coordinator
 
 MAX_QUERIES = 32
@@ -61,6 +62,8 @@ async def merged_events(
         except KeyError:
             stopped = {"query": name, "status": QueryStatus.STOPPED, "error": ""}
             await events.put(event_text("status", stopped))
+        except FederationError as error:
+            await events.put(event_text("refused", {"query": name, **error_object(error)}))
 
     async def forward_all() -> None:
         try:

@@ -12,6 +12,7 @@ from federated_optimizer.coordinator.contract.coordinator_api import Coordinator
 from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
 from streamsql.algebra.streams import Emit
 from streamsql.catalog.notice_definitions import DisplayDefinition
+from streamsql.errors import FederationError
 from ui.api.objects import alarm_object, event_text, query_object, row_object
 
 POLL_SECONDS = 0.25
@@ -133,8 +134,8 @@ def with_rows(coordinator: CoordinatorApi, display: dict[str, Any]) -> dict[str,
         try:
             relation = coordinator.relation(query["id"])
             schema = coordinator.query(query["id"]).schema
-        except KeyError:
-            continue  # stopped meanwhile
+        except (KeyError, FederationError):
+            continue  # stopped meanwhile, or may not be read any more
         is_stream = query["emit"] == Emit.STREAM
         first = relation[: -display["rows"] - 1 : -1] if is_stream else relation[: display["rows"]]
         answers.append(

@@ -69,12 +69,6 @@ class Place(Text):
     offset: int = Field(ge=0, le=MAX_TEXT)
 
 
-def coordinator_of(request: Request) -> CoordinatorApi:
-    """Return the coordinator this console speaks for."""
-    coordinator: CoordinatorApi = request.app.state.coordinator
-    return coordinator
-
-
 def settings_of(request: Request) -> ConsoleSettings:
     """Return the console's settings."""
     settings: ConsoleSettings = request.app.state.settings
@@ -91,6 +85,12 @@ def principal_of(request: Request) -> Principal:
     if principal is None:
         raise HTTPException(401, "sign in first")
     return principal
+
+
+def coordinator_of(request: Request) -> CoordinatorApi:
+    """Return the coordinator as whoever asks may use it."""
+    coordinator: CoordinatorApi = request.app.state.coordinator
+    return coordinator.on_behalf(principal_of(request))
 
 
 Coordinator = Annotated[CoordinatorApi, Depends(coordinator_of)]

@@ -12,12 +12,13 @@ from functools import partial
 from typing import Any
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
+from streamsql.errors import FederationError
 from ui.api.changes import HEARTBEAT, HEARTBEAT_SECONDS, changes_text
 from ui.api.objects import event_text
 from ui.map.declared_links import DeclaredLinks
 from ui.map.layers import Layer, LayerQueries
 from ui.map.placed_events import PlacedFollower, PlacedLayer
-from ui.map.placed_sources import PlacedSources
+from ui.map.placed_sources import ReadablePlaces
 
 POLL_SECONDS = 0.25
 MAX_WAITING = 256
@@ -36,7 +37,7 @@ class MapEvents:
         self,
         coordinator: CoordinatorApi,
         queries: LayerQueries,
-        placed: PlacedSources | None = None,
+        placed: ReadablePlaces | None = None,
         wanted: str = "",
         links: DeclaredLinks | None = None,
     ) -> None:
@@ -89,7 +90,7 @@ class MapEvents:
         while True:
             query_id = self._queries.query_id(layer)
             if query_id is not None:
-                with contextlib.suppress(KeyError):
+                with contextlib.suppress(KeyError, FederationError):  # `_layers` says why
                     await self._forward(layer, query_id)
             await asyncio.sleep(POLL_SECONDS)
 
@@ -140,6 +141,10 @@ class MapEvents:
                 query = self._coordinator.query(layer.query)
             except KeyError:
                 shown[layer.name] = {"status": "missing", "error": error, "waiting_for": []}
+                continue
+            except FederationError as refused:
+                said = refused.message
+                shown[layer.name] = {"status": "missing", "error": said, "waiting_for": []}
                 continue
             shown[layer.name] = {
                 "status": str(query.status),

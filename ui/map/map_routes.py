@@ -8,9 +8,10 @@ from fastapi import Path as PathParameter
 from fastapi.responses import FileResponse, HTMLResponse
 from pydantic import BaseModel, Field
 
+from federated_optimizer.coordinator.contract.principal import Role
 from ui.api.changes import EventStream
 from ui.api.objects import query_object
-from ui.api.routes import Coordinator
+from ui.api.routes import Asker, Coordinator
 from ui.map.calibration import (
     HEARD,
     POINTS,
@@ -20,9 +21,11 @@ from ui.map.calibration import (
     removal_script,
 )
 from ui.map.calibration_tables import create_script, make_files, missing_tables
+from ui.map.declared_links import DeclaredLinks
 from ui.map.directions import Wish, path_query, route_query
 from ui.map.map_events import MapEvents
 from ui.map.map_service import MapService
+from ui.map.placed_sources import ReadablePlaces
 from ui.map.simulation import order
 from ui.pages.page_routes import templates
 
@@ -93,6 +96,7 @@ async def plan(request: Request) -> FileResponse:
 async def events(
     request: Request,
     coordinator: Coordinator,
+    asker: Asker,
     positions: Annotated[
         str, Query(max_length=200, description="Key of a view or query with positions to follow")
     ] = "",
@@ -100,32 +104,35 @@ async def events(
     """Stream all layers of the map, and how fresh they are, as server-sent events."""
     service = service_of(request)
     building = service.kind == "building"
-    placed = service.placed if building else None
-    links = service.links if building else None
+    placed = ReadablePlaces(service.placed, coordinator) if building else None
+    sees_all = asker.role.may_act_as(Role.OPERATOR) and asker.sources is None
+    # Drawn once for all who see every link.
+    shown = service.links if sees_all else DeclaredLinks(coordinator)
+    links = shown if building else None
     stream = MapEvents(coordinator, service.layers, placed, positions, links)
     return EventStream(stream.events(request.app.state.closing))
 
 
 @router.post("/api/route")
-async def route(body: Walk, request: Request) -> dict[str, Any]:
+async def route(body: Walk, request: Request, coordinator: Coordinator) -> dict[str, Any]:
     """Start (or reuse) the query for the walk to the nearest free machine with a package."""
     service = service_of(request)
     text = route_query(Wish(body.start, body.software, body.wheelchair), service.site)
-    return query_object(await service.sessions.start(text))
+    return query_object(await service.sessions.start(text, coordinator))
 
 
 @router.post("/api/path")
-async def path(body: RadioPath, request: Request) -> dict[str, Any]:
+async def path(body: RadioPath, request: Request, coordinator: Coordinator) -> dict[str, Any]:
     """Start (or reuse) the query for the cheapest radio path between two nodes."""
     service = service_of(request)
     text = path_query(Wish(body.start, body.to), service.site)
-    return query_object(await service.sessions.start(text))
+    return query_object(await service.sessions.start(text, coordinator))
 
 
 @router.post("/api/calibration/heard")
-async def heard(request: Request) -> dict[str, Any]:
+async def heard(request: Request, coordinator: Coordinator) -> dict[str, Any]:
     """Start (or reuse) the query for what receivers hear of each badge, as means of 10 s."""
-    return query_object(await service_of(request).sessions.start(HEARD))
+    return query_object(await service_of(request).sessions.start(HEARD, coordinator))
 
 
 @router.post("/api/calibration")
@@ -138,9 +145,9 @@ async def calibrate(body: Calibration, coordinator: Coordinator) -> dict[str, An
 
 
 @router.post("/api/calibration/points")
-async def points(request: Request) -> dict[str, Any]:
+async def points(request: Request, coordinator: Coordinator) -> dict[str, Any]:
     """Start (or reuse) the query for the points of the radio map."""
-    return query_object(await service_of(request).sessions.start(POINTS))
+    return query_object(await service_of(request).sessions.start(POINTS, coordinator))
 
 
 @router.delete("/api/calibration/points/{point}")

@@ -25,7 +25,7 @@ class MapService:
         self.kind = settings.layers
         self.folders = settings.folders
         self.layers = LayerQueries(coordinator, layers_of(settings.layers))
-        self.sessions = SessionQueries(coordinator)
+        self.sessions = SessionQueries()
         self.placed = PlacedSources(coordinator, self.sessions)
         self.links = DeclaredLinks(coordinator)
         self.site = SiteMap()

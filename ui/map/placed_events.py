@@ -11,7 +11,7 @@ from streamsql.errors import FederationError
 from ui.api.changes import LARGE_BATCH
 from ui.api.objects import event_text
 from ui.map.place_columns import PlaceColumns, Placed
-from ui.map.placed_sources import PlacedSource, PlacedSources
+from ui.map.placed_sources import PlacedSource, ReadablePlaces
 
 POLL_SECONDS = 0.25
 RETRY_SECONDS = 3.0
@@ -85,7 +85,7 @@ class PlacedFollower:
     def __init__(
         self,
         coordinator: CoordinatorApi,
-        sources: PlacedSources,
+        sources: ReadablePlaces,
         layer: PlacedLayer,
         send: Callable[[bytes], Awaitable[None]],
     ) -> None:
@@ -113,7 +113,7 @@ class PlacedFollower:
             return None
         try:
             query = self._coordinator.query(self._query)
-        except KeyError:
+        except (KeyError, FederationError):
             return {"status": "missing", "error": self._error, "waiting_for": []}
         return {
             "status": str(query.status),

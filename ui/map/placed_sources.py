@@ -83,24 +83,19 @@ class PlacedSources:
             self._definitions = definitions
         self.badges = (*self._queries(), *self._views)[:MAX_OFFERED]
 
-    def chosen(self, wanted: str) -> PlacedSource | None:
-        """Return the source of badges of a key; the first one if there is none of it."""
-        found = next((source for source in self.badges if source.key == wanted), None)
-        return found or next(iter(self.badges), None)
-
-    def device_places(self) -> PlacedSource | None:
-        """Return what says where devices are."""
-        return next(iter(self.devices), None)
-
-    async def start(self, source: PlacedSource) -> str:
+    async def start(self, source: PlacedSource, coordinator: CoordinatorApi) -> str:
         """Return the id of a running query with the rows of a source.
 
+        Args:
+            source: Of `badges` or `devices`.
+            coordinator: As whoever is to read it may use it.
+
         Raises:
-            FederationError: It cannot be started.
+            FederationError: It cannot be started, or may not be read.
         """
         if source.kind == "query":
             return source.name
-        return (await self._sessions.start(select_all(source.name))).id
+        return (await self._sessions.start(select_all(source.name), coordinator)).id
 
     def _queries(self) -> list[PlacedSource]:
         found = []
@@ -149,3 +144,39 @@ class PlacedSources:
         devices.sort(key=lambda found: DEVICES.index(found[0].lower()))
         self._views = tuple(badges)
         self.devices = tuple(source for _, source in devices)
+
+
+class ReadablePlaces:
+    """The part of `PlacedSources` that one reader may read."""
+
+    def __init__(self, placed: PlacedSources, coordinator: CoordinatorApi) -> None:
+        self._placed = placed
+        self._coordinator = coordinator
+
+    @property
+    def badges(self) -> tuple[PlacedSource, ...]:
+        """Sources of badges, the ones that are shown by themselves first."""
+        return self._readable(self._placed.badges)
+
+    def chosen(self, wanted: str) -> PlacedSource | None:
+        """Return the source of badges of a key; the first one if there is none of it."""
+        badges = self.badges
+        found = next((source for source in badges if source.key == wanted), None)
+        return found or next(iter(badges), None)
+
+    def device_places(self) -> PlacedSource | None:
+        """Return what says where devices are."""
+        return next(iter(self._readable(self._placed.devices)), None)
+
+    async def start(self, source: PlacedSource) -> str:
+        """Return the id of a running query with the rows of a source.
+
+        Raises:
+            FederationError: It cannot be started, or may not be read.
+        """
+        return await self._placed.start(source, self._coordinator)
+
+    def _readable(self, sources: tuple[PlacedSource, ...]) -> tuple[PlacedSource, ...]:
+        names = {("relation", found.name) for found in self._coordinator.definitions()}
+        names |= {("query", query.id) for query in self._coordinator.queries()}
+        return tuple(source for source in sources if (source.kind, source.name) in names)

@@ -16,22 +16,25 @@ MAX_REMEMBERED = 500
 class SessionQueries:
     """Starts session queries, or finds the one with the same text that still runs."""
 
-    def __init__(self, coordinator: CoordinatorApi) -> None:
-        self._coordinator = coordinator
+    def __init__(self) -> None:
         self._ids: dict[str, str] = {}
         self._lock = asyncio.Lock()
 
-    async def start(self, text: str) -> QueryInfo:
+    async def start(self, text: str, coordinator: CoordinatorApi) -> QueryInfo:
         """Return the running query of a text.
 
+        Args:
+            text: The query.
+            coordinator: As whoever is to read it may use it.
+
         Raises:
-            FederationError: It cannot be started.
+            FederationError: It cannot be started, or may not be read.
         """
         async with self._lock:
-            running = self._running(text)
+            running = self._running(text, coordinator)
             if running is not None:
                 return running
-            results = await self._coordinator.execute(text, origin=Origin.SESSION)
+            results = await coordinator.execute(text, origin=Origin.SESSION)
             query = results[-1].query if results else None
             if query is None:
                 raise InternalError("a directions query started no query")
@@ -40,12 +43,12 @@ class SessionQueries:
             self._ids[text] = query.id
             return query
 
-    def _running(self, text: str) -> QueryInfo | None:
+    def _running(self, text: str, coordinator: CoordinatorApi) -> QueryInfo | None:
         known = self._ids.get(text)
         if known is None:
             return None
         try:
-            query = self._coordinator.keep(known)
+            query = coordinator.keep(known)
         except KeyError:
             del self._ids[text]
             return None

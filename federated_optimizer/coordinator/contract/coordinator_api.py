@@ -175,7 +175,7 @@ class CoordinatorApi(Protocol):
 
     @property
     def grants(self) -> GrantsApi:
-        """Who may read what, and how much they may use."""
+        """Rights to read, and quotas."""
         ...
 
     @property

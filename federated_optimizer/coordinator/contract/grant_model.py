@@ -53,7 +53,7 @@ class Quotas(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """What an account uses.
+    """Use of what quotas bound.
 
     Attributes:
         queries: That run.
@@ -78,7 +78,7 @@ DEFAULT_QUOTAS = {
 
 
 class GrantsApi(Protocol):
-    """Who may read what, and how much they may use. Changes are statements: GRANT, REVOKE, …."""
+    """Rights to read, and quotas. Changes are statements: GRANT, REVOKE, …."""
 
     def grants(self) -> tuple[Grant, ...]:
         """Return all grants that whoever asks may know of, by relation."""

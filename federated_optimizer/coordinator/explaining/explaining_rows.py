@@ -205,16 +205,16 @@ class RowExplanations:
             query
             for origin in _ASKED_FIRST
             for query in self._queries.all()
-            if query.origin == origin
-            and query.status != QueryStatus.FAILED
-            and may_read_base_rows(self._shared.rights, principal, query.reads)
+            if query.origin == origin and query.status != QueryStatus.FAILED
         ]
-        if only is not None:
-            refuse_base_rows(self._shared.rights, principal, only.reads, f"query {only.name}")
         chosen = running if only is None else [only]
         targets = await self._read(
             lambda: [Target(query.name, self._bind(query)) for query in chosen]
         )
+        rights = self._shared.rights
+        if only is not None:
+            self._refuse(principal, targets[0].bound, f"query {only.name}")
+        targets = [t for t in targets if may_read_base_rows(rights, principal, t.bound.reads)]
         reading = [t for t in targets if names & set(sources_of(t.bound.plan))]
         if only is not None and not reading:
             raise BindingError(

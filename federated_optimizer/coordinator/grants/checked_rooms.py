@@ -12,7 +12,7 @@ from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.contract.sink_model import SinkApi, SinkInfo
 from federated_optimizer.coordinator.contract.trial_model import MappedTrial, TrialInfo, TrialsApi
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
-from federated_optimizer.coordinator.grants.grant_statements import GrantStatements
+from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.rights.account_quotas import AccountQuotas
 from federated_optimizer.coordinator.rights.statement_roles import check_action
 from federated_optimizer.coordinator.shared_parts import SharedParts
@@ -197,9 +197,7 @@ class CheckedAudit(Audit):
 class CheckedGrants(GrantsApi):
     """Grants and quotas that a principal may know of."""
 
-    def __init__(
-        self, shared: SharedParts, statements: GrantStatements, principal: Principal
-    ) -> None:
+    def __init__(self, shared: SharedParts, statements: GrantChanges, principal: Principal) -> None:
         self._shared = shared
         self._statements = statements
         self._principal = principal

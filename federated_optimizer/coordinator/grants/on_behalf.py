@@ -35,7 +35,7 @@ from federated_optimizer.coordinator.grants.checked_rooms import (
     CheckedSubscription,
     CheckedTrials,
 )
-from federated_optimizer.coordinator.grants.grant_statements import GrantStatements
+from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.grants.query_rights import (
     check_stop,
     readable,
@@ -47,7 +47,7 @@ from federated_optimizer.coordinator.rights.statement_roles import check_action
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from streamsql.catalog.definitions import Definition
 from streamsql.catalog.notice_definitions import AlarmDefinition
-from streamsql.catalog.reading import Read
+from streamsql.catalog.read_gate import Read
 from streamsql.catalog.sink_definitions import SinkDefinition
 from streamsql.data.types import Row, Value
 from streamsql.errors import FederationError
@@ -56,12 +56,12 @@ from streamsql.wire.site_settings import SiteSettings
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What of a coordinator is asked for rights besides its interface."""
+    """Parts of a coordinator that are asked besides its interface."""
 
     shared: SharedParts
     queries: Queries
     rows: RowExplanations
-    grants: GrantStatements
+    grants: GrantChanges
 
 
 class OnBehalf(CoordinatorApi):

@@ -9,7 +9,7 @@ from federated_optimizer.coordinator.rights.statement_roles import statement_kin
 from federated_optimizer.coordinator.store.grant_store import MadeKind, Maker
 from streamsql.catalog.catalog import is_library
 from streamsql.catalog.definitions import Definition
-from streamsql.catalog.reading import NOT_ALLOWED, Read, Refusal
+from streamsql.catalog.read_gate import NOT_ALLOWED, Read, Refusal
 from streamsql.errors import BindingError
 from streamsql.syntax import Drop, Refresh
 

@@ -24,7 +24,7 @@ from streamsql.algebra.operators import Fixpoint, Plan, Scan, SortKey, SourceKin
 from streamsql.binder import BoundQuery, bind_query, bind_refresh, with_columns
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.catalog.reading import Read
+from streamsql.catalog.read_gate import Read
 from streamsql.catalog.system import is_site_source, is_system
 from streamsql.data.types import MICROSECONDS
 from streamsql.errors import BindingError, InternalError, QueryError

@@ -17,7 +17,7 @@ from federated_optimizer.placement import direct_scans
 from host.clocks import monotonic_clock
 from streamsql.algebra.explain import duration_text
 from streamsql.algebra.operators import Scan, SortKey, SourceKind, walk_plan
-from streamsql.catalog.reading import Read
+from streamsql.catalog.read_gate import Read
 from streamsql.catalog.system import is_site_source
 from streamsql.data.types import MICROSECONDS, timestamp_text
 from streamsql.wire.fragments import Engine, FragmentBundle

@@ -1,1 +1,1 @@
-"""Who may do and read what: grants, makers, roles of statements, quotas. No IO."""
+"""Rights of principals: grants, makers, roles of statements, quotas. No IO."""

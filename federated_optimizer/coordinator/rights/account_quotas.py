@@ -1,4 +1,4 @@
-"""How much an account may use, and what it has used of the time for planning."""
+"""Quotas of accounts, and the time for planning that they have used."""
 
 from collections import deque
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Who may read which relation.
+"""Rights to read relations.
 
 Operators and administrators read everything but the audit, which is for administrators. Others read
 what they have made and what is granted to them, to their role or one below it, or to everybody.
@@ -14,7 +14,7 @@ from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal, Role
 from federated_optimizer.coordinator.store.grant_store import Made, MadeKind, Maker, StoredRights
 from streamsql.catalog.catalog import Catalog, is_library, kind_of
-from streamsql.catalog.reading import Gate, Read, Refusal
+from streamsql.catalog.read_gate import Gate, Read, Refusal
 from streamsql.catalog.system import SYS_AUDIT, system_source
 from streamsql.syntax.grant_statements import GranteeKind
 

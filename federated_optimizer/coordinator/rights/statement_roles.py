@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from streamsql.algebra.operators import SourceKind
-from streamsql.catalog.reading import NOT_ALLOWED
+from streamsql.catalog.read_gate import NOT_ALLOWED
 from streamsql.errors import BindingError, FederationError, InternalError
 from streamsql.syntax import (
     AdvanceTime,
@@ -98,7 +98,7 @@ _CHANGING = frozenset(STATEMENT_ROLES) - {
 class NotAllowedError(FederationError):
     """Somebody asks for more than their role allows."""
 
-    code = NOT_ALLOWED
+    code = "not_allowed"
 
 
 def check_statement(

@@ -13,7 +13,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     StatementResult,
 )
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
-from federated_optimizer.coordinator.grants.grant_statements import GrantStatements
+from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.grants.query_rights import (
     check_made,
     check_stop,
@@ -89,7 +89,7 @@ class DefinitionStatements:
         sinks: Sinks,
         publish_tables: Callable[[], None],
         sites: Callable[[], tuple[SiteInfo, ...]],
-        grants: GrantStatements,
+        grants: GrantChanges,
     ) -> None:
         self._shared = shared
         self._planner = planner

@@ -12,7 +12,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
 from federated_optimizer.coordinator.contract.refresh_text import refreshes_of
 from federated_optimizer.coordinator.explaining.explaining import explained
-from federated_optimizer.coordinator.grants.grant_statements import GrantStatements
+from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.grants.query_rights import check_made, readable
 from federated_optimizer.coordinator.notices.alarm_queries import Alarms
 from federated_optimizer.coordinator.planning_processes import Beside
@@ -84,7 +84,7 @@ class StatementRunner:
         publish_tables: Callable[[], None],
         sites: Callable[[], tuple[SiteInfo, ...]],
         refresh: Callable[[str], None],
-        grants: GrantStatements,
+        grants: GrantChanges,
     ) -> None:
         self._shared = shared
         self._planner = planner

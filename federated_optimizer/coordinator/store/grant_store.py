@@ -34,7 +34,7 @@ class Maker:
 
 @dataclass(frozen=True, slots=True)
 class StoredRights:
-    """What the catalog says of rights.
+    """Rights as the catalog has them.
 
     Attributes:
         makers: By what they made.

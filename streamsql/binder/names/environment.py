@@ -10,9 +10,9 @@ from sqlglot import exp
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Plan, SortKey, TopN
 from streamsql.algebra.streams import Emit
-from streamsql.catalog.catalog import Catalog, is_relation
-from streamsql.catalog.definitions import Definition, ViewDefinition
-from streamsql.catalog.reading import NOT_ALLOWED, Read
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import ViewDefinition
+from streamsql.catalog.read_gate import Read
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import BindingError, Span, UnsupportedError
@@ -146,23 +146,6 @@ class Environment:
     def plan_of(self, tree: exp.Expr) -> Plan:
         """Return the plan of a query inside the one at hand."""
         return self.binding.queries.relation(tree, self)
-
-    def relation(self, name: str, node: exp.Expr) -> Definition | None:
-        """Return the definition that a name in FROM means, if whoever asks may read it.
-
-        Raises:
-            BindingError: They may not.
-        """
-        catalog = self.binding.catalog
-        definition = catalog.find(name)
-        if definition is None or not is_relation(definition):
-            return definition
-        read = catalog.read_of(definition.name, self.expanding)
-        refused = catalog.refusal(read)
-        if refused is not None:
-            raise self.error(node, refused.reason, hint=refused.hint, code=NOT_ALLOWED)
-        self.binding.reads.add(read)
-        return definition
 
     def with_table(self, name: str, table: CommonTable) -> "Environment":
         """Return the environment with one more common table."""

@@ -10,6 +10,7 @@ from streamsql.algebra.operators import Plan, Project, Scan, Window, WindowKind,
 from streamsql.binder.names.environment import Environment, Scope, identifier_text
 from streamsql.binder.names.refused_clauses import only
 from streamsql.binder.relations.change_streams import kind_of_call, windowed_stream
+from streamsql.binder.relations.relation_names import relation_named
 from streamsql.binder.relations.table_functions import bind_late, bind_time_window, is_late
 from streamsql.binder.relations.view_windows import NoWindow, pushed
 from streamsql.catalog.catalog import kind_of
@@ -192,7 +193,7 @@ def _named(name: str, node: exp.Table, environment: Environment) -> Plan:
     common = environment.tables.get(name)
     if common is not None:
         return common.plan
-    definition = environment.relation(name, node.this)
+    definition = relation_named(name, node.this, environment)
     match definition:
         case SourceDefinition():
             return definition.scan()

@@ -6,7 +6,7 @@ from typing import Any
 
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from streamsql.algebra.streams import Emit
-from ui.map.placed_sources import PlacedSources
+from ui.map.placed_sources import PlacedSources, ReadablePlaces
 from ui.map.session_queries import SessionQueries
 
 HEARD = "CREATE SOURCE heard (badge TEXT, receiver TEXT, rssi DOUBLE, ts TIMESTAMP)"
@@ -25,7 +25,7 @@ def offered(coordinator: Any, *scripts: str) -> list[list[str]]:
     """Keys of the sources of badges and devices after each script."""
 
     async def run() -> list[list[str]]:
-        sources = PlacedSources(coordinator, SessionQueries(coordinator))
+        sources = PlacedSources(coordinator, SessionQueries())
         found = []
         for script in scripts:
             await coordinator.execute(script)
@@ -84,3 +84,31 @@ def test_a_device_column_places_links_before_a_receiver_column(coordinator: Any)
       WITH (source = 'csv', path = 'standing.csv')"""
     *_, last = offered(coordinator, RECEIVER, places)
     assert last == ["relation:standing", "relation:receiver"]
+
+
+def test_a_reader_is_offered_what_they_may_read(coordinator: Any) -> None:
+    class Reader:
+        def definitions(self) -> Any:
+            return tuple(d for d in coordinator.definitions() if d.name != "own")
+
+        def queries(self) -> Any:
+            return tuple(q for q in coordinator.queries() if q.id != "q2")
+
+    async def run() -> None:
+        placed = PlacedSources(coordinator, SessionQueries())
+        for script in (HEARD, RECEIVER, OWN, QUERY, QUERY):
+            await coordinator.execute(script)
+        await placed.look()
+        mine = ReadablePlaces(placed, Reader())  # type: ignore[arg-type]
+        keys = [source.key for source in mine.badges]
+        assert keys[0] == "query:q1"
+        assert not {"query:q2", "relation:own"} & set(keys)
+        for wanted in ("query:q2", "relation:own"):
+            chosen = mine.chosen(wanted)
+            assert chosen is not None
+            assert chosen.key == "query:q1"
+        device = mine.device_places()
+        assert device is not None
+        assert device.key == "relation:receiver"
+
+    asyncio.run(run())

@@ -4,7 +4,7 @@ import pytest
 
 from streamsql.binder import BoundQuery, bind_query, define
 from streamsql.catalog.catalog import Catalog
-from streamsql.catalog.reading import Read, Refusal
+from streamsql.catalog.read_gate import Read, Refusal
 from streamsql.errors import BindingError
 from streamsql.syntax import parse_statement
 from streamsql.syntax.statements import CreateAlarm, CreateView, Query
@@ -129,7 +129,8 @@ def test_only_what_may_be_read_is_listed() -> None:
     "text",
     [
         "CREATE VIEW v AS SELECT k FROM a",
-        "CREATE RECURSIVE VIEW v (k) AS SELECT k FROM a UNION SELECT v.k FROM v JOIN a ON v.k = a.k",
+        "CREATE RECURSIVE VIEW v (k) AS "
+        "SELECT k FROM a UNION SELECT v.k FROM v JOIN a ON v.k = a.k",
         "CREATE MATERIALIZED VIEW v REFRESH AT ('14:00') AS SELECT t.k FROM t JOIN a ON t.k = a.k",
         "CREATE ALARM v AS SELECT k FROM a SEVERITY 'info'",
         "CREATE VIEW reachable AS SELECT k FROM a",

@@ -22,7 +22,7 @@ from federated_optimizer.coordinator.store.grant_store import (
     put_quotas,
 )
 from streamsql.catalog.catalog import is_library, is_relation, kind_of
-from streamsql.catalog.reading import NOT_ALLOWED
+from streamsql.catalog.read_gate import NOT_ALLOWED
 from streamsql.catalog.system import is_system
 from streamsql.data.types import timestamp_text
 from streamsql.errors import BindingError, FederationError
@@ -36,7 +36,7 @@ MAX_GRANTS = 50_000
 GRANT_COLUMNS = ("kind", "relation", "to", "name", "by", "since")
 
 
-class GrantStatements:
+class GrantChanges:
     """Changes grants and quotas, in the catalog first. One statement at a time."""
 
     def __init__(self, shared: SharedParts, queries: Queries) -> None:

@@ -1,4 +1,4 @@
-"""Who reads a relation of the catalog, and whether they may: asked where names are resolved."""
+"""The gate before a catalog: it is asked where names of relations are resolved."""
 
 from collections.abc import Callable
 from typing import NamedTuple
