@@ -191,6 +191,7 @@ async def serve(
         opened.push_async_callback(coordinator.close)
         people = await _open_people(store, coordinator, settings)
         opened.push_async_callback(people.close)
+        coordinator.follow_accounts(people.account)
         if settings.schema_file:
             await apply_schema(coordinator, _script(Path(settings.schema_file)))
         app = create_app(coordinator, settings, people)

@@ -141,17 +141,20 @@ class CheckedTrials(TrialsApi):
 
 
 class CheckedSinks(SinkApi):
-    """Sinks and their dead letters, for operators."""
+    """Sinks whose answers may be read; their dead letters are for operators to handle."""
 
-    def __init__(self, sinks: SinkApi, audit: Audit, principal: Principal) -> None:
+    def __init__(
+        self, sinks: SinkApi, audit: Audit, principal: Principal, readable: Callable[[str], bool]
+    ) -> None:
+        """Take what is checked; `readable` says whether a query's result may be read, by its id."""
         self._sinks = sinks
         self._audit = audit
         self._principal = principal
+        self._readable = readable
 
     @override
     def infos(self) -> tuple[SinkInfo, ...]:
-        check_action("handle sinks", self._principal)
-        return self._sinks.infos()
+        return tuple(info for info in self._sinks.infos() if self._readable(info.query))
 
     @override
     def retry(self, name: str) -> int:

@@ -95,7 +95,8 @@ class OnBehalf(CoordinatorApi):
     @property
     @override
     def sinks(self) -> SinkApi:
-        return CheckedSinks(self._whole.sinks, self._parts.shared.audit, self._principal)
+        audit, ids = self._parts.shared.audit, self._readable()
+        return CheckedSinks(self._whole.sinks, audit, self._principal, ids.__contains__)
 
     @property
     @override
