@@ -19,7 +19,7 @@ from federated_optimizer.coordinator.contract.coordinator_api import (
     UnknownQueryError,
 )
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryInfo
-from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
+from federated_optimizer.coordinator.contract.principal import LOCAL, Principal, Role
 from federated_optimizer.coordinator.planning_processes import wanted_until
 from streamsql.algebra.streams import Emit
 from streamsql.binder import key_positions
@@ -88,11 +88,14 @@ def principal_of(request: Request) -> Principal:
 
 
 def coordinator_of(request: Request) -> CoordinatorApi:
-    """Return the coordinator as whoever asks may use it."""
+    """Return the coordinator as whoever asks may use it; open routes are asked by nobody, too."""
     coordinator: CoordinatorApi = request.app.state.coordinator
-    return coordinator.on_behalf(principal_of(request))
+    admits = getattr(request.state, "principal", LOCAL) is not None
+    return coordinator.on_behalf(principal_of(request) if admits else NOBODY)
 
 
+NOBODY = Principal("nobody", Role.VIEWER, sources=())
+"""Somebody who has not signed in and may read nothing."""
 Coordinator = Annotated[CoordinatorApi, Depends(coordinator_of)]
 Asker = Annotated[Principal, Depends(principal_of)]
 Settings = Annotated[ConsoleSettings, Depends(settings_of)]
