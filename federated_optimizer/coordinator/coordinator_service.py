@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing_extensions import override
 
 from federated_optimizer.alarm_life_cycle import AlarmRow
+from federated_optimizer.coordinator.checked.checked_rooms import CheckedGrants
+from federated_optimizer.coordinator.checked.on_behalf import OnBehalf, Parts
 from federated_optimizer.coordinator.contract.audit_model import Audit
 from federated_optimizer.coordinator.contract.coordinator_api import (
     CoordinatorApi,
@@ -37,9 +39,7 @@ from federated_optimizer.coordinator.explaining.explaining_rows import RowExplan
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
 from federated_optimizer.coordinator.fleet.fleet import Fleet
-from federated_optimizer.coordinator.grants.checked_rooms import CheckedGrants
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
-from federated_optimizer.coordinator.grants.on_behalf import OnBehalf, Parts
 from federated_optimizer.coordinator.notices.alarm_queries import Alarms
 from federated_optimizer.coordinator.planning_processes import Beside, OnTheLoop
 from federated_optimizer.coordinator.queries.background_work import Background, keep_house

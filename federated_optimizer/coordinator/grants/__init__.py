@@ -1,1 +1,1 @@
-"""GRANT and REVOKE, rights over running queries, and the interface for one principal."""
+"""GRANT and REVOKE, and rights over running queries."""

@@ -6,6 +6,14 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from federated_optimizer.alarm_life_cycle import AlarmRow
+from federated_optimizer.coordinator.checked.checked_rooms import (
+    CheckedAudit,
+    CheckedGrants,
+    CheckedRows,
+    CheckedSinks,
+    CheckedSubscription,
+    CheckedTrials,
+)
 from federated_optimizer.coordinator.contract.audit_model import Audit, Outcome
 from federated_optimizer.coordinator.contract.coordinator_api import (
     CoordinatorApi,
@@ -27,14 +35,6 @@ from federated_optimizer.coordinator.contract.principal import Principal
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
 from federated_optimizer.coordinator.contract.trial_model import TrialsApi
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
-from federated_optimizer.coordinator.grants.checked_rooms import (
-    CheckedAudit,
-    CheckedGrants,
-    CheckedRows,
-    CheckedSinks,
-    CheckedSubscription,
-    CheckedTrials,
-)
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.grants.query_rights import (
     check_stop,

@@ -1,0 +1,1 @@
+"""The interface of the coordinator as one principal may use it."""
