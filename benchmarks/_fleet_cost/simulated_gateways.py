@@ -72,10 +72,15 @@ class SimulatedGateway:
 
     async def _read(self) -> None:
         """Make readings up, one at a time."""
-        await asyncio.sleep(random.random())
+        waits = True
         while True:
             if not self.rate:
                 await asyncio.sleep(LONGEST_PAUSE)
+                waits = True
+                continue
+            if waits:  # they do not all send at once
+                await asyncio.sleep(random.random() / self.rate)
+                waits = False
                 continue
             device = f"{self.name}-{self._readings % DEVICES}"
             row = (device, float(self._readings % 97))

@@ -31,6 +31,8 @@ BROKER_NAMES = ("broker", "localhost", "127.0.0.1")
 """Names in the broker's certificate; `PANDO_BROKER_NAMES` adds those that others know it by."""
 SPARK_MASTER = "spark://spark-master:7077"
 CONSOLE_PORT = 8080
+FIGURES: dict[str, Any] = {"metrics_port": 9464, "metrics_host": "0.0.0.0"}  # noqa: S104 - not published
+"""Where every container serves `/metrics` and `/health` to the others."""
 
 
 def prepare(options: UpOptions, state: Path, authority: Path) -> list[Path]:
@@ -63,7 +65,10 @@ def prepare(options: UpOptions, state: Path, authority: Path) -> list[Path]:
     }
     for gateway in (configure.base_settings(layout, BROKER, clock), *gateways):
         settings[gateway.gateway] = msgspec.structs.replace(
-            gateway, data_dir=str(state), broker_ca=str(authority_file(layout))
+            gateway,
+            data_dir=str(state),
+            broker_ca=str(authority_file(layout)),
+            **FIGURES,
         )
     return [configure.write_settings(layout, name, value) for name, value in settings.items()]
 
@@ -101,6 +106,7 @@ def make_certificates(layout: Layout, authority: Path, broker: Path, names: str)
 def console_settings(layout: Layout, state: Path, authority: Path) -> dict[str, Any]:
     """Return the settings of coordinator and console, which signs for gateways that join."""
     return {
+        **FIGURES,
         "host": "0.0.0.0",  # noqa: S104 - inside its container; compose publishes on loopback only
         # Docker's networks, from which published ports are forwarded. Compose publishes the port
         # on the host's loopback address: a proxy there brings people from elsewhere over TLS.
@@ -124,6 +130,7 @@ def console_settings(layout: Layout, state: Path, authority: Path) -> dict[str, 
 def static_settings(layout: Layout, state: Path) -> dict[str, Any]:
     """Return the settings of the static engine."""
     return {
+        **FIGURES,
         "broker": BROKER,
         "broker_ca": str(authority_file(layout)),
         "site": configure.FEDERATION,

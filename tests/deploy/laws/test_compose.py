@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.containers.prepare import FIGURES
 from tests.deploy.compose_file import (
     COMPOSE,
     DOCKERFILES,
@@ -61,3 +62,25 @@ def test_seven_services_are_ours() -> None:
     modules = sorted(PYTHON_SERVICES.values())
     expected = ["deploy.console", "deploy.containers.prepare", *["gateway"] * 4, "static_engine"]
     assert modules == expected
+
+
+def test_every_service_that_stays_has_a_health_check_with_what_its_image_has() -> None:
+    """Jobs end; images of ours have no curl, but Python and the probe."""
+    for name, service in SERVICES.items():
+        if name == "site":
+            continue
+        command = service["healthcheck"]["test"]
+        if command[:2] == ["CMD", "python"]:
+            assert command[1:4] == ["python", "-m", "host.health_probe"]
+            assert built_from(name).read_text(encoding="utf-8").count("COPY host/ host/") == 1
+        else:
+            assert command[1] in {"nc", "pg_isready"}
+
+
+def test_health_checks_ask_the_port_that_the_settings_name() -> None:
+    asked = {
+        service["healthcheck"]["test"][-1]
+        for name, service in SERVICES.items()
+        if name in {"coordinator", "static", "base", "gw-1", "gw-2", "gw-3"}
+    }
+    assert asked == {f"http://127.0.0.1:{FIGURES['metrics_port']}/health"}
