@@ -314,7 +314,7 @@ def test_a_wrong_option_is_shown_and_tried_again_while_the_rest_runs(
 
         def shown() -> bool:
             state = world.state()
-            return state is not None and "endpoint rooms: " in state.detail
+            return state is not None and "endpoint rooms has no option `place`" in state.detail
 
         await until(shown, "the console can show it")
         connector.emit(seat("m1", 1.0))
