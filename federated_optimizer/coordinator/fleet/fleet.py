@@ -61,7 +61,6 @@ from streamsql.wire.enrolment import (
     decode_token,
     hash_of,
 )
-from streamsql.wire.site_messages import SiteState
 from streamsql.wire.topics import check_id
 
 log = logging.getLogger(__name__)
@@ -345,10 +344,10 @@ class Fleet(FleetApi):
         """Let the broker refuse a gateway, and tell all sites that it is gone."""
         await self._accounts.ask([disable(name)], accepted=[CLIENT_NOT_FOUND])
         membership = self._shared.membership
-        if not membership.is_online(name):
-            return
         # A broker may drop the will of a client that it has just been told to refuse.
-        state = SiteState(False, membership.epoch(name), self._shared.clock(), reason=reason)
+        state = membership.cut_off(name, reason, self._shared.clock())
+        if state is None:
+            return
         topic = self._shared.topics.state(name)
         self._shared.client.publish(topic, encode_json(state), retain=True)
         await _holds(lambda: not membership.is_online(name), OFFLINE_SECONDS)

@@ -192,6 +192,15 @@ class Membership:
         known = self._sites.get(site)
         return known is not None and known.state is not None and not known.state.online
 
+    def cut_off(self, site: str, reason: str, now: int) -> SiteState | None:
+        """Return the state of a site that has just been cut off; None: it is not online."""
+        if not self.is_online(site):
+            return None
+        known = self._sites[site].state
+        if known is None:
+            return None
+        return msgspec.structs.replace(known, online=False, reason=reason, ts=now)
+
     def offline_since(self, site: str) -> int | None:
         """Return when a site went away, None when it did not."""
         return self._sites[site].since if self.is_offline(site) else None
