@@ -18,12 +18,10 @@ ALL = sorted(path.stem for path in BENCHMARKS.glob("*.py") if not path.stem.star
 CHEAP = ("optimizer", "positions", "restart")
 SPARK = ("static_fragments",)
 REAL = "recursive_real"
-OWN_TESTS = (
-    "device_faults",
-    "fleet",
-    "intake",
-    "soak_faults",
-)  # with tests of their own, which run them
+OWN_TESTS = ("device_faults", "fleet", "intake", "soak_faults")
+"""With tests of their own, which run them."""
+SHORTER = {"recursive": ("--cap", "0.5"), "recursive_figures": ("--figures", "12,16")}
+"""Of those that take long even with --quick, what is enough to print JSON."""
 TRIANGLE = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
 <graph edgedefault="undirected">
 <node id="a"/><node id="b"/><node id="c"/>
@@ -111,4 +109,4 @@ def test_recorded_networks_are_read_from_the_named_folder(tmp_path: Path) -> Non
     ],
 )
 def test_a_benchmark_prints_json(name: str) -> None:
-    assert printed(name)
+    assert printed(name, *SHORTER.get(name, ()))
