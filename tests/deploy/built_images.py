@@ -1,0 +1,127 @@
+"""Images built without an engine: a build file's steps, in a folder with its own environment."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.deploy.compose_file import CONTAINERS, ROOT, read_dockerfile
+
+MADE_BY_ROOT = {"useradd", "mkdir", "chown", "rm", "apt-get"}
+"""Programs of RUN steps that only root of an image may run: not run here."""
+BUILD_SECONDS = 600
+
+
+class BuiltImage:
+    """What an image holds, below a folder, and the programs of its environment.
+
+    Args:
+        name: Of the build file.
+        root: Folder that stands for the image's root.
+        environments: Where environments are, one for each file of requirements.
+    """
+
+    def __init__(self, name: str, root: Path, environments: Path) -> None:
+        self._root, self._environments = root, environments
+        self._folder = root
+        self._variables: dict[str, str] = {}
+        self._python = Path(sys.executable)
+        self.command: list[str] = []
+        self.not_run: list[str] = []
+        for instruction, arguments in read_dockerfile(CONTAINERS / f"{name}.Dockerfile"):
+            self._step(instruction, arguments)
+
+    def _step(self, instruction: str, arguments: str) -> None:
+        match instruction:
+            case "FROM":
+                version = ".".join(map(str, sys.version_info[:2]))
+                assert arguments.startswith(f"python:{version}-"), arguments
+            case "ENV":
+                for name, value in re.findall(r"(\w+)=(\S+)", arguments):
+                    self._variables[name] = self._inside(value)
+            case "WORKDIR":
+                self._folder = self._below(arguments)
+                self._folder.mkdir(parents=True, exist_ok=True)
+            case "COPY":
+                self._copy(arguments)
+            case "RUN":
+                self._run(arguments)
+            case "CMD":
+                self.command = [self._inside(word) for word in eval_list(arguments)]
+            case "USER" | "VOLUME" | "EXPOSE" | "ENTRYPOINT":
+                pass
+            case _:
+                raise AssertionError(f"{instruction} {arguments}")
+
+    def _below(self, path: str) -> Path:
+        return self._root / path.lstrip("/")
+
+    def _inside(self, text: str) -> str:
+        """Return a value whose paths of the image are paths below the folder."""
+        return text.replace("/opt/pando", str(self._below("/opt/pando")))
+
+    def _copy(self, arguments: str) -> None:
+        words = [word for word in arguments.split() if not word.startswith("--")]
+        for source in words[:-1]:
+            target = self._folder / words[-1]
+            if (ROOT / source).is_dir():
+                left_out = shutil.ignore_patterns("__pycache__")
+                shutil.copytree(ROOT / source, target, dirs_exist_ok=True, ignore=left_out)
+            else:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / source, target)
+
+    def _run(self, arguments: str) -> None:
+        for step in arguments.split("&&"):
+            words = shlex.split(step)
+            if words[:2] == ["pip", "install"]:
+                self._install(words)
+            else:
+                assert words[0] in MADE_BY_ROOT, step
+                self.not_run.append(step.strip())
+
+    def _install(self, words: list[str]) -> None:
+        """Install as the image does, from the cache of packages if they are there."""
+        assert "--require-hashes" in words
+        requirements = words[words.index("-r") + 1]
+        environment = self._environments / Path(requirements).stem
+        self._python = environment / "bin" / "python"
+        if self._python.exists():
+            return
+        subprocess.run([sys.executable, "-m", "venv", environment], check=True, timeout=120)
+        kept = [word for word in words[1:] if word != "--no-cache-dir"]
+        done = subprocess.run(
+            [self._python, "-m", "pip", *kept, "--quiet", "--disable-pip-version-check"],
+            cwd=self._folder,
+            capture_output=True,
+            text=True,
+            timeout=BUILD_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-4_000:]
+
+    def environment(self, **more: str) -> dict[str, str]:
+        """Return the variables of a process: the image's, nothing of the project's own."""
+        ours = {"PYTHONPATH", "VIRTUAL_ENV", "PYTHONHOME"}
+        given = {name: value for name, value in os.environ.items() if name not in ours}
+        return {**given, **self._variables, "PYTHONNOUSERSITE": "1", **more}
+
+    def start(self, command: list[str], log: Path, **variables: str) -> subprocess.Popen[bytes]:
+        """Start `python …` of the image; its folder is not the project's."""
+        assert command[0] == "python"
+        with log.open("ab") as output:
+            return subprocess.Popen(
+                [self._python, *command[1:]],
+                cwd=self._folder,
+                env=self.environment(**variables),
+                stdout=output,
+                stderr=output,
+            )
+
+
+def eval_list(text: str) -> list[str]:
+    """Return the words of a command in exec form."""
+    return re.findall(r'"([^"]*)"', text)
