@@ -81,7 +81,7 @@ def test_services_of_images_answer_a_query_over_devices_and_tables(
     images: dict[str, BuiltImage], tmp_path: Path
 ) -> None:
     with (
-        BrokerProcess("embedded", tmp_path / "broker") as broker,
+        BrokerProcess("embedded", tmp_path) as broker,
         deployed(images, tmp_path, broker.url) as address,
         httpx.Client() as http,
     ):
