@@ -30,7 +30,6 @@ class BuiltImage:
         self._variables: dict[str, str] = {}
         self._python = Path(sys.executable)
         self.command: list[str] = []
-        self.not_run: list[str] = []
         for instruction, arguments in read_dockerfile(CONTAINERS / f"{name}.Dockerfile"):
             self._step(instruction, arguments)
 
@@ -81,7 +80,6 @@ class BuiltImage:
                 self._install(words)
             else:
                 assert words[0] in MADE_BY_ROOT, step
-                self.not_run.append(step.strip())
 
     def _install(self, words: list[str]) -> None:
         """Install as the image does, from the cache of packages if they are there."""
