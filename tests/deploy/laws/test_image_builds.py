@@ -48,7 +48,7 @@ def deployed(images: dict[str, BuiltImage], folder: Path, broker: str) -> Iterat
     processes: list[subprocess.Popen[bytes]] = []
     try:
         for service, image in SERVICES.items():
-            (settings,) = (folder / "site").rglob(f"{service}.json")
+            settings = folder / "site" / "run" / f"{service}.json"
             changed(settings, data_dir=str(folder / f"state-{service}"))
             if service == "console":
                 changed(settings, port=port, host="127.0.0.1")
