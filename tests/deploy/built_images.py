@@ -107,6 +107,20 @@ class BuiltImage:
         given = {name: value for name, value in os.environ.items() if name not in ours}
         return {**given, **self._variables, "PYTHONNOUSERSITE": "1", **more}
 
+    def run(self, command: list[str], given: str = "") -> subprocess.CompletedProcess[str]:
+        """Run `python …` of the image to its end, with text on its standard input."""
+        assert command[0] == "python"
+        return subprocess.run(
+            [self._python, *command[1:]],
+            cwd=self._folder,
+            env=self.environment(),
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=BUILD_SECONDS,
+            check=False,
+        )
+
     def start(self, command: list[str], log: Path, **variables: str) -> subprocess.Popen[bytes]:
         """Start `python …` of the image; its folder is not the project's."""
         assert command[0] == "python"

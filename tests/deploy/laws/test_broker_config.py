@@ -10,7 +10,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
@@ -85,8 +85,14 @@ def write_passwords(file: Path) -> None:
 
 
 @contextmanager
-def running_broker(
-    folder: Path, ports: dict[int, int], *, plugin: bool = True, mutual: bool = False
+def running_broker(  # noqa: PLR0913  (what a deployment decides)
+    folder: Path,
+    ports: dict[int, int],
+    *,
+    plugin: bool = True,
+    mutual: bool = False,
+    passwords: Mapping[str, str] = PASSWORDS,
+    federation: str = "house",
 ) -> Iterator[None]:
     """Run `start.sh`, or without plug-in Mosquitto itself, until the block ends."""
     config = place_configuration(folder, ports, plugin=plugin, mutual=mutual)
@@ -95,8 +101,8 @@ def running_broker(
     )
     environment = {
         "PATH": f"{path}:/usr/bin:/bin",
-        "PANDO_BROKER_USERS": " ".join(f"{name}:{word}" for name, word in PASSWORDS.items()),
-        "PANDO_FEDERATION": "house",
+        "PANDO_BROKER_USERS": " ".join(f"{name}:{word}" for name, word in passwords.items()),
+        "PANDO_FEDERATION": federation,
     }
     accounts = folder / "data" / "dynamic-security.json"
     command = ["sh", str(FOLDER / "start.sh"), str(config), str(accounts), str(FOLDER / "roles")]

@@ -11,15 +11,19 @@ from typing import Any
 import httpx
 import pytest
 
-from broker.broker_testing import BrokerProcess
 from broker.free_ports import free_port
 from tests.deploy.built_images import BuiltImage
+from tests.deploy.laws.test_broker_config import running_broker
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.broker, pytest.mark.end_to_end, pytest.mark.timeout(900)]
 
 SECONDS = 120.0
 SERVICES = {"console": "console", "base": "gateway", "gw-1": "gateway", "static": "static"}
 """Image of each service."""
+ACCOUNTS = {"console": "coordinator", "base": "base", "gw-1": "gw-1", "static": "static"}
+"""Account at the broker of each service."""
+WORD = "a-long-word"
+PASSWORD = "correct horse battery staple"
 QUERY = "SELECT s.mid, r.name FROM SeatSensor s JOIN Rooms r ON s.rid = r.rid"
 
 
@@ -37,33 +41,71 @@ def changed(file: Path, **values: object) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text(encoding="utf-8")), **values}))
 
 
-@contextlib.contextmanager
-def deployed(images: dict[str, BuiltImage], folder: Path, broker: str) -> Iterator[str]:
-    """Run the services of images, as docker compose would; yield the console's address."""
-    prepare = [*images["site"].command, "--state", str(folder / "state"), "--gateways", "1"]
-    prepare[prepare.index("--to") + 1] = str(folder / "site")
-    written = images["site"].start(prepare, folder / "prepare.log")
-    assert written.wait(SECONDS) == 0, (folder / "prepare.log").read_text()
-    port = free_port()
-    processes: list[subprocess.Popen[bytes]] = []
-    try:
-        for service, image in SERVICES.items():
-            settings = folder / "site" / "run" / f"{service}.json"
-            changed(settings, data_dir=str(folder / f"state-{service}"))
-            if service == "console":
-                changed(settings, port=port, host="127.0.0.1")
-            if service == "static":
-                changed(settings, use_spark=False, spark_master="")
-            command = images[image].command
-            command = [*command[: command.index("--config") + 1], str(settings)]
-            log = folder / f"{service}.log"
-            processes.append(images[image].start(command, log, PANDO_BROKER=broker))
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait(SECONDS)
+class Deployment:
+    """Services of images with real Mosquitto, as docker compose would run them."""
+
+    def __init__(self, images: dict[str, BuiltImage], folder: Path) -> None:
+        self.images, self.folder = images, folder
+        self.address = ""
+        self._site = folder / "site"
+
+    def settings(self, service: str) -> Path:
+        """Return the settings file of a service."""
+        return self._site / "run" / f"{service}.json"
+
+    def prepare(self) -> None:
+        """Run the job that writes the site, settings and certificates."""
+        folders = {
+            "--to": self._site,
+            "--authority": self.folder / "authority",
+            "--broker": self.folder / "mosquitto" / "certificates",
+        }
+        command = self.images["site"].command[:3]
+        command += [word for name, path in folders.items() for word in (name, str(path))]
+        self._finish("site", [*command, "--gateways", "1"])
+
+    def add_administrator(self) -> None:
+        """Make the account that the console does not start without."""
+        command = ["python", "-m", "deploy.cli.entry", "user", "add", "ann"]
+        command += ["--role", "administrator", "--password-stdin"]
+        command += ["--config", str(self.settings("console"))]
+        self._finish("console", command, given=PASSWORD)
+
+    def _finish(self, image: str, command: list[str], given: str = "") -> None:
+        done = self.images[image].run(command, given)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    @contextlib.contextmanager
+    def running(self, broker_port: int) -> Iterator[None]:
+        """Run all services until the block ends."""
+        processes: list[subprocess.Popen[bytes]] = []
+        try:
+            for service, image in SERVICES.items():
+                broker = f"mqtts://{ACCOUNTS[service]}:{WORD}@localhost:{broker_port}"
+                command = self.images[image].command
+                command = [*command[: command.index("--config") + 1], str(self.settings(service))]
+                log = self.folder / f"{service}.log"
+                processes.append(self.images[image].start(command, log, PANDO_BROKER=broker))
+            yield
+        finally:
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.wait(SECONDS)
+
+    def place(self) -> None:
+        """Set what differs where all is one machine: ports, folders, no Spark cluster."""
+        for service in SERVICES:
+            changed(
+                self.settings(service),
+                data_dir=str(self.folder / f"state-{service}"),
+                metrics_port=free_port(),
+                metrics_host="127.0.0.1",
+            )
+        port = free_port()
+        self.address = f"http://127.0.0.1:{port}"
+        changed(self.settings("console"), port=port, host="127.0.0.1")
+        changed(self.settings("static"), use_spark=False, spark_master="")
 
 
 def wait(condition: Callable[[], Any], folder: Path) -> Any:
@@ -80,28 +122,30 @@ def wait(condition: Callable[[], Any], folder: Path) -> Any:
 def test_services_of_images_answer_a_query_over_devices_and_tables(
     images: dict[str, BuiltImage], tmp_path: Path
 ) -> None:
+    deployment = Deployment(images, tmp_path)
+    deployment.prepare()
+    deployment.place()
+    deployment.add_administrator()
+    ports = {1883: free_port(), 8883: free_port()}
+    accounts = dict.fromkeys(ACCOUNTS.values(), WORD)
     with (
-        BrokerProcess("embedded", tmp_path) as broker,
-        deployed(images, tmp_path, broker.url) as address,
-        httpx.Client() as http,
+        running_broker(tmp_path / "mosquitto", ports, passwords=accounts, federation="demo"),
+        deployment.running(ports[8883]),
+        httpx.Client(base_url=deployment.address) as http,
     ):
+        wait(lambda: http.get("/api/health").is_success, tmp_path)
+        assert http.get("/api/sites").status_code == 401
+        signed_in = http.post("/api/sign-in", json={"name": "ann", "password": PASSWORD})
+        assert signed_in.is_success, signed_in.text
 
         def live() -> bool:
-            sites = http.get(f"{address}/api/sites").json()
-            return {each["site"] for each in sites if each["freshness"] == "live"} >= {
-                "base", "gw-1", "static"
-            }  # fmt: skip
+            sites = http.get("/api/sites").json()
+            found = {each["site"] for each in sites if each["freshness"] == "live"}
+            return found >= {"base", "gw-1", "static"}
 
         wait(live, tmp_path)
-        answer = http.post(f"{address}/api/statements", json={"text": QUERY})
+        answer = http.post("/api/statements", json={"text": QUERY})
         assert answer.is_success, answer.text
         query = answer.json()[0]["query"]["id"]
-
-        def rows() -> list[dict[str, Any]]:
-            found: list[dict[str, Any]] = http.get(f"{address}/api/queries/{query}/rows").json()[
-                "rows"
-            ]
-            return found
-
-        found = wait(rows, tmp_path)
+        found = wait(lambda: http.get(f"/api/queries/{query}/rows").json()["rows"], tmp_path)
         assert all(row["name"] for row in found)
