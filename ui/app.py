@@ -42,6 +42,8 @@ from ui.sign_in.exposure import is_loopback, proxies
 from ui.sign_in.page_links import offer_links
 from ui.sign_in.people_routes import pages as people_pages
 from ui.sign_in.people_routes import router as people_api
+from ui.sign_in.provider.provider_routes import router as provider_pages
+from ui.sign_in.provider.provider_sign_in import ProviderSignIn
 from ui.sign_in.session_cookie import SessionCookie
 from ui.sign_in.sign_in_layer import SignInLayer
 from ui.sign_in.sign_in_routes import pages as sign_in_pages
@@ -94,6 +96,7 @@ def create_app(
     app.state.people = people
     app.state.session_cookie = SessionCookie(settings.port)
     app.state.wall_clock = wall_clock
+    app.state.provider = None if settings.oidc is None else ProviderSignIn(settings.oidc)
     offer_links()
     for router in (
         api,
@@ -112,6 +115,7 @@ def create_app(
         sign_in_pages,
         people_api,
         people_pages,
+        provider_pages,
     ):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")

@@ -13,6 +13,7 @@ from host.mqtt.broker_address import parse_address
 from streamsql.catalog.open_folders import OpenFolders
 from streamsql.errors import DeploymentError
 from ui.console_names import host_name
+from ui.provider_settings import ProviderSettings
 
 
 class ConsoleSettings(msgspec.Struct, frozen=True):
@@ -24,6 +25,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
         allowed_hosts: Names, with commas, by which browsers may ask besides localhost and `host`.
         trusted_proxy: Addresses or networks, with commas, of reverse proxies that speak TLS with
             people; what they say of a client's address and scheme is believed.
+        oidc: OpenID Connect provider at which people sign in, or None.
         session_idle_hours: Without any request, after which a session ends.
         session_hours: After which a session ends in any case.
         max_connections: HTTP connections at once, event streams included.
@@ -68,6 +70,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
     port: int = 8420
     allowed_hosts: str = ""
     trusted_proxy: str = ""
+    oidc: ProviderSettings | None = None
     session_idle_hours: float = 12.0
     session_hours: float = 168.0
     max_connections: int = 500

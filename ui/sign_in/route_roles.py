@@ -25,6 +25,8 @@ ROUTES: Mapping[str, Least] = {
     "GET /api/health": OPEN,
     "GET /static/{path:path}": OPEN,
     "GET /sign-in": OPEN,
+    "GET /sign-in/provider": OPEN,
+    "GET /sign-in/return": OPEN,
     "GET /api/me": OPEN,
     "POST /api/sign-in": OPEN,
     "GET /api/fleet/authority": OPEN,

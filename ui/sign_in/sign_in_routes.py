@@ -85,7 +85,9 @@ People = Annotated[PeopleApi, Depends(people_of)]
 @pages.get("/sign-in", response_class=HTMLResponse)
 async def sign_in_page(request: Request) -> HTMLResponse:
     """The page on which people sign in."""
-    return templates.TemplateResponse(request, "sign_in.html", {"provider": ""})
+    provider = request.app.state.provider
+    context = {"provider": "" if provider is None else provider.settings.label, "problem": ""}
+    return templates.TemplateResponse(request, "sign_in.html", context)
 
 
 @pages.get("/account", response_class=HTMLResponse)

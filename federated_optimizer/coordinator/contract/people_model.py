@@ -160,8 +160,15 @@ class PeopleApi(Protocol):
         """
         ...
 
-    async def sign_in_external(
-        self, provider: str, subject: str, name: str, role: Role | None, address: str
+    async def sign_in_external(  # noqa: PLR0913  (what a provider says)
+        self,
+        provider: str,
+        subject: str,
+        name: str,
+        address: str,
+        *,
+        role: Role | None = None,
+        first_role: Role | None = None,
     ) -> SignedIn:
         """Begin a session for somebody whom an OpenID Connect provider vouches for.
 
@@ -169,9 +176,9 @@ class PeopleApi(Protocol):
             provider: The issuer, which has verified the person.
             subject: Its identifier of the person, never used for another one.
             name: Of the account that is made when the subject has none.
-            role: That the provider's claims map to; the account gets it. None keeps its role, and
-                makes no account.
             address: Of the client.
+            role: That the provider's claims map to; an account gets it. None keeps its role.
+            first_role: Of an account that is made; None makes none.
 
         Raises:
             SignInRefusedError: The account is disabled, there is none, or its name is taken.

@@ -54,8 +54,7 @@ def checked_password(name: str, password: str) -> str:
     password = normal(password)
     if not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
         raise PeopleError(
-            f"the password has {len(password)} characters; "
-            f"{MIN_PASSWORD} to {MAX_PASSWORD} are possible",
+            f"a password has {MIN_PASSWORD} to {MAX_PASSWORD} characters, this one {len(password)}",
             code="weak_password",
         )
     plain = password.lower()

@@ -157,11 +157,18 @@ class People(PeopleApi):
 
     @override
     async def sign_in_external(
-        self, provider: str, subject: str, name: str, role: Role | None, address: str
+        self,
+        provider: str,
+        subject: str,
+        name: str,
+        address: str,
+        *,
+        role: Role | None = None,
+        first_role: Role | None = None,
     ) -> SignedIn:
         found = self._of_subject(provider, subject)
         if found is None:
-            found = await self._first_sign_in(provider, subject, name, role, address)
+            found = await self._first_sign_in(provider, subject, name, first_role, address)
         elif role is not None and found.account.role != role:
             key = found.account.name
             await self._change(partial(self._store.change_account, key, role=role))

@@ -61,6 +61,8 @@ def test_nobody_gets_only_what_is_open(ask: Ask) -> None:
         "GET /api/health",
         "GET /static/{path:path}",
         "GET /sign-in",
+        "GET /sign-in/provider",
+        "GET /sign-in/return",
         "GET /api/me",
         "POST /api/sign-in",
         "GET /api/fleet/authority",

@@ -342,12 +342,14 @@ def test_a_providers_people_get_accounts_that_have_no_password(office: Office) -
     async def scenario(people: People) -> None:
         await staffed(people)
         issuer = "https://id.example"
-        made = await people.sign_in_external(issuer, "17", "Bob@x.example", Role.VIEWER, HOME)
+        made = await people.sign_in_external(
+            issuer, "17", "Bob@x.example", HOME, first_role=Role.VIEWER
+        )
         assert made.principal == Principal("bob@x.example", Role.VIEWER)
         # Another name and role of the same person, and one without a role.
-        again = await people.sign_in_external(issuer, "17", "robert", Role.ANALYST, HOME)
+        again = await people.sign_in_external(issuer, "17", "robert", HOME, role=Role.ANALYST)
         assert again.principal == Principal("bob@x.example", Role.ANALYST)
-        kept = await people.sign_in_external(issuer, "17", "robert", None, HOME)
+        kept = await people.sign_in_external(issuer, "17", "robert", HOME)
         assert kept.principal == again.principal
         for subject, name, role in (
             ("18", "ann", Role.ADMINISTRATOR),  # a name that is taken is not taken over
@@ -355,13 +357,13 @@ def test_a_providers_people_get_accounts_that_have_no_password(office: Office) -
             ("18", "<b>", Role.VIEWER),
         ):
             with pytest.raises(SignInRefusedError):
-                await people.sign_in_external(issuer, subject, name, role, HOME)
+                await people.sign_in_external(issuer, subject, name, HOME, first_role=role)
         with pytest.raises(SignInRefusedError):
             await people.sign_in("bob@x.example", "", HOME)
         with pytest.raises(PeopleError, match="has no password"):
             await people.set_password("bob@x.example", GOOD, ROOT)
         await people.change_account("bob@x.example", ROOT, disabled=True)
         with pytest.raises(SignInRefusedError, match="disabled"):
-            await people.sign_in_external(issuer, "17", "bob", Role.ANALYST, HOME)
+            await people.sign_in_external(issuer, "17", "bob", HOME, role=Role.ANALYST)
 
     office.run(scenario)
