@@ -22,6 +22,7 @@ from host.clocks import wall_clock
 from streamsql.errors import FederationError, InternalError, QueryError
 from ui.api.explanations import router as explanations
 from ui.api.fleet_routes import router as fleet
+from ui.api.grant_routes import router as grants
 from ui.api.many_changes import router as many_changes
 from ui.api.metrics_routes import router as metrics
 from ui.api.notice_routes import router as notices
@@ -106,6 +107,7 @@ def create_app(
         sources,
         source_trials,
         many_changes,
+        grants,
         notices,
         sinks,
         metrics,

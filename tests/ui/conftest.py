@@ -47,7 +47,12 @@ from federated_optimizer.coordinator.contract.fleet_model import (
     JoinRefusedError,
     ProvisionedGateway,
 )
-from federated_optimizer.coordinator.contract.grant_model import GrantsApi
+from federated_optimizer.coordinator.contract.grant_model import (
+    Grant,
+    GrantsApi,
+    Quotas,
+    Usage,
+)
 from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.presentation import presentation_of
 from federated_optimizer.coordinator.contract.principal import Principal, Role
@@ -283,6 +288,26 @@ class FakeFleet:
         return changed
 
 
+class NoGrants(GrantsApi):
+    """Without accounts nothing is granted, and there are no quotas."""
+
+    @override
+    def grants(self) -> tuple[Grant, ...]:
+        return ()
+
+    @override
+    def makers(self) -> dict[str, str]:
+        return {}
+
+    @override
+    def quotas(self, account: str) -> Quotas:
+        raise KeyError(account)
+
+    @override
+    def usage(self, account: str) -> Usage:
+        raise KeyError(account)
+
+
 class FakeCoordinator:
     """Binds like the real one; the rows of its queries are what a test pushes.
 
@@ -401,7 +426,7 @@ class FakeCoordinator:
     @property
     def grants(self) -> GrantsApi:
         """Nobody is granted anything."""
-        raise NotImplementedError
+        return NoGrants()
 
     @property
     def audit(self) -> Audit:

@@ -23,7 +23,7 @@ const StreamSQL = SQLDialect.define({
     " confidence" +
     " alarm display output to severity for alter site set refresh at cost weights grouping sets cube rollup" +
     " envelope upsert preceding following current ignore respect" +
-    " minute minutes hour hours day days unit zone scale offset sink",
+    " minute minutes hour hours day days unit zone scale offset sink grant revoke grants user role everybody",
   types: "boolean integer double text timestamp interval bigint float varchar",
   builtin:
     "count sum avg min max arg_min arg_max stddev variance median quantile_cont percentile_cont" +

@@ -36,6 +36,8 @@ ROUTES: Mapping[str, Least] = {
     "GET /account": VIEWER,
     "POST /api/me/password": VIEWER,
     "GET /api/me/tokens": VIEWER,
+    "GET /api/grants": VIEWER,  # those that are for the asker
+    "GET /api/quotas/{account}": VIEWER,  # of others for administrators
     "POST /api/me/tokens": VIEWER,
     "DELETE /api/me/tokens/{token_id}": VIEWER,
     # Map, displays and alarms.

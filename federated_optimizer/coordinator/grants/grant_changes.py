@@ -128,7 +128,7 @@ class GrantChanges:
         )
 
     def _stop(self, query: RunningQuery, reason: str, hint: str, code: str) -> None:
-        self._queries.fail(query, FederationError(f"stopped: {reason}", hint=hint, code=code))
+        self._queries.fail(query, FederationError(reason, hint=hint, code=code))
 
     async def _grant(self, statement: GrantStatement, principal: Principal) -> StatementResult:
         rights, now = self._shared.rights, self._shared.clock()

@@ -1,8 +1,9 @@
 // Sources, tables and views with their columns and texts.
 import { get, make } from "./api.js";
 import { byId } from "./elements.js";
+import { readers } from "./people/grants.js";
 
-/** @import { Column, Definition } from "./payloads.d.ts" */
+/** @import { Column, Definition, Grants } from "./payloads.d.ts" */
 
 const place = byId("definitions");
 
@@ -11,6 +12,10 @@ const place = byId("definitions");
 function written({ name, type, unit }) {
   return `${name} ${type}`.trim() + (unit ? ` UNIT '${unit}'` : "");
 }
+
+/** Whether a definition is read by whom it is granted to; library views are read by everybody.
+ *  @param {Definition} definition */
+const isGranted = ({ kind, library }) => ["source", "table", "view"].includes(kind) && !library;
 
 /** @param {Definition} definition */
 function show(definition) {
@@ -26,10 +31,13 @@ function show(definition) {
       make("strong", {}, definition.name),
       columns ? ` (${columns})` : "",
     ),
+    isGranted(definition) && make("p", { class: "quiet" }, readers(known, definition.name)),
     make("pre", {}, definition.text),
   );
 }
 
+/** @type {Grants} */
+const known = await get("/api/grants").catch(() => ({ grants: [], makers: {} }));
 /** @type {Definition[]} */
 const all = await get("/api/definitions").catch(() => []);
 const order = ["source", "table", "view", "function", "aggregate", "display", "alarm", "sink"];

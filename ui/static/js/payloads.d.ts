@@ -629,6 +629,20 @@ export interface Account {
   provider: string | null;
 }
 
+export interface Grant {
+  kind: string; // of the relation
+  relation: string;
+  to: string; // "user", "role" or "everybody"
+  name: string;
+  by: string;
+  since: string;
+}
+
+export interface Grants {
+  grants: Grant[];
+  makers: Record<string, string>; // accounts, by what they made
+}
+
 export interface ApiToken {
   id: string;
   account: string;
@@ -661,29 +675,31 @@ export type GetAnswer<P extends string> = P extends "/api/queries"
         ? Account[]
         : P extends "/api/tokens" | "/api/me/tokens"
           ? ApiToken[]
-          : P extends "/api/fleet"
-            ? Enrolment[]
-            : P extends "/api/definitions"
-              ? Definition[]
-              : P extends "/api/sinks"
-                ? Sink[]
-                : P extends "/api/sources"
-                  ? SourceServing[]
-                  : P extends "/api/alarms/count"
-                    ? AlarmCount
-                    : P extends "/api/site.geojson"
-                      ? SiteFile
-                      : P extends `/api/queries/${string}/explain`
-                        ? Result<Explained>
-                        : P extends `/api/queries/${string}`
-                          ? Query
-                          : P extends `/api/sites/${string}/settings`
-                            ? SiteSettings
-                            : P extends `/api/sources/trials/${string}`
-                              ? Trial
-                              : P extends "/api/calibration/tables"
-                                ? { missing: string[] }
-                                : unknown;
+          : P extends "/api/grants"
+            ? Grants
+            : P extends "/api/fleet"
+              ? Enrolment[]
+              : P extends "/api/definitions"
+                ? Definition[]
+                : P extends "/api/sinks"
+                  ? Sink[]
+                  : P extends "/api/sources"
+                    ? SourceServing[]
+                    : P extends "/api/alarms/count"
+                      ? AlarmCount
+                      : P extends "/api/site.geojson"
+                        ? SiteFile
+                        : P extends `/api/queries/${string}/explain`
+                          ? Result<Explained>
+                          : P extends `/api/queries/${string}`
+                            ? Query
+                            : P extends `/api/sites/${string}/settings`
+                              ? SiteSettings
+                              : P extends `/api/sources/trials/${string}`
+                                ? Trial
+                                : P extends "/api/calibration/tables"
+                                  ? { missing: string[] }
+                                  : unknown;
 
 export type PostAnswer<P extends string> = P extends "/api/statements"
   ? Result[]

@@ -1,6 +1,7 @@
 // The page of people: accounts and API tokens of everybody, for administrators.
 import { fill, get, make, post, problemOf, request } from "../api.js";
 import { byId } from "../elements.js";
+import { grantTable } from "./grants.js";
 import { time, tokenTable } from "./tokens.js";
 
 /** @import { Account, Problem } from "../payloads.d.ts" */
@@ -89,6 +90,7 @@ function row(account) {
 }
 
 const showTokens = tokenTable("/api/tokens", true, say);
+const showGrants = grantTable(say);
 
 async function refresh() {
   const [accounts, tokens] = await Promise.all([get("/api/accounts"), get("/api/tokens")]);
@@ -103,6 +105,7 @@ async function refresh() {
     accounts.map((account) => make("option", { selected: account.name === chosen }, account.name)),
   );
   showTokens(tokens);
+  await showGrants();
 }
 
 byId("account-form", HTMLFormElement).addEventListener("submit", (event) => {
