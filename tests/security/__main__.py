@@ -17,6 +17,9 @@ from typing import Any
 
 from broker.broker_launch import Preference, find_mosquitto
 from tests.broker.laws.secured import FEDERATION, secured_broker
+from tests.security.console_attempts import application, asked_by_all, routes_of
+from tests.security.console_requests import Requests, closed_in_time, held_open
+from tests.security.desk import desk
 from tests.security.forging import forge
 from tests.security.house import house
 from tests.security.wire_attempts import STRANGERS, intrusions, tried_by_all
@@ -44,6 +47,21 @@ def messages(kind: Preference, number: int, seed: int) -> dict[str, Any]:
         return forge(running, number, seed).figures()
 
 
+def requests(number: int, seed: int) -> dict[str, Any]:
+    """Ask a console for every route as everybody, then send it malformed requests."""
+    with tempfile.TemporaryDirectory() as folder, desk(Path(folder)) as running:
+        routes = routes_of(application(Path(folder)))
+        asked = asked_by_all(running, routes)
+        assert asked.wrong == [], asked.wrong[:10]
+        with held_open(running, 30) as held:
+            run = Requests(running, routes, seed).send(number)
+            assert run.wrong == [], run.wrong[:10]
+            assert closed_in_time(held, 30)
+        assert "Traceback" not in running.log()
+    counts = {"routes": len(routes), "answered": asked.answered, "refused": asked.refused}
+    return counts | run.figures()
+
+
 def main() -> None:
     """Run what is asked for and print the counts."""
     parser = argparse.ArgumentParser(description="Attack a federation at full length")
@@ -68,6 +86,8 @@ def main() -> None:
                 f"messages by {kind}",
                 lambda kind=kind: messages(kind, given.messages, given.seed),  # type: ignore[misc]
             )
+    if given.requests:
+        run("requests to the console", lambda: requests(given.requests, given.seed))
     if given.out is not None:
         (given.out / FILE).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 

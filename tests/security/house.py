@@ -232,12 +232,12 @@ class House:
     def said(self) -> str:
         """Return the last lines of the services' logs, and the answers."""
         lines = []
+        with contextlib.suppress(httpx.HTTPError, KeyError, ValueError):
+            lines += [f"expected {self.expected()}", f"found    {self.rows()}"]
+            lines += [self.http.get(f"/api/queries/{name}").text[:600] for name in QUERIES]
         for name in self.processes:
             log = (self.folder / f"{name}.log").read_text("utf-8", "replace")
             lines += [f"--- {name}", *log.splitlines()[-8:]]
-        with contextlib.suppress(httpx.HTTPError, KeyError, ValueError):
-            lines += [f"expected {self.expected()}", f"found {self.rows()}"]
-            lines += [self.http.get(f"/api/queries/{name}").text[:600] for name in QUERIES]
         return "\n".join(lines)
 
     def stop(self) -> None:
