@@ -13,6 +13,8 @@ _BY_ROLE = {
         GET /api/health
         GET /static/{path:path}
         GET /sign-in
+        GET /sign-in/provider
+        GET /sign-in/return
         GET /api/me
         POST /api/sign-in
         GET /api/fleet/authority
@@ -48,6 +50,8 @@ _BY_ROLE = {
         GET /api/changes
         GET /api/sites
         GET /api/links
+        GET /api/grants
+        GET /api/quotas/{account}
         GET /openapi.json
     """,
     Role.ANALYST: """
@@ -116,7 +120,8 @@ LEAST: dict[str, Role | str] = {
     for role, routes in _BY_ROLE.items()
     for route in routes.strip().splitlines()
 }
-"""The least role of a route, by method and path."""
+"""The least role of a route, by method and path. What of it somebody is told is another matter: a
+viewer's own quotas, grants to him, results whose inputs he may read."""
 
 
 def may(role: Role, route: str) -> bool:
