@@ -8,7 +8,15 @@ from dataclasses import dataclass
 
 import msgspec
 
-from broker.access.dynamic_security import Document, PasswordHash, Role, client_of, role_of
+from broker.access.dynamic_security import (
+    AclType,
+    Document,
+    PasswordHash,
+    Role,
+    client_of,
+    role_name,
+    role_of,
+)
 from broker.access.rights import SINK_ROOTS, SiteKind, rights_of
 from streamsql.wire.topics import PREFIX
 
@@ -84,6 +92,24 @@ def with_accounts(
     return msgspec.structs.replace(
         document, clients=tuple(clients.values()), roles=tuple(roles.values())
     )
+
+
+def with_rights_of_today(document: Document, federation: str) -> Document:
+    """Return a document in which gateways and base sites have the rights that such sites have now.
+
+    They are the accounts that may publish a birth. Others stay as they are.
+    """
+    roles = {role.rolename: role for role in document.roles}
+    root = f"{PREFIX}/{federation}"
+    for site in [client.username for client in document.clients]:
+        old = roles.get(role_name(site))
+        written = {acl.topic for acl in old.acls if acl.acltype is AclType.PUBLISH} if old else ()
+        if f"{root}/gw/{site}/birth" in written:
+            is_base = f"{root}/gw/+/cmd/packs/{site}" in written
+            kind = SiteKind.BASE if is_base else SiteKind.GATEWAY
+            made = role_of(site, rights_of(kind, site, federation))
+            roles[made.rolename] = _with_added(made, old)
+    return msgspec.structs.replace(document, roles=tuple(roles.values()))
 
 
 def _with_added(role: Role, old: Role | None) -> Role:

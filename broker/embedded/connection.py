@@ -257,21 +257,20 @@ class Connection(asyncio.Protocol):
         # How to say no depends on the version, so look at it before anything can fail.
         self.version = V5 if len(body) > 6 and body[6] == V5 else V3
         packet = decode.decode_connect(body)
-        client_id = self._broker.access.client_id(packet.client_id, packet.user)
-        packet = replace(packet, client_id=client_id)
+        given = packet.client_id
+        packet = replace(packet, client_id=self._broker.access.client_id(given, packet.user))
         refusal = self._refusal(packet)
         if refusal:
             _LOG.info("client %r refused: reason 0x%02x", packet.client_id, refusal)
             self._refuse(refusal)
             return
-        made_up = "" if packet.client_id else made_up_client_id()
+        client_id = packet.client_id or made_up_client_id()
         self._keepalive = packet.keepalive
         self.max_packet_size = packet.max_packet_size
-        session, present = self._broker.connect(
-            packet, packet.client_id or made_up, self, self.last_seen
-        )
+        session, present = self._broker.connect(packet, client_id, self, self.last_seen)
         self.session = session
-        found = self._connack_properties(made_up) if self.version == V5 else None
+        assigned = "" if given else client_id
+        found = self._connack_properties(assigned) if self.version == V5 else None
         self.send(encode.connack(self.version, 0, session_present=present, properties=found))
         session.drain(self.last_seen)
 
@@ -291,15 +290,15 @@ class Connection(asyncio.Protocol):
             return NOT_AUTHORIZED
         return 0
 
-    def _connack_properties(self, made_up: str) -> props.Properties:
+    def _connack_properties(self, assigned: str) -> props.Properties:
         limits = self._broker.limits
         found: props.Properties = {
             props.RECEIVE_MAXIMUM: limits.max_incoming_qos2,
             props.MAXIMUM_PACKET_SIZE: limits.max_packet_size,
             props.SUBSCRIPTION_IDS_AVAILABLE: 0,
         }
-        if made_up:
-            found[props.ASSIGNED_CLIENT_ID] = made_up
+        if assigned:
+            found[props.ASSIGNED_CLIENT_ID] = assigned
         return found
 
     def _on_publish(self, flags: int, body: bytes) -> None:

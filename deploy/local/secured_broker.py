@@ -16,7 +16,13 @@ import msgspec
 import psutil
 
 from broker.access.dynamic_security import Document, decode_document, encode_document
-from broker.access.initial_accounts import Account, kind_of, new_password, with_accounts
+from broker.access.initial_accounts import (
+    Account,
+    kind_of,
+    new_password,
+    with_accounts,
+    with_rights_of_today,
+)
 from broker.broker_launch import BrokerSecurity
 from broker.free_ports import HOST
 from deploy.local.configure import FEDERATION
@@ -110,7 +116,8 @@ def secured_broker(layout: Layout, gateways: Iterable[str], listen: str = HOST) 
     try:
         passwords = {site: _password(layout, site) for site in (*SITES, *gateways)}
         made = with_accounts(
-            _document(accounts),
+            # Gateways that were enrolled with an earlier version need what this one needs.
+            with_rights_of_today(_document(accounts), FEDERATION),
             {site: Account(kind_of(site), word) for site, word in passwords.items()},
             FEDERATION,
         )

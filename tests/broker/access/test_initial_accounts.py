@@ -6,13 +6,14 @@ import msgspec
 import pytest
 
 from broker.access.__main__ import main
-from broker.access.dynamic_security import Acl, AclType, decode_document
+from broker.access.dynamic_security import Acl, AclType, Client, decode_document
 from broker.access.initial_accounts import (
     Account,
     initial_document,
     kind_of,
     new_password,
     with_accounts,
+    with_rights_of_today,
 )
 from broker.access.rights import SiteKind
 from streamsql.errors import WireError
@@ -68,6 +69,26 @@ def test_rules_that_were_added_for_sinks_stay_and_others_are_those_of_today() ->
         msgspec.structs.replace(document, roles=(older,)), accounts, "house"
     ).roles
     assert again.acls == (*role.acls, lab)
+
+
+def test_sites_of_an_earlier_version_get_the_rights_of_today() -> None:
+    sites = {"gw-9": SiteKind.GATEWAY, "hall": SiteKind.BASE, "ann": SiteKind.VIEWER}
+    today = initial_document({s: Account(k, "x") for s, k in sites.items()}, "house")
+    # An earlier version let them publish and read less.
+    kept = ("/birth", "/cmd/packs/hall", "/state")
+    older = msgspec.structs.replace(
+        today,
+        clients=(*today.clients, Client(username="admin")),
+        roles=tuple(
+            msgspec.structs.replace(
+                role, acls=tuple(acl for acl in role.acls if acl.topic.endswith(kept))
+            )
+            for role in today.roles
+        ),
+    )
+    made = with_rights_of_today(older, "house")
+    assert made.clients == older.clients
+    assert made.roles == (*today.roles[:2], older.roles[2]), "ann stays who she is"
 
 
 @pytest.mark.parametrize(
