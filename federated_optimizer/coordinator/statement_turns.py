@@ -73,7 +73,7 @@ class StatementTurns:
     async def validate(self, text: str, principal: Principal) -> Validation:
         """Parse and bind without running anything."""
         catalog = self._shared.catalog_of(principal)
-        with self._shared.quotas.planning(principal):
+        async with self._shared.quotas.planning(principal):
             return await self._shared.beside.run(
                 lambda: validate(text, catalog), "checking the text"
             )
@@ -97,7 +97,7 @@ class StatementTurns:
         noted = is_change(statement) and origin not in (Origin.MAP, Origin.SESSION)
         try:
             check_statement(statement, principal, origin)
-            with self._shared.quotas.planning(principal):
+            async with self._shared.quotas.planning(principal):
                 result = await self._run(statement, name, origin, principal)
         except FederationError as error:
             if error.code in REFUSED:

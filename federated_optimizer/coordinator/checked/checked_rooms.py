@@ -52,7 +52,7 @@ class CheckedRows(RowQuestions):
         self, query_id: str, values: Sequence[object], *, limit: int = 10, confidence: str = ""
     ) -> StatementResult:
         check_action("ask about rows", self._principal)
-        with self._quotas.planning(self._principal):
+        async with self._quotas.planning(self._principal):
             return await self._rows.why_row(
                 query_id, values, limit=limit, confidence=confidence, principal=self._principal
             )
@@ -62,7 +62,7 @@ class CheckedRows(RowQuestions):
         self, query_id: str, column: str, *, limit: int | None = None
     ) -> StatementResult:
         check_action("ask about rows", self._principal)
-        with self._quotas.planning(self._principal):
+        async with self._quotas.planning(self._principal):
             return await self._rows.confidence_of_rows(
                 query_id, column, limit=limit, principal=self._principal
             )
@@ -77,7 +77,7 @@ class CheckedRows(RowQuestions):
         query_id: str | None = None,
     ) -> StatementResult:
         check_action("ask about rows", self._principal)
-        with self._quotas.planning(self._principal):
+        async with self._quotas.planning(self._principal):
             return await self._rows.what_if_deleted(
                 deletions,
                 gateways=gateways,

@@ -1,8 +1,10 @@
 """Quotas of accounts, and the time for planning that they have used."""
 
+import asyncio
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 
 from federated_optimizer.coordinator.contract.grant_model import DEFAULT_QUOTAS, Quotas
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
@@ -16,6 +18,8 @@ MINUTE = 60 * MICROSECONDS
 QUOTA_EXCEEDED = "quota_exceeded"
 MAX_AT_ONCE = 4
 """Statements of one account that are planned at a time: half of the processes that do it."""
+MAX_WAITING = 100
+"""Statements of one account that may wait for that; pages send many at once."""
 
 
 class AccountQuotas:
@@ -24,7 +28,7 @@ class AccountQuotas:
     def __init__(self, stored: StoredRights) -> None:
         self._own = dict(stored.quotas)
         self._planned: dict[str, deque[tuple[int, int]]] = {}
-        self._planning: dict[str, int] = {}
+        self._queues: dict[str, _Queue] = {}
 
     def own(self, account: str) -> Quotas:
         """Return what was set for an account."""
@@ -72,42 +76,50 @@ class AccountQuotas:
             spent.popleft()
         return sum(took for _, took in spent) / MICROSECONDS
 
-    @contextmanager
-    def planning(self, principal: Principal) -> Iterator[None]:
-        """Count the time of what is inside.
+    @asynccontextmanager
+    async def planning(self, principal: Principal) -> AsyncIterator[None]:
+        """Count the time that processes take for what is inside; an account has few at once.
 
         Raises:
-            FederationError: The account has used its time of this minute, or plans as many
-                statements as may be at once.
+            FederationError: The account has used its time of this minute, or too many of its
+                statements wait.
         """
         account = principal.name
         if account == LOCAL.name:
             yield
             return
-        most = self.of(principal).planning_seconds
-        if most is not None and self.planned(account) >= most:
+        most, spent_seconds = self.of(principal).planning_seconds, self.planned(account)
+        if most is not None and spent_seconds >= most:
             raise _exceeded(
                 principal,
-                f"has planned for {self.planned(account):.0f} s in the last minute, and may for "
-                f"{most:g} s",
+                f"has planned for {spent_seconds:.0f} s in the last minute, and may for {most:g} s",
                 "wait a minute, or simplify the statements",
             )
-        at_once = self._planning.get(account, 0)
-        if most is not None and at_once >= MAX_AT_ONCE:
+        queue = self._queues.setdefault(account, _Queue())
+        if queue.statements >= MAX_AT_ONCE + MAX_WAITING:
             raise _exceeded(
                 principal,
-                f"already has {at_once} statements planned at once",
-                "send statements one after another",
+                f"has {queue.statements} statements that wait to be planned",
+                "send fewer at once",
             )
-        self._planning[account] = at_once + 1
         spent = self._planned.setdefault(account, deque())
+        queue.statements += 1
         try:
-            with charged(lambda took: spent.append((monotonic_clock(), took))):
-                yield
+            async with queue.room:
+                with charged(lambda took: spent.append((monotonic_clock(), took))):
+                    yield
         finally:
-            self._planning[account] -= 1
-            if not self._planning[account]:
-                del self._planning[account]
+            queue.statements -= 1
+            if not queue.statements:
+                del self._queues[account]
+
+
+@dataclass(slots=True)
+class _Queue:
+    """Statements of one account that are planned, or wait for it."""
+
+    statements: int = 0
+    room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_AT_ONCE))
 
 
 def _exceeded(principal: Principal, what: str, hint: str) -> FederationError:

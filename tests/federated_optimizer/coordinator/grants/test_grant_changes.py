@@ -1,6 +1,7 @@
 """GRANT and REVOKE over a running coordinator: who is refused what, by name, and what stops."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from federated_optimizer.coordinator.contract.audit_model import Outcome
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.principal import Principal, Role
+from federated_optimizer.coordinator.planning_processes import InProcesses
 from streamsql.errors import BindingError, FederationError
 
 ANN = Principal("ann", Role.ANALYST, address="10.0.0.7")
@@ -354,5 +356,66 @@ def test_a_grant_that_goes_while_a_statement_is_planned_counts(harness: Any) -> 
 
         world.whole._turns._statements.preparation.of = slow
         await world.refused(ANN, READ)
+
+    living(harness, scenario)
+
+
+def test_rows_that_sites_keep_are_bounded_for_an_account(harness: Any) -> None:
+    async def scenario(world: World) -> None:
+        await world.run(ADA, "GRANT SELECT ON SOURCE temperature TO EVERYBODY")
+        await world.run(ADA, "ALTER USER ann SET (max_state_rows = 1000)")
+        text = "SELECT rid, COUNT(*) AS n FROM Temperature GROUP BY rid"
+        mine, other = await world.start(ANN, text), await world.start(BEN, text)
+        for query in (mine, other):
+            await harness.until_status(world.whole, query, QueryStatus.RUNNING)
+        gateway = world.federation.sites["gw-1"]
+        gateway.put("temperature", *((f"r{n}", 1.0) for n in range(1_500)))
+
+        def stopped() -> bool:
+            gateway.put("temperature", ("again", 1.0))  # its changes carry the counts
+            return bool(world.whole.query(mine).status == QueryStatus.FAILED)
+
+        await harness.until(stopped)
+        assert (
+            "may keep 1000 rows at the sites, and this one keeps" in world.whole.query(mine).error
+        )
+        assert world.whole.query(other).status == QueryStatus.RUNNING
+        assert world.whole.grants.usage("ben").state_rows >= 1_500
+
+    living(harness, scenario)
+
+
+def test_rights_hold_in_processes_that_plan(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        whole = await federation.coordinator(define_schema=True, beside=InProcesses(20.0))
+        world = World(federation, whole)
+        await world.refused(ANN, READ)
+        await world.run(ADA, GRANT)
+        await world.start(ANN, READ)
+        await world.run(ANN, f"CREATE VIEW warm AS {READ}")
+        await world.refused(BEN, "EXPLAIN SELECT * FROM warm")
+        shown = await whole.on_behalf(BEN).validate(READ)
+        assert [d.code for d in shown.diagnoses] == ["not_allowed"]
+        assert whole.grants.usage("ann").planning_seconds > 0
+        await world.run(ADA, REVOKE)
+        await world.refused(ANN, "SELECT * FROM warm")
+
+    harness.run(scenario)
+
+
+def test_one_account_cannot_plan_in_every_process(harness: Any) -> None:
+    async def scenario(world: World) -> None:
+        quotas = world.whole._shared.quotas
+        async with contextlib.AsyncExitStack() as busy:
+            for _ in range(4):
+                await busy.enter_async_context(quotas.planning(ANN))
+            waiting = [asyncio.create_task(world.run(ANN, "SHOW SOURCES")) for _ in range(100)]
+            await asyncio.sleep(0)
+            await world.run(BEN, "SHOW SOURCES")
+            assert not any(task.done() for task in waiting)
+            with pytest.raises(FederationError, match="has 104 statements that wait"):
+                await world.run(ANN, "SHOW SOURCES")
+        await asyncio.gather(*waiting)
+        await world.run(ANN, "SHOW SOURCES")
 
     living(harness, scenario)
