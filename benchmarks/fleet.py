@@ -73,7 +73,7 @@ class Plan:
 
 
 QUICK = Plan(gateways=10, seconds=3.0, settle=1.0, readings=50.0, rounds=1)
-FULL = Plan(gateways=200, seconds=30.0, settle=10.0, readings=1_000.0, rounds=3)
+FULL = Plan(gateways=200, seconds=15.0, settle=5.0, readings=1_000.0, rounds=3)
 
 
 def set_rate(url: str, gateways: int, rate: float) -> None:

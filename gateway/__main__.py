@@ -12,7 +12,7 @@ from typing import Any
 from gateway.connectors.lost_cancellation import raise_if_cancelled
 from gateway.gateway_settings import GatewaySettings, load_settings
 from gateway.runtime import STOPPED, Gateway, MakeClient
-from gateway.session.identity import OutdatedEpochError, RenamedError, StolenIdError
+from gateway.session.identity import BeginAgainError, OutdatedEpochError, StolenIdError
 from gateway.site.step_guard import StepGuard
 from gateway.site.stopped_queries import StoppedQueries
 from host.files.site_directory import SiteDirectory
@@ -47,7 +47,7 @@ async def serve(
         settings_file: Where the settings were read, if they may be written.
 
     Raises:
-        RenamedError: The settings have another name now.
+        BeginAgainError: It is to start again, as with another name.
         DeploymentError: Something the operator can change; says what.
     """
     with SiteDirectory(Path(settings.data_dir)) as directory, contextlib.ExitStack() as guards:
@@ -139,7 +139,7 @@ def main() -> int:
     gc.set_threshold(*COLLECTIONS)
     try:
         asyncio.run(_until_signalled(config))
-    except RenamedError as error:
+    except BeginAgainError as error:
         log.info("%s; starting again", error.message)
         os.execv(sys.executable, [sys.executable, "-m", "gateway", *sys.argv[1:]])  # noqa: S606
     except FederationError as error:

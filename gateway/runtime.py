@@ -28,8 +28,8 @@ from gateway.session.command_answers import CommandAnswers
 from gateway.session.connection_problems import ConnectionProblems
 from gateway.session.description import birth_of, ended_state
 from gateway.session.identity import (
+    BeginAgainError,
     OutdatedEpochError,
-    RenamedError,
     Session,
     StolenIdError,
     Verdict,
@@ -219,7 +219,7 @@ class Gateway:
                 group.create_task(self.clock.run())
                 group.create_task(self._look_back())
                 group.create_task(self.declared.run())
-        except* (StolenIdError, OutdatedEpochError, RenamedError) as errors:
+        except* (StolenIdError, OutdatedEpochError, BeginAgainError) as errors:
             raise errors.exceptions[0] from None
         finally:
             await self._stop()
@@ -386,12 +386,12 @@ class Gateway:
                 )
             )
 
-    def renamed(self, name: str) -> None:
-        """End this life: the settings have another name."""
-        self._finish(RenamedError(name))
+    def begin_again(self, reason: BeginAgainError) -> None:
+        """End this life on request."""
+        self._finish(reason)
 
     def _finish(self, reason: DeploymentError) -> None:
-        self._others_run = not isinstance(reason, RenamedError)
+        self._others_run = not isinstance(reason, BeginAgainError)
         if self._end is not None and not self._end.done():
             self._end.set_result(reason)
 

@@ -1,5 +1,6 @@
 """Commands of the coordinator, and what a site does at each."""
 
+import asyncio
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -12,7 +13,7 @@ from gateway.intake.observations import ObservationLane
 from gateway.session.announcer import Announcer
 from gateway.session.clock_exchange import ClockExchange
 from gateway.session.command_answers import Answer, Handler
-from gateway.session.identity import Session
+from gateway.session.identity import BeginAgainError, RenamedError, Session
 from host.mqtt.broker_passwords import PasswordFile
 from streamsql.wire.messages import CREDENTIALS, Command
 
@@ -34,8 +35,8 @@ class Commanded(Protocol):
     passwords: PasswordFile | None
     settings_file: Path | None
 
-    def renamed(self, name: str) -> None:
-        """End this life: the settings have another name."""
+    def begin_again(self, reason: BeginAgainError) -> None:
+        """End this life on request."""
 
 
 def handlers_of(site: Commanded) -> dict[str, Handler]:
@@ -49,7 +50,13 @@ def handlers_of(site: Commanded) -> dict[str, Handler]:
         site.lane.flush()
         return {"done": True, "message": f"{len(site.buffer)} packs wait"}
 
+    def restart(_command: Command) -> Answer:
+        # After the answer.
+        asyncio.get_running_loop().call_soon(site.begin_again, BeginAgainError())
+        return {"done": True, "message": "it starts again"}
+
     return {
+        "restart": restart,
         "rebirth": announce,
         "ping": announce,
         "clock": site.clock.answered,
@@ -73,6 +80,9 @@ class _CredentialHandler:
         if self._changes is None:
             site = self._site
             self._changes = CredentialChanges(
-                site.settings, site.passwords, site.settings_file, site.renamed
+                site.settings,
+                site.passwords,
+                site.settings_file,
+                lambda name: site.begin_again(RenamedError(name)),
             )
         return self._changes.carry_out(command.arguments)

@@ -75,7 +75,16 @@ class OutdatedEpochError(DeploymentError):
         self.epoch = epoch
 
 
-class RenamedError(DeploymentError):
+class BeginAgainError(DeploymentError):
+    """This life ends on request: the same process starts again with its settings."""
+
+    code = "begin_again"
+
+    def __init__(self, message: str = "a restart was requested") -> None:
+        super().__init__(message)
+
+
+class RenamedError(BeginAgainError):
     """The coordinator has given this gateway another name: start again with its settings."""
 
     code = "renamed"

@@ -120,6 +120,21 @@ def test_a_service_that_dies_is_started_again_and_results_come_back(
     killed.until(is_well)
 
 
+def test_a_gateway_that_is_told_to_starts_itself_again(killed: Federation) -> None:
+    killed.until(lambda: killed.sites()["gw-1"]["freshness"] == "live")
+    pid, before = killed.pid("gw-1"), killed.sites()["gw-1"]
+    deaths = len([event for event in killed.events if event["event"] == "died"])
+    assert killed.http.post("/api/sites/gw-1/restart").json() == {"site": "gw-1"}
+
+    def is_back() -> bool:
+        site = killed.sites()["gw-1"]
+        return bool(site["epoch"] > before["epoch"] and site["freshness"] == "live")
+
+    killed.until(is_back)
+    assert killed.pid("gw-1") == pid
+    assert len([event for event in killed.events if event["event"] == "died"]) == deaths
+
+
 def test_logs_of_a_service_are_printed(killed: Federation) -> None:
     told = killed.pando("logs", "gw-1", "--lines", "3", "--data", str(killed.data))
     assert told.returncode == 0, told.stderr

@@ -1,4 +1,4 @@
-"""REST: how engine sites work, read and changed while they run; gateways that are removed."""
+"""REST: settings of engine sites, changed while they run; sites that start again or are removed."""
 
 from typing import Any
 
@@ -6,9 +6,11 @@ import msgspec
 from fastapi import APIRouter, HTTPException
 from fastapi.responses import JSONResponse
 
-from streamsql.errors import BindingError
+from federated_optimizer.coordinator.contract.audit_model import Outcome
+from streamsql.errors import BindingError, DeploymentError
+from streamsql.wire.site_messages import ENGINE_ROLES
 from streamsql.wire.site_settings import SiteSettings
-from ui.api.routes import Coordinator
+from ui.api.routes import Asker, Coordinator
 from ui.request_checks import problem
 
 router = APIRouter(prefix="/api")
@@ -47,6 +49,23 @@ async def remove_gateway(site: str, coordinator: Coordinator) -> dict[str, Any] 
         raise _unknown(site) from None
     except BindingError as error:
         return problem(422, error.code, error.message, error.hint)
+    return {"site": site}
+
+
+@router.post("/sites/{site}/restart", response_model=None)
+async def restart_site(
+    site: str, coordinator: Coordinator, asker: Asker
+) -> dict[str, Any] | JSONResponse:
+    """Let the process of a gateway or base site start again; it continues where it was."""
+    roles = {info.site: info.role for info in coordinator.sites()}
+    if roles.get(site) not in ENGINE_ROLES:
+        raise _unknown(site)
+    try:
+        coordinator.command(site, "restart", {})
+    except DeploymentError as error:
+        coordinator.audit.note(asker, "restart", site, Outcome.FAILED, error.message)
+        return problem(409, error.code, error.message, error.hint)
+    coordinator.audit.note(asker, "restart", site, Outcome.DONE)
     return {"site": site}
 
 

@@ -98,6 +98,7 @@ ROUTES: Mapping[str, Least] = {
     "POST /api/sources/try": OPERATOR,
     "PATCH /api/sites/{site}/settings": OPERATOR,
     "DELETE /api/sites/{site}": OPERATOR,
+    "POST /api/sites/{site}/restart": OPERATOR,
     "POST /api/sinks/{name}/retry": OPERATOR,
     "POST /api/sinks/{name}/discard": OPERATOR,
     "POST /api/simulate": OPERATOR,

@@ -103,3 +103,11 @@ def test_the_command_line_removes_a_gateway(console: Any, coordinator: Any) -> N
     coordinator.set_site("gw-3", "stale")
     assert remove().stdout == "gateway gw-3 removed\n"
     assert "gw-3" not in {info.site for info in coordinator.sites()}
+
+
+def test_a_site_is_told_to_start_again(client: Any, coordinator: Any) -> None:
+    assert client.post("/api/sites/gw-2/restart").json() == {"site": "gw-2"}
+    assert coordinator.commands[-1] == ("gw-2", "restart", {})
+    noted = coordinator.audit.entries()[-1]
+    assert (noted.action, noted.target, noted.outcome) == ("restart", "gw-2", "done")
+    assert client.post("/api/sites/nobody/restart").status_code == 404

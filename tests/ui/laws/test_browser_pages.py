@@ -46,7 +46,7 @@ def test_a_gateway_that_has_left_is_removed_after_a_question(
 ) -> None:
     page.goto(f"{console.address}/gateways")
     expect(page.locator("#sites tbody tr")).to_have_count(3)
-    expect(page.locator("#sites button")).to_have_count(0)  # of one that is there
+    expect(page.get_by_role("button", name="Remove")).to_have_count(0)  # of one that is there
     console.do(lambda: console.coordinator.set_site("gw-2", "stale"))
     remove = page.get_by_role("button", name="Remove gw-2")
     dialog = page.locator("#remove")
@@ -66,6 +66,20 @@ def test_a_gateway_that_has_left_is_removed_after_a_question(
     dialog.get_by_role("button", name="Remove").click()
     expect(page.locator("#sites tbody tr")).to_have_count(2)
     expect(page.locator("#sites")).not_to_contain_text("gw-2")
+
+
+def test_a_gateway_is_started_again_after_a_question(console: Any, page: Any, expect: Any) -> None:
+    page.goto(f"{console.address}/gateways")
+    page.get_by_role("button", name="Restart gw-2").click()
+    dialog = page.locator("#remove")
+    expect(dialog).to_contain_text("Restart gw-2?")
+    expect(dialog).to_contain_text("continues where it was")
+    dialog.get_by_role("button", name="Restart").click()
+    expect(dialog).to_be_hidden()
+    commands = console.coordinator.commands
+    expect(page.locator("#problem")).to_be_hidden()
+    page.wait_for_function("!document.querySelector('#remove').open")
+    assert commands[-1] == ("gw-2", "restart", {})
 
 
 def test_the_data_page_shows_columns_and_texts(console: Any, page: Any, expect: Any) -> None:

@@ -7,10 +7,19 @@ import { byId, focusOn, focusedIn } from "./elements.js";
 
 const DAY_MS = 86_400_000; // for so long it is told what was wrong
 
+const CONSEQUENCES = {
+  remove:
+    "Plans no longer use it, no query waits for it, and its rows leave every result. " +
+    "If it starts again, it is a new gateway.",
+  restart:
+    "Its process ends and starts again, and continues where it was. " +
+    "Meanwhile, for a few seconds, it reads no devices.",
+};
+
 const dialog = byId("remove", HTMLDialogElement);
 const [body] = byId("sites", HTMLTableElement).tBodies;
-/** @type {string | null} */
-let leaving = null; // the gateway that the dialog asks about
+/** @type {{ site: string, deed: "remove" | "restart" } | null} */
+let asked = null; // what the dialog asks about
 
 /** @param {number} size */
 function bytes(size) {
@@ -74,7 +83,30 @@ function row(site) {
     make("td", {}, connectors && connectors + since),
     make("td", {}, site.rooms.length > 8 ? `${site.rooms.length} rooms` : site.rooms.join(", ")),
     make("td", { title: clock(site) }, problems(site)),
-    make("td", { class: "tight" }, removal(site)),
+    make("td", { class: "tight" }, action(site)),
+  );
+}
+
+/** The button of a site, if it has one.
+ *  @param {Site} site */
+function action(site) {
+  return site.online ? restarting(site) : removal(site);
+}
+
+/** A button for a site that runs the engine: its process starts again and continues where it was.
+ *  @param {Site} site */
+function restarting(site) {
+  if (!["gateway", "base"].includes(site.role)) return null;
+  return make(
+    "button",
+    {
+      type: "button",
+      "data-site": site.site,
+      "aria-label": `Restart ${site.site}`,
+      title: "Its process starts again and continues where it was",
+      onclick: () => ask(site.site, "restart"),
+    },
+    "Restart…",
   );
 }
 
@@ -87,19 +119,23 @@ function removal(site) {
     {
       type: "button",
       class: "danger",
-      "data-remove": site.site,
+      "data-site": site.site,
       "aria-label": `Remove ${site.site}`,
       title: "It is gone permanently",
-      onclick: () => ask(site.site),
+      onclick: () => ask(site.site, "remove"),
     },
     "Remove…",
   );
 }
 
-/** @param {string} site */
-function ask(site) {
-  leaving = site;
-  byId("remove-title").textContent = `Remove gateway ${site}?`;
+/** @param {string} site
+ *  @param {"remove" | "restart"} deed */
+function ask(site, deed) {
+  asked = { site, deed };
+  const isRemoval = deed === "remove";
+  byId("remove-title").textContent = isRemoval ? `Remove gateway ${site}?` : `Restart ${site}?`;
+  byId("remove-words").textContent = CONSEQUENCES[deed];
+  byId("really").textContent = isRemoval ? "Remove" : "Restart";
   problem(null);
   dialog.showModal();
   byId("keep").focus();
@@ -111,9 +147,13 @@ function problem(error) {
   byId("problem").textContent = error ? [error.message, error.hint].filter(Boolean).join("\n") : "";
 }
 
-async function remove() {
+async function confirmed() {
   dialog.close();
-  if (leaving) await request("DELETE", `/api/sites/${encodeURIComponent(leaving)}`).catch(problem);
+  if (asked) {
+    const address = `/api/sites/${encodeURIComponent(asked.site)}`;
+    const done = asked.deed === "remove" ? request("DELETE", address) : request("POST", `${address}/restart`);
+    await done.catch(problem);
+  }
   await look();
 }
 
@@ -135,16 +175,16 @@ async function look() {
   }
   byId("sites").classList.toggle("outdated", !sites);
   if (!sites) return; // the line at the top says that the console does not answer
-  const focused = focusedIn(body)?.dataset.remove;
+  const focused = focusedIn(body)?.dataset.site;
   body.replaceChildren(
     ...(sites.length
       ? sites.map(row)
       : [make("tr", {}, make("td", { colspan: 11, class: "empty" }, "No gateway has announced itself yet."))]),
   );
-  if (focused) focusOn(body, `[data-remove="${CSS.escape(focused)}"]`);
+  if (focused) focusOn(body, `[data-site="${CSS.escape(focused)}"]`);
 }
 
 byId("keep").addEventListener("click", () => dialog.close());
-byId("really").addEventListener("click", remove);
+byId("really").addEventListener("click", confirmed);
 
 againWhileSeen(look, 2000);
