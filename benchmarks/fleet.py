@@ -38,10 +38,10 @@ from benchmarks._fleet_cost.federation import (
     QUERY,
     ROOT,
     SOURCE,
+    Base,
     Console,
     Process,
     gateway_name,
-    start_base,
     start_gateways,
     until,
 )
@@ -73,7 +73,7 @@ class Plan:
 
 
 QUICK = Plan(gateways=10, seconds=3.0, settle=1.0, readings=50.0, rounds=1)
-FULL = Plan(gateways=200, seconds=15.0, settle=5.0, readings=1_000.0, rounds=3)
+FULL = Plan(gateways=200, seconds=15.0, settle=5.0, readings=500.0, rounds=3)
 
 
 def set_rate(url: str, gateways: int, rate: float) -> None:
@@ -99,23 +99,20 @@ def cpu_shares(processes: list[Process], seconds: float) -> list[float]:
 
 
 def rest_and_load(
-    processes: list[Process], url: str, plan: Plan, readings: Callable[[], int] | None
-) -> tuple[list[Figures], float]:
-    """Return figures of processes at rest and under load, and the readings a second that came.
-
-    `readings` counts them; without it they are as many as were planned.
-    """
+    processes: list[Process], url: str, plan: Plan, readings: Callable[[], int]
+) -> list[Figures]:
+    """Return figures of processes at rest and under load; `readings` counts those that came."""
     set_rate(url, plan.gateways, 0)
     time.sleep(plan.settle)
     rests = cpu_shares(processes, plan.seconds)
     set_rate(url, plan.gateways, plan.readings / plan.gateways)
     time.sleep(plan.settle)
-    before, began = readings() if readings else 0, time.monotonic()
+    before, began = readings(), time.monotonic()
     loads = cpu_shares(processes, plan.seconds)
     took = time.monotonic() - began
-    came = (readings() - before) / took if readings else plan.readings
+    came = (readings() - before) / took
     set_rate(url, plan.gateways, 0)
-    found: list[Figures] = [
+    return [
         {
             "at rest, % of a core": rest * 100,
             "at rest per gateway, % of a core": rest / plan.gateways * 100,
@@ -125,7 +122,6 @@ def rest_and_load(
         }
         for rest, load in zip(rests, loads, strict=True)
     ]
-    return found, came
 
 
 def measure(tree: Path, kind: Preference, plan: Plan) -> dict[str, Figures]:
@@ -133,20 +129,20 @@ def measure(tree: Path, kind: Preference, plan: Plan) -> dict[str, Figures]:
     with contextlib.ExitStack() as running:
         folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
         broker = running.enter_context(BrokerProcess(kind, folder))
-        base = running.enter_context(start_base(folder, broker.url))
+        base = running.enter_context(Base(folder, broker.url))
         with Console(tree, folder, broker.url) as console:
             console.run(SOURCE)
             console.run(QUERY)
             time.sleep(plan.settle)
             (alone,) = cpu_shares([console.process], plan.seconds)
-            megabytes, of_base = console.process.megabytes(), base.megabytes()
+            megabytes, of_base = console.process.megabytes(), base.process.megabytes()
             for process in start_gateways(folder, broker.url, plan.gateways):
                 running.enter_context(process)
             come = until(lambda: console.live_gateways() == plan.gateways, "gateways")
             set_rate(broker.url, plan.gateways, 5.0)  # every device has its row
             until(lambda: console.rows() == plan.gateways * DEVICES, "first rows", 0.5)
-            (coordinator, site), _ = rest_and_load(
-                [console.process, base], broker.url, plan, lambda: console.changes() // 2
+            coordinator, site = rest_and_load(
+                [console.process, base.process], broker.url, plan, base.readings
             )
             grown = console.process.megabytes() - megabytes
             live, whole = back_after_a_fall(broker, console, plan)
@@ -161,9 +157,11 @@ def measure(tree: Path, kind: Preference, plan: Plan) -> dict[str, Figures]:
             }
             site |= {
                 "memory without gateways, MB": of_base,
-                "memory per gateway, kB": (base.megabytes() - of_base) / plan.gateways * 1e3,
+                "memory per gateway, kB": (base.process.megabytes() - of_base)
+                / plan.gateways
+                * 1e3,
             }
-        bare = baseline(broker, folder, plan)
+        bare = baseline(broker, folder, plan, base)
     return {"coordinator": coordinator, "base site": site, "bare subscriber": bare}
 
 
@@ -179,11 +177,11 @@ def back_after_a_fall(broker: BrokerProcess, console: Console, plan: Plan) -> tu
     return live, time.monotonic() - began
 
 
-def baseline(broker: BrokerProcess, folder: Path, plan: Plan) -> Figures:
+def baseline(broker: BrokerProcess, folder: Path, plan: Plan, base: Base) -> Figures:
     """Return what a bare subscriber takes for the same messages."""
     module = "benchmarks._fleet_cost.counting_subscriber"
     with Process(ROOT, folder / "counter.log", module, str(broker.port)) as process:
-        (found,), _ = rest_and_load([process], broker.url, plan, None)
+        (found,) = rest_and_load([process], broker.url, plan, base.readings)
         return {**found, "memory without gateways, MB": process.megabytes()}
 
 

@@ -128,10 +128,6 @@ class Console:
         """Return the rows of all results."""
         return sum(query["rows"] for query in self._http.get("/api/queries").json())
 
-    def changes(self) -> int:
-        """Return the changes of all results so far."""
-        return sum(query["changes"] for query in self._http.get("/api/queries").json())
-
     def _answers(self) -> bool:
         try:
             return self._http.get("/api/health").status_code == 200
@@ -139,13 +135,35 @@ class Console:
             return False
 
 
-def start_base(folder: Path, broker: str) -> Process:
-    """Start the base site, which every result comes from."""
-    config = folder / "base.json"
-    data = str(folder / "base")
-    settings = {"site": SITE, "gateway": "base", "role": "base", "broker": broker, "data_dir": data}
-    config.write_text(json.dumps(settings), encoding="utf-8")
-    return Process(ROOT, folder / "base.log", "gateway", "--config", str(config))
+class Base:
+    """The base site, which every result comes from; also a context manager."""
+
+    def __init__(self, folder: Path, broker: str) -> None:
+        port = free_port()
+        config = folder / "base.json"
+        settings = {
+            "site": SITE,
+            "gateway": "base",
+            "role": "base",
+            "broker": broker,
+            "data_dir": str(folder / "base"),
+            "metrics_port": port,
+        }
+        config.write_text(json.dumps(settings), encoding="utf-8")
+        self._metrics = f"http://{HOST}:{port}/metrics"
+        self.process = Process(ROOT, folder / "base.log", "gateway", "--config", str(config))
+
+    def __enter__(self) -> "Base":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.__exit__()
+
+    def readings(self) -> int:
+        """Return the readings that have come: each takes a row away and adds one."""
+        text = httpx.get(self._metrics, trust_env=False, timeout=30.0).text
+        name = 'pando_gateway_channel_rows{direction="in"} '
+        return int(text.partition(name)[2].partition("\n")[0]) // 2
 
 
 def start_gateways(folder: Path, broker: str, count: int) -> Sequence[Process]:

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import random
 import sys
+import time
 
 from benchmarks._fleet_cost.federation import SITE, gateway_name, source
 from gateway.gateway_settings import ClockSettings
@@ -72,22 +73,24 @@ class SimulatedGateway:
 
     async def _read(self) -> None:
         """Make readings up, one at a time."""
-        waits = True
+        due: float | None = None
         while True:
             if not self.rate:
                 await asyncio.sleep(LONGEST_PAUSE)
-                waits = True
+                due = None
                 continue
-            if waits:  # they do not all send at once
-                await asyncio.sleep(random.random() / self.rate)
-                waits = False
+            if due is None:  # they do not all send at once
+                due = time.monotonic() + random.random() / self.rate
+            pause = due - time.monotonic()
+            if pause > 0:
+                await asyncio.sleep(min(pause, LONGEST_PAUSE))
                 continue
+            due += 1 / self.rate
             device = f"{self.name}-{self._readings % DEVICES}"
             row = (device, float(self._readings % 97))
             self.engine.ingest(self._scan.source, [SourceEvent(row, wall_clock(), False)])
             self.host.wake()
             self._readings += 1
-            await asyncio.sleep(1 / self.rate)
 
     def _command(self, verb: str, command: Command) -> None:
         if verb == "simulate":
