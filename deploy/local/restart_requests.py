@@ -21,7 +21,7 @@ POLL_SECONDS = 0.1
 
 
 class Verb(StrEnum):
-    """What is asked for. KILL ends the process as a power failure does."""
+    """A request. KILL ends the process as a power failure does."""
 
     RESTART = "restart"
     STOP = "stop"

@@ -13,7 +13,7 @@ from streamsql.errors import DeploymentError
 ADD_TO_ENDPOINT = (
     'with `pando endpoint add`: NAME=…, or --ask NAME for a secret; in a settings file: "NAME": …'
 )
-"""How to write an option of an endpoint."""
+"""Spelling of an option of an endpoint."""
 
 _MISSING = re.compile(r"Object missing required field `([^`]+)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `([^`]+)`")

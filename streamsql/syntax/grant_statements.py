@@ -26,7 +26,7 @@ _ALTER = "ALTER USER name SET (max_queries = 5)"
 
 
 class GranteeKind(enum.StrEnum):
-    """Whom a grant is for."""
+    """Grantee of a right."""
 
     USER = "user"
     ROLE = "role"

@@ -16,7 +16,7 @@ BUILD_SECONDS = 600
 
 
 class BuiltImage:
-    """What an image holds, below a folder, and the programs of its environment.
+    """Content of an image below a folder, and the programs of its environment.
 
     Args:
         name: Of the build file.

@@ -9,7 +9,7 @@ from streamsql.syntax.grant_statements import GranteeKind
 
 
 class Grantee(msgspec.Struct, frozen=True, order=True):
-    """Whom a grant is for.
+    """Grantee of a right.
 
     Attributes:
         kind: A user, all who have a role or one above it, or everybody.

@@ -6,7 +6,7 @@ import msgspec
 
 
 class Role(StrEnum):
-    """What people may do; each role may do what the ones before it may.
+    """Rights of people; each role may do what the ones before it may.
 
     VIEWER: look at maps, displays, alarms and results whose inputs are granted. ANALYST: ask
     queries of what is granted, make views, alarms and displays. OPERATOR: run the federation:
