@@ -2,10 +2,11 @@
 
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
-from ui.cli.console_command import Address, guarded
+from ui.cli.console_command import Address, connected, guarded
 from ui.cli.http_commands import app, gateway_app
 
 Service = Annotated[str, typer.Argument(help="gw-1, gw-2, …, base, static, console or broker")]
@@ -13,16 +14,30 @@ Data = Annotated[Path | None, typer.Option(help="Data directory of the `pando up
 
 
 @gateway_app.command("restart")
-def gateway_restart(service: Service, data: Data = None, console: Address = None) -> None:
+def gateway_restart(
+    service: Service,
+    remote: Annotated[
+        bool, typer.Option("--remote", help="A gateway or base site on any machine, by its console")
+    ] = False,
+    data: Data = None,
+    console: Address = None,
+) -> None:
     """Restart a service of the running `pando up`, whether it died or still runs.
 
-    With several federations on this machine, --console, PANDO_CONSOLE or --data says which.
+    With several federations on this machine, --console, PANDO_CONSOLE or --data says which. With
+    --remote the console tells a site that is online to start its own process again.
 
     Examples:
       pando gateway restart gw-2
       pando gateway restart gw-2 --console http://127.0.0.1:8421
+      pando gateway restart gw-7 --remote
     """
-    _request(service, "restart", data, console)
+    if not remote:
+        _request(service, "restart", data, console)
+        return
+    with connected(console) as client:
+        client.post(f"/api/sites/{quote(service, safe='')}/restart", {})
+    typer.echo(f"told {service} to start again")
 
 
 @gateway_app.command("stop")

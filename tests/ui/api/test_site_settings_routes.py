@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from deploy.cli.main import app as pando
 from ui.cli.http_commands import app
 
 DEFAULTS = {
@@ -111,3 +112,14 @@ def test_a_site_is_told_to_start_again(client: Any, coordinator: Any) -> None:
     noted = coordinator.audit.entries()[-1]
     assert (noted.action, noted.target, noted.outcome) == ("restart", "gw-2", "done")
     assert client.post("/api/sites/nobody/restart").status_code == 404
+
+
+def test_the_command_line_tells_a_site_to_start_again(console: Any, coordinator: Any) -> None:
+    def restart(site: str) -> Result:
+        arguments = ["gateway", "restart", site, "--remote", "--console", console.address]
+        return CliRunner().invoke(pando, arguments)
+
+    told = restart("gw-3")
+    assert told.stdout == "told gw-3 to start again\n"
+    assert coordinator.commands[-1] == ("gw-3", "restart", {})
+    assert "gw-9" in restart("gw-9").stderr
