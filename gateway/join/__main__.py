@@ -16,10 +16,14 @@ def main() -> int:
     parser.add_argument("token", metavar="TOKEN", help="from `pando gateway provision NAME`")
     parser.add_argument("--data", type=Path, help="folder for settings, credentials and data")
     parser.add_argument("--ca", type=Path, help="authority of the console's certificate")
+    parser.add_argument("--metrics-port", type=int, default=0, help="port of /metrics and /health")
     parser.add_argument("--run", action="store_true", help="run the gateway then")
     arguments = parser.parse_args()
     try:
-        settings = join(arguments.url, arguments.token, arguments.data, arguments.ca)
+        settings = join(
+            *(arguments.url, arguments.token, arguments.data, arguments.ca),
+            metrics_port=arguments.metrics_port,
+        )
     except FederationError as error:
         print(error, file=sys.stderr)
         return 2

@@ -4,6 +4,7 @@ All are in one folder, for their owner only, and written so that a crash between
 a gateway that can connect or one that has not joined.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +45,16 @@ def check_folder(folder: Path, gateway: str) -> None:
         )
 
 
-def write_joined(folder: Path, answer: JoinAnswer, key: bytes) -> Path:
+def write_joined(
+    folder: Path, answer: JoinAnswer, key: bytes, more: Mapping[str, Any] | None = None
+) -> Path:
     """Write what a gateway has got; endpoints and other settings that are there stay.
 
     Args:
         folder: See `check_folder`.
         answer: The console's.
         key: Private key in PEM form.
+        more: Other settings.
 
     Returns:
         The settings file.
@@ -75,7 +79,7 @@ def write_joined(folder: Path, answer: JoinAnswer, key: bytes) -> Path:
             "broker_key": "",
             "broker_password_file": str(folder / PASSWORD),
         }
-        write_settings(settings, {"data_dir": str(folder / DATA), **kept, **given})
+        write_settings(settings, {"data_dir": str(folder / DATA), **kept, **given, **(more or {})})
     except OSError as error:
         raise DeploymentError(f"cannot write into {folder}: {error.strerror}") from error
     return settings

@@ -9,7 +9,14 @@ from streamsql.errors import DeploymentError
 from streamsql.wire.enrolment import JoinRequest, decode_token
 
 
-def join(url: str, token: str, folder: Path | None = None, ca: Path | None = None) -> Path:
+def join(
+    url: str,
+    token: str,
+    folder: Path | None = None,
+    ca: Path | None = None,
+    *,
+    metrics_port: int = 0,
+) -> Path:
     """Join the federation of a console; return the settings file to start the gateway with.
 
     Args:
@@ -18,6 +25,7 @@ def join(url: str, token: str, folder: Path | None = None, ca: Path | None = Non
         folder: For settings, credentials and data; None: named after the gateway, here.
         ca: Authority of the console's certificate, where it is neither the federation's nor one
             that this machine trusts.
+        metrics_port: Setting of this name; 0 leaves it as it is.
 
     Raises:
         DeploymentError: The token is damaged, the console cannot be reached, is not trusted or
@@ -33,4 +41,5 @@ def join(url: str, token: str, folder: Path | None = None, ca: Path | None = Non
     answer = send_request(address, request, authority, ca)
     if answer.gateway != parsed.gateway:
         raise DeploymentError(f"console {address} answered for {answer.gateway!r:.80}")
-    return write_joined(folder, answer, made.key)
+    more = {"metrics_port": metrics_port} if metrics_port else {}
+    return write_joined(folder, answer, made.key, more)

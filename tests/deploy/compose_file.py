@@ -43,7 +43,13 @@ def load_compose() -> dict[str, Any]:
 
 
 COMPOSE = load_compose()
-SERVICES: dict[str, Any] = COMPOSE["services"]
+SERVICES: dict[str, Any] = {
+    name: service for name, service in COMPOSE["services"].items() if "profiles" not in service
+}
+ON_DEMAND: dict[str, Any] = {
+    name: service for name, service in COMPOSE["services"].items() if "profiles" in service
+}
+"""Services that run only when somebody adds a gateway."""
 DOCKERFILES = sorted(CONTAINERS.glob("*.Dockerfile"))
 
 
