@@ -39,6 +39,7 @@ from ui.apply_schema import apply_schema
 from ui.connections import ConnectionLimits, bounded
 from ui.console_settings import ConsoleSettings, load_settings
 from ui.sign_in.exposure import check_exposure, proxies
+from ui.tls_handshakes import over_tls
 
 CLIENT_ID = "coordinator"
 KEEPALIVE = 5
@@ -77,8 +78,8 @@ def _script(path: Path) -> str:
         raise DeploymentError(f"cannot read schema {path}: {error.strerror}") from error
 
 
-def _check_tls(settings: ConsoleSettings) -> None:
-    """Check that certificate and key of the console can be used.
+def _tls(settings: ConsoleSettings) -> ssl.SSLContext | None:
+    """Return the console's certificate and key as a context of TLS; None for HTTP.
 
     Raises:
         DeploymentError: They cannot, or a key is there without a certificate.
@@ -86,7 +87,7 @@ def _check_tls(settings: ConsoleSettings) -> None:
     if not settings.tls_cert:
         if settings.tls_key:
             raise DeploymentError("setting tls_key needs its certificate: set tls_cert")
-        return
+        return None
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(settings.tls_cert, settings.tls_key or None, password=_no_password)
@@ -98,6 +99,7 @@ def _check_tls(settings: ConsoleSettings) -> None:
             hint="both are files in PEM form, the key without a passphrase; make them with "
             "`pando ca issue`",
         ) from error
+    return context
 
 
 def _no_password() -> str:
@@ -165,7 +167,7 @@ async def serve(
         explainer: The engine that answers questions about rows.
         config: File of the settings, for messages.
     """
-    _check_tls(settings)
+    context = _tls(settings)
     stored = _coordinator_settings(settings)
     trusted = proxies(settings.trusted_proxy)
     async with contextlib.AsyncExitStack() as opened:
@@ -175,7 +177,7 @@ async def serve(
             settings.host,
             trusted,
             has_accounts=await asyncio.to_thread(store.has_accounts),
-            has_tls=bool(settings.tls_cert),
+            has_tls=context is not None,
             config=config,
         )
         listener = opened.enter_context(_listen(settings))
@@ -203,7 +205,7 @@ async def serve(
         )
         server = uvicorn.Config(
             app,
-            http=bounded(limits),
+            http=bounded(limits) if context is None else over_tls(bounded(limits), context),
             ws="none",  # there are no web sockets, and their protocol would have no bounds
             log_level="warning",
             access_log=False,
@@ -211,8 +213,6 @@ async def serve(
             # Whoever else says that it speaks for another address is not believed.
             proxy_headers=bool(trusted),
             forwarded_allow_ips=list(trusted),
-            ssl_certfile=settings.tls_cert or None,
-            ssl_keyfile=settings.tls_key or None,
         )
         async with serving_status(
             settings.metrics_host,

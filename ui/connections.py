@@ -16,6 +16,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from federated_optimizer.coordinator.people.sign_in_attempts import network_of
 from ui.request_checks import MAX_BODY, problem
 
 MAX_HEAD = 65_536
@@ -72,10 +73,10 @@ class Connections:
         if not self._proxies:
             return False
         try:
-            parsed = ipaddress.ip_address(address)
+            client = ipaddress.ip_network(address)
         except ValueError:
             return False
-        return any(parsed in network for network in self._proxies)
+        return any(client.overlaps(proxy) for proxy in self._proxies)
 
     @property
     def are_flooded(self) -> bool:
@@ -119,7 +120,8 @@ class BoundedProtocol(HttpToolsProtocol):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._address = self.client[0] if self.client else ""
+        # Of an IPv6 client all addresses that it may take count as one.
+        self._address = network_of(self.client[0]) if self.client else ""
         refusal = self.opened.enter(self._address)
         if refusal and self.opened.are_flooded:
             transport.abort()
