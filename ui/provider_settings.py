@@ -54,7 +54,7 @@ class ProviderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def redirect_url(self) -> str:
-        """Where the provider sends browsers back to; to be registered there."""
+        """Address to which the provider sends browsers back; to be registered there."""
         return f"{self.public_url.rstrip('/')}/sign-in/return"
 
     def role_of(self, claims: Mapping[str, Any]) -> Role | None:

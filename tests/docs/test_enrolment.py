@@ -39,7 +39,7 @@ def section(title: str) -> str:
 
 
 class Machine:
-    """Where the steps are done."""
+    """Machine on which the steps are done."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""What was wrong with the connection is told when it is over, also by the next process."""
+"""Problems of a connection are told when it is over, also by the next process."""
 
 from pathlib import Path
 

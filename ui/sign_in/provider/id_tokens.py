@@ -1,4 +1,4 @@
-"""What a provider says of a person, checked: signature, issuer, audience, time, nonce."""
+"""ID tokens, a provider's word on a person, checked: signature, issuer, audience, time, nonce."""
 
 import time
 import warnings

@@ -1,4 +1,4 @@
-"""What an OpenID Connect provider answers over HTTP: its description, its keys, its tokens."""
+"""Answers of an OpenID Connect provider over HTTP: its description, its keys, its tokens."""
 
 import ssl
 import time

@@ -1,4 +1,4 @@
-"""How long who guesses has to wait."""
+"""Waits of who guesses passwords."""
 
 import pytest
 
