@@ -143,6 +143,12 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
             help="With --secure: address of the broker for other machines, e.g. 0.0.0.0:8883"
         ),
     ] = "",
+    console_host: Annotated[
+        str,
+        typer.Option(
+            help="With --secure: address of the console for other machines, over TLS, e.g. 0.0.0.0"
+        ),
+    ] = "",
     functions: Functions = "",
     form: Annotated[
         str, typer.Option("--format", help="table or json (one line per event)")
@@ -180,6 +186,7 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
             restart=not no_restart,
             secure=secure,
             broker_listen=broker_listen,
+            console_host=console_host,
         )
         status = asyncio.run(run_federation(options, Reporter(form)))
     raise typer.Exit(status)

@@ -1,4 +1,4 @@
-"""Accounts and TLS of the broker that `pando up --secure` starts.
+"""Accounts and TLS of the broker, and TLS of the console, that `pando up --secure` starts.
 
 The accounts outlive a run: the coordinator adds gateways that are enrolled. What services need is
 made anew where it is missing: passwords, rights of today, the broker's certificate.
@@ -7,6 +7,7 @@ made anew where it is missing: passwords, rights of today, the broker's certific
 import datetime as dt
 import ipaddress
 import socket
+import ssl
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,9 +29,11 @@ from broker.free_ports import HOST
 from deploy.local.configure import FEDERATION
 from deploy.local.layout import Layout
 from deploy.local.service_processes import BROKER
+from deploy.local.up_options import UpOptions
 from gateway.gateway_settings import GatewaySettings
 from host.certificates.certificate_files import (
     AUTHORITY_CERTIFICATE,
+    CertificatePaths,
     ensure_server_certificate,
     open_or_make_authority,
 )
@@ -43,7 +46,7 @@ from ui.console_settings import ConsoleSettings
 SITES = ("coordinator", "base", "static", "viewer")
 """Accounts besides those of the gateways; `viewer` is for people who look."""
 MAX_ADDRESSES = 50
-"""Addresses of this machine that the broker's certificate is for."""
+"""Addresses of this machine that a certificate is for."""
 
 ServiceSettings = TypeVar("ServiceSettings", GatewaySettings, ConsoleSettings, StaticSettings)
 
@@ -72,22 +75,37 @@ class BrokerPlace:
             broker_password_file=str(self.layout.passwords / site),
         )
 
-    def given_to_console(self, settings: ConsoleSettings, listen: str) -> ConsoleSettings:
+    def given_to_console(self, settings: ConsoleSettings, options: UpOptions) -> ConsoleSettings:
         """Return the settings of the console, which also enrols gateways.
 
-        Args:
-            settings: Of the console.
-            listen: Where the broker listens for other machines, or empty.
+        Raises:
+            DeploymentError: Its certificate cannot be made.
         """
         if self.layout is None:
             return settings
         port = self.address.rpartition(":")[2]
-        return msgspec.structs.replace(
+        name = socket.gethostname()
+        given = msgspec.structs.replace(
             self.given_to(settings, "coordinator"),
             authority=str(self.layout.authority),
-            gateway_broker=f"mqtts://{socket.gethostname()}:{port}" if listen else "",
+            gateway_broker=f"mqtts://{name}:{port}" if options.broker_listen else "",
             base_sites=("base",),
         )
+        if not options.console_host:
+            return given
+        certificate = certificate_for(self.layout, "console", options.console_host)
+        return msgspec.structs.replace(
+            given,
+            host=options.console_host,
+            tls_cert=str(certificate.certificate),
+            tls_key=str(certificate.key),
+            allowed_hosts=",".join(filter(None, (given.allowed_hosts, name))),
+        )
+
+
+def console_trust(layout: Layout) -> ssl.SSLContext:
+    """Return what the console's certificate is checked with."""
+    return ssl.create_default_context(cafile=str(layout.authority / AUTHORITY_CERTIFICATE))
 
 
 def reached_at(listen: str) -> str:
@@ -112,7 +130,6 @@ def secured_broker(layout: Layout, gateways: Iterable[str], listen: str = HOST) 
         DeploymentError: A file is damaged or cannot be written.
     """
     accounts = layout.data(BROKER) / "dynamic-security.json"
-    now = dt.datetime.now(dt.UTC)
     try:
         passwords = {site: _password(layout, site) for site in (*SITES, *gateways)}
         made = with_accounts(
@@ -123,16 +140,32 @@ def secured_broker(layout: Layout, gateways: Iterable[str], listen: str = HOST) 
         )
         accounts.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(accounts, encode_document(made), mode=PRIVATE)
-        authority = open_or_make_authority(layout.authority, f"Pando {FEDERATION}", now)
-        broker = ensure_server_certificate(
-            authority, layout.authority, "broker", broker_names(listen), now
-        )
     except OSError as error:
-        raise DeploymentError(
-            f"cannot write {error.filename}: {error.strerror}",
-            hint="choose another directory with --data",
-        ) from error
+        raise _unwritable(error) from error
+    broker = certificate_for(layout, "broker", listen)
     return BrokerSecurity(accounts, broker.certificate, broker.key, host=listen)
+
+
+def certificate_for(layout: Layout, service: str, listen: str) -> CertificatePaths:
+    """Return the certificate of a service that listens on an address; make what is missing.
+
+    Raises:
+        DeploymentError: A file is damaged or cannot be written.
+    """
+    now = dt.datetime.now(dt.UTC)
+    try:
+        authority = open_or_make_authority(layout.authority, f"Pando {FEDERATION}", now)
+        names = names_of_machine(listen)
+        return ensure_server_certificate(authority, layout.authority, service, names, now)
+    except OSError as error:
+        raise _unwritable(error) from error
+
+
+def _unwritable(error: OSError) -> DeploymentError:
+    return DeploymentError(
+        f"cannot write {error.filename}: {error.strerror}",
+        hint="choose another directory with --data",
+    )
 
 
 def _document(accounts: Path) -> Document:
@@ -158,8 +191,8 @@ def _password(layout: Layout, site: str) -> str:
     return password
 
 
-def broker_names(listen: str) -> tuple[str, ...]:
-    """Return the names and addresses under which this machine's broker may be asked for."""
+def names_of_machine(listen: str) -> tuple[str, ...]:
+    """Return the names and addresses by which clients reach what listens on an address."""
     names = ["localhost", "127.0.0.1", "::1"]
     if ipaddress.ip_address(listen).is_loopback:
         return (*names, listen)

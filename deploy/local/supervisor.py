@@ -26,7 +26,7 @@ from deploy.local.probes import (
 from deploy.local.recordings import Recording, inspect
 from deploy.local.restart_requests import answer_requests, discard_requests
 from deploy.local.restarts import Restarts
-from deploy.local.secured_broker import BrokerPlace, reached_at, secured_broker
+from deploy.local.secured_broker import BrokerPlace, console_trust, reached_at, secured_broker
 from deploy.local.service_logs import ServiceLogs
 from deploy.local.service_processes import BROKER, Death, Services, ServiceSpec
 from deploy.local.up_options import UpOptions
@@ -74,6 +74,8 @@ class Federation:
         self.reporter = reporter
         self.layout = Layout(options.data.resolve())
         self.address = f"http://{HOST}:{options.port}"
+        if options.console_host:
+            self.address = f"https://{reached_at(options.console_host)}:{options.port}"
         self.logs = ServiceLogs(self.layout.logs)
         self.services = Services(self._log)
         self._restarts = Restarts()
@@ -139,7 +141,7 @@ class Federation:
             )
             await self._start_python(name, "gateway", place.given_to(settings, name))
         console = configure.console_settings(layout, broker, options, recording)
-        console = place.given_to_console(console, options.broker_listen)
+        console = await asyncio.to_thread(place.given_to_console, console, options)
         await self._start_python("console", "deploy.console", console)
         base = configure.base_settings(layout, broker, clock, options.metrics_port_of("base"))
         await self._start_python("base", "gateway", place.given_to(base, "base"))
@@ -215,7 +217,11 @@ class Federation:
         owner = owner_secret(self.layout.root)
         headers = {"Authorization": f"Bearer {owner}"} if owner else {}
         return httpx.AsyncClient(
-            base_url=self.address, timeout=2.0, trust_env=False, headers=headers
+            base_url=self.address,
+            timeout=2.0,
+            trust_env=False,
+            headers=headers,
+            verify=console_trust(self.layout) if self.options.console_host else True,
         )
 
     async def _until(self, condition: Callable[[], Awaitable[bool]], who: str, what: str) -> None:

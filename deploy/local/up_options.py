@@ -32,6 +32,7 @@ class UpOptions:
         secrets: File of addresses that tables name as `secret:name`; None is `secrets` in `data`.
         allow_hosts: Names by which browsers may ask the console, in addition to those of loopback.
         secure: Whether the broker has accounts and TLS.
+        console_host: Address of the console for other machines, over TLS; needs `secure`.
         broker_listen: Address of the broker for other machines, `HOST:PORT`; needs `secure`.
         metrics_port: Of the first gateway's `/metrics`; those of the others, of the base site and
             of the static engine follow. 0: none has one.
@@ -55,6 +56,7 @@ class UpOptions:
     restart: bool = True
     secure: bool = False
     broker_listen: str = ""
+    console_host: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, saying which option to change.
@@ -101,6 +103,8 @@ class UpOptions:
                 "--secure makes the accounts of a broker that pando up starts",
                 hint="leave --broker ADDRESS out, or --secure: that broker has accounts of its own",
             )
+        if self.console_host:
+            self._check_console_host()
         if not self.broker_listen:
             return
         if not self.secure:
@@ -115,6 +119,17 @@ class UpOptions:
                 f"--broker-listen {self.broker_listen!r:.80}",
                 hint="give an IP address of this machine and a port: 0.0.0.0:8883",
             )
+
+    def _check_console_host(self) -> None:
+        if not self.secure:
+            raise DeploymentError("--console-host needs --secure: TLS")
+        try:
+            ipaddress.ip_address(self.console_host)
+        except ValueError:
+            raise DeploymentError(
+                f"--console-host {self.console_host!r:.80}",
+                hint="give an IP address of this machine, or 0.0.0.0 for all of them",
+            ) from None
 
     @property
     def broker_place(self) -> tuple[str, int]:

@@ -106,3 +106,27 @@ def test_a_secured_federation_works_and_keeps_strangers_out(tmp_path: Path, brok
         up.until(lambda: {"base", "static", "gw-1", "gw-2"} <= online(up))
         accounts = json.loads((data / "state" / "broker" / "dynamic-security.json").read_text())
         assert "gw-9" in {account["username"] for account in accounts["clients"]}
+
+
+def test_the_console_speaks_tls_where_other_machines_reach_it(tmp_path: Path) -> None:
+    """Another loopback address stands for another machine's view."""
+    data, state = tmp_path / "data", tmp_path / "user-state"
+    options = ("--secure", "--console-host", "127.0.0.2", "--no-spark", "--gateways", "1")
+    up = Federation(data, *options, state=state)
+    try:
+        address = f"https://127.0.0.2:{up.port}"
+        assert up.wait_ready()["console"] == address
+        up.environment["PANDO_CONSOLE"] = address
+        listed = up.pando("gateway", "list")
+        assert listed.returncode == 0, listed.stderr
+        assert "gw-1" in listed.stdout
+        up.environment["XDG_STATE_HOME"] = str(tmp_path / "elsewhere")
+        stranger = up.pando("gateway", "list")
+        assert stranger.returncode != 0
+        assert "is not trusted" in stranger.stderr
+        authority = str(data / "authority" / "ca.crt")
+        told = up.pando("--ca", authority, "gateway", "list")
+        assert told.returncode == 0, told.stderr
+    finally:
+        up.stop()
+        up.close()

@@ -12,6 +12,7 @@ import httpx
 
 from host.mqtt.broker_address import tls_context
 from streamsql.errors import BindingError, DeploymentError, FederationError, Span
+from ui.cli.federations import authority_at
 from ui.cli.sign_ins import secret_for
 
 DEFAULT_ADDRESS = "http://127.0.0.1:8420"
@@ -114,7 +115,9 @@ def _trusted(address: str) -> ssl.SSLContext | bool:
     ca, cert, key = (os.environ.get(name, "") for name in ("PANDO_CA", "PANDO_CERT", "PANDO_KEY"))
     try:
         return tls_context(
-            Path(ca) if ca else None, Path(cert) if cert else None, Path(key) if key else None
+            Path(ca) if ca else authority_at(address),
+            Path(cert) if cert else None,
+            Path(key) if key else None,
         )
     except ValueError as error:
         raise DeploymentError(str(error), hint="PANDO_CA, PANDO_CERT and PANDO_KEY") from error

@@ -85,6 +85,16 @@ def owner_secret_at(address: str) -> str:
     return ""
 
 
+def authority_at(address: str) -> Path | None:
+    """Return the authority's certificate of a federation that runs, by its console's address."""
+    here = _read(HERE / "console.json")
+    for federation in [*filter(None, [here]), *running()]:
+        file = federation.data / "authority" / "ca.crt"
+        if _is_same(federation.console, address) and file.is_file():
+            return file
+    return None
+
+
 def console_address(given: str | None) -> str | None:
     """Return the address of the console that is meant, or None when nothing says which.
 

@@ -8,7 +8,7 @@ import pytest
 from broker.access.dynamic_security import Client, decode_document, encode_document
 from deploy.local import configure
 from deploy.local.layout import Layout
-from deploy.local.secured_broker import BrokerPlace, broker_names, secured_broker
+from deploy.local.secured_broker import BrokerPlace, names_of_machine, secured_broker
 from gateway.gateway_settings import ClockSettings
 from host.certificates.certificate_facts import facts_of
 from streamsql.errors import DeploymentError
@@ -104,6 +104,6 @@ def test_settings_say_how_to_connect(layout: Layout) -> None:
     assert BrokerPlace("mqtt://127.0.0.1:7").given_to(settings, "base") is settings
 
 
-def test_a_broker_for_other_machines_has_a_certificate_for_their_names() -> None:
-    assert set(broker_names("127.0.0.1")) == {"localhost", "127.0.0.1", "::1"}
-    assert len(broker_names("0.0.0.0")) > 3  # noqa: S104 - nothing listens
+def test_who_listens_for_other_machines_has_a_certificate_for_their_names() -> None:
+    assert set(names_of_machine("127.0.0.1")) == {"localhost", "127.0.0.1", "::1"}
+    assert len(names_of_machine("0.0.0.0")) > 3  # noqa: S104 - nothing listens

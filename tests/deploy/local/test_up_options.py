@@ -28,6 +28,8 @@ from streamsql.errors import DeploymentError
         ({"secure": True, "broker_listen": "10.0.0.1"}, "IP address of this machine and a port"),
         ({"secure": True, "broker_listen": "host:8883"}, "--broker-listen 'host:8883'"),
         ({"secure": True, "broker_listen": "127.0.0.1:0"}, "--broker-listen '127.0.0.1:0'"),
+        ({"console_host": "127.0.0.1"}, "needs --secure"),
+        ({"secure": True, "console_host": "example.org"}, "--console-host 'example.org'"),
     ],
 )
 def test_what_cannot_work_is_refused_with_the_option_to_change(
