@@ -1,7 +1,7 @@
 """Commands of the coordinator, and what a site does at each."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -74,7 +74,7 @@ class _CredentialHandler:
         self._site = site
         self._changes: CredentialChanges | None = None
 
-    def __call__(self, command: Command) -> Awaitable[Answer]:
+    def __call__(self, command: Command) -> Coroutine[object, object, Answer]:
         from gateway.join.credential_changes import CredentialChanges  # noqa: PLC0415
 
         if self._changes is None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 
 from host.mqtt import MessageClient
 from host.mqtt.publishing import publish_or_warn
@@ -17,7 +17,7 @@ MAX_RUNNING = 20
 """Commands that may take a while, at once."""
 
 Answer = dict[str, Value]
-Handler = Callable[[Command], Answer | Awaitable[Answer] | None]
+Handler = Callable[[Command], Answer | Coroutine[object, object, Answer] | None]
 
 
 class CommandAnswers:
@@ -27,7 +27,7 @@ class CommandAnswers:
         me: This site.
         client: Its connection.
         topics: Of the federation.
-        handlers: By verb. A handler returns the answer, an awaitable of it, or None: it answers by
+        handlers: By verb. A handler returns the answer, a coroutine for it, or None: it answers by
             itself, or nobody is answered.
     """
 
@@ -50,7 +50,10 @@ class CommandAnswers:
         answer = handler(command)
         if isinstance(answer, dict):
             self._answer(command, answer)
-        elif answer is not None and len(self._running) < MAX_RUNNING:
+        elif isinstance(answer, Coroutine) and len(self._running) >= MAX_RUNNING:
+            answer.close()
+            self._answer(command, {"done": False, "message": "too many commands at once"})
+        elif answer is not None:
             task = asyncio.ensure_future(self._later(command, answer))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
@@ -61,7 +64,7 @@ class CommandAnswers:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
 
-    async def _later(self, command: Command, answer: Awaitable[Answer]) -> None:
+    async def _later(self, command: Command, answer: Coroutine[object, object, Answer]) -> None:
         self._answer(command, await answer)
 
     def _answer(self, command: Command, answer: Answer) -> None:

@@ -108,7 +108,8 @@ def refusal_of(reason: str) -> Failure:
         return Failure(
             f"it refuses the connection: {reason}",
             "set user and password (mqtt://user:password@host:port) or a client "
-            "certificate (broker_cert) that the broker accepts for this id",
+            "certificate (broker_cert) that the broker accepts for this id; a gateway that was "
+            "revoked has to join again",
         )
     if "identifier" in text:
         return Failure(f"it refuses the connection: {reason}", "choose another id for this service")
