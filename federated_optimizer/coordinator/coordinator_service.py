@@ -124,7 +124,7 @@ class Coordinator(CoordinatorApi):
         self._announcer = Announcer(
             shared, self._planner, self._queries, self._site_settings, self._declared
         )
-        self._grants = GrantChanges(shared, self._queries)
+        self._grants = GrantChanges(shared, self._queries, self._announcer.tables)
         self._statements = self._make_statements()
         starting = self._statements.queries
         self._replanning = Replanning(shared, self._planner, self._queries, starting.redeploy)

@@ -39,10 +39,15 @@ GRANT_COLUMNS = ("kind", "relation", "to", "name", "by", "since")
 class GrantChanges:
     """Changes grants and quotas, in the catalog first. One statement at a time."""
 
-    def __init__(self, shared: SharedParts, queries: Queries) -> None:
+    def __init__(
+        self, shared: SharedParts, queries: Queries, publish_tables: Callable[[], None]
+    ) -> None:
+        """Take what is changed; `publish_tables` tells the static engine what it refreshes."""
         self._shared = shared
         self._queries = queries
+        self._publish_tables = publish_tables
         self._follows = False
+        self._refreshed: object = None
 
     def follow(self, account_of: Callable[[str], Account | None]) -> None:
         """Ask for accounts from now on, and stop what belongs to none."""
@@ -88,6 +93,7 @@ class GrantChanges:
     def check_running(self) -> None:
         """Stop the queries that rest on a right which is gone, by name, with the reason."""
         rights = self._shared.rights
+        self._check_refreshed()
         for query in self._queries.all():
             if self._shared.settings.host in query.problems:
                 continue
@@ -101,6 +107,15 @@ class GrantChanges:
                 self._stop(query, refused.reason, refused.hint, NOT_ALLOWED)
                 continue
             self._check_size(query, maker)
+
+    def _check_refreshed(self) -> None:
+        """Plan views that are refreshed again where their makers' rights may have changed."""
+        rights, names = self._shared.rights, [v.name for v in self._shared.catalog.refreshed]
+        makers = [rights.maker(MadeKind.DEFINITION, name.lower()) for name in names]
+        now = (rights.version, makers) if names else None
+        if now != self._refreshed:
+            self._publish_tables()
+            self._refreshed = now
 
     def _check_size(self, query: RunningQuery, maker: Principal) -> None:
         quotas, who = self._shared.quotas.of(maker), f"{maker.role} {maker.name}"

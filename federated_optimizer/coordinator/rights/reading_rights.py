@@ -1,10 +1,12 @@
 """Rights to read relations.
 
-Operators and administrators read everything but the audit, which is for administrators. Others read
-what they have made and what is granted to them, to their role or one below it, or to everybody.
-The system's own tables are for operators. A view of a user reads with its maker's rights as they
-are at the moment; a library view reads with the rights of whoever reads it. An API token may be
-limited to some relations, whatever its account may read.
+Operators and administrators read everything but the audit, which is for administrators. Others
+read the views they have made and what is granted to them, to their role or one below it, or to
+everybody. The system's own tables are for operators.
+
+A view of a user reads with its maker's rights as they are at the moment; a library view reads with
+the rights of whoever reads it. An API token may be limited to some relations, whatever its account
+may read.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -136,7 +138,7 @@ class ReadingRights:
             return Refusal(f"{who} may not read {name}: it is for {least}s", f"ask an {least}")
         if principal.role.may_act_as(Role.OPERATOR):
             return None
-        if self.has_made(principal, MadeKind.DEFINITION, relation):
+        if kind == "view" and self.has_made(principal, MadeKind.DEFINITION, relation):
             return None
         if any(self.is_for(grant, principal) for grant in self._grants.get(relation, {}).values()):
             return None

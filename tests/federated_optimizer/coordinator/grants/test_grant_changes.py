@@ -13,6 +13,9 @@ from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.planning_processes import InProcesses
 from streamsql.errors import BindingError, FederationError
+from streamsql.wire.codec import decode_json, decode_packed
+from streamsql.wire.messages import TableSet
+from streamsql.wire.refresh_orders import RefreshOrder
 
 ANN = Principal("ann", Role.ANALYST, address="10.0.0.7")
 BEN = Principal("ben", Role.ANALYST)
@@ -380,7 +383,12 @@ def test_rows_that_sites_keep_are_bounded_for_an_account(harness: Any) -> None:
             "may keep 1000 rows at the sites, and this one keeps" in world.whole.query(mine).error
         )
         assert world.whole.query(other).status == QueryStatus.RUNNING
-        assert world.whole.grants.usage("ben").state_rows >= 1_500
+
+        def reported() -> bool:
+            gateway.put("temperature", ("again", 1.0))
+            return bool(world.whole.grants.usage("ben").state_rows >= 1_500)
+
+        await harness.until(reported)
 
     living(harness, scenario)
 
@@ -417,5 +425,35 @@ def test_one_account_cannot_plan_in_every_process(harness: Any) -> None:
                 await world.run(ANN, "SHOW SOURCES")
         await asyncio.gather(*waiting)
         await world.run(ANN, "SHOW SOURCES")
+
+    living(harness, scenario)
+
+
+def test_a_view_is_refreshed_only_while_its_maker_may_read(harness: Any) -> None:
+    async def scenario(world: World) -> None:
+        def orders() -> list[bool]:
+            message = world.federation.broker.retained[world.federation.topics.tables()]
+            refreshed = decode_json(message.payload, TableSet).refreshed
+            return [decode_packed(o, RefreshOrder).plan is not None for o in refreshed]
+
+        await world.run(ADA, "GRANT SELECT ON TABLE machines TO USER ann")
+        text = "CREATE MATERIALIZED VIEW mine REFRESH AT ('14:00') AS SELECT mid FROM machines"
+        await world.run(ANN, text)
+        await harness.until(lambda: orders() == [True])
+        await world.run(ADA, "REVOKE SELECT ON TABLE machines FROM USER ann")
+        await harness.until(lambda: orders() == [False])
+        world.people["ann"] = Account("ann", Role.OPERATOR)
+        await harness.until(lambda: orders() == [True])
+        del world.people["ann"]
+        await harness.until(lambda: orders() == [False])
+
+    living(harness, scenario)
+
+
+def test_an_operator_of_before_does_not_read_the_sources_they_made(harness: Any) -> None:
+    async def scenario(world: World) -> None:
+        world.people["ann"] = Account("ann", Role.OPERATOR)
+        await world.run(Principal("ann", Role.OPERATOR), "CREATE SOURCE own (a TEXT)")
+        await world.refused(ANN, "SELECT a FROM own")
 
     living(harness, scenario)
