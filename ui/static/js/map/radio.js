@@ -63,7 +63,9 @@ export class Radio {
     for (const { group, shape } of this.devices) group.removeLayer(shape);
     this.devices = [...this.places].map(([id, { at, level }]) => {
       const group = this.plan.group(level, "links");
-      const shape = L.circleMarker(at, { radius: 4, className: "mote" }).bindTooltip(id);
+      const name = document.createElement("span");
+      name.textContent = id; // a string would be taken for HTML
+      const shape = L.circleMarker(at, { radius: 4, className: "mote" }).bindTooltip(name);
       group.addLayer(shape);
       return { group, shape };
     });
