@@ -5,6 +5,7 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from typing_extensions import override
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
@@ -43,6 +45,8 @@ from ui.tls_handshakes import over_tls
 
 CLIENT_ID = "coordinator"
 KEEPALIVE = 5
+HANDSHAKE_SECONDS = 5.0
+"""Within which a client has to set up TLS."""
 VANISHED_MILLISECONDS = 60_000
 """For which what was sent to a client may stay unacknowledged."""
 
@@ -150,6 +154,21 @@ class _Server(uvicorn.Server):
         finally:
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
+
+    @override
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen; with TLS a client has to shake hands soon."""
+        loop = asyncio.get_running_loop()
+        plain = loop.create_server
+        if self.config.is_ssl:
+            # uvicorn gives no time, and asyncio's own is a minute: connections that say nothing
+            # are counted by nobody before they have shaken hands.
+            timed = functools.partial(plain, ssl_handshake_timeout=HANDSHAKE_SECONDS)
+            loop.create_server = timed  # type: ignore[method-assign]
+        try:
+            await super().startup(sockets)
+        finally:
+            loop.create_server = plain  # type: ignore[method-assign]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop serving."""

@@ -121,7 +121,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
 
     @property
     def fleet(self) -> FleetSettings:
-        """What gateways are given when they join.
+        """Details that gateways are given when they join.
 
         Raises:
             DeploymentError: The broker's address is malformed.

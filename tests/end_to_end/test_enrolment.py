@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -101,3 +102,9 @@ def test_a_retired_gateway_leaves_nothing(federation: SecuredFederation) -> None
     assert "gw-gone" not in accounts
     wait_until(lambda: "it refuses the connection" in service.log, "the gateway knows why")
     assert federation.site("gw-gone") == {}
+
+
+def test_a_connection_that_never_shakes_hands_is_closed(federation: SecuredFederation) -> None:
+    with socket.create_connection(("127.0.0.1", federation.port), 1) as silent:
+        silent.settimeout(20)
+        assert silent.recv(1) == b""
