@@ -79,6 +79,12 @@ def address_of(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
+def secret_of(request: Request) -> str:
+    """Return the secret of the session or token that asks; empty where nobody has to sign in."""
+    secret: str = getattr(request.state, "secret", "")
+    return secret
+
+
 People = Annotated[PeopleApi, Depends(people_of)]
 
 
@@ -125,7 +131,7 @@ async def sign_in(body: Credentials, request: Request, people: People) -> Respon
 @router.post("/api/sign-out")
 async def sign_out(request: Request, people: People, asker: Asker) -> Response:
     """End the session that asks."""
-    await people.sign_out(request.state.secret, asker)
+    await people.sign_out(secret_of(request), asker)
     answer = JSONResponse({"signed_in": False})
     cookie_of(request).remove(answer, request.url.scheme)
     return answer
@@ -137,7 +143,7 @@ async def change_password(
 ) -> dict[str, Any]:
     """Change one's own password; one's other sessions end."""
     await people.check_password(asker.name, body.old, address_of(request))
-    await people.set_password(asker.name, body.new, asker, keep=request.state.secret)
+    await people.set_password(asker.name, body.new, asker, keep=secret_of(request))
     return {"changed": True}
 
 

@@ -80,6 +80,12 @@ def test_without_accounts_everybody_here_may_everything_until_there_is_one(
     with httpx.Client(base_url=nobody_yet.address, trust_env=False, timeout=10) as client:
         assert client.get("/api/me").json() == {"accounts": False, "signed_in": False}
         assert "People" in client.get("/", headers=PAGE).text
+        assert client.post("/api/sign-out").status_code == 200
+        assert client.get("/api/me/tokens").json() == []
+        mine = client.post("/api/me/tokens", json={"label": "x"})
+        assert (mine.status_code, error_of(mine)["code"]) == (404, "unknown_account")
+        changed = client.post("/api/me/password", json={"old": "x", "new": GOOD})
+        assert changed.status_code == 401
         first = {"name": "ann", "role": "analyst", "password": GOOD}
         refused = client.post("/api/accounts", json=first)
         assert refused.status_code == 400

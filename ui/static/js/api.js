@@ -1,5 +1,6 @@
 /** @import { Child, GetAnswer, PostAnswer, Problem, Query, Value } from "./payloads.d.ts" */
 const SILENT_MS = 15_000; // a console that is asked and says nothing for so long is lost, though its connection stands
+let leaving = false; // for the page to sign in: a second request would break off the way there
 const LOST = { message: "The console does not answer.", hint: "Check that `pando up` still runs.", lost: true };
 
 /** What was thrown, as what is wrong: requests reject with a problem, a defect of ours is an Error.
@@ -29,7 +30,8 @@ export async function request(method, path, body) {
     if (options.signal?.aborted) throw LOST;
     return {};
   });
-  if (response.status === 401 && value.error?.code === "not_signed_in") {
+  if (response.status === 401 && value.error?.code === "not_signed_in" && !leaving) {
+    leaving = true;
     location.assign(`/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`);
   }
   if (!response.ok) throw value.error || { message: `The console answered ${response.status}.`, hint: "" };
