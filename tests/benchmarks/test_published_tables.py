@@ -18,6 +18,7 @@ def test_tables_of_a_page_are_those_of_the_files(page: str) -> None:
 
 
 FULL = {
+    "fleet.json": {"quick": False, "gateways": 200, "rounds": 3},
     "intake.json": {"quick": False, "rounds": 1, "load": None},
     "connectors.json": {"seconds": SECONDS, "turns": TURNS},
     "device-faults.json": settings(arguments().parse_args([])),
