@@ -12,6 +12,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,14 @@ def requests(number: int, seed: int) -> dict[str, Any]:
     return counts | run.figures()
 
 
+def timed(part: Callable[[], dict[str, Any]], name: str) -> dict[str, Any]:
+    """Run a part, print its counts, and return them with the seconds it took."""
+    began = time.perf_counter()
+    counts = part() | {"seconds": round(time.perf_counter() - began, 1)}
+    print(f"{name}: {json.dumps(counts)}", flush=True)
+    return counts
+
+
 def main() -> None:
     """Run what is asked for and print the counts."""
     parser = argparse.ArgumentParser(description="Attack a federation at full length")
@@ -72,22 +81,18 @@ def main() -> None:
     given = parser.parse_args()
     brokers: list[Preference] = ["embedded", *(("mosquitto",) if find_mosquitto() else ())]
     settings = {"messages": given.messages, "requests": given.requests, "seed": given.seed}
-    found: dict[str, Any] = {"benchmark": "security", "settings": settings}
-
-    def run(name: str, part: Callable[[], dict[str, Any]]) -> None:
-        began = time.perf_counter()
-        found[name] = part() | {"seconds": round(time.perf_counter() - began, 1)}
-        print(f"{name}: {json.dumps(found[name])}", flush=True)
-
-    for kind in brokers:
-        run(f"topics at {kind}", lambda kind=kind: topics(kind))  # type: ignore[misc]
-        if given.messages:
-            run(
-                f"messages by {kind}",
-                lambda kind=kind: messages(kind, given.messages, given.seed),  # type: ignore[misc]
-            )
+    found: dict[str, Any] = {
+        "benchmark": "security",
+        "settings": settings,
+        "topics": {kind: timed(partial(topics, kind), f"topics, {kind}") for kind in brokers},
+    }
+    if given.messages:
+        found["messages"] = {
+            kind: timed(partial(messages, kind, given.messages, given.seed), f"messages, {kind}")
+            for kind in brokers
+        }
     if given.requests:
-        run("requests to the console", lambda: requests(given.requests, given.seed))
+        found["requests"] = timed(partial(requests, given.requests, given.seed), "requests")
     if given.out is not None:
         (given.out / FILE).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 

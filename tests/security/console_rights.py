@@ -87,6 +87,7 @@ _BY_ROLE = {
         POST /api/sources/try
         PATCH /api/sites/{site}/settings
         DELETE /api/sites/{site}
+        POST /api/sites/{site}/restart
         POST /api/sinks/{name}/retry
         POST /api/sinks/{name}/discard
         POST /api/simulate
