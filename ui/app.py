@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from federated_optimizer.coordinator.contract.people_model import (
@@ -132,6 +133,7 @@ def create_app(
         app.exception_handler(kind)(people_problem)
     app.exception_handler(HTTPException)(_http_error)
     app.exception_handler(RequestValidationError)(_validation_error)
+    app.exception_handler(ClientDisconnect)(_gone)
     app.exception_handler(Exception)(_defect)
     return app
 
@@ -158,6 +160,11 @@ def _is_for_people(request: Request) -> bool:
     """Whether somebody typed an address into a browser, rather than a program asking the API."""
     wants_page = "text/html" in request.headers.get("accept", "")
     return wants_page and not request.url.path.startswith(("/api/", "/static/"))
+
+
+async def _gone(_request: Request, _error: Exception) -> Response:
+    """Answer who hung up within a request: nobody reads it, and nothing has failed here."""
+    return Response(status_code=400)
 
 
 async def _defect(_request: Request, error: Exception) -> JSONResponse:

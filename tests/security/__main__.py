@@ -9,6 +9,8 @@ that does what it may not.
 
 import argparse
 import json
+import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -79,6 +81,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=Path, help=f"folder for {FILE}")
     given = parser.parse_args()
+    # Who ends it ends the services that it has started, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     brokers: list[Preference] = ["embedded", *(("mosquitto",) if find_mosquitto() else ())]
     settings = {"messages": given.messages, "requests": given.requests, "seed": given.seed}
     found: dict[str, Any] = {

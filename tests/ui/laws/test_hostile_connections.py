@@ -53,12 +53,21 @@ class Server:
         """How many files and sockets the process has open."""
         return psutil.Process(self.process.pid).num_fds()
 
+    def peers(self) -> set[int]:
+        """Ports of the clients whose connections it has open."""
+        found = psutil.Process(self.process.pid).net_connections("tcp")
+        return {each.raddr.port for each in found if each.raddr}
+
+    def log(self) -> str:
+        """What it has said until now."""
+        return Path(self._log.name).read_text(encoding="utf-8")
+
     def close(self) -> str:
         """End it; return its log."""
         self.process.terminate()
         self.process.wait(SECONDS)
         self._log.close()
-        return Path(self._log.name).read_text(encoding="utf-8")
+        return self.log()
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
@@ -115,6 +124,18 @@ def sent_until_refused(connection: socket.socket, head: bytes, part: bytes, most
             connection.sendall(part)
             sent += len(part)
     return sent
+
+
+@pytest.mark.parametrize("path", ["/api/validate", "/api/fleet/join", "/api/sign-in"])
+def test_who_hangs_up_within_a_body_leaves_no_traceback(server: Server, path: str) -> None:
+    with server.connect() as connection:
+        port = connection.getsockname()[1]
+        until(lambda: port in server.peers(), "the connection is open")
+        connection.sendall(post(path, "Content-Length: 100") + b"{")
+        assert server.answers()  # it has read by then what came before
+    until(lambda: port not in server.peers(), "it knows that nobody is there any more")
+    assert server.answers()
+    assert "Traceback" not in server.log()
 
 
 @pytest.mark.parametrize("path", ["/api/validate", "/api/statements", "/api/health", "/nowhere"])
