@@ -36,8 +36,8 @@ from streamsql.wire.table_changes import TableChanged
 from streamsql.wire.topics import PREFIX
 from tests.hostile.payloads import HostilePayloads
 from tests.security.broker_rights import stated_by_method
+from tests.security.house import ATTACKER
 
-GATEWAY = "gw-2"
 Message = tuple[str, bytes]
 
 KINDS: dict[str, tuple[Any, ...]] = {
@@ -99,10 +99,10 @@ def legal_messages(query: str) -> dict[Any, tuple[Any, ...]]:
     numbers: dict[str, Value] = {"version": 1, "watermark": 2**60, "port f0": 2**60}
     return {
         SiteState: (state, *(msgspec.structs.replace(state, role=role) for role in SiteRole)),
-        Birth: tuple(Birth(GATEWAY, 3, 0, 1, role=role, rooms=("r1",)) for role in SiteRole),
+        Birth: tuple(Birth(ATTACKER, 3, 0, 1, role=role, rooms=("r1",)) for role in SiteRole),
         LinkMessage: (LinkMessage("a", "b", 1.0),),
         Command: (
-            Command("c1", query, GATEWAY, numbers),
+            Command("c1", query, ATTACKER, numbers),
             Command("c1", query, "base", numbers),
             Command("c1", query, "out", numbers),
         ),
@@ -116,7 +116,7 @@ def legal_messages(query: str) -> dict[Any, tuple[Any, ...]]:
             for reset in (False, True)
         ),
         FlowReport: (FlowReport(1, 1, {}, {"base": 9}),),
-        QueryProblem: (QueryProblem("deployment_error", "forged", "", 1, GATEWAY),),
+        QueryProblem: (QueryProblem("deployment_error", "forged", "", 1, ATTACKER),),
         TableChanged: (TableChanged("i1"),),
     }
 
@@ -145,7 +145,7 @@ class Forgeries:
             (method, each.topic)
             for method, stated in topics.items()
             for each in stated
-            if GATEWAY in each.write
+            if ATTACKER in each.write
         ]
         # Not those of dead letters: they are counted.
         anybodys = ((m, each.topic) for m, stated in topics.items() for each in stated)

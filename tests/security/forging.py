@@ -9,8 +9,8 @@ from typing import Any
 from broker.broker_testing import ConnectionClosed, RawClient, Received
 from tests.broker.laws.secured import FEDERATION, NOT_AUTHORIZED
 from tests.end_to_end.federation import wait
-from tests.security.forgeries import GATEWAY, Forgeries, Message
-from tests.security.house import INSIDER, MORE_MEMORY, House
+from tests.security.forgeries import Forgeries, Message
+from tests.security.house import ATTACKER, INSIDER, MORE_MEMORY, House
 from tests.security.wire_attempts import UNDER_WAY, published
 
 ROUND = 300
@@ -76,7 +76,7 @@ def retained(house: House) -> set[str]:
         client.subscribe((f"pando/v1/{FEDERATION}/#", 1))
         kept = {message.topic for message in client.sync() if message.retain and message.payload}
     # Last values of sensors are retained from time to time.
-    return {t for t in kept if f"/{GATEWAY}/" not in f"{t}/" and "/last/" not in t}
+    return {t for t in kept if f"/{ATTACKER}/" not in f"{t}/" and "/last/" not in t}
 
 
 def forge(house: House, messages: int, seed: int) -> Forged:
@@ -90,7 +90,7 @@ def forge(house: House, messages: int, seed: int) -> Forged:
     forgeries = Forgeries(FEDERATION, queries, recorded(house), seed)
     known, kept, files = house.known(), retained(house), house.contents()
     letters: list[Received] = []
-    with house.client(GATEWAY) as gateway, house.client(INSIDER) as insider:
+    with house.client(ATTACKER) as gateway, house.client(INSIDER) as insider:
         insider.subscribe((f"pando/v1/{FEDERATION}/dead/+", 1))
         while run.messages < messages:
             run.by_gateway += send(gateway, forgeries.of_gateway(ROUND), retain=run.rounds % 3 == 0)
@@ -108,13 +108,13 @@ def forge(house: House, messages: int, seed: int) -> Forged:
         assert size - house.memory[service] < MORE_MEMORY, (service, run.memory)
     for letter in letters:
         sender = letter.topic.rpartition("/")[2]
-        if sender != GATEWAY:
+        if sender != ATTACKER:
             assert len(letter.payload) < LARGEST_LETTER, letter.payload[:300]
             run.letters[sender] = run.letters.get(sender, 0) + 1
     assert max(run.letters.values()) <= LETTERS_PER_SERVICE, run.letters
     more = retained(house) - kept
     assert not more, f"these are retained, too: {sorted(more)}"
-    sites = set(house.known().pop("/api/sites")) - {GATEWAY}
+    sites = set(house.known().pop("/api/sites")) - {ATTACKER}
     assert {**house.known(), "/api/sites": sorted(sites)} == known
     assert house.contents() == files
     for name in house.processes:
@@ -153,7 +153,7 @@ def send_refused(client: RawClient, messages: Iterator[Message]) -> int:
 
 def _too_large(house: House) -> None:
     """Publish a message that is larger than the broker takes; it hangs up or refuses."""
-    with house.client(GATEWAY) as gateway:
-        topic = f"pando/v1/{FEDERATION}/gw/{GATEWAY}/state"
+    with house.client(ATTACKER) as gateway:
+        topic = f"pando/v1/{FEDERATION}/gw/{ATTACKER}/state"
         with contextlib.suppress(OSError, ConnectionClosed):
             assert gateway.publish(topic, TOO_LARGE) >= REFUSED

@@ -13,9 +13,8 @@ from streamsql.wire.site_messages import Birth, SiteRole, SiteState
 from streamsql.wire.topics import Topics
 from tests.broker.laws.secured import FEDERATION
 from tests.end_to_end.federation import wait
-from tests.security.forgeries import GATEWAY
 from tests.security.forging import forge
-from tests.security.house import INSIDER, QUERIES, ROOMS, House, house
+from tests.security.house import ATTACKER, INSIDER, QUERIES, ROOMS, House, house
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.broker, pytest.mark.timeout(600)]
 
@@ -35,14 +34,14 @@ def test_a_gateway_that_says_it_is_something_else_is_given_nothing(
 ) -> None:
     """It is refused by name; no fragment or batch reaches it; new queries run without it."""
     name = f"with_a_false_{role}"
-    with running.client(GATEWAY) as gateway, running.client(INSIDER) as watching:
-        gateway.subscribe((TOPICS.fragment(site=GATEWAY), 1), (TOPICS.exchange(to=GATEWAY), 1))
+    with running.client(ATTACKER) as gateway, running.client(INSIDER) as watching:
+        gateway.subscribe((TOPICS.fragment(site=ATTACKER), 1), (TOPICS.exchange(to=ATTACKER), 1))
         watching.subscribe((TOPICS.dead("coordinator"), 1))
         state = SiteState(True, 5, time.time_ns() // 1_000, role=role)
-        birth = Birth(GATEWAY, 5, 0, time.time_ns() // 1_000, role=role)
-        gateway.publish(TOPICS.state(GATEWAY), encode_json(state), retain=True)
-        gateway.publish(TOPICS.birth(GATEWAY), encode_json(birth), retain=True)
-        said = f"{GATEWAY!r} says".encode()
+        birth = Birth(ATTACKER, 5, 0, time.time_ns() // 1_000, role=role)
+        gateway.publish(TOPICS.state(ATTACKER), encode_json(state), retain=True)
+        gateway.publish(TOPICS.birth(ATTACKER), encode_json(birth), retain=True)
+        said = f"{ATTACKER!r} says".encode()
         wait(lambda: any(said in m.payload for m in watching.sync()), explain=running.said)
         running.execute(QUERIES["joined"].replace("s.level", "s.room"), name)
         running.feed(3)
@@ -51,7 +50,7 @@ def test_a_gateway_that_says_it_is_something_else_is_given_nothing(
         wait(lambda: running.rows_of(name) == rooms, explain=running.said)
         assert [message.topic for message in gateway.sync()] == []
         running.http.delete(f"/api/queries/{name}").raise_for_status()
-        for topic in (TOPICS.state(GATEWAY), TOPICS.birth(GATEWAY)):
+        for topic in (TOPICS.state(ATTACKER), TOPICS.birth(ATTACKER)):
             watching.publish(topic, b"", retain=True)
 
 
