@@ -56,7 +56,7 @@ class Server:
     def peers(self) -> set[int]:
         """Ports of the clients whose connections it has open."""
         found = psutil.Process(self.process.pid).net_connections("tcp")
-        return {each.raddr.port for each in found if each.raddr}
+        return {each.raddr.port for each in found if each.status == psutil.CONN_ESTABLISHED}
 
     def log(self) -> str:
         """What it has said until now."""
