@@ -37,10 +37,16 @@ MACHINE_KEYS = frozenset(
 
 
 class HostileTexts:
-    """Changes answers of the interface, and requests to it."""
+    """Changes answers of the interface, and requests to it.
 
-    def __init__(self, app: ASGIApp) -> None:
+    Args:
+        app: The console.
+        texts: False: only the policy is taken away.
+    """
+
+    def __init__(self, app: ASGIApp, *, texts: bool = True) -> None:
         self._app = app
+        self._texts = texts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
@@ -66,6 +72,7 @@ class HostileTexts:
                 headers = MutableHeaders(scope=message)
                 kind = headers.get("content-type", "")
                 del headers["content-security-policy"]
+                kind = kind if self._texts else ""
                 if "json" in kind:
                     del headers["content-length"]
             elif "json" in kind:

@@ -3,6 +3,7 @@
 Every text of every answer ends with markup that would run a script if it were one.
 """
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -164,4 +165,51 @@ def test_no_text_that_is_written_into_a_page_is_markup(
         page.goto(f"{hostile.address}{path}")
         expect(page.locator("body")).to_contain_text("<img class=forged")
         check_no_markup(page, path)
+    assert broken == []
+
+
+def test_completions_and_problems_in_the_editor_are_text(
+    hostile: Console, page: Any, expect: Any, broken: list[str]
+) -> None:
+    sign_in(hostile, page)
+    page.goto(f"{hostile.address}/queries")
+    page.locator(".cm-content").click()
+    page.keyboard.insert_text("SELECT nothing FROM SeatSensor")
+    expect(page.locator(".cm-lintRange-error")).to_have_count(1)
+    page.locator(".cm-lintRange-error").hover()
+    expect(page.locator(".cm-diagnostic").first).to_contain_text("<b class=forged>")
+    check_no_markup(page, "the editor")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("SELECT mid FROM Sea")
+    expect(page.locator(".cm-tooltip-autocomplete li").first).to_contain_text("<b class=forged>")
+    check_no_markup(page, "the editor")
+    assert broken == []
+
+
+@pytest.fixture
+def imported(coordinator: FakeCoordinator, site_file: Path, tmp_path: Path) -> Iterator[Console]:
+    """A console with somebody's map, whose names end with markup."""
+    site = json.loads(site_file.read_text(encoding="utf-8"))
+    named = [feature["properties"] for feature in site["features"]] + site["pando"]["levels"]
+    for properties in named:
+        properties |= {key: properties[key] + MARKUP for key in ("name",) if properties.get(key)}
+    file = tmp_path / "site.geojson"
+    file.write_text(json.dumps(site), encoding="utf-8")
+    made = Console(coordinator, ConsoleSettings("", str(tmp_path), site_file=str(file)))
+    made.app.add_middleware(HostileTexts, texts=False)
+    made.start()
+    yield made
+    made.stop()
+
+
+def test_names_on_a_map_of_others_are_text(
+    imported: Console, page: Any, expect: Any, broken: list[str]
+) -> None:
+    """Those that the plan is drawn with, too."""
+    page.goto(imported.address)
+    page.wait_for_selector(".desk[aria-label^='lab']")
+    expect(page.locator("body")).to_contain_text("<b class=forged>")
+    check_no_markup(page, "/")
+    page.locator(".shape").first.click()
+    check_no_markup(page, "/")
     assert broken == []
