@@ -63,6 +63,15 @@ class Asked:
     refused: int = 0
     wrong: list[str] = field(default_factory=list)
 
+    def note(self, what: str, status: int, leaks: list[str], *, refused: bool) -> None:
+        """Count an answer."""
+        self.refused += refused
+        self.answered += not refused
+        if status >= 500 and status != 503:
+            self.wrong.append(what)
+        if leaks:
+            self.wrong.append(f"{what} holds {leaks}")
+
 
 def asked_by_all(desk: Desk, routes: list[str]) -> Asked:
     """Ask for every route as everybody, in several ways."""
@@ -77,41 +86,54 @@ def asked_by_all(desk: Desk, routes: list[str]) -> Asked:
     return asked
 
 
-def _variants(path: str) -> Iterator[str]:
-    """Yield other spellings of a path: none of them gets more than the path itself."""
-    yield path
-    yield path + "/"
-    yield path.replace("/", "//")
-    yield "/static/.." + path
-    yield path.replace("/", "/%2e/", 1)
-    yield path.upper()
+def _variants(method: str, path: str) -> Iterator[tuple[str, str]]:
+    """Yield other spellings of a request: none of them gets more than the request itself."""
+    for spelled in (
+        path + "/",
+        path.replace("/", "//"),
+        "/static/.." + path,
+        path.replace("/", "/%2e/", 1),
+        path.upper(),
+        path.replace("/", "/;x=1/", 1),
+        path + "%0a",
+    ):
+        yield method, spelled
+    for other in ("HEAD", "OPTIONS", "PUT", method.lower()):
+        yield other, path
 
 
 def _ask(desk: Desk, asked: Asked, who: tuple[str, Role], route: str) -> None:
     name, role = who
     method, path = address_of(route)
     allowed = may(role, route)
-    for address in _variants(path) if name in SPELLERS and not allowed else [path]:
-        body: Any = {} if method in ("POST", "PATCH") else None
-        # A whole URL: httpx would take the host from what begins with two slashes.
-        url = f"http://127.0.0.1:{desk.port}{address}"
-        with desk.askers[name].stream(method, url, json=body) as answer:
-            status, text = answer.status_code, ""
-            if "event-stream" not in answer.headers.get("content-type", ""):
-                answer.read()
-                text = answer.text
-        what = f"{name} asks {method} {address}: {status} {text[:200]}"
-        refused = status == 401 or (status == 403 and _code(text) in ROLE_REFUSALS)
-        asked.refused += refused
-        asked.answered += not refused
-        if status >= 500 and status != 503:
+    status, text = _answer(desk, name, method, path)
+    what = f"{name} asks {method} {path}: {status} {text[:200]}"
+    refused = status == 401 or (status == 403 and _code(text) in ROLE_REFUSALS)
+    if allowed == refused or (not allowed and (status == 401) != (role is NOBODY)):
+        asked.wrong.append(what)
+    asked.note(what, status, desk.leaks(text), refused=refused)
+    if allowed or name not in SPELLERS:
+        return
+    for other, spelled in _variants(method, path):
+        if other == "HEAD" and may(role, f"GET {route.partition(' ')[2]}"):
+            continue
+        status, text = _answer(desk, name, other, spelled)
+        what = f"{name} asks {other} {spelled}: {status} {text[:200]}"
+        if status < 400:
             asked.wrong.append(what)
-        if allowed == refused if address == path else status < 400:
-            asked.wrong.append(what)
-        if not allowed and address == path and (status == 401) != (role is NOBODY):
-            asked.wrong.append(what)
-        if leaks := desk.leaks(text):
-            asked.wrong.append(f"{what} holds {leaks}")
+        asked.note(what, status, desk.leaks(text), refused=True)
+
+
+def _answer(desk: Desk, name: str, method: str, address: str) -> tuple[int, str]:
+    """Return status and text of an answer; a stream is not read."""
+    body: Any = {} if method in ("POST", "PATCH", "PUT") else None
+    # A whole URL: httpx would take the host from what begins with two slashes.
+    url = f"http://127.0.0.1:{desk.port}{address}"
+    with desk.askers[name].stream(method, url, json=body) as answer:
+        if "event-stream" in answer.headers.get("content-type", ""):
+            return answer.status_code, ""
+        answer.read()
+        return answer.status_code, answer.text
 
 
 def _code(text: str) -> str:

@@ -12,7 +12,7 @@ from tests.security.desk import NO_ONE, Desk, desk
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(600)]
 
-SAMPLE = 3_000
+SAMPLE = 2_000
 
 
 @pytest.fixture(scope="module")
