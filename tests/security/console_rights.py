@@ -98,9 +98,9 @@ _BY_ROLE = {
         POST /api/calibration/points
         DELETE /api/calibration/points/{point}
         GET /metrics
+        GET /api/fleet
     """,
     Role.ADMINISTRATOR: """
-        GET /api/fleet
         POST /api/fleet
         POST /api/fleet/{name}/revoke
         POST /api/fleet/{name}/rotate

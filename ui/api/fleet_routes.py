@@ -36,14 +36,14 @@ class NewName(BaseModel):
 @router.get("")
 async def enrolments(coordinator: Coordinator, asker: Asker) -> list[dict[str, Any]]:
     """List the gateways that were provisioned."""
-    _check_administrator(asker)
+    _check(asker, Role.OPERATOR)
     return [enrolment_object(each) for each in coordinator.fleet.enrolments()]
 
 
 @router.post("")
 async def provision(body: Provisioning, coordinator: Coordinator, asker: Asker) -> dict[str, Any]:
     """Make account, rights and one-time token of a gateway; the answer alone has the token."""
-    _check_administrator(asker)
+    _check(asker)
     made = await coordinator.fleet.provision(body.name, asker, hours=body.hours)
     return {"name": made.name, "token": made.token, "until": timestamp_text(made.until)}
 
@@ -78,7 +78,7 @@ async def join(request: Request, coordinator: Coordinator) -> dict[str, Any] | J
 @router.post("/{name}/revoke")
 async def revoke(name: str, coordinator: Coordinator, asker: Asker) -> dict[str, Any]:
     """Let the broker refuse a gateway and cut it off."""
-    _check_administrator(asker)
+    _check(asker)
     try:
         return enrolment_object(await coordinator.fleet.revoke(name, asker))
     except KeyError:
@@ -88,7 +88,7 @@ async def revoke(name: str, coordinator: Coordinator, asker: Asker) -> dict[str,
 @router.post("/{name}/rotate")
 async def rotate(name: str, coordinator: Coordinator, asker: Asker) -> dict[str, Any]:
     """Give a connected gateway a new key, certificate and password."""
-    _check_administrator(asker)
+    _check(asker)
     try:
         return enrolment_object(await coordinator.fleet.rotate(name, asker))
     except KeyError:
@@ -100,7 +100,7 @@ async def rename(
     name: str, body: NewName, coordinator: Coordinator, asker: Asker
 ) -> dict[str, Any]:
     """Give a connected gateway another name."""
-    _check_administrator(asker)
+    _check(asker)
     try:
         return enrolment_object(await coordinator.fleet.rename(name, body.name, asker))
     except KeyError:
@@ -110,7 +110,7 @@ async def rename(
 @router.delete("/{name}")
 async def retire(name: str, coordinator: Coordinator, asker: Asker) -> dict[str, Any]:
     """Remove a gateway permanently: account, rights, and what is known of it."""
-    _check_administrator(asker)
+    _check(asker)
     try:
         await coordinator.fleet.retire(name, asker)
     except KeyError:
@@ -127,11 +127,9 @@ def enrolment_object(enrolment: Enrolment) -> dict[str, Any]:
     return shown
 
 
-def _check_administrator(asker: Principal) -> None:
-    if not asker.role.may_act_as(Role.ADMINISTRATOR):
-        raise HTTPException(
-            403, f"enrolment needs the role administrator; {asker.name} is {asker.role}"
-        )
+def _check(asker: Principal, least: Role = Role.ADMINISTRATOR) -> None:
+    if not asker.role.may_act_as(least):
+        raise HTTPException(403, f"this needs the role {least}; {asker.name} is {asker.role}")
 
 
 def _unknown(name: str) -> HTTPException:

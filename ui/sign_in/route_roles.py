@@ -110,7 +110,7 @@ ROUTES: Mapping[str, Least] = {
     "DELETE /api/calibration/points/{point}": OPERATOR,
     "GET /metrics": OPERATOR,
     # Enrolment of gateways.
-    "GET /api/fleet": ADMINISTRATOR,
+    "GET /api/fleet": OPERATOR,
     "POST /api/fleet": ADMINISTRATOR,
     "POST /api/fleet/{name}/revoke": ADMINISTRATOR,
     "POST /api/fleet/{name}/rotate": ADMINISTRATOR,

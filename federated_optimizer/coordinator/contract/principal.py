@@ -10,8 +10,8 @@ class Role(StrEnum):
 
     VIEWER: look at maps, displays, alarms and results whose inputs are granted. ANALYST: ask
     queries of what is granted, make views, alarms and displays. OPERATOR: run the federation:
-    sources, tables, sinks, settings and restarts of gateways, everybody's queries. ADMINISTRATOR:
-    people, grants, enrolment of gateways, the audit.
+    sources, tables, sinks, settings and restarts of gateways, everybody's queries; look at
+    enrolments and the audit. ADMINISTRATOR: people, grants, enrolment of gateways.
     """
 
     VIEWER = "viewer"

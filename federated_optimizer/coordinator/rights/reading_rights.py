@@ -17,7 +17,7 @@ from federated_optimizer.coordinator.contract.principal import LOCAL, Principal,
 from federated_optimizer.coordinator.store.grant_store import Made, MadeKind, Maker, StoredRights
 from streamsql.catalog.catalog import Catalog, is_library, kind_of
 from streamsql.catalog.read_gate import Gate, Read, Refusal
-from streamsql.catalog.system import SYS_AUDIT, system_source
+from streamsql.catalog.system import system_source
 from streamsql.syntax.grant_statements import GranteeKind
 
 
@@ -132,10 +132,9 @@ class ReadingRights:
                 f"use a token that names {relation}",
             )
         if system_source(relation) is not None:
-            least = Role.ADMINISTRATOR if relation == SYS_AUDIT.name else Role.OPERATOR
-            if principal.role.may_act_as(least):
+            if principal.role.may_act_as(Role.OPERATOR):
                 return None
-            return Refusal(f"{who} may not read {name}: it is for {least}s", f"ask an {least}")
+            return Refusal(f"{who} may not read {name}: it is for operators", "ask an operator")
         if principal.role.may_act_as(Role.OPERATOR):
             return None
         if kind == "view" and self.has_made(principal, MadeKind.DEFINITION, relation):

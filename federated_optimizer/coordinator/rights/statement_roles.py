@@ -79,7 +79,7 @@ ACTION_ROLES: Mapping[str, Role] = {
     "command sites": Role.OPERATOR,
     "try sources": Role.OPERATOR,
     "handle sinks": Role.OPERATOR,
-    "read the audit": Role.ADMINISTRATOR,
+    "read the audit": Role.OPERATOR,
     "handle quotas": Role.ADMINISTRATOR,
 }
 """Queries of others are stopped by operators."""

@@ -16,6 +16,7 @@ const hours = byId("enrolment-hours", HTMLSelectElement);
 /** @type {(() => Promise<unknown>) | null} */
 let agreed = null; // what is done if the question is answered with yes
 let renamed = "";
+let administers = false; // operators only look
 
 /** @param {string} name */
 const path = (name) => `/api/fleet/${encodeURIComponent(name)}`;
@@ -131,14 +132,14 @@ function row(enrolment) {
     make("td", { class: "tight" }, enrolment.address),
     make("td", { class: "tight" }, when(enrolment.valid_until)),
     make("td", {}, note),
-    make("td", { class: "tight acts" }, actions(enrolment)),
+    make("td", { class: "tight acts" }, administers ? actions(enrolment) : []),
   );
 }
 
 async function look() {
   const found = await get("/api/fleet").catch((error) => (problemOf(error).lost ? null : undefined));
   if (found === null) return; // the line at the top says that the console does not answer
-  byId("enrolments").hidden = !found; // who is no administrator is not asked to do what is refused
+  byId("enrolments").hidden = !found; // analysts do not see enrolments
   if (!found || asking.open) return;
   const focused = document.activeElement?.getAttribute("aria-label");
   fill(
@@ -150,6 +151,9 @@ async function look() {
   if (focused) focusOn(byId("enrolled"), `[aria-label="${CSS.escape(focused)}"]`);
 }
 
+const me = await get("/api/me").catch(() => null);
+administers = Boolean(me && (!me.accounts || me.role === "administrator"));
+byId("enrolment-form").hidden = !administers;
 byId("enrolment-form").addEventListener("submit", (event) => {
   event.preventDefault();
   attempt(async () => {
