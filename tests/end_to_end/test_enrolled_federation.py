@@ -126,8 +126,8 @@ def test_only_who_may(enrolled: Enrolled) -> None:
         enrolled.join(name)
     enrolled.script(
         "".join(
-            f"CREATE SOURCE {source} (device TEXT, n INTEGER, KEY (device)) WITH (connector = 'file', "
-            f"endpoint = 'here', files = '{source}.jsonl', each = 'line');\n"
+            f"CREATE SOURCE {source} (device TEXT, n INTEGER, KEY (device)) WITH "
+            f"(connector = 'file', endpoint = 'here', files = '{source}.jsonl');\n"
             for source in SOURCES
         )
     )

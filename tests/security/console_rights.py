@@ -98,6 +98,7 @@ _BY_ROLE = {
         POST /api/calibration/points
         DELETE /api/calibration/points/{point}
         GET /metrics
+        POST /api/sites/{site}/restart
         GET /api/fleet
     """,
     Role.ADMINISTRATOR: """

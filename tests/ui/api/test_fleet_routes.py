@@ -46,7 +46,6 @@ CALLS = (
 def test_only_administrators_enrol(coordinator: Any, role: Role) -> None:
     oskar = Principal("oskar", role)
     calls = (
-        lambda: fleet_routes.enrolments(coordinator, oskar),
         lambda: fleet_routes.provision(Provisioning(name="gw-4", hours=1), coordinator, oskar),
         lambda: fleet_routes.revoke("gw-4", coordinator, oskar),
         lambda: fleet_routes.rotate("gw-4", coordinator, oskar),
@@ -58,6 +57,12 @@ def test_only_administrators_enrol(coordinator: Any, role: Role) -> None:
             asyncio.run(call())
         assert refusal.value.status_code == 403
     assert coordinator.fleet.asked == []
+
+
+def test_operators_look_at_enrolments(coordinator: Any) -> None:
+    assert asyncio.run(fleet_routes.enrolments(coordinator, Principal("ola", Role.OPERATOR))) == []
+    with pytest.raises(HTTPException, match="needs the role operator"):
+        asyncio.run(fleet_routes.enrolments(coordinator, Principal("ann", Role.ANALYST)))
 
 
 @pytest.mark.parametrize(("method", "path", "body"), CALLS)

@@ -74,3 +74,16 @@ def test_who_is_no_administrator_sees_nothing_of_it(console: Any, page: Any, exp
         page.goto(f"{console.address}/gateways")
     expect(page.locator("#sites tbody tr")).to_have_count(3)
     expect(page.locator("#enrolments")).to_be_hidden()
+
+
+def test_operators_look_and_are_asked_nothing(
+    console: Any, page: Any, expect: Any, client: Any
+) -> None:
+    client.post("/api/fleet", json={"name": "gw-4"})
+    page.route(
+        "**/api/me", lambda route: route.fulfill(json={"accounts": True, "role": "operator"})
+    )
+    page.goto(f"{console.address}/gateways")
+    expect(page.locator("#enrolled")).to_contain_text("gw-4")
+    expect(page.locator("#enrolment-form")).to_be_hidden()
+    expect(page.locator("#enrolled button")).to_have_count(0)

@@ -151,9 +151,6 @@ async function look() {
   if (focused) focusOn(byId("enrolled"), `[aria-label="${CSS.escape(focused)}"]`);
 }
 
-const me = await get("/api/me").catch(() => null);
-administers = Boolean(me && (!me.accounts || me.role === "administrator"));
-byId("enrolment-form").hidden = !administers;
 byId("enrolment-form").addEventListener("submit", (event) => {
   event.preventDefault();
   attempt(async () => {
@@ -186,4 +183,7 @@ showing.addEventListener("close", () => {
   byId("token-command").textContent = ""; // nobody reads it from the page later
 });
 
+const me = await get("/api/me").catch(() => null);
+administers = Boolean(me && (!me.accounts || me.role === "administrator"));
+byId("enrolment-form").hidden = !administers;
 againWhileSeen(look, 2000);
