@@ -78,7 +78,7 @@ class Enrolled:
         machine = self.machine
         machine.run(f"pando user add {account} --role {role} --password-stdin")
         made = machine.run(f"pando token create test --account {account} --role {role}")
-        (token,) = set(re.findall(r"pando_[\w-]+", made))
+        (token,) = {str(found) for found in re.findall(r"pando_[\w-]+", made)}
         return token
 
     def script(self, text: str) -> None:

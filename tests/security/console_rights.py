@@ -98,7 +98,6 @@ _BY_ROLE = {
         POST /api/calibration/points
         DELETE /api/calibration/points/{point}
         GET /metrics
-        POST /api/sites/{site}/restart
         GET /api/fleet
     """,
     Role.ADMINISTRATOR: """

@@ -1,6 +1,7 @@
 """REST: enrolment of gateways. Who may, what is answered, what is never shown."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -45,7 +46,7 @@ CALLS = (
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.ANALYST, Role.OPERATOR])
 def test_only_administrators_enrol(coordinator: Any, role: Role) -> None:
     oskar = Principal("oskar", role)
-    calls = (
+    calls: tuple[Callable[[], Coroutine[Any, Any, Any]], ...] = (
         lambda: fleet_routes.provision(Provisioning(name="gw-4", hours=1), coordinator, oskar),
         lambda: fleet_routes.revoke("gw-4", coordinator, oskar),
         lambda: fleet_routes.rotate("gw-4", coordinator, oskar),
