@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _SALT_BYTES: Final = 12
 _MAX_DECISIONS: Final = 100_000
+_MAX_KEPT_TOPIC: Final = 200
+"""Characters of a topic whose decision is kept: others would let any client fill the memory."""
 
 
 class DynamicAccess:
@@ -113,6 +115,8 @@ class DynamicAccess:
         topic: str,
         decide: Callable[[str | None, str], bool],
     ) -> bool:
+        if len(topic) > _MAX_KEPT_TOPIC:
+            return decide(user, topic)
         key = (question, user or "", topic)
         known = self._decisions.get(key)
         if known is None:

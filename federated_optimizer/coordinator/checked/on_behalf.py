@@ -14,6 +14,7 @@ from federated_optimizer.coordinator.checked.checked_rooms import (
     CheckedSubscription,
     CheckedTrials,
 )
+from federated_optimizer.coordinator.checked.shown_sites import shown_site
 from federated_optimizer.coordinator.contract.audit_model import Audit, Outcome
 from federated_optimizer.coordinator.contract.coordinator_api import (
     CoordinatorApi,
@@ -31,7 +32,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 from federated_optimizer.coordinator.contract.fleet_model import FleetApi
 from federated_optimizer.coordinator.contract.grant_model import GrantsApi
 from federated_optimizer.coordinator.contract.people_model import Account
-from federated_optimizer.coordinator.contract.principal import Principal
+from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
 from federated_optimizer.coordinator.contract.trial_model import TrialsApi
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
@@ -189,7 +190,10 @@ class OnBehalf(CoordinatorApi):
     @override
     def sites(self) -> tuple[SiteInfo, ...]:
         check_action("look at sites", self._principal)
-        return self._whole.sites()
+        sites = self._whole.sites()
+        if self._principal.role.may_act_as(Role.OPERATOR) and self._principal.sources is None:
+            return sites
+        return tuple(shown_site(site, self._may_read) for site in sites)
 
     @override
     def site_settings(self, site: str) -> SiteSettings:
@@ -243,7 +247,7 @@ class OnBehalf(CoordinatorApi):
     def links(self) -> tuple[tuple[str, str, float | None, str, str], ...]:
         links = self._whole.links()
         sources = {link[3] for link in links}
-        hidden = {s for s in sources if self._rights.refusal(self._principal, Read(s.lower()))}
+        hidden = {source for source in sources if not self._may_read(source)}
         return tuple(link for link in links if link[3] not in hidden) if hidden else links
 
     @override
@@ -251,6 +255,9 @@ class OnBehalf(CoordinatorApi):
         self._check("command sites", site)
         self._whole.command(site, verb, arguments)
         self._note(f"command {verb}", site, Outcome.DONE)
+
+    def _may_read(self, source: str) -> bool:
+        return self._rights.refusal(self._principal, Read(source.lower())) is None
 
     def _find(self, query_id: str) -> RunningQuery:
         self._whole.query(query_id)  # says why there is none

@@ -170,7 +170,15 @@ class Fleet(FleetApi):
 
     @override
     async def revoke(self, name: str, asker: Principal) -> Enrolment:
-        async with self._lock, self._noted(asker, "revoke gateway", name):
+        async with self._noted(asker, "revoke gateway", name):
+            self._find(name)
+            if self._lock.locked():
+                # Whoever holds it may wait for a gateway, for half a minute.
+                await self._cut_off(name, "revoked")
+            return await self._revoked(name, asker)
+
+    async def _revoked(self, name: str, asker: Principal) -> Enrolment:
+        async with self._lock:
             enrolment = self._find(name)
             await self._cut_off(name, "revoked")
             changed = replace(
@@ -187,7 +195,9 @@ class Fleet(FleetApi):
     async def rotate(self, name: str, asker: Principal) -> Enrolment:
         async with self._lock, self._noted(asker, "rotate gateway", name):
             enrolment = self._joined(name)
-            issued, password = await self._hand_over(name, name)
+            issued = await self._sign_request(name, name)
+            password = new_password()
+            await self._hand_over(name, name, issued, password)
             # The gateway has both passwords until the broker takes the new one.
             await self._accounts.ask([set_password(name, password)])
             log.info("gateway %s has new credentials, by %s", name, asker.name)
@@ -201,11 +211,13 @@ class Fleet(FleetApi):
             enrolment = self._joined(name)
             if self._check_free(new) is not None:
                 raise _taken(new)
-            await self._make_account(new, new_password(), again=False)
-            issued, password = await self._hand_over(name, new, account=new)
+            issued = await self._sign_request(name, new)
+            password = new_password()
+            await self._make_account(new, password, again=False)
             renamed = replace(_certified(enrolment, issued), name=new, rotated=self._shared.clock())
+            # Before the gateway has the password: whatever becomes of it, the name can be revoked.
             await self._keep(renamed)
-            del password
+            await self._hand_over(name, new, issued, password)
             await self._until_live(name, new)
             await self._remove(name, "renamed")
             log.info("gateway %s is now %s, by %s", name, new, asker.name)
@@ -314,23 +326,15 @@ class Fleet(FleetApi):
             accepted.append(CLIENT_EXISTS)
         await self._accounts.ask(commands, accepted=accepted)
 
-    async def _hand_over(
-        self, gateway: str, name: str, *, account: str = ""
-    ) -> tuple[IssuedCertificate, str]:
-        """Let a gateway make a key, sign it, and give it certificate and password.
-
-        Args:
-            gateway: That is asked.
-            name: That the certificate is for.
-            account: Whose password is set before the gateway gets it; empty: nobody's yet.
-        """
+    async def _sign_request(self, gateway: str, name: str) -> IssuedCertificate:
+        """Let a gateway make a key, and sign it for a name."""
         asked = await self._gateways.ask(gateway, {"step": "request", "gateway": name})
-        issued = await asyncio.to_thread(
-            self._credentials.issue, name, str(asked.get("request", ""))
-        )
-        password = new_password()
-        if account:
-            await self._accounts.ask([set_password(account, password)])
+        return await asyncio.to_thread(self._credentials.issue, name, str(asked.get("request", "")))
+
+    async def _hand_over(
+        self, gateway: str, name: str, issued: IssuedCertificate, password: str
+    ) -> None:
+        """Give a gateway the certificate and password for a name."""
         given: dict[str, Value] = {
             "step": "take",
             "gateway": name,
@@ -338,7 +342,6 @@ class Fleet(FleetApi):
             "password": password,
         }
         await self._gateways.ask(gateway, given)
-        return issued, password
 
     async def _cut_off(self, name: str, reason: str) -> None:
         """Let the broker refuse a gateway, and tell all sites that it is gone."""

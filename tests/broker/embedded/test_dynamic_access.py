@@ -1,6 +1,7 @@
 """Decisions by roles with priorities; a file that cannot be read or written."""
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,15 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, content: str | None
         file.write_text(content)
     with pytest.raises(ValueError, match=r"accounts\.json"):
         DynamicAccess.read(file)
+
+
+def test_what_was_decided_of_long_topics_is_not_kept() -> None:
+    made = access(role("r", (AclType.PUBLISH, "a/#", 0, True)))
+    tracemalloc.start()
+    try:
+        for number in range(300):
+            assert not made.may_publish("ann", "ann", f"b/{number}/" + "x" * 60_000)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 1_000_000

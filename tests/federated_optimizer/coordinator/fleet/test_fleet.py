@@ -18,6 +18,7 @@ from federated_optimizer.coordinator.contract.fleet_model import EnrolmentState,
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.fleet import broker_accounts
 from federated_optimizer.coordinator.fleet.fleet import Fleet
+from federated_optimizer.coordinator.fleet.gateway_dialogue import GatewayDialogue
 from federated_optimizer.coordinator.planning_processes import OnTheLoop
 from federated_optimizer.coordinator.shared_parts import open_shared_parts
 from host.certificates.certificate_facts import facts_of
@@ -128,6 +129,14 @@ def run(
             await world.close()
 
     asyncio.run(whole())
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    for _ in range(10_000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError
 
 
 def asked(token: str, name: str) -> JoinRequest:
@@ -297,3 +306,65 @@ def test_a_broker_without_accounts_is_named(
         assert fleet.enrolments() == ()
 
     run(tmp_path, scenario, with_accounts=False)
+
+
+def test_a_gateway_that_is_away_keeps_its_name_and_the_new_one_stays_free(tmp_path: Path) -> None:
+    async def scenario(world: World, fleet: Fleet) -> None:
+        await fleet.join(asked((await fleet.provision("gw-4", ANN)).token, "gw-4"), "a")
+        for _ in range(2):
+            with pytest.raises(DeploymentError, match="gw-4"):
+                await fleet.rename("gw-4", "north", ANN)
+            assert set(world.accounts.passwords) == {"gw-4"}
+            assert world.accounts.roles == {"site-gw-4"}
+        await fleet.provision("north", ANN)
+
+    run(tmp_path, scenario)
+
+
+def test_a_new_name_can_be_revoked_when_nobody_knows_whether_it_was_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ask(_self: object, gateway: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        if arguments["step"] == "request":
+            return {"request": make_request(arguments["gateway"]).request.decode()}
+        raise DeploymentError(f"gateway {gateway} did not answer")
+
+    monkeypatch.setattr(GatewayDialogue, "ask", ask)
+
+    async def scenario(world: World, fleet: Fleet) -> None:
+        await fleet.join(asked((await fleet.provision("gw-4", ANN)).token, "gw-4"), "a")
+        with pytest.raises(DeploymentError, match="did not answer"):
+            await fleet.rename("gw-4", "north", ANN)
+        # The gateway may have the new password: both names can be refused.
+        assert set(world.accounts.passwords) == {"gw-4", "north"}
+        await fleet.revoke("north", ANN)
+        await fleet.revoke("gw-4", ANN)
+        assert world.accounts.disabled == {"gw-4", "north"}
+
+    run(tmp_path, scenario)
+
+
+def test_a_gateway_is_revoked_at_once_while_its_answer_is_awaited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking = asyncio.Event()
+
+    async def ask(_self: object, _gateway: str, _arguments: dict[str, Any]) -> dict[str, Any]:
+        asking.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr(GatewayDialogue, "ask", ask)
+
+    async def scenario(world: World, fleet: Fleet) -> None:
+        await fleet.join(asked((await fleet.provision("gw-4", ANN)).token, "gw-4"), "a")
+        rotating = asyncio.create_task(fleet.rotate("gw-4", ANN))
+        await asking.wait()
+        revoking = asyncio.create_task(fleet.revoke("gw-4", ANN))
+        try:
+            await eventually(lambda: world.accounts.disabled == {"gw-4"})
+        finally:
+            rotating.cancel()
+        assert (await revoking).state is EnrolmentState.REVOKED
+
+    run(tmp_path, scenario)
