@@ -18,6 +18,7 @@ from tests.end_to_end.federation import PATIENCE, ROOT, wait
 
 BROKER_PASSWORD = "broker-secret-5f2a"
 SINK_SECRET = "sink-secret-9c1b"
+DATABASE_PASSWORD = "database-secret-4e8d"
 PASSWORDS = {role: f"correct-horse-{role}-7d3e" for role in Role}
 SETTINGS = {
     "broker": f"mqtt://coordinator:{BROKER_PASSWORD}@127.0.0.1:9",
@@ -33,10 +34,12 @@ SETTINGS = {
         }
     },
 }
-SCRIPT = """
+SCRIPT = f"""
 CREATE SOURCE readings (mid TEXT, room TEXT, level INTEGER, KEY (mid))
 WITH (connector = 'http_push', endpoint = 'hooks', path = '/r');
 CREATE TABLE people (name TEXT) WITH (source = 'sql', url = 'secret:people', table = 'people');
+CREATE TABLE salaries (name TEXT)
+WITH (source = 'sql', url = 'postgresql://u:{DATABASE_PASSWORD}@127.0.0.1:9/d', table = 's');
 CREATE VIEW high AS SELECT mid, level FROM readings WHERE level > 50
 """
 NO_ONE = (
@@ -65,7 +68,9 @@ class Desk:
     folder: Path
     port: int = field(default_factory=free_port)
     askers: dict[str, httpx.Client] = field(default_factory=dict)
-    secrets: set[str] = field(default_factory=lambda: {BROKER_PASSWORD, SINK_SECRET, "$argon2"})
+    secrets: set[str] = field(
+        default_factory=lambda: {BROKER_PASSWORD, SINK_SECRET, DATABASE_PASSWORD, "$argon2"}
+    )
 
     def start(self) -> None:
         """Start it; make accounts, sessions and tokens, some of which are void again."""
