@@ -17,7 +17,8 @@ def altered_source(statement: AlterSource, catalog: Catalog) -> CreateSource:
     Its text is canonical. Places of the column that is added are those of the ALTER statement.
 
     Raises:
-        BindingError: There is no such source, or no such column, or the column cannot go.
+        BindingError: There is no such source, or it may not be read, or there is no such column, or
+            the column cannot go.
     """
     old = _source(statement, catalog)
     if statement.added is not None:
@@ -51,6 +52,8 @@ def _source(statement: AlterSource, catalog: Catalog) -> CreateSource:
             else did_you_mean(name.text, names, "SHOW SOURCES lists them"),
             code="unknown_relation",
         )
+    # Whoever only checks a text would see its columns in errors and in later statements.
+    catalog.check_read(definition.name, name.span)
     created = parse_statement(definition.text)
     if not isinstance(created, CreateSource):
         raise InternalError(f"source {definition.name} was not made by CREATE SOURCE")

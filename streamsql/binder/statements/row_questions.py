@@ -15,6 +15,7 @@ from streamsql.binder.statements.bind import bind_query, statement_environment
 from streamsql.binder.statements.insert_and_delete import bind_value, column_position
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.read_gate import Read
 from streamsql.data.schema import Schema
 from streamsql.data.types import Row, Value
 from streamsql.errors import BindingError, UnsupportedError
@@ -309,10 +310,13 @@ def _source(name: Name, plan: Plan, catalog: Catalog) -> SourceDefinition:
     read = list(dict.fromkeys(n.source for n in walk_plan(plan) if isinstance(n, Scan)))
     definition = catalog.find(name.text)
     if isinstance(definition, SourceDefinition) and definition.name in read:
+        catalog.check_read(definition.name, name.span)
         return definition
+    # A view may read what whoever asks may not, and does not name it.
+    read = [source for source in read if catalog.refusal(Read(source.lower())) is None]
     what = f"the query does not read a source {name.text!r}"
     if definition is not None and not isinstance(definition, SourceDefinition):
         what = f"{name.text!r} is a view: its rows are derived from other relations"
-    known = f"it reads {', '.join(read)}" if read else "it reads no source"
+    known = f"it reads {', '.join(read)}" if read else "it reads no source that you may read"
     hint = did_you_mean(name.text, read, known)
     raise BindingError(what, span=name.span, hint=hint, code="not_a_source")

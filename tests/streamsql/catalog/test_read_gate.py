@@ -2,6 +2,7 @@
 
 import pytest
 
+from federated_optimizer.coordinator.statements.statement_validation import validate
 from streamsql.binder import BoundQuery, bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.read_gate import Read, Refusal
@@ -153,3 +154,26 @@ def test_definitions_of_a_script_that_is_checked_may_be_read_in_it() -> None:
     assert bound("SELECT k FROM over_a", scratch).reads == {Read("over_a"), Read("a")}
     with pytest.raises(BindingError):
         bound("SELECT k FROM over_a", known)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER SOURCE patients ADD COLUMN w DOUBLE; SELECT * FROM patients",
+        "ALTER SOURCE patients DROP COLUMN nothing",
+        "EXPLAIN CONFIDENCE (SELECT who FROM calm) USING patients.nothing",
+        "EXPLAIN CONFIDENCE (SELECT who FROM calm) USING nothing.k",
+    ],
+)
+def test_checking_a_text_tells_no_columns_of_what_may_not_be_read(text: str) -> None:
+    known = catalog_of(
+        "CREATE SOURCE patients (nurse TEXT, pulse DOUBLE, KEY (nurse));"
+        "CREATE VIEW calm AS SELECT nurse AS who FROM patients"
+    )
+    closed = Refusal("you may not read it", "ask")
+    found = validate(text, known.behind(lambda read: closed if read == Read("patients") else None))
+    assert found.diagnoses
+    assert found.columns == ()
+    for diagnosis in found.diagnoses:
+        told = f"{diagnosis.message} {diagnosis.hint}"
+        assert not any(word in told for word in ("patients", "nurse", "pulse")), told
