@@ -32,7 +32,7 @@ from streamsql.catalog.read_gate import NOT_ALLOWED
 from streamsql.errors import FederationError
 from streamsql.redaction import redacted
 from streamsql.syntax.grant_statements import ShowGrants
-from streamsql.syntax.statements import Describe, Explain, Show, Statement
+from streamsql.syntax.statements import Describe, Explain, Query, Show, Statement, Subscribe
 
 REFUSED = frozenset({NOT_ALLOWED, QUOTA_EXCEEDED})
 """Codes of refusals, which the audit has even of statements that change nothing."""
@@ -94,7 +94,13 @@ class StatementTurns:
         Raises:
             FederationError: It cannot be run, or they may not; nothing has changed.
         """
-        noted = is_change(statement) and origin not in (Origin.MAP, Origin.SESSION)
+        # Pages start queries for whoever looks at them. What else comes with their origin counts:
+        # requests say themselves which one they have.
+        is_of_page = isinstance(statement, Query | Subscribe) and origin in (
+            Origin.MAP,
+            Origin.SESSION,
+        )
+        noted = is_change(statement) and not is_of_page
         try:
             check_statement(statement, principal, origin)
             async with self._shared.quotas.planning(principal):

@@ -457,3 +457,28 @@ def test_an_operator_of_before_does_not_read_the_sources_they_made(harness: Any)
         await world.refused(ANN, "SELECT a FROM own")
 
     living(harness, scenario)
+
+
+@pytest.mark.parametrize("origin", [Origin.SESSION, Origin.MAP])
+def test_a_change_is_in_the_audit_whatever_it_says_of_its_origin(
+    harness: Any, origin: Origin
+) -> None:
+    async def scenario(world: World) -> None:
+        view = f"CREATE VIEW warm AS {READ}"
+        for who, text in ((ADA, GRANT), (ANN, view), (ANN, "DROP VIEW warm"), (ADA, REVOKE)):
+            await world.run(who, text, origin=origin)
+        with pytest.raises(FederationError):
+            await world.run(ADA, "DROP SOURCE nothing", origin=origin)
+        await world.run(OLA, READ, origin=origin)  # of a page that somebody looks at
+        noted = [
+            (e.action, str(e.outcome)) for e in world.whole.audit.entries() if e.who != "local"
+        ]
+        assert noted == [
+            ("GRANT", "done"),
+            ("CREATE VIEW", "done"),
+            ("DROP VIEW", "done"),
+            ("REVOKE", "done"),
+            ("DROP SOURCE", "failed"),
+        ]
+
+    living(harness, scenario)
