@@ -159,7 +159,46 @@ def fleet(found: Found) -> str:
     return f"{table(('broker', 'process', *labels), rows)}\n\n{told}"
 
 
+def security(found: Found) -> str:
+    """Return what was tried at brokers, services and console, and what came of it."""
+    names = {"embedded": "the embedded broker", "mosquitto": "Mosquitto"}
+    rows = []
+    for kind, figures in found["topics"].items():
+        tried = figures["allowed"] + figures["refused"]
+        refused = f"{figures['refused']:,} refused, {figures['delivered']:,} messages delivered"
+        rows.append((f"topics at {names[kind]}", f"{tried:,}", f"{refused}: all as stated"))
+    for kind, figures in found["messages"].items():
+        grown = max(
+            after - before for before, after in figures["megabytes_before_and_after"].values()
+        )
+        told = (
+            f"{figures['refused_by_the_broker']:,} refused by the broker; "
+            f"{figures['answers_compared']:,} times the answers were right; "
+            f"{max(figures['dead_letters'].values()):,} dead letters of a service at most; "
+            f"no service grew by more than {grown:.0f} MB"
+        )
+        rows.append((f"forged messages through {names[kind]}", f"{figures['messages']:,}", told))
+    asked = found["requests"]
+    before, after = asked["megabytes_before_and_after"]
+    told = f"{asked['answered']:,} answered, {asked['refused']:,} refused: all as stated"
+    each = f"{asked['routes']} routes of the console, as everybody"
+    rows.append((each, f"{asked['answered'] + asked['refused']:,}", told))
+    server_errors = sum(n for status, n in asked["answers"].items() if status.startswith("5"))
+    told = (
+        f"{server_errors} errors of the server, no secret told; it grew by {after - before:.0f} MB"
+    )
+    answered = sum(asked["answers"].values())
+    rows.append(("malformed requests to the console", f"{answered:,}", told))
+    return table(("what", "tried", "what came of it"), rows)
+
+
 TABLES = {
+    "security": Published(
+        "security.md",
+        "security.json",
+        "python -m tests.security --out docs/results",
+        security,
+    ),
     "fleet": Published(
         "performance.md",
         "fleet.json",

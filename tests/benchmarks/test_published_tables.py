@@ -22,6 +22,7 @@ FULL = {
     "intake.json": {"quick": False, "rounds": 1, "load": None},
     "connectors.json": {"seconds": SECONDS, "turns": TURNS},
     "device-faults.json": settings(arguments().parse_args([])),
+    "security.json": {"messages": 1_000_000, "requests": 100_000, "seed": 7},
     "mapping.json": {"turns": 5, "seconds": 1.0},
 }
 

@@ -118,9 +118,13 @@ class Requested:
     """Counts of a run, and what was answered otherwise than it may be."""
 
     statuses: Counter[str] = field(default_factory=Counter)
-    requests: int = 0
     memory: dict[str, int] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
+
+    @property
+    def requests(self) -> int:
+        """Requests that were sent."""
+        return self.statuses.total()
 
     def figures(self) -> dict[str, Any]:
         """Return the counts as they are published."""
@@ -150,13 +154,14 @@ class Requests:
         """Send so many requests, and look after the process from time to time."""
         run, rng = self.run, self._random
         known = self._kept()
-        for _ in range(number):
+        looked = 0
+        while run.requests < number:
             if rng.random() < 0.08:
                 self._raw()
             else:
                 self._request()
-            run.requests += 1
-            if run.requests % LOOK_EVERY == 0 or run.requests == number:
+            if run.requests >= min(looked + LOOK_EVERY, number):
+                looked = run.requests
                 assert self._desk.answers()
         run.memory = self._desk.growth()
         if run.memory["after"] - run.memory["before"] > MORE_MEMORY:

@@ -42,5 +42,5 @@ def test_no_request_makes_it_fail_or_tell_a_secret(running: Desk, tmp_path: Path
         run = Requests(running, routes_of(application(tmp_path)), seed=1).send(SAMPLE)
         assert run.wrong == []
         assert closed_in_time(held, 30)
-    assert sum(run.statuses.values()) > SAMPLE * 0.9
+    assert run.requests == SAMPLE
     assert running.leaks(running.log()) == []
