@@ -15,7 +15,7 @@ from ui.sign_in.sign_in_routes import (
     NOT_KEPT,
     NewTokenOfMine,
     People,
-    check_may_make_tokens,
+    check_may_change_people,
 )
 
 router = APIRouter(prefix="/api")
@@ -59,6 +59,7 @@ async def accounts(people: People) -> list[dict[str, Any]]:
 @router.post("/accounts")
 async def add_account(body: NewAccount, people: People, asker: Asker) -> dict[str, Any]:
     """Add an account."""
+    check_may_change_people(asker)
     return account_object(await people.add_account(body.name, body.role, body.password, asker))
 
 
@@ -67,6 +68,7 @@ async def change_account(
     name: str, body: AccountChange, people: People, asker: Asker
 ) -> dict[str, Any]:
     """Change an account's role, disable or enable it, or set its password."""
+    check_may_change_people(asker)
     if body.password is not None:
         await people.set_password(name, body.password, asker)
     changed = await people.change_account(name, asker, role=body.role, disabled=body.disabled)
@@ -76,6 +78,7 @@ async def change_account(
 @router.delete("/accounts/{name}")
 async def remove_account(name: str, people: People, asker: Asker) -> dict[str, Any]:
     """Remove an account with its sessions and tokens."""
+    check_may_change_people(asker)
     await people.remove_account(name, asker)
     return {"removed": name.lower()}
 
@@ -89,7 +92,7 @@ async def tokens(people: People, account: str | None = None) -> list[dict[str, A
 @router.post("/tokens")
 async def create_token(body: NewTokenFor, people: People, asker: Asker) -> Response:
     """Make a token; its secret is in this answer and nowhere else."""
-    check_may_make_tokens(asker)
+    check_may_change_people(asker)
     made = await people.create_token(
         body.account,
         body.label,
@@ -104,4 +107,5 @@ async def create_token(body: NewTokenFor, people: People, asker: Asker) -> Respo
 @router.delete("/tokens/{token_id}")
 async def revoke_token(token_id: str, people: People, asker: Asker) -> dict[str, Any]:
     """Revoke a token."""
+    check_may_change_people(asker)
     return token_object(await people.revoke_token(token_id, asker))

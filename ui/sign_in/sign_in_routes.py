@@ -156,7 +156,7 @@ async def my_tokens(people: People, asker: Asker) -> list[dict[str, Any]]:
 @router.post("/api/me/tokens")
 async def create_my_token(body: NewTokenOfMine, people: People, asker: Asker) -> Response:
     """Make a token for one's own account; its secret is in this answer and nowhere else."""
-    check_may_make_tokens(asker)
+    check_may_change_people(asker)
     made = await people.create_token(
         asker.name,
         body.label,
@@ -171,6 +171,7 @@ async def create_my_token(body: NewTokenOfMine, people: People, asker: Asker) ->
 @router.delete("/api/me/tokens/{token_id}")
 async def revoke_my_token(token_id: str, people: People, asker: Asker) -> dict[str, Any]:
     """Revoke one of one's own tokens."""
+    check_may_change_people(asker)
     if all(token.id != token_id for token in people.tokens(asker.name)):
         raise HTTPException(404, f"you have no token {token_id!r:.80}")
     return token_object(await people.revoke_token(token_id, asker))
@@ -179,15 +180,17 @@ async def revoke_my_token(token_id: str, people: People, asker: Asker) -> dict[s
 NOT_KEPT = {"Cache-Control": "no-store"}
 
 
-def check_may_make_tokens(asker: Principal) -> None:
-    """Do nothing for who may make tokens: a session, or an unlimited token of an administrator.
+def check_may_change_people(asker: Principal) -> None:
+    """Do nothing for who may change accounts and tokens: a session, or an unlimited token.
 
     Raises:
-        HTTPException: 403: another token would outlive its own expiry, or read more.
+        HTTPException: 403: a limited token could make one, or an account, without its limits.
     """
     unlimited = asker.role == Role.ADMINISTRATOR and asker.sources is None
     if asker.token and not unlimited:
-        raise HTTPException(403, "a token cannot make tokens: sign in with a password")
+        raise HTTPException(
+            403, "a limited token cannot change accounts and tokens: sign in with a password"
+        )
 
 
 def with_session(request: Request, answer: Response, signed_in: SignedIn) -> Response:

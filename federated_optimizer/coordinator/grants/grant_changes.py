@@ -23,7 +23,7 @@ from federated_optimizer.coordinator.store.grant_store import (
 )
 from host.clocks import monotonic_clock
 from streamsql.catalog.catalog import is_library, is_relation, kind_of
-from streamsql.catalog.read_gate import NOT_ALLOWED
+from streamsql.catalog.read_gate import NOT_ALLOWED, Read
 from streamsql.catalog.system import is_system
 from streamsql.data.types import MICROSECONDS, timestamp_text
 from streamsql.errors import BindingError, FederationError
@@ -156,6 +156,10 @@ class GrantChanges:
     async def _grant(self, statement: GrantStatement, principal: Principal) -> StatementResult:
         rights, now = self._shared.rights, self._shared.clock()
         relations = [self._relation(name, statement.kind) for name in statement.relations]
+        for name, relation in zip(statement.relations, relations, strict=True):
+            refused = rights.refusal(principal, Read(relation))
+            if refused is not None:  # an API token that is limited to other relations
+                raise refused.error(name.span)
         grantees = [self._grantee(written, must_exist=True) for written in statement.grantees]
         known = {(grant.relation, grant.grantee) for grant in rights.granted()}
         wanted = dict.fromkeys((r, g) for r in relations for g in grantees)

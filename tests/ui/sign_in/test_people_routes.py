@@ -41,3 +41,29 @@ def test_an_administrator_makes_tokens_for_others(ask: Ask) -> None:
     assert client.get("/api/me").json()["signed_in"] is False
     unknown = root.post("/api/tokens", json={**wanted, "account": "nobody-such"})
     assert (unknown.status_code, error_of(unknown)["code"]) == (404, "unknown_account")
+
+
+def test_a_token_that_is_limited_changes_nobody(ask: Ask) -> None:
+    root = ask("administrator")
+    kept = root.post("/api/me/tokens", json={"label": "kept"}).json()
+    for limit in ({"sources": ["temperature"]}, {"role": "viewer"}):
+        made = root.post("/api/me/tokens", json={"label": "limited", **limit}).json()
+        client = ask("")
+        client.headers["authorization"] = f"Bearer {made['secret']}"
+        bob = {"name": "bob", "role": "administrator", "password": GOOD}
+        answers = [
+            client.post("/api/accounts", json=bob),
+            client.patch("/api/accounts/viewery", json={"password": GOOD + "!"}),
+            client.patch("/api/accounts/viewery", json={"role": "administrator"}),
+            client.delete("/api/accounts/viewery"),
+            client.delete(f"/api/tokens/{kept['id']}"),
+            client.delete(f"/api/me/tokens/{kept['id']}"),
+            client.post("/api/me/tokens", json={"label": "more"}),
+        ]
+        assert [answer.status_code for answer in answers] == [403] * len(answers)
+    assert "kept" in [token["label"] for token in root.get("/api/me/tokens").json()]
+    assert "bob" not in [account["name"] for account in root.get("/api/accounts").json()]
+    whole = root.post("/api/me/tokens", json={"label": "whole"}).json()
+    client = ask("")
+    client.headers["authorization"] = f"Bearer {whole['secret']}"
+    assert client.delete(f"/api/me/tokens/{kept['id']}").status_code == 200

@@ -287,6 +287,9 @@ def test_a_token_reads_only_its_sources(harness: Any) -> None:
         await world.start(token, READ)
         error = await world.refused(token, "SELECT rid FROM roomsensor")
         assert error.message == "API token cron of ada may not read source roomsensor"
+        await world.run(token, GRANT)
+        await world.refused(token, "GRANT SELECT ON SOURCE temperature, roomsensor TO EVERYBODY")
+        assert [grant.relation for grant in world.whole.grants.grants()] == ["temperature"]
 
     living(harness, scenario)
 
