@@ -107,13 +107,15 @@ class BuiltImage:
         given = {name: value for name, value in os.environ.items() if name not in ours}
         return {**given, **self._variables, "PYTHONNOUSERSITE": "1", **more}
 
-    def run(self, command: list[str], given: str = "") -> subprocess.CompletedProcess[str]:
+    def run(
+        self, command: list[str], given: str = "", **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         """Run `python …` of the image to its end, with text on its standard input."""
         assert command[0] == "python"
         return subprocess.run(
             [self._python, *command[1:]],
             cwd=self._folder,
-            env=self.environment(),
+            env=self.environment(**variables),
             input=given,
             capture_output=True,
             text=True,

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -14,8 +15,15 @@ import pytest
 from broker.free_ports import free_port
 from tests.deploy.built_images import BuiltImage
 from tests.deploy.laws.test_broker_config import running_broker
+from tests.deploy.laws.test_postgres_init import PASSWORDS
+from tests.deploy.laws.test_postgres_init import sockets as sockets  # noqa: PLC0414 - a fixture
 
-pytestmark = [pytest.mark.broker, pytest.mark.end_to_end, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.postgres,
+    pytest.mark.end_to_end,
+    pytest.mark.timeout(900),
+]
 
 SECONDS = 120.0
 SERVICES = {"console": "console", "base": "gateway", "gw-1": "gateway", "static": "static"}
@@ -42,10 +50,13 @@ def changed(file: Path, **values: object) -> None:
 
 
 class Deployment:
-    """Services of images with real Mosquitto, as docker compose would run them."""
+    """Services of images with real Mosquitto and PostgreSQL, as docker compose would run them."""
 
-    def __init__(self, images: dict[str, BuiltImage], folder: Path) -> None:
+    def __init__(self, images: dict[str, BuiltImage], folder: Path, sockets: str) -> None:
         self.images, self.folder = images, folder
+        password = quote(PASSWORDS["PANDO_CATALOG_PASSWORD"])
+        user = f"postgresql+psycopg://pando_catalog:{password}@"
+        self._catalog = {"PANDO_CATALOG_URL": f"{user}/pando_catalog?host={sockets}"}
         self.address = ""
         self._site = folder / "site"
 
@@ -72,7 +83,8 @@ class Deployment:
         self._finish("console", command, given=PASSWORD)
 
     def _finish(self, image: str, command: list[str], given: str = "") -> None:
-        done = self.images[image].run(command, given)
+        variables = self._catalog if image == "console" else {}
+        done = self.images[image].run(command, given, **variables)
         assert done.returncode == 0, done.stdout + done.stderr
 
     @contextlib.contextmanager
@@ -85,7 +97,10 @@ class Deployment:
                 command = self.images[image].command
                 command = [*command[: command.index("--config") + 1], str(self.settings(service))]
                 log = self.folder / f"{service}.log"
-                processes.append(self.images[image].start(command, log, PANDO_BROKER=broker))
+                variables = {"PANDO_BROKER": broker}
+                if service == "console":
+                    variables |= self._catalog
+                processes.append(self.images[image].start(command, log, **variables))
             yield
         finally:
             for process in processes:
@@ -120,9 +135,9 @@ def wait(condition: Callable[[], Any], folder: Path) -> Any:
 
 
 def test_services_of_images_answer_a_query_over_devices_and_tables(
-    images: dict[str, BuiltImage], tmp_path: Path
+    images: dict[str, BuiltImage], sockets: str, tmp_path: Path
 ) -> None:
-    deployment = Deployment(images, tmp_path)
+    deployment = Deployment(images, tmp_path, sockets)
     deployment.prepare()
     deployment.place()
     deployment.add_administrator()
