@@ -23,11 +23,22 @@ log = logging.getLogger(__name__)
 
 MAX_ENTRIES = 10_000
 MAX_DAYS = 400
+_SHOWN = 200
+"""Characters of a detail in the service's log."""
 _DAY = 86_400 * MICROSECONDS
 _LONGEST = {"action": 60, "target": 200, "detail": 1_000, "address": 64}
 _NOBODY = Principal("", Role.VIEWER)
 _Party = tuple[str, bool]
 """Who, and whether it was done: what somebody did is not pushed out by what they were refused."""
+
+
+def _line(entry: AuditEntry) -> str:
+    """Return an entry for the service's log; the table has the whole detail."""
+    origin = f" from {entry.address}" if entry.address else ""
+    failed = entry.outcome != Outcome.DONE and entry.detail
+    why = f": {entry.detail[:_SHOWN]!r}" if failed else ""
+    who = entry.who or "somebody"
+    return f"audit: {who!r}{origin}: {entry.action} {entry.target!r} {entry.outcome}{why}"
 
 
 class AuditLog(Audit):
@@ -69,11 +80,7 @@ class AuditLog(Audit):
             outcome=outcome,
             **{name: _clean(text, _LONGEST[name]) for name, text in told.items()},
         )
-        log.info(
-            "%s %r %s: %s %r %s",
-            *(entry.who or "somebody", entry.address, entry.outcome),
-            *(entry.action, entry.target, entry.detail and repr(entry.detail)),
-        )
+        log.info("%s", _line(entry))
         self._unwritten[entry.id] = entry
         self._add(entry)
 

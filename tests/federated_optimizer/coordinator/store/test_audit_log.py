@@ -130,3 +130,16 @@ def test_an_entry_that_is_pushed_out_while_it_is_written_does_not_stay(
     asyncio.run(log.keep())
     assert [entry.target for entry in stored_audit(store)] == ["b"]
     store.close()
+
+
+def test_the_services_log_has_one_short_line_an_entry(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    _store, log = opened(tmp_path, Time())
+    with caplog.at_level("INFO", audit_log.__name__):
+        log.note(ANN, "CREATE VIEW", "warm", Outcome.DONE, "CREATE VIEW warm AS\nSELECT 1")
+        log.note(None, "sign in", "a\nb", Outcome.REFUSED, "x\ny" + "z" * 900, address="10.0.0.9")
+    first, second = caplog.messages
+    assert first == "audit: 'ann' from 10.0.0.7: CREATE VIEW 'warm' done"
+    assert second.startswith(r"audit: 'somebody' from 10.0.0.9: sign in 'a\nb' refused: 'x\nyzz")
+    assert len(second) < 300
