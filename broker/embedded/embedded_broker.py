@@ -83,7 +83,7 @@ class Broker:
             if will.delay > 0 and session.expiry != 0:
                 self._delayed_wills[session.client_id] = (now + will.delay, will)
             else:
-                self._publish_will(will, now)
+                self._publish_will(session, will, now)
         if session.expiry == 0:
             self._end(session, now)
 
@@ -97,21 +97,25 @@ class Broker:
             del self.sessions[session.client_id]
         delayed = self._delayed_wills.pop(session.client_id, None)
         if delayed is not None:
-            self._publish_will(delayed[1], now)
+            self._publish_will(session, delayed[1], now)
 
     def tick(self, now: float) -> None:
         """Publish wills that are due and drop sessions that expired."""
         due = [key for key, (when, _) in self._delayed_wills.items() if when <= now]
         for client_id in due:
             _, will = self._delayed_wills.pop(client_id)
-            self._publish_will(will, now)
+            self._publish_will(self.sessions[client_id], will, now)
         for session in [s for s in self.sessions.values() if s.outlet is None]:
             longest = self.limits.max_session_age
             age = longest if session.expiry is None else min(session.expiry, longest)
             if session.away_since + age <= now:
                 self._end(session, now)
 
-    def _publish_will(self, will: Will, now: float) -> None:
+    def _publish_will(self, session: Session, will: Will, now: float) -> None:
+        # The right may have gone since CONNECT.
+        topic = will.message.topic
+        if not self.access.may_publish(session.client_id, session.user, topic):
+            return
         if will.expiry is not None:
             will.message.expires_at = now + will.expiry
         self.publish(will.message, now)

@@ -17,8 +17,11 @@ from broker.access.dynamic_security import (
     RoleOfClient,
     encode_document,
 )
+from broker.access.rights import CONTROL_TOPIC
 from broker.access.security_changes import Accounts
 from broker.embedded.dynamic_access import DynamicAccess
+from broker.embedded.embedded_broker import Broker
+from broker.embedded.packets.packets import Connect, Message, WillMessage
 
 
 def access(
@@ -151,3 +154,46 @@ def test_what_was_decided_of_long_topics_is_not_kept() -> None:
     finally:
         tracemalloc.stop()
     assert kept < 1_000_000
+
+
+@pytest.mark.parametrize("delay", [0, 5])
+def test_a_will_is_not_published_once_its_right_is_gone(tmp_path: Path, delay: int) -> None:
+    held = (AclType.PUBLISH, "a", 0, True)
+    broker = Broker(access=access(role("r", held), file=tmp_path / "file.json"))
+    connect = Connect(
+        version=5,
+        client_id="ann",
+        clean=True,
+        keepalive=0,
+        will=WillMessage("a", b"gone", 1, retain=True, properties={}, delay=delay),
+        user="ann",
+        password=None,
+        session_expiry=60,
+        receive_maximum=100,
+        max_packet_size=None,
+    )
+    outlet = _Outlet()
+    for narrowed in (False, True):
+        session, _ = broker.connect(connect, "ann", outlet, 0.0)
+        if narrowed:
+            change = {"command": "modifyRole", "rolename": "r", "acls": []}
+            broker.administer(CONTROL_TOPIC, json.dumps({"commands": [change]}).encode(), 0.0)
+        broker.lost(session, outlet, 1.0)
+        broker.tick(10.0)
+        kept = broker.retained.get("a")
+        assert (kept is None) is narrowed
+        broker.publish(Message("a", b"", 1, retain=True), 10.0)
+
+
+class _Outlet:
+    """A connection that takes everything."""
+
+    version = 5
+    max_packet_size: int | None = None
+    writable = True
+
+    def send(self, frame: bytes) -> None:
+        """Take a packet."""
+
+    def close(self, reason: int) -> None:
+        """Take the end."""
