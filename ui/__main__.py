@@ -116,7 +116,8 @@ def _listen(settings: ConsoleSettings) -> socket.socket:
     Raises:
         DeploymentError: The port is in use or may not be used.
     """
-    listener = socket.socket(proto=socket.IPPROTO_TCP)
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, proto=socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     # Its connections inherit this. Without it the second of two small writes, such as a response's
     # body after its head, or one event after another, waits until the first is acknowledged: 40 ms.
