@@ -109,8 +109,10 @@ def console_settings(layout: Layout, state: Path, authority: Path) -> dict[str, 
         **FIGURES,
         "host": "0.0.0.0",  # noqa: S104 - inside its container; compose publishes on loopback only
         # Docker's networks, from which published ports are forwarded. Compose publishes the port
-        # on the host's loopback address: a proxy there brings people from elsewhere over TLS.
-        "trusted_proxy": "172.16.0.0/12, 192.168.0.0/16",
+        # on the host's loopback address: a proxy there brings people from elsewhere over TLS. Not
+        # 192.168.0.0/16, which Docker takes last: people at home are in it, and who is in a
+        # trusted network may say to come from any address.
+        "trusted_proxy": "172.16.0.0/12",
         "port": CONSOLE_PORT,
         "site": configure.FEDERATION,
         "broker": BROKER,

@@ -1,5 +1,6 @@
 """Settings of the containers: written by the job `site`, read by each service's own code."""
 
+import ipaddress
 import json
 import ssl
 import subprocess
@@ -24,6 +25,7 @@ from tests.deploy.compose_file import (
     example_environment,
 )
 from ui.console_names import Hosts
+from ui.sign_in.exposure import proxies
 
 READERS: dict[str, Callable[[Path, dict[str, str]], Any]] = {
     "gateway": gateway.gateway_settings.load_settings,
@@ -164,3 +166,12 @@ def test_every_gateway_has_devices_and_the_base_none(prepared: Path) -> None:
     base = settings_of("base", prepared)
     assert base.role == "base"
     assert not base.endpoints
+
+
+def test_people_of_a_home_network_cannot_say_that_they_are_proxies(prepared: Path) -> None:
+    # Whoever is in a trusted network chooses the address that sign-ins are counted by.
+    console = settings_of("console", prepared)
+    trusted = [ipaddress.ip_network(network) for network in proxies(console.trusted_proxy)]
+    assert any(ipaddress.ip_address("172.18.0.1") in network for network in trusted)
+    for home in ("192.168.1.5", "192.168.178.20", "10.0.0.5"):
+        assert not any(ipaddress.ip_address(home) in network for network in trusted)
