@@ -170,7 +170,7 @@ def test_every_gateway_has_devices_and_the_base_none(prepared: Path) -> None:
 
 def test_people_of_a_home_network_cannot_say_that_they_are_proxies(prepared: Path) -> None:
     # Whoever is in a trusted network chooses the address that sign-ins are counted by.
-    console = settings_of("console", prepared)
+    console = settings_of("coordinator", prepared)
     trusted = [ipaddress.ip_network(network) for network in proxies(console.trusted_proxy)]
     assert any(ipaddress.ip_address("172.18.0.1") in network for network in trusted)
     for home in ("192.168.1.5", "192.168.178.20", "10.0.0.5"):
