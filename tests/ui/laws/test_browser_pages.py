@@ -82,6 +82,25 @@ def test_a_gateway_is_started_again_after_a_question(console: Any, page: Any, ex
     assert commands[-1] == ("gw-2", "restart", {})
 
 
+def test_settings_of_a_site_are_changed_on_the_page_of_gateways(
+    console: Any, page: Any, expect: Any, client: httpx.Client
+) -> None:
+    page.goto(f"{console.address}/gateways")
+    page.get_by_role("button", name="Settings of gw-2").click()
+    dialog = page.locator("#site-settings")
+    expect(dialog).to_contain_text("Settings of gw-2")
+    dialog.get_by_label("Max waiting rows").fill("5000")
+    dialog.get_by_label("Max waiting rows").press("Tab")
+    expect(dialog.get_by_role("status")).to_contain_text("Max waiting rows")
+    settings = client.get("/api/sites/gw-2/settings").json()
+    assert (settings["queue_rows"], settings["scheduler"]) == (5_000, "fifo")
+    dialog.get_by_label("Max waiting rows").fill("0")
+    dialog.get_by_label("Max waiting rows").press("Tab")
+    expect(dialog.get_by_role("alert")).to_contain_text("queue_rows ranges from 1")
+    dialog.get_by_role("button", name="Done").click()
+    expect(dialog).to_be_hidden()
+
+
 def test_the_data_page_shows_columns_and_texts(console: Any, page: Any, expect: Any) -> None:
     page.goto(f"{console.address}/data")
     entry = page.locator("details", has_text="freemachines").first

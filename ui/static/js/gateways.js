@@ -2,6 +2,7 @@
 import { age, count, fill, get, make, moment, request } from "./api.js";
 import { againWhileSeen } from "./while_seen.js";
 import { byId, focusOn, focusedIn } from "./elements.js";
+import { settingsButton } from "./site_settings.js";
 
 /** @import { Buffer, Problem, Site, SourceServing, Connector } from "./payloads.d.ts" */
 
@@ -83,9 +84,13 @@ function row(site) {
     make("td", {}, connectors && connectors + since),
     make("td", {}, site.rooms.length > 8 ? `${site.rooms.length} rooms` : site.rooms.join(", ")),
     make("td", { title: clock(site) }, problems(site)),
-    make("td", { class: "tight" }, action(site)),
+    make("td", { class: "tight acts" }, settings(site), action(site)),
   );
 }
+
+/** The button for settings of a site that runs the engine.
+ *  @param {Site} site */
+const settings = (site) => (["gateway", "base"].includes(site.role) ? settingsButton(site) : null);
 
 /** The button of a site, if it has one.
  *  @param {Site} site */
