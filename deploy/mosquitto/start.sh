@@ -52,16 +52,23 @@ make_accounts() {
     if [ "$id" = "$pair" ] || [ -z "$password" ] || ! is_id "$id"; then
       fail "PANDO_BROKER_USERS: expected id:password, got an entry that begins with '$id'"
     fi
+    case $password in
+      *:*) fail "PANDO_BROKER_USERS: the password of '$id' has a colon; use letters, digits, - and _" ;;
+    esac
     if grep -q "^$id:" "$work/passwords"; then
       fail "PANDO_BROKER_USERS: '$id' is there twice"
     fi
-    mosquitto_passwd -b "$work/passwords" "$id" "$password"
+    printf '%s:%s\n' "$id" "$password" >> "$work/passwords"
+  done
+  # From a file: arguments of a program are shown to everybody on the machine.
+  mosquitto_passwd -U "$work/passwords"
+  while IFS=: read -r id _; do
     kind=$id
     [ -f "$roles/$kind.json" ] || kind=gateway
     [ ! -s "$work/clients" ] || echo , | tee -a "$work/clients" >> "$work/roles"
     account "$id" "$(grep "^$id:" "$work/passwords")" >> "$work/clients"
     sed "s/@SITE@/$id/g; s/@FEDERATION@/$federation/g" "$roles/$kind.json" >> "$work/roles"
-  done
+  done < "$work/passwords"
   {
     echo '{"defaultACLAccess": {"publishClientSend": false, "publishClientReceive": false,'
     echo '"subscribe": false, "unsubscribe": true}, "groups": [], "clients": ['

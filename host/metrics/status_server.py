@@ -38,13 +38,13 @@ class StatusServer:
     def __init__(self, collect: Collect, health: Health) -> None:
         self._collect = collect
         self._health = health
-        self._open = 0
+        self._open: set[asyncio.StreamWriter] = set()
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
-        self._open += 1
+        self._open.add(writer)
         try:
-            if self._open > MAX_CONNECTIONS:
+            if len(self._open) > MAX_CONNECTIONS:
                 await _send(writer, 503, "text/plain", f"at most {MAX_CONNECTIONS} connections\n")
                 return
             async with asyncio.timeout(REQUEST_SECONDS):
@@ -53,10 +53,15 @@ class StatusServer:
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
             log.debug("a request for figures was not completed")
         finally:
-            self._open -= 1
+            self._open.discard(writer)
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
+
+    def abort(self) -> None:
+        """End the connections of clients that still send their request."""
+        for writer in tuple(self._open):
+            writer.transport.abort()
 
     def _response(self, head: bytes) -> tuple[int, str, str]:
         method, _, rest = head.partition(b"\r\n")[0].decode("latin-1").partition(" ")
@@ -115,3 +120,4 @@ async def serving_status(
     finally:
         # Not wait_closed: it would wait for clients that send nothing.
         server.close()
+        status.abort()

@@ -66,12 +66,16 @@ async def change_events(
     subscription = coordinator.subscribe(
         query_id, snapshot=reading.snapshot, progress=reading.progress
     )
-    query = coordinator.query(query_id)
-    envelope = UpsertEnvelope(query.schema, reading.key) if reading.key else None
-    if envelope is not None and not reading.snapshot:
-        # Later changes are told by key only if it is known what there was.
-        rows = coordinator.relation(query_id)
-        envelope.take([Change(0, 1, row) for row in rows], snapshot=True)
+    try:
+        query = coordinator.query(query_id)
+        envelope = UpsertEnvelope(query.schema, reading.key) if reading.key else None
+        if envelope is not None and not reading.snapshot:
+            # Later changes are told by key only if it is known what there was.
+            rows = coordinator.relation(query_id)
+            envelope.take([Change(0, 1, row) for row in rows], snapshot=True)
+    except BaseException:
+        await subscription.close()
+        raise
     batches = subscription.__aiter__()
     pending: asyncio.Task[ChangeBatch | None] | None = None
     closed = asyncio.create_task(closing.wait())

@@ -102,9 +102,11 @@ class MapEvents:
                 if batch.changes or batch.snapshot:
                     head = {"layer": layer.name, "snapshot": batch.snapshot}
                     await self._waiting.put(await changes_text("layer", head, schema, batch))
+        except FederationError:
+            pass  # who asks may not read it any more; `_layers` says why
         finally:
             await subscription.close()
-        # Stopped: what it said is no longer so.
+        # Stopped, or not for this reader: what it said is shown no longer.
         gone = {"layer": layer.name, "snapshot": True, "changes": []}
         await self._waiting.put(event_text("layer", gone))
 

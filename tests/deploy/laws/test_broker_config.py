@@ -419,6 +419,7 @@ def start(
         ("a/b:secret", "house", "expected id:password"),
         ('x"y:secret', "house", "expected id:password"),
         ("gw-1:a gw-1:b", "house", "there twice"),
+        ("gw-1:secret:b", "house", "has a colon"),
         ("", "house", "is empty"),
         ("gw-1:a", "a/b", "not an id"),
     ],
@@ -434,7 +435,7 @@ def test_start_refuses_what_is_no_account(
 
 
 def test_start_makes_the_accounts_once_as_our_code_makes_them(tmp_path: Path) -> None:
-    users = "coordinator:a:b base:c static:d viewer:e gw-1:f"
+    users = "coordinator:a-b base:c static:d viewer:e gw-1:f"
     ended = start(tmp_path, users)
     assert (ended.returncode, ended.stdout) == (0, "started\n"), ended.stderr
     file = tmp_path / "accounts.json"

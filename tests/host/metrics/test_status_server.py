@@ -1,6 +1,7 @@
 """The server of /metrics and /health: what it answers, and what it does not wait for."""
 
 import asyncio
+import contextlib
 import json
 import time
 from collections.abc import Iterator
@@ -115,3 +116,15 @@ async def test_a_port_in_use_is_named() -> None:
 async def test_port_0_serves_nothing() -> None:
     async with serving_status("no address", 0, Figures().collect, str):
         pass
+
+
+@pytest.mark.anyio
+async def test_who_sends_nothing_is_cut_off_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status_server, "REQUEST_SECONDS", 3_600)
+    port = free_port()
+    async with serving_status(HOST, port, Figures().collect, str):
+        reader, writer = await asyncio.open_connection(HOST, port)
+        assert (await get(port, "/health")).status_code == 200  # so the first is accepted, too
+    with contextlib.suppress(ConnectionResetError):
+        assert await asyncio.wait_for(reader.read(), 30) == b""
+    writer.close()

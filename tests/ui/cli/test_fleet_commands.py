@@ -5,14 +5,11 @@ from typing import Any
 
 from typer.testing import CliRunner, Result
 
-from ui.cli.fleet_commands import add_fleet_commands
-from ui.cli.http_commands import gateway_app
-
-add_fleet_commands(gateway_app)
+from deploy.cli.main import app
 
 
 def pando(console: Any, *words: str, typed: str = "") -> Result:
-    return CliRunner().invoke(gateway_app, [*words, "--console", console.address], input=typed)
+    return CliRunner().invoke(app, ["gateway", *words, "--console", console.address], input=typed)
 
 
 def test_provisioning_prints_the_command_for_the_other_machine(console: Any) -> None:

@@ -15,6 +15,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 )
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
+from streamsql.errors import FederationError
 from ui.api.changes import LARGE_BATCH
 from ui.map.layers import Layer, LayerQueries
 from ui.map.map_events import MapEvents
@@ -99,10 +100,22 @@ class Stopping:
         self.stopped = True
 
 
+class Refusing(Stopping):
+    """A coordinator whose reader loses the right to read after the first changes."""
+
+    async def __aiter__(self) -> AsyncIterator[ChangeBatch]:
+        async for batch in super().__aiter__():
+            yield batch
+        raise FederationError("viewer ann may not read source lights")
+
+
 @pytest.mark.parametrize("rows", [1, LARGE_BATCH])
-def test_a_layer_that_stops_with_changes_waiting_is_emptied_too(rows: int) -> None:
+@pytest.mark.parametrize("ending", [Stopping, Refusing])
+def test_a_layer_that_ends_with_changes_waiting_is_emptied_too(
+    rows: int, ending: type[Stopping]
+) -> None:
     async def scenario() -> None:
-        layers: Any = LayerQueries(Stopping(rows), [Layer("lights", "SELECT 1")])  # type: ignore[arg-type]
+        layers: Any = LayerQueries(ending(rows), [Layer("lights", "SELECT 1")])  # type: ignore[arg-type]
         stream = MapEvents(layers._coordinator, layers)
         follower = asyncio.create_task(stream._follow(layers.layers[0]))
         async with asyncio.timeout(60):

@@ -44,7 +44,7 @@ ACTIONS: dict[str, tuple[Role, Callable[[Any], Any]]] = {
     "retry": (Role.OPERATOR, lambda api: api.sinks.retry("s")),
     "discard": (Role.OPERATOR, lambda api: api.sinks.discard("s")),
     "stop": (Role.OPERATOR, lambda api: api.stop("mine")),
-    "audit": (Role.ADMINISTRATOR, lambda api: api.audit.entries()),
+    "audit": (Role.OPERATOR, lambda api: api.audit.entries()),
     "quotas": (Role.ADMINISTRATOR, lambda api: api.grants.quotas("somebody")),
     "usage": (Role.ADMINISTRATOR, lambda api: api.grants.usage("somebody")),
     "grant": (
