@@ -120,4 +120,5 @@ async def serving_status(
     finally:
         # Not wait_closed: it would wait for clients that send nothing.
         server.close()
+        await asyncio.sleep(0)  # who connected just now is known then
         status.abort()
