@@ -99,8 +99,8 @@ def _printed(text: str, engine: str, sites: int) -> str:
 def test_there_are_examples_of_every_kind() -> None:
     # Those of docs/errors.md, marked `codes`, are run by test_error_codes.py, those of
     # docs/sinks.md, marked `sink`, by test_sinks.py; those marked `walk`, with devices, by
-    # end_to_end/test_devices.py.
-    notes = {"", "local", "refused", "codes", "sink", "walk"}
+    # end_to_end/test_devices.py; those marked `people`, with accounts, by test_people.py.
+    notes = {"", "local", "refused", "codes", "sink", "walk", "people"}
     assert {block.note for block in EXAMPLES} == notes
     assert len(_with_note("")) >= 10
     assert len(_with_note("local")) >= 4

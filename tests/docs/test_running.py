@@ -2,8 +2,9 @@
 
 One federation of the sample building serves all. A block marked `sql` is sent as it stands; its
 queries have to come to run without a complaint. The commands in a page's `sh` blocks run in their
-order, without those marked `walk`, which end_to_end/test_devices.py runs. That those within
-sentences exist, with their options, is checked in test_facts.py.
+order, without those marked `walk`, which end_to_end/test_devices.py runs, and `people`, which
+test_people.py runs where there are accounts. That those within sentences exist, with their options,
+is checked in test_facts.py.
 """
 
 import contextlib
@@ -18,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from tests.docs.markdown import ROOT, WALK, Block, blocks, pages
+from tests.docs.markdown import PEOPLE, ROOT, WALK, Block, blocks, pages
 from tests.end_to_end.federation import PANDO, PATIENCE, Federation, federation
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(1200)]
@@ -83,7 +84,7 @@ def test_example_runs(block: Block, tidy: Federation) -> None:
 
 def page_commands(page: Path) -> list[str]:
     """Return the commands of a page's shell blocks."""
-    shown = [block for block in blocks(page, "sh") if block.note != WALK]
+    shown = [block for block in blocks(page, "sh") if block.note not in (WALK, PEOPLE)]
     text = "\n".join(block.text.replace("\\\n", " ") for block in shown)
     lines = [line.split(" #")[0].strip() for line in text.splitlines()]
     other = next((n for n, line in enumerate(lines) if REPLAYS.match(line)), len(lines))

@@ -76,6 +76,7 @@ def test_what_was_wrong_is_told_when_it_is_over(federation: SecuredFederation) -
     password.write_text(right)
     federation.start_gateway("gw-wrong")
     wait_until(lambda: federation.is_live("gw-wrong"), "gw-wrong is live")
+    wait_until(lambda: federation.site("gw-wrong")["connection_problem"], "it tells the reason")
     problem = federation.site("gw-wrong")["connection_problem"]
     assert problem["reason"].startswith("it refuses the connection")
     assert problem["since"] < problem["until"]
