@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import socket
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -72,6 +73,7 @@ def test_what_was_wrong_is_told_when_it_is_over(federation: SecuredFederation) -
     assert line.startswith(f"{dt.datetime.now(dt.UTC):%Y-%m-%dT}")
     assert seconds < 10, "most of it starts Python"
     wait_until(lambda: "gw-wrong" in federation.broker.log(), "the broker's log")
+    time.sleep(1.1)  # time passes: a shorter interruption is not told
     stranger.stop()
     password.write_text(right)
     federation.start_gateway("gw-wrong")
