@@ -1,4 +1,4 @@
-"""The console's process: where it listens."""
+"""Addresses on which the process of the console listens."""
 
 import socket
 
