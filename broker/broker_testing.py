@@ -77,7 +77,7 @@ class BrokerProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether it was started and not stopped."""
+        """State of the process: started and not stopped."""
         return self._process is not None
 
     def freeze(self) -> None:

@@ -84,12 +84,12 @@ class Access:
         return given
 
     def receives_all(self, client_id: str, user: str | None, topic_filter: str) -> bool:
-        """Return True: who may subscribe to a filter may read all it matches."""
+        """Return True: a filter that may be subscribed to covers what it matches."""
         del client_id, user, topic_filter
         return True
 
     def may_receive(self, client_id: str, user: str | None, topic: str) -> bool:
-        """Return True, as `receives_all` does."""
+        """Return True: a file of rights does not change while a client is connected."""
         del client_id, user, topic
         return True
 

@@ -52,7 +52,7 @@ def endpoint_kind(gateway: str, connector: str) -> type[msgspec.Struct]:
 
 
 def _may_be(kind: Any, wanted: type) -> bool:
-    """Whether values of a field's type may be of a type."""
+    """Compare a field's type with a wanted one; True if they share values."""
     origin = get_origin(kind)
     if origin in {Union, types.UnionType}:
         return any(_may_be(part, wanted) for part in get_args(kind))

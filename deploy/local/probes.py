@@ -50,7 +50,7 @@ def require_free(port: int, option: str) -> None:
 
 
 async def accepts(port: int, host: str = HOST) -> bool:
-    """Whether somebody accepts connections on a port."""
+    """Probe a port of loopback: True if a service accepts connections."""
     with contextlib.suppress(OSError):
         _, writer = await asyncio.open_connection(host, port)
         writer.close()

@@ -168,7 +168,7 @@ class Services:
         return service
 
     def runs(self, name: str) -> bool:
-        """Whether a service's process has not ended."""
+        """Probe a service's process: True until it has ended."""
         process = self._by_name[name].process
         return process is not None and process.returncode is None
 

@@ -134,7 +134,7 @@ class PeopleApi(Protocol):
 
     @property
     def has_accounts(self) -> bool:
-        """Whether there is any account; without one nobody can sign in."""
+        """True from the first account on; without one nobody can sign in."""
         ...
 
     @property

@@ -20,7 +20,7 @@ class Role(StrEnum):
     ADMINISTRATOR = "administrator"
 
     def may_act_as(self, other: "Role") -> bool:
-        """Whether this role includes another.
+        """Compare two roles: True if this one includes the other.
 
         Examples:
             >>> Role.OPERATOR.may_act_as(Role.ANALYST), Role.VIEWER.may_act_as(Role.ANALYST)

@@ -57,7 +57,7 @@ def refuse_base_rows(
 
 
 def may_read_base_rows(rights: ReadingRights, principal: Principal, reads: Iterable[Read]) -> bool:
-    """Whether somebody may read all that a query rests on, views left aside."""
+    """Check the sources and tables below a query, not its views, against somebody's rights."""
     return _base_refusal(rights, principal, reads) is None
 
 

@@ -61,7 +61,7 @@ class _Admitted:
     noted: int
 
     def ends(self, now: int) -> bool:
-        """Whether it is over; while a stream is open it is in use."""
+        """True once a session or token has expired; an open stream counts as use."""
         if self.expires is not None and now >= self.expires:
             return True
         idle = self.idle is not None and now - self.last_used >= self.idle
