@@ -6,7 +6,6 @@ asked for again and finds the first half done.
 
 import asyncio
 import contextlib
-import hmac
 import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -45,6 +44,8 @@ from federated_optimizer.coordinator.fleet.gateway_credentials import (
 )
 from federated_optimizer.coordinator.fleet.gateway_dialogue import GatewayDialogue
 from federated_optimizer.coordinator.fleet.join_limits import JoinLimits
+from federated_optimizer.coordinator.fleet.token_flaws import token_flaw
+from federated_optimizer.coordinator.people.sign_in_attempts import network_of
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.store.enrolment_store import (
     remove_enrolment,
@@ -134,12 +135,14 @@ class Fleet(FleetApi):
 
     @override
     async def join(self, request: JoinRequest, address: str) -> JoinAnswer:
-        if not self._limits.admit(address, monotonic_clock() / 1_000_000):
-            raise JoinRefusedError("too many attempts to join", hint="try again in a minute")
         try:
             token = decode_token(request.token)
         except DeploymentError as error:
+            self._count_attempt(address)
             raise JoinRefusedError(error.message, hint=error.hint) from error
+        # Who has a token does not wait for those who guess.
+        if self._flaw_of(token):
+            self._count_attempt(address)
         async with self._lock, self._noted(None, "join gateway", token.gateway, address):
             enrolment = self._vouched_for(token, address)
             credentials = self._credentials
@@ -293,19 +296,23 @@ class Fleet(FleetApi):
             JoinRefusedError: There is none; the log says why, the stranger is not told.
         """
         self._shared.presence.check_in_charge()
-        enrolment = self._enrolments.get(token.gateway)
-        kept = enrolment.token_hash if enrolment is not None else ""
-        is_it = hmac.compare_digest(kept or hash_of(""), hash_of(token.secret))
-        if enrolment is None or not kept:
-            why = "nobody is awaited under this name"
-        elif not is_it:
-            why = "the secret is wrong"
-        elif enrolment.token_until < self._shared.clock():
-            why = "it has expired"
-        else:
-            return enrolment
+        why = self._flaw_of(token)
+        if not why:
+            return self._enrolments[token.gateway]
         log.warning("a token for gateway %s from %s is refused: %s", token.gateway, address, why)
         raise _BAD_TOKEN
+
+    def _flaw_of(self, token: EnrolmentToken) -> str:
+        return token_flaw(token, self._enrolments.get(token.gateway), self._shared.clock())
+
+    def _count_attempt(self, address: str) -> None:
+        """Count an attempt that fails.
+
+        Raises:
+            JoinRefusedError: There were too many.
+        """
+        if not self._limits.admit(network_of(address), monotonic_clock() / 1_000_000):
+            raise JoinRefusedError("too many attempts to join", hint="try again in a minute")
 
     async def _keep(self, enrolment: Enrolment) -> Enrolment:
         await asyncio.to_thread(store_enrolment, self._shared.store, enrolment)

@@ -1,4 +1,4 @@
-"""Bounds of attempts to join: each address, and all together, may try so often in a minute."""
+"""Bounds of attempts to join that fail: per address and in all, so many in a minute."""
 
 from collections import deque
 

@@ -222,13 +222,26 @@ def test_a_request_for_another_name_is_refused_and_the_token_stays_good(tmp_path
     run(tmp_path, scenario)
 
 
-def test_attempts_are_bounded(tmp_path: Path) -> None:
+def test_attempts_that_fail_are_bounded_per_network(tmp_path: Path) -> None:
     async def scenario(_world: World, fleet: Fleet) -> None:
-        for _ in range(10):
+        for number in range(10):
             with pytest.raises(JoinRefusedError, match="no enrolment token"):
-                await fleet.join(JoinRequest("x", "y"), "a")
+                await fleet.join(JoinRequest("x", "y"), f"2001:db8::{number}")
         with pytest.raises(JoinRefusedError, match="too many attempts"):
-            await fleet.join(JoinRequest("x", "y"), "a")
+            await fleet.join(JoinRequest("x", "y"), "2001:db8::99")
+        with pytest.raises(JoinRefusedError, match="no enrolment token"):
+            await fleet.join(JoinRequest("x", "y"), "2001:db8:0:1::1")
+
+    run(tmp_path, scenario)
+
+
+def test_a_good_token_is_taken_whoever_guesses_beside_it(tmp_path: Path) -> None:
+    async def scenario(_world: World, fleet: Fleet) -> None:
+        token = (await fleet.provision("gw-4", ANN)).token
+        for _ in range(12):
+            with pytest.raises(JoinRefusedError):
+                await fleet.join(JoinRequest("x", "y"), "a")
+        assert (await fleet.join(asked(token, "gw-4"), "a")).gateway == "gw-4"
 
     run(tmp_path, scenario)
 
