@@ -13,7 +13,7 @@ from stream_engine.circuit.nodes import (
     StepInput,
     combined,
 )
-from stream_engine.state.source_relation import TimedDelta
+from stream_engine.state.source_relation import TimedDelta, with_both
 from streamsql.algebra.operators import Scan
 from streamsql.data.delta import Delta
 
@@ -69,6 +69,11 @@ class Circuit:
             for number, node in enumerate(nodes)
             if isinstance(node, SourceNode | RemoteNode)
         ]
+        self._over_logs = [
+            node
+            for node in nodes
+            if isinstance(node, SourceNode) and node.scan.is_log and node.wiring.plan != node.scan
+        ]
         self._recursions = [node for node in nodes if isinstance(node, FixpointNode)]
         self.fixpoints = [node.operator for node in self._recursions]
         self._checked = [n for n in self._recursions if n.is_checked]
@@ -122,7 +127,23 @@ class Circuit:
 
         False before the first step, and where time or messages of a recursion change something.
         """
-        return self._started and not self._timed and not self._recursions
+        still = not self._timed and not self._recursions
+        return self._started and still and not self.is_filled
+
+    def fill(self, source: str, rows: TimedDelta) -> None:
+        """Give earlier rows of a log to the windows over it, in the next step, and to nothing else.
+
+        A window is a function of the rows of its source and of the time: it is then as if they had
+        come at their time.
+        """
+        for node in self._over_logs:
+            if node.scan.source == source:
+                node.filled = with_both(node.filled, rows)
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether rows of `fill` wait for the next step."""
+        return any(node.filled for node in self._over_logs)
 
     def _measured_step(self, step: StepInput, stopwatch: Callable[[], int] | None) -> Delta:
         """Do the first step, which adds the nodes' rows over empty inputs, or a measured one."""

@@ -12,7 +12,7 @@ from stream_engine.operators.rows.operator import (
     WorkCounters,
 )
 from stream_engine.operators.rows.scan import ScanOperator
-from stream_engine.state.source_relation import TimedDelta
+from stream_engine.state.source_relation import TimedDelta, with_both
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import Fixpoint, Plan, RemoteSource, Scan
 from streamsql.data.delta import Delta, accumulate
@@ -172,10 +172,15 @@ class OperatorNode:
 
 
 class SourceNode:
-    """A scan or a window: reads a source with event times, and may change as time passes."""
+    """A scan or a window: reads a source with event times, and may change as time passes.
+
+    Attributes:
+        filled: Earlier rows of the source, for this node alone; the next run takes them.
+    """
 
     def __init__(self, plan: Plan, scan: Scan, operator: TimedOperator) -> None:
         self.wiring = Wiring(plan)
+        self.filled: TimedDelta = {}
         self.scan = scan
         self.operator = operator
         self.is_timed = not isinstance(operator, ScanOperator)
@@ -188,6 +193,9 @@ class SourceNode:
         """Move the time, then take the change of the source."""
         moved = self.operator.advance(step.now) if self.is_timed else {}
         delta = step.sources.get(self.scan)
+        if self.filled:
+            delta = with_both(self.filled, delta) if delta else self.filled
+            self.filled = {}
         if not delta:
             return moved
         self.wiring.rows_in += len(delta)

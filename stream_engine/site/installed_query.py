@@ -20,7 +20,7 @@ from stream_engine.scheduling.site_work import SiteWork, Stopwatch
 from stream_engine.scheduling.waiting import may_wait
 from stream_engine.site.kept_rows import KeptRows
 from stream_engine.site.query_recursions import fixpoints_at, recursion_report
-from stream_engine.state.source_relation import SourceChanges
+from stream_engine.state.source_relation import SourceChanges, TimedDelta
 from streamsql.algebra.operators import Scan
 from streamsql.data.delta import Delta
 from streamsql.wire.channel_protocol import Reception
@@ -132,6 +132,11 @@ class InstalledQuery:
             self.forgetting.heard(batch.watermark)
         return reception
 
+    def fill(self, source: str, rows: TimedDelta) -> None:
+        """Give earlier rows of a log to the windows over it here; see `Circuit.fill`."""
+        for circuit in self._circuits.values():
+            circuit.fill(source, rows)
+
     def lose(self, site: str, epoch: int | None) -> None:
         """Retract, in the next step, everything a site has sent."""
         for recursion in self._recursions.values():
@@ -167,6 +172,8 @@ class InstalledQuery:
     def is_at_rest(self) -> bool:
         """Whether all input has at least reached the queues between operators."""
         if self._fresh or self._recursive_news or self._sync.ends_now:
+            return False
+        if any(circuit.is_filled for circuit in self._circuits.values()):
             return False
         return self._inbox.is_empty and self._outbox.is_empty
 

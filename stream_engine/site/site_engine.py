@@ -11,9 +11,11 @@ from stream_engine.scheduling.site_work import Stopwatch
 from stream_engine.site.site_steps import SteppingSite
 from stream_engine.site.step_budget import Refusal, StepBudget
 from stream_engine.site.step_result import Forget
+from stream_engine.state.source_relation import TimedDelta
 from stream_engine.state.watermark import HERE
 from streamsql.algebra.operators import Scan
 from streamsql.data.events import SourceEvent
+from streamsql.errors import DeploymentError
 from streamsql.wire.channel_protocol import Reception
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import DeltaBatch
@@ -179,6 +181,34 @@ class SiteEngine(SteppingSite):
                 events wait for a step.
         """
         self._sources.ingest(source, events, origin)
+
+    def fill(self, query: str, source: str, events: Sequence[SourceEvent]) -> bool:
+        """Give earlier events of a source to a query's windows over it; the next step applies them.
+
+        For sources of which a site keeps no rows: nothing else of the query sees them, nor does any
+        other query. The order says nothing; each event is to be handed in once, here or live.
+
+        Returns:
+            False if the query does not run here.
+
+        Raises:
+            DeploymentError: A row has the wrong width.
+        """
+        installed = self._queries.get(query)
+        if installed is None:
+            return False
+        rows: TimedDelta = {}
+        widths = {len(scan.columns) for scan in installed.scans if scan.source == source}
+        for event in events:
+            if len(event.row) not in widths:
+                raise DeploymentError(
+                    f"query {query} does not read {source} with {len(event.row)} columns here"
+                )
+            timed = (event.ts, event.row)
+            rows[timed] = rows.get(timed, 0) + (-1 if event.delete else 1)
+        installed.fill(source, {timed: weight for timed, weight in rows.items() if weight})
+        self._pending.touch(query)
+        return True
 
     def receive(self, query: str, sender: str, batch: DeltaBatch) -> None:
         """Ingest a batch from another site; the next step applies it.

@@ -28,6 +28,15 @@ class Taken(msgspec.Struct, frozen=True, tag="taken", array_like=True):
     origin: str = ""
 
 
+class Filled(msgspec.Struct, frozen=True, tag="filled", array_like=True):
+    """Earlier events of a source were given to a query; the note says how far it has come."""
+
+    query: str
+    source: str
+    events: tuple[SourceEvent, ...]
+    note: Note | None = None
+
+
 class Stepped(msgspec.Struct, frozen=True, tag="stepped", array_like=True):
     """A step began."""
 
@@ -86,6 +95,7 @@ class Defined(msgspec.Struct, frozen=True, tag="defined", array_like=True):
 
 Record = (
     Taken
+    | Filled
     | Stepped
     | Installed
     | Uninstalled
@@ -144,6 +154,10 @@ def _apply(engine: SiteEngine, record: Record, lived: Lived) -> None:
                 lived.notes.append(note)
             for source, happened in events.items():
                 engine.ingest(source, happened, origin)
+        case Filled(query=query, source=source, events=happened, note=note):
+            if note is not None:
+                lived.notes.append(note)
+            engine.fill(query, source, happened)
         case Stepped(now=now):
             failures = engine.step(now).failures
             lived.complaints.extend(f"{query}: {failure.message}" for query, failure in failures)

@@ -10,6 +10,7 @@ from stream_engine.snapshot.column_codec import UnsavableError, pack, unpack
 from stream_engine.snapshot.journal import (
     Declared,
     Defined,
+    Filled,
     Installed,
     Lost,
     Note,
@@ -120,7 +121,7 @@ class RecordedSite(SiteEngine):
         return stopped
 
     def define(self, scan: Scan) -> list[FragmentBundle]:
-        """Note how a source is defined; see `SiteEngine.define`."""
+        """Note a definition; see `SiteEngine.define`."""
         stopped = super().define(scan)
         self._forget_layouts(stopped)
         self._say(Defined(scan))
@@ -168,6 +169,16 @@ class RecordedSite(SiteEngine):
         finally:
             if taken or note is not None:
                 self._say(Taken(taken, note, origin))
+
+    def fill(
+        self, query: str, source: str, events: Sequence[SourceEvent], note: Note | None = None
+    ) -> bool:
+        """Give a query earlier events: after a restart all of them are known, and the note."""
+        self._say_time()
+        filled = super().fill(query, source, events)
+        if filled:
+            self._say(Filled(query, source, tuple(events), note))
+        return filled
 
     def forgettable(self) -> list[Forget]:
         """Return what senders need not remember once a snapshot of now is kept."""

@@ -58,6 +58,19 @@ def without_times(delta: TimedDelta) -> Delta:
     return result
 
 
+def with_both(first: TimedDelta, second: TimedDelta) -> TimedDelta:
+    """Return the sum of two changes.
+
+    Examples:
+        >>> with_both({(1, ("a",)): 1}, {(1, ("a",)): -1, (2, ("b",)): 1})
+        {(2, ('b',)): 1}
+    """
+    total = dict(first)
+    for (ts, row), weight in second.items():
+        _add(total, ts, row, weight)
+    return total
+
+
 def _add(delta: TimedDelta, ts: int, row: Row, weight: int) -> None:
     timed = (ts, row)
     new = delta.get(timed, 0) + weight
