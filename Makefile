@@ -48,10 +48,10 @@ test: $(DEVELOPMENT_READY) ## run every test: unit, property, broker, Spark, Pos
 test-fast: $(DEVELOPMENT_READY) ## run the tests that start no service
 	$(BIN)/pytest -q -rs -n 2 -m "not ($(MARKED))" --durations=20 $(ARGS)
 
-# These start processes and then mostly wait (two workers use a third of two cores): three files at a
-# time, and all of Spark one by one.
+# These start processes and then mostly wait (a worker uses 40 % of a core): four files at a time on
+# two cores. What shares a Spark session is one file; tests/conftest.py begins with what takes long.
 test-services: $(DEVELOPMENT_READY) ## run the tests that start brokers, Spark, PostgreSQL, browsers
-	$(BIN)/pytest -q -rs -n 3 --dist loadfile -m "$(MARKED)" --durations=20 $(ARGS)
+	$(BIN)/pytest -q -rs -n 4 --dist loadfile -m "$(MARKED)" --durations=20 $(ARGS)
 
 mutants: $(DEVELOPMENT_READY) ## change key modules a little: does a test notice? (ARGS="--module watermark --number 40 --seed 7")
 	@$(BIN)/python -m tests.mutation $(ARGS)

@@ -232,7 +232,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--spark", action="store_true", help="with Spark warming up beside it")
     arguments = parser.parse_args()
-    seconds = 8.0 if arguments.quick else 30.0
+    seconds = 4.0 if arguments.quick else 30.0
     kinds = [False, *([True] if find_mosquitto() else [])]
     results = [measure(mosquitto=m, spark=arguments.spark, seconds=seconds) for m in kinds]
     if arguments.json:

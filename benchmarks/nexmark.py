@@ -38,7 +38,7 @@ def main() -> None:
     )
     parser.add_argument("--queries", default=",".join(names), help=f"of {', '.join(names)}")
     parser.add_argument("--events", type=int, default=1_000_000, help="loaded (1,000,000)")
-    parser.add_argument("--quick", action="store_true", help="20,000 events, few updates")
+    parser.add_argument("--quick", action="store_true", help="5,000 events, few updates")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     chosen = [part.strip() for part in options.queries.split(",")]
@@ -49,7 +49,7 @@ def main() -> None:
     console = Console(stderr=True)
     for name in track(chosen, description="queries", console=console, transient=True):
         contest = (
-            Contest(name, 20_000, 300, 5, 1, 3) if options.quick else Contest(name, options.events)
+            Contest(name, 5_000, 100, 3, 1, 3) if options.quick else Contest(name, options.events)
         )
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             found[name] = pool.submit(run, contest).result()

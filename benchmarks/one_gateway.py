@@ -273,7 +273,7 @@ def measure_at(url: str, folder: Path, rate: float, seconds: float) -> dict[str,
 
 def measure(kind: Preference, *, quick: bool) -> dict[str, dict[str, float]]:
     """Measure with one broker: at a quiet rate, at the target, above it."""
-    rates = [(50.0, 4.0), (1_000.0, 5.0)]
+    rates = [(50.0, 2.0), (1_000.0, 2.0)]
     if not quick:
         rates = [(50.0, 20.0), (1_000.0, 30.0), (2_000.0, 15.0)]
     figures: dict[str, dict[str, float]] = {}

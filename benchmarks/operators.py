@@ -184,7 +184,7 @@ class Bench:
 
 def flatness(*, quick: bool) -> dict[str, dict[str, float]]:
     """Measure every operator at three sizes."""
-    sizes = (300, 3_000, 30_000) if quick else (1_000, 10_000, 100_000)
+    sizes = (100, 1_000, 4_000) if quick else (1_000, 10_000, 100_000)
     table: dict[str, dict[str, float]] = {}
     for name in (*PLANS, *WINDOWS):
         entry = table[name] = {}
@@ -255,7 +255,7 @@ def _duckdb(batches: list[list[Row]], names: list[Row]) -> int:
 
 def throughput(*, quick: bool) -> dict[str, dict[str, float]]:
     """Measure million rows a second through join, projection and distinct."""
-    count, keys = (50_000, 5_000) if quick else (500_000, 100_000)
+    count, keys = (4_000, 400) if quick else (500_000, 100_000)
     choice = random.Random(1)
     names: list[Row] = [(key, f"name {key}") for key in range(keys)]
     rows = [_row(number, 2 * keys, choice) for number in range(count)]
@@ -287,14 +287,14 @@ def throughput(*, quick: bool) -> dict[str, dict[str, float]]:
 def main(argv: list[str] | None = None) -> int:
     """Run the benchmark; return the exit status."""
     parser = argparse.ArgumentParser(description="Cost of a change while the state grows.")
-    parser.add_argument("--quick", action="store_true", help="states of a third, a tenth the rows")
+    parser.add_argument("--quick", action="store_true", help="small states, few rows")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(argv)
     result = {
         "flatness": flatness(quick=options.quick),
         "throughput": throughput(quick=options.quick),
-        "groups, orders, windows": against_duckdb(rows=20_000 if options.quick else 1_000_000),
-        "joins": joins_against_duckdb(rows=60_000 if options.quick else 1_000_000),
+        "groups, orders, windows": against_duckdb(rows=5_000 if options.quick else 1_000_000),
+        "joins": joins_against_duckdb(rows=10_000 if options.quick else 1_000_000),
     }
     if options.json:
         print(json.dumps(result, indent=2))

@@ -312,7 +312,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--seed", type=int, default=1, help="of texts, lists and rows")
     options = parser.parse_args(argv)
-    texts_count, rounds = (2_000, 5) if options.quick else (20_000, 15)
+    texts_count, rounds = (1_000, 3) if options.quick else (20_000, 15)
     choice = random.Random(options.seed)
     texts = [
         f"machine {choice.randrange(100)} in room {choice.randrange(60)}"
@@ -334,7 +334,7 @@ def main(argv: list[str] | None = None) -> int:
         "in": lists(
             SIZES[:2] if options.quick else SIZES,
             texts_count,
-            3 if options.quick else 7,
+            2 if options.quick else 7,
             options.seed,
         ),
     }

@@ -15,10 +15,36 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 SPARK = ("tests/static_engine/", "tests/conformance/")
-ALONE = ("tests/benchmarks/test_options.py",)
-"""Files whose tests share nothing, and take minutes together: each is given to whoever is free."""
 OWN_SESSION = "tests/static_engine/lowering/laws/test_user_functions_on_spark.py"
 """Starts and stops a Spark session, of which a process has one: runs after all that share one."""
+OWN_PROCESSES = (
+    "tests/static_engine/changing/",
+    "tests/static_engine/laws/",
+    "tests/static_engine/sources/",
+    "tests/static_engine/spark/laws/",
+    "tests/static_engine/spark/test_spark_session.py",
+)
+"""In the folders of Spark, but without the shared session: they start processes, or no Spark."""
+ALONE = (
+    "tests/benchmarks/test_options.py",
+    "tests/end_to_end/test_credentials_under_load.py",
+    "tests/end_to_end/test_real_input.py",
+    "tests/end_to_end/test_secured_federation.py",
+    "tests/gateway/laws/test_closing_windows.py",
+    "tests/gateway/laws/test_declared_processes.py",
+)
+"""Files whose tests share nothing, and take minutes together: each is given to whoever is free."""
+LONG = (
+    "tests/benchmarks/",
+    "tests/gateway/connectors/laws/test_conformance.py",
+    "tests/docs/test_running.py",
+    "tests/end_to_end/",
+    "tests/deploy/laws/test_image_builds.py",
+    "tests/static_engine/spark/",
+    "tests/gateway/laws/",
+    "tests/ui/laws/test_browser_hidden.py",
+)
+"""Where files or tests take most of a minute or more: begun last, all wait for one of them."""
 
 # Two busy cores make any wall-clock limit on one example meaningless.
 settings.register_profile(
@@ -46,19 +72,35 @@ NIGHTLY_SECONDS = 3_600
 class FilesTogether(LoadScopeScheduling):  # type: ignore[misc]
     """Gives each worker whole files: a file's tests share its federation, broker or browser.
 
-    What runs in one Spark session counts as one file.
+    What runs in one Spark session counts as one file. Files are given in the order of collection.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.split("::", maxsplit=1)[0]
         if file in ALONE:
             return nodeid
-        return "spark" if file.startswith(SPARK) else file
+        return "spark" if shares_spark(file) else file
+
+
+def shares_spark(file: str) -> bool:
+    """Whether a file's tests run in the one Spark session of their process."""
+    return file.startswith(SPARK) and not file.startswith(OWN_PROCESSES)
+
+
+def place_in_queue(file: str) -> int:
+    """Return when a file is begun: the session that many share first, then what takes long."""
+    if shares_spark(file):
+        return 0
+    place = next((n for n, start in enumerate(LONG) if file.startswith(start)), len(LONG))
+    return 1 + place
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesTogether | None:
-    return FilesTogether(config, log) if config.getoption("dist") == "loadfile" else None
+    if config.getoption("dist") != "loadfile":
+        return None
+    config.option.loadscopereorder = False  # by numbers of tests: what takes long would be last
+    return FilesTogether(config, log)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -69,7 +111,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order what must be last; give properties the time that nightly numbers of examples take."""
-    items.sort(key=lambda item: item.nodeid.startswith(OWN_SESSION))
+    items.sort(
+        key=lambda item: (
+            place_in_queue(item.nodeid.split("::", maxsplit=1)[0]),
+            item.nodeid.startswith(OWN_SESSION),
+        )
+    )
     if PROFILE != "nightly":
         return
     for item in items:

@@ -76,7 +76,7 @@ def compared(  # noqa: PLR0913  (what is measured, and over what)
         bench = bench_of(name, smallest)
         for size in (rows // 100, rows // 10, rows):
             bench = bench_of(name, size)
-            single, _changed = bench.seconds(1, SINGLE_STEPS)
+            single, _changed = bench.seconds(1, min(SINGLE_STEPS, max(rows // 50, 20)))
             figures.append(single * 1e6)
             entry[f"batch 1, {size} rows, us"] = figures[-1]
         entry["batch 1, growth"] = figures[-1] / figures[0]
