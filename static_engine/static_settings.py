@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from host.files.settings_file import check_port, read_settings
+from static_engine.lake.lake_settings import LakeSettings
 from streamsql.catalog.table_options import TABLE_OPTIONS
 from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.topics import check_id
@@ -47,6 +48,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         functions: Python modules with functions of the user that may run here, with commas.
         metrics_port: Where `/metrics` and `/health` are served; 0 for nowhere.
         metrics_host: Address to serve them on; there are no accounts on this port.
+        lake: Where readings and managed tables are kept; None: nowhere.
     """
 
     broker: str
@@ -75,6 +77,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     functions: str = ""
     metrics_port: int = 0
     metrics_host: str = "127.0.0.1"
+    lake: LakeSettings | None = None
 
     def __post_init__(self) -> None:
         check_port(self.metrics_port, "metrics_port")

@@ -24,6 +24,7 @@ from gateway.connectors.motes.mote_field import MoteField
 from gateway.gateway_settings import ClockSettings, GatewaySettings
 from host.files.atomic_file import PRIVATE
 from host.files.json_file import read_json
+from static_engine.lake.lake_settings import LakeSettings
 from static_engine.static_settings import StaticSettings
 from streamsql.errors import DeploymentError
 from streamsql.wire.site_messages import SiteRole
@@ -224,7 +225,14 @@ def static_settings(layout: Layout, broker: str, options: UpOptions) -> StaticSe
         closed_folders=(str(layout.root),),
         secrets_file=str(options.secrets.resolve() if options.secrets else layout.secrets),
         metrics_port=options.metrics_port_of("static"),
+        lake=lake_settings(layout, options),
     )
+
+
+def lake_settings(layout: Layout, options: UpOptions) -> LakeSettings:
+    """Return where the lake is: its catalog is in the database of the console's."""
+    own = f"sqlite:///{layout.data('console') / 'catalog.db'}"
+    return LakeSettings(options.database or own, str(layout.lake))
 
 
 def _building_endpoints(

@@ -34,6 +34,11 @@ class Layout:
         return self.site / "tables"
 
     @property
+    def lake(self) -> Path:
+        """Files of the lake: readings that are kept, and managed tables."""
+        return self.root / "lake"
+
+    @property
     def schema(self) -> Path:
         """The CREATE statements of the site."""
         return self.site / "schema.sql"
