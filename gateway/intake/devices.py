@@ -9,12 +9,12 @@ from gateway.intake.feeds import Feed, Feeds
 from gateway.intake.last_values import LastValues
 from gateway.intake.observations import ObservationLane
 from gateway.intake.withdrawals import Withdrawals
-from gateway.senml import Observed
 from host.clocks import Clock
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
+from streamsql.wire.senml import Observed
 from streamsql.wire.site_messages import ConnectorState, SensorDescription
 
 log = logging.getLogger(__name__)

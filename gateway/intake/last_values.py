@@ -7,7 +7,6 @@ when they do not, so that retained values cost little beside the observation lan
 from collections.abc import Container
 from dataclasses import dataclass
 
-from gateway.senml import records_of
 from host.mqtt import MessageClient, QueueFull
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
@@ -15,6 +14,7 @@ from streamsql.data.types import Row
 from streamsql.errors import WireError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import ObservationPack
+from streamsql.wire.senml import records_of
 from streamsql.wire.topics import Topics, check_id
 
 MAX_SENSORS = 10_000

@@ -14,13 +14,13 @@ import msgspec
 
 from gateway.buffer.disk_buffer import DiskBuffer
 from gateway.buffer.published_packs import MAX_AHEAD, PublishedPacks
-from gateway.senml import Observed, microseconds, records_of_rows
 from host.mqtt import MessageClient, PublishTicket, QueueFull
 from streamsql.data.schema import Schema
 from streamsql.data.types import LATEST, DataType
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import ObservationPack, SenmlRecord
+from streamsql.wire.senml import Observed, microseconds, records_of_rows
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,6 @@ observation lane of that stream to the base site that gathers a query, and becom
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from gateway.senml import microseconds, row_from, rows_of
 from streamsql.algebra.operators import Scan, SourceKind, walk_plan
 from streamsql.catalog.system import SYS_STREAM, is_site_source
 from streamsql.data.events import SourceEvent
@@ -20,6 +19,7 @@ from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import ObservationPack, SystemRows
+from streamsql.wire.senml import microseconds, row_from, rows_of
 from streamsql.wire.source_shapes import layout_of
 
 MAX_LANES = 10_000

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from gateway.intake.validation import MAX_FUTURE
-from gateway.senml import microseconds
 from streamsql.data.types import EARLIEST, LATEST
 from streamsql.errors import WireError
 from streamsql.wire.messages import ObservationPack
+from streamsql.wire.senml import microseconds
 
 Key = tuple[str, str]
 """Gateway and stream."""

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gateway.connectors.replay.lines import Problem, numbered_lines, open_text, refuse
-from gateway.senml import microseconds, rows_of
 from streamsql.data.types import DataType, coerce, timestamp_of
 from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.codec import decode_json
 from streamsql.wire.messages import SenmlRecord
+from streamsql.wire.senml import microseconds, rows_of
 
 __all__ = ["Recorded", "open_text", "read_csv", "read_k7", "read_senml"]
 

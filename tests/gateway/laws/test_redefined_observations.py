@@ -5,7 +5,6 @@ import contextlib
 from pathlib import Path
 
 from gateway.__main__ import serve
-from gateway.senml import records_of
 from gateway.testing import settings_for, until
 from gateway.testing_connectors import declared
 from host.clocks import wall_clock
@@ -19,6 +18,7 @@ from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, ObservationPack, QueryProblem
+from streamsql.wire.senml import records_of
 from streamsql.wire.site_messages import SiteRole, SiteState
 from streamsql.wire.source_orders import encode_order
 from streamsql.wire.source_shapes import layout_of

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.observations.observation_reader import REMEMBERED, ObservationReader, Seen
-from gateway.senml import records_of
 from gateway.testing import SEATS, SECOND, TEMPERATURES
 from streamsql.data.events import SourceEvent
 from streamsql.errors import WireError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import ObservationPack
+from streamsql.wire.senml import records_of
 from streamsql.wire.source_shapes import layout_of
 
 

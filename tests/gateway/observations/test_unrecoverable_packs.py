@@ -3,10 +3,10 @@
 import pytest
 
 from gateway.observations.unrecoverable_packs import redefined
-from gateway.senml import records_of
 from gateway.testing import SECOND, TEMPERATURES
 from streamsql.errors import WireError
 from streamsql.wire.messages import ObservationPack, SenmlRecord
+from streamsql.wire.senml import records_of
 
 
 def test_the_loss_of_a_redefined_pack_has_its_times() -> None:

@@ -15,7 +15,6 @@ from gateway.gateway_settings import BufferSettings
 from gateway.intake.devices import Devices
 from gateway.intake.last_values import LastValues
 from gateway.intake.observations import ObservationLane
-from gateway.senml import rows_of
 from gateway.testing import SEATS, TEMPERATURES
 from host.mqtt.in_memory import InMemoryBroker
 from stream_engine.snapshot.recorded_site import RecordedSite
@@ -27,6 +26,7 @@ from streamsql.data.types import DataType, Row
 from streamsql.wire.codec import decode_json
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import ObservationPack
+from streamsql.wire.senml import rows_of
 from streamsql.wire.topics import Topics
 
 NOW = 1_000_000

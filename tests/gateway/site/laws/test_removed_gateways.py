@@ -2,7 +2,6 @@
 
 import pytest
 
-from gateway.senml import records_of
 from gateway.site import left_fragments
 from gateway.testing import SEATS, until
 from streamsql.algebra.operators import Scan, ScanPart, SourceKind, Window, WindowKind
@@ -10,6 +9,7 @@ from streamsql.data.types import Value
 from streamsql.wire.codec import encode_json
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import ObservationPack
+from streamsql.wire.senml import records_of
 from streamsql.wire.site_messages import SiteState
 from tests.gateway.site.federation import TOPICS, Federation, Site, clock, run
 

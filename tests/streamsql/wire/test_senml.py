@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.senml import microseconds, records_of, row_from, rows_of
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value
 from streamsql.wire.messages import SenmlRecord
+from streamsql.wire.senml import microseconds, records_of, row_from, rows_of
 
 TIMES = st.integers(min_value=0, max_value=4_000_000_000_000_000)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
