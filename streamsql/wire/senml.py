@@ -22,6 +22,8 @@ Observed = tuple[str, int, Row]
 _TIMES = (DataType.TIMESTAMP, DataType.INTERVAL)
 _EXACT = 2**53
 _LATEST = 2**63
+_PLAIN = 2**20
+_FAR = 2**42
 
 
 def records_of(name: str, ts: int, row: Row, schema: Schema) -> list[SenmlRecord]:
@@ -111,6 +113,10 @@ def microseconds(seconds: float) -> int:
         >>> microseconds(1767225601.000001)
         1767225601000001
     """
+    if _PLAIN <= seconds < _FAR:
+        whole = int(seconds)
+        # No digit is lost: the fraction has at most 32 bits, and 10^6 another 14 and a power of 2.
+        return whole * MICROSECONDS + round((seconds - whole) * MICROSECONDS)
     if not math.isfinite(seconds):
         raise ValueError(f"{seconds} is not a time")
     result = round(Fraction(seconds) * MICROSECONDS)

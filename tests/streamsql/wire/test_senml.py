@@ -1,5 +1,7 @@
 """Rows as SenML and back: exact, and whatever others write is understood or refused."""
 
+from fractions import Fraction
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -46,6 +48,11 @@ def test_rows_come_back_as_they_were_also_through_json(
         for name, seconds, values in rows_of(sent)
     ]
     assert back == rows
+
+
+@given(st.floats(min_value=-1e12, max_value=1e12) | st.floats(min_value=1e9, max_value=3e9))
+def test_seconds_are_rounded_once(seconds: float) -> None:
+    assert microseconds(seconds) == round(Fraction(seconds) * 1_000_000)
 
 
 def test_a_record_without_base_name_is_a_device_of_its_own() -> None:

@@ -1,0 +1,177 @@
+"""Packs of readings as typed rows of kept sources; what cannot be one is a dead letter.
+
+A pack is kept whole or not at all: gateway, epoch and seq name it, so a pack that becomes good when
+it is replayed adds nothing twice.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from static_engine.lake.kept_readings import OWN_NAMES, TIME
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.schema import Schema
+from streamsql.data.types import EARLIEST, LATEST, DataType, Row
+from streamsql.errors import FederationError, WireError
+from streamsql.wire.codec import decode_json
+from streamsql.wire.messages import ObservationPack
+from streamsql.wire.senml import microseconds, row_from, rows_of
+from streamsql.wire.topics import Topics, check_id
+
+MAX_PACK_BYTES = 2_000_000
+MAX_REASON = 500
+LANES = ("obs", "hist")
+_EXACT = 2**53
+
+DefinitionOf = Callable[[str, int], SourceDefinition | None]
+"""Returns the definition of a source by name and layout; layout 0: whichever there is now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A message as it was landed; `arrived` in microseconds since 1970."""
+
+    topic: str
+    payload: bytes
+    arrived: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadPack:
+    """A message that is not kept, and why."""
+
+    message: Landed
+    reason: str
+
+
+@dataclass(slots=True)
+class SourceRows:
+    """Rows of one definition, column by column; the last columns are `kept_readings.OWN_NAMES`."""
+
+    definition: SourceDefinition
+    columns: list[list[Any]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.columns = [[] for _ in range(len(self.definition.schema) + len(OWN_NAMES))]
+
+    def __len__(self) -> int:
+        return len(self.columns[-1])
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        """Return the rows in the schema of the source's files (`Lake.schema_of`)."""
+        arrays = []
+        for values, kept in zip(self.columns, schema, strict=True):
+            plain = pa.array(values, pa.int64() if kept.type == TIME else kept.type)
+            arrays.append(plain.cast(kept.type))
+        return pa.Table.from_arrays(arrays, schema=schema)
+
+
+@dataclass(slots=True)
+class KeptRows:
+    """What packs have given: rows per definition, and dead letters."""
+
+    sources: dict[tuple[str, int], SourceRows] = field(default_factory=dict)
+    dead: list[DeadPack] = field(default_factory=list)
+
+
+def rows_of_packs(
+    messages: Iterable[Landed], topics: Topics, definition_of: DefinitionOf
+) -> KeptRows:
+    """Return the rows of packs on observation lanes; other messages are dead letters.
+
+    Nothing that a message holds stops the others.
+    """
+    kept = KeptRows()
+    for message in messages:
+        try:
+            _take(message, topics, definition_of, kept)
+        except FederationError as error:
+            kept.dead.append(DeadPack(message, error.message[:MAX_REASON]))
+        except Exception as error:  # noqa: BLE001 - a parser's fault is no reason to lose a pack
+            reason = f"reading it failed: {type(error).__name__}: {error}"
+            kept.dead.append(DeadPack(message, reason[:MAX_REASON]))
+    return kept
+
+
+def _take(message: Landed, topics: Topics, definition_of: DefinitionOf, kept: KeptRows) -> None:
+    match topics.parts(message.topic):
+        case ["gw", gateway, lane, stream] if lane in LANES:
+            check_id(gateway, "gateway")
+        case _:
+            raise WireError(f"{message.topic!r:.120} is no observation lane")
+    pack = decode_json(message.payload, ObservationPack, limit=MAX_PACK_BYTES)
+    definition = definition_of(stream, pack.layout)
+    if definition is None:
+        known = definition_of(stream, 0) is not None
+        raise WireError(
+            f"the pack was made by another definition of source {stream!r:.80} than any known here"
+            if known
+            else f"there is no source {stream!r:.80}"
+        )
+    rows = list(_rows(pack, definition, stream))
+    of_source = kept.sources.setdefault((stream, pack.layout), SourceRows(definition))
+    columns = of_source.columns
+    for place, (ts, row) in enumerate(rows):
+        own = (gateway, pack.epoch, pack.seq, place, ts, False, message.arrived)
+        for column, value in zip(columns, (*row, *own), strict=True):
+            column.append(value)
+
+
+def _rows(
+    pack: ObservationPack, definition: SourceDefinition, stream: str
+) -> Iterator[tuple[int, Row]]:
+    """Yield event time and row of each reading.
+
+    Raises:
+        WireError: One is not of the source.
+    """
+    schema = definition.schema
+    number = 0
+    try:
+        for _device, seconds, values in rows_of(pack.e):
+            number += 1
+            yield _event_time(seconds), _row(values, schema)
+    except (ValueError, OverflowError) as error:
+        where = f"row {number} of a pack of {stream}" if number else f"a pack of {stream}"
+        raise WireError(f"{where}: {error}") from error
+
+
+def _row(values: dict[str, Any], schema: Schema) -> Row:
+    """Return the row of a schema; most are of doubles and texts, which need no conversion."""
+    found: list[Any] = []
+    seen = 0
+    for each in schema.fields:
+        value = values.get(each.name)
+        seen += value is not None
+        if value is not None:
+            match each.dtype:
+                case DataType.DOUBLE if type(value) is float:
+                    pass
+                case DataType.TEXT if type(value) is str:
+                    pass
+                case DataType.INTEGER if (
+                    type(value) is float and value.is_integer() and (abs(value) <= _EXACT)
+                ):
+                    value = int(value)
+                case DataType.TIMESTAMP | DataType.INTERVAL if type(value) is float:
+                    value = microseconds(value)
+                case _:
+                    return row_from(values, schema)
+        found.append(value)
+    if seen != len(values):
+        return row_from(values, schema)  # names the column that is unknown
+    return tuple(found)
+
+
+def _event_time(seconds: float) -> int:
+    time = microseconds(seconds)
+    if not EARLIEST <= time < LATEST:
+        raise ValueError(f"{seconds} s since 1970 is outside the years 1 to 9999")
+    return time
+
+
+def named(columns: Sequence[str]) -> list[str]:
+    """Return the names of a source's columns with those that every kept source has."""
+    return [*columns, *OWN_NAMES]
