@@ -101,15 +101,24 @@ class _Taken:
 
     Attributes:
         events: All of them.
-        observed: Device, time and row of those that are no withdrawals.
+        observed: Device, time and row of each.
+        withdrawn: Positions of those that are withdrawals.
     """
 
-    __slots__ = ("events", "observed", "schema")
+    __slots__ = ("events", "observed", "schema", "withdrawn")
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.events: list[SourceEvent] = []
         self.observed: list[Observed] = []
+        self.withdrawn: set[int] = set()
+
+    def add(self, event: SourceEvent, device: str) -> None:
+        """Append an event of a device."""
+        if event.delete:
+            self.withdrawn.add(len(self.observed))
+        self.events.append(event)
+        self.observed.append((device, event.ts, event.row))
 
 
 class _Batch:
@@ -224,12 +233,9 @@ class Devices:
             sensor = reading.sensor
             if not feed.keeps(event):
                 continue
-            taken = batch.of(feed.definition)
-            taken.events.append(event)
-            if not event.delete:
-                taken.observed.append((sensor or self.gateway, event.ts, event.row))
-                if sensor:
-                    batch.newest[sensor] = (event, feed.definition)
+            batch.of(feed.definition).add(event, sensor or self.gateway)
+            if sensor and not event.delete:
+                batch.newest[sensor] = (event, feed.definition)
         # Without readings what is to be remembered is kept alone; refused ones keep it back.
         if batch.by_source or (not readings and device.memory is not None):
             for sensor, (event, definition) in batch.newest.items():
@@ -241,11 +247,13 @@ class Devices:
         before = batch.by_source.get(feed.definition.name)
         events = before.events if before is not None else ()
         if found := batch.withdrawals.resolved(reading, feed.definition, events):
-            batch.of(feed.definition).events += [feed.event(each, now) for each in found]
+            taken = batch.of(feed.definition)
+            for each in found:
+                taken.add(feed.event(each, now), each.sensor or self.gateway)
 
     def _ingest(self, device: Device, taken: Mapping[str, _Taken]) -> None:
         for name, batch in taken.items():
-            self.lane.add(name, batch.observed, batch.schema)
+            self.lane.add(name, batch.observed, batch.schema, batch.withdrawn)
         memory, device.memory = device.memory, None
         note = None if memory is None else (MEMORY, (device.name, memory))
         self.engine.take_in({name: batch.events for name, batch in taken.items()}, note)

@@ -8,7 +8,7 @@ the client's bounded queue alone; only when that is full too a pack is lost, and
 
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -16,7 +16,7 @@ from gateway.buffer.disk_buffer import DiskBuffer
 from gateway.buffer.published_packs import MAX_AHEAD, PublishedPacks
 from host.mqtt import MessageClient, PublishTicket, QueueFull
 from streamsql.data.schema import Schema
-from streamsql.data.types import LATEST, DataType
+from streamsql.data.types import LATEST, DataType, Row
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import ObservationPack, SenmlRecord
@@ -37,17 +37,20 @@ class _Collected:
         size: About how many bytes they take in it.
     """
 
-    __slots__ = ("_rows", "_texts", "_width", "schema", "size")
+    __slots__ = ("_rows", "_texts", "_width", "_withdrawn", "schema", "size")
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.size = 0
         self._rows: list[Observed] = []
+        self._withdrawn: list[int] = []
         self._width = _RECORD_BYTES * len(schema)
         self._texts = [p for p, dtype in enumerate(schema.dtypes) if dtype == DataType.TEXT]
 
-    def add(self, observed: Observed) -> None:
+    def add(self, observed: Observed, *, withdrawn: bool) -> None:
         """Append a row."""
+        if withdrawn:
+            self._withdrawn.append(len(self._rows))
         self._rows.append(observed)
         name, _ts, row = observed
         self.size += self._width + len(name)
@@ -56,10 +59,25 @@ class _Collected:
             if isinstance(text, str):
                 self.size += len(text)
 
-    def taken(self) -> list[SenmlRecord]:
-        """Return the records of all rows, and begin again."""
+    def taken(self) -> tuple[list[SenmlRecord], tuple[int, ...]]:
+        """Return the records of all rows, and the places of withdrawals; begin again."""
         rows, self._rows, self.size = self._rows, [], 0
-        return records_of_rows(rows, self.schema)
+        withdrawn, self._withdrawn = self._withdrawn, []
+        return records_of_rows(rows, self.schema), tuple(_places(rows, withdrawn))
+
+
+def _has_value(row: Row) -> bool:
+    return any(value is not None for value in row)
+
+
+def _places(rows: Sequence[Observed], positions: Iterable[int]) -> Iterator[int]:
+    """Yield places among the rows that have records: one of nothing but NULLs has none."""
+    place = counted = 0
+    for position in positions:
+        place += sum([_has_value(row) for _name, _ts, row in rows[counted:position]])
+        counted = position
+        if _has_value(rows[position][2]):
+            yield place
 
 
 class ObservationLane:
@@ -94,16 +112,29 @@ class ObservationLane:
         self._unbuffered: list[PublishTicket] = []
         self._replayed_to = 0
 
-    def add(self, stream: str, rows: Sequence[Observed], schema: Schema) -> None:
-        """Collect rows of one schema; a pack is sent as soon as it is full."""
+    def add(
+        self,
+        stream: str,
+        rows: Sequence[Observed],
+        schema: Schema,
+        withdrawn: Collection[int] = (),
+    ) -> None:
+        """Collect rows of one schema; a pack is sent as soon as it is full.
+
+        Args:
+            stream: Their source.
+            rows: In order.
+            schema: Of the rows.
+            withdrawn: Positions of those that are withdrawals.
+        """
         collected = self._collected.get(stream)
         if collected is None or collected.schema != schema:
             self._send(stream)
             collected = self._collected[stream] = _Collected(schema)
         if rows:
             self.published.reaches(stream, max([ts for _name, ts, _row in rows]))
-        for row in rows:
-            collected.add(row)
+        for position, row in enumerate(rows):
+            collected.add(row, withdrawn=position in withdrawn)
             if collected.size >= MAX_PACK_BYTES:
                 self._send(stream)
 
@@ -159,17 +190,18 @@ class ObservationLane:
 
     def _send(self, stream: str) -> None:
         collected = self._collected.get(stream)
-        records = () if collected is None else tuple(collected.taken())
+        records, withdrawals = ([], ()) if collected is None else collected.taken()
         if not records:
             return
         version, layout = self.stamps.get(stream, (0, 0))
         pack = ObservationPack(
             self.epoch,
             self.sequence,
-            records,
+            tuple(records),
             self.published.next(stream),
             version=version,
             layout=layout,
+            d=withdrawals,
         )
         self.sequence += 1
         payload = encode_json(pack)

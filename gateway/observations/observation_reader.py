@@ -120,12 +120,19 @@ class ObservationReader:
         if scan is None:
             return [], None
         try:
+            withdrawn = frozenset(pack.d)
             events = [
-                SourceEvent(row_from(values, scan.columns), _event_time(seconds))
-                for _, seconds, values in rows_of(pack.e)
+                SourceEvent(
+                    row_from(values, scan.columns), _event_time(seconds), place in withdrawn
+                )
+                for place, (_, seconds, values) in enumerate(rows_of(pack.e))
             ]
         except ValueError as error:
             raise WireError(f"observations of {stream}: {error}") from error
+        if pack.d and max(pack.d) >= len(events):
+            raise WireError(
+                f"observations of {stream}: row {max(pack.d)} is withdrawn of {len(events)}"
+            )
         if not self._is_new(gateway, stream, (pack.epoch, pack.seq)):
             return [], None
         return events, (gateway, stream, pack.epoch, pack.seq)

@@ -58,6 +58,7 @@ class ObservationPack(msgspec.Struct, frozen=True, omit_defaults=True):
         life: The epoch of that incarnation; None: `epoch`.
         version: Of the definition that the rows were made by; 0: it stands in a gateway's settings.
         layout: Of that definition (`streamsql.wire.source_shapes.layout_of`).
+        d: Places of the rows that are withdrawals, counted from 0 in the order of `e`, ascending.
     """
 
     epoch: Epoch
@@ -67,6 +68,7 @@ class ObservationPack(msgspec.Struct, frozen=True, omit_defaults=True):
     life: Epoch | None = None
     version: Count = 0
     layout: Count = 0
+    d: Annotated[tuple[Count, ...], MANY] = ()
 
 
 class LinkMessage(msgspec.Struct, frozen=True):

@@ -86,7 +86,7 @@ def test_good_readings_of_a_batch_pass_and_bad_ones_are_counted(field: Field) ->
     assert "no source" in state.last_error
     assert field.woken == 1
     field.lane.flush()
-    assert len(field.buffer) == 2, "one pack per stream, none for a withdrawal"
+    assert len(field.buffer) == 2, "one pack per stream, with its withdrawals"
 
 
 @pytest.mark.parametrize(("corrects", "ts"), [(False, 500), (True, 507)])

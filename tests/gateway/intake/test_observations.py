@@ -17,8 +17,11 @@ from gateway.intake.observations import ObservationLane
 from gateway.testing import TEMPERATURES
 from host.mqtt import Message
 from host.mqtt.in_memory import Faults, InMemoryBroker
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
 from streamsql.wire.codec import decode_json
 from streamsql.wire.messages import ObservationPack
+from streamsql.wire.senml import rows_of
 from streamsql.wire.topics import Topics
 
 TOPICS = Topics("demo")
@@ -255,3 +258,31 @@ def test_nothing_stored_is_lost_and_every_pack_counts_once(
         assert len(lane.buffer) == 0
 
     run(tmp_path_factory.mktemp("lane"), scenario)
+
+
+def test_a_pack_says_which_rows_are_withdrawals_where_others_have_no_records(
+    tmp_path: Path,
+) -> None:
+    async def scenario(lane: Lane) -> None:
+        heard: list[ObservationPack] = []
+        lane.reader.on_messages(
+            lambda burst: heard.extend(
+                decode_json(message.payload, ObservationPack) for message in burst
+            )
+        )
+        schema = Schema.of(("desk", DataType.TEXT), ("weight", DataType.DOUBLE))
+        rows = [("a", 1.0), (None, None), ("b", None), (None, None), ("a", None)]
+        observed = [(f"seat-{n}", n, row) for n, row in enumerate(rows)]
+        lane.lane.add("seats", observed[:2], schema)
+        lane.lane.add("seats", observed[2:], schema, withdrawn={0, 1, 2})
+        await lane.turn()
+        (pack,) = heard
+        places = list(rows_of(pack.e))
+        assert [values for _device, _time, values in places] == [
+            {"desk": "a", "weight": 1.0},
+            {"desk": "b"},
+            {"desk": "a"},
+        ]
+        assert pack.d == (1, 2)
+
+    run(tmp_path, scenario)

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from gateway.observations.observation_reader import REMEMBERED, ObservationReader, Seen
 from gateway.testing import SEATS, SECOND, TEMPERATURES
@@ -52,6 +53,21 @@ def reader() -> ObservationReader:
     made = ObservationReader()
     assert made.installed(bundle("q"), "base") == {"temperature"}
     return made
+
+
+def test_withdrawals_are_read_as_withdrawals(reader: ObservationReader) -> None:
+    told = msgspec.json.decode(pack(3, sensors=("t1", "t2")), type=ObservationPack)
+    read_back = events(reader, "gw-1", "temperature", encode_json(replace(told, d=(1,))))
+    assert [event.delete for event in read_back] == [False, True]
+
+
+def test_a_withdrawal_of_a_row_that_is_not_there_is_no_legal_pack(
+    reader: ObservationReader,
+) -> None:
+    told = msgspec.json.decode(pack(3), type=ObservationPack)
+    with pytest.raises(WireError, match="row 7 is withdrawn"):
+        events(reader, "gw-1", "temperature", encode_json(replace(told, d=(0, 7))))
+    assert events(reader, "gw-1", "temperature", pack(3)), "the pack's number was not used up"
 
 
 def test_events_are_the_rows_that_were_sent(reader: ObservationReader) -> None:

@@ -92,7 +92,9 @@ def outcome_of(buffer: DiskBuffer, batches: Sequence[tuple[list[Reading], bool]]
     buffer.delete([number for number, _stream, _payload in stored])
     for _number, stream, payload in stored:
         pack = decode_json(payload, ObservationPack)
-        outcome.observed.setdefault(stream, []).extend(rows_of(pack.e))
+        outcome.observed.setdefault(stream, []).extend(
+            (row, place in pack.d) for place, row in enumerate(rows_of(pack.e))
+        )
     outcome.kept = {source.name: sorted(engine.source_rows(source.name)) for source in SOURCES}
     outcome.last = {name: sensor.event.row for name, sensor in last._sensors.items()}
     state = devices.all[0].state()
