@@ -104,7 +104,7 @@ def mosquitto_configuration(
         # Who was refused is worth a line where there is somebody to refuse.
         f"connection_messages {'true' if secured else 'false'}",
         "set_tcp_nodelay true",
-        "max_inflight_messages 256",
+        "max_inflight_messages 2048",
         "max_queued_messages 100000",
         "message_size_limit 8388608",
         "persistent_client_expiration 7d",

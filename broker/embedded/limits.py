@@ -40,7 +40,7 @@ class Limits:
     max_queued_qos0: int = 10_000
     max_queued_bytes: int = 64 * _MIB
     max_total_queued_bytes: int = 256 * _MIB
-    max_inflight: int = 256
+    max_inflight: int = 2_048
     max_inflight_bytes: int = 16 * _MIB
     max_incoming_qos2: int = 256
     max_retained: int = 100_000

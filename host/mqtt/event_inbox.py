@@ -41,10 +41,12 @@ class Connected:
 
     Attributes:
         window: Publishes that it takes before it acknowledges the first.
+        session_kept: It still had our session.
     """
 
     generation: int
     window: int
+    session_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)

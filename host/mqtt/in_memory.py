@@ -10,7 +10,10 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from host.mqtt.in_memory_client import InMemoryClient
 from host.mqtt.message_client import Message, Will
@@ -42,7 +45,23 @@ class _Session:
         self.client = client
         self.filters: dict[str, int] = {}
         self.queue: deque[Message] = deque()
+        self.unacknowledged: dict[int, Message] = {}
+        self.receipts = 0
         self.scheduled = False
+
+    def handed_over(self, burst: list[Message]) -> list[Message]:
+        """Return a burst as its client gets it; what it has to acknowledge is kept until then."""
+        if not self.client.acknowledges_by_hand:
+            return burst
+        told: list[Message] = []
+        for message in burst:
+            if message.qos:
+                self.receipts += 1
+                self.unacknowledged[self.receipts] = message
+                told.append(replace(message, receipt=self.receipts))
+            else:
+                told.append(message)
+        return told
 
 
 class InMemoryBroker:
@@ -79,9 +98,16 @@ class InMemoryBroker:
         will: Will | None = None,
         clean: bool = True,
         max_pending: int = 10_000,
+        acknowledges_by_hand: bool = False,
     ) -> InMemoryClient:
         """Build a client (not yet connected) of this broker."""
-        return InMemoryClient(self, client_id, will=will, clean=clean, max_pending=max_pending)
+        return InMemoryClient(
+            *(self, client_id),
+            will=will,
+            clean=clean,
+            max_pending=max_pending,
+            acknowledges_by_hand=acknowledges_by_hand,
+        )
 
     def cut(self, client_id: str) -> None:
         """Break a client's link as a crash or a pulled cable would: its will is published."""
@@ -141,6 +167,13 @@ class InMemoryBroker:
         session = self._sessions.get(client.client_id)
         if session is not None and session.client is client:
             self._detach(session, publish_will=False)
+
+    def acknowledge(self, client: InMemoryClient, receipts: Iterable[int]) -> None:
+        """Forget messages that are kept for a client until then."""
+        session = self._sessions.get(client.client_id)
+        if session is not None:
+            for receipt in receipts:
+                session.unacknowledged.pop(receipt, None)
 
     def subscribe(self, client: InMemoryClient, filters: dict[str, int]) -> None:
         """Add filters to the client's session and send what is retained under them."""
@@ -226,7 +259,7 @@ class InMemoryBroker:
         self.delivered += len(burst)
         self._schedule(session)
         if burst:
-            session.client.receive(burst)
+            session.client.receive(session.handed_over(burst))
 
     def _choose(self, session: _Session) -> list[Message]:
         """Take the next burst off a session's queue, as the faults have it."""
@@ -261,9 +294,12 @@ class InMemoryBroker:
             self._detach(session, publish_will=True)  # taken over
             session = self._sessions.get(client.client_id)
         if session is None or client.clean:
+            is_kept = False
             session = self._sessions[client.client_id] = _Session(client)
+        else:
+            is_kept = True
         session.client = client
-        client.link_up()
+        client.link_up(session_kept=is_kept)
         self._schedule(session)
 
     def _detach(self, session: _Session, *, publish_will: bool) -> None:
@@ -272,7 +308,9 @@ class InMemoryBroker:
         if client.clean:
             self._sessions.pop(client.client_id, None)
         else:
-            session.queue = deque(m for m in session.queue if m.qos)
+            waiting = [*session.unacknowledged.values(), *session.queue]
+            session.unacknowledged.clear()
+            session.queue = deque(m for m in waiting if m.qos)
         if publish_will and client.will is not None:
             will = client.will
             self.route(will.topic, will.payload, will.qos, retain=will.retain)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from host.mqtt.client_base import ClientBase
@@ -28,6 +28,9 @@ class Hub(Protocol):
     def unsubscribe(self, client: InMemoryClient, filters: tuple[str, ...]) -> None:
         """Remove filters from the client's session."""
 
+    def acknowledge(self, client: InMemoryClient, receipts: Iterable[int]) -> None:
+        """Forget messages that are kept for a client until then."""
+
     def route(self, topic: str, payload: bytes, qos: int, *, retain: bool) -> None:
         """Take one publish."""
 
@@ -35,7 +38,7 @@ class Hub(Protocol):
 class InMemoryClient(ClientBase):
     """Implements `host.mqtt.message_client.MessageClient` on an in-memory broker."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (as `open_client`)
         self,
         broker: Hub,
         client_id: str,
@@ -43,11 +46,14 @@ class InMemoryClient(ClientBase):
         will: Will | None,
         clean: bool,
         max_pending: int,
+        acknowledges_by_hand: bool = False,
     ) -> None:
         outbox = Outbox(max_messages=max_pending, max_bytes=1 << 30, window=max_pending)
         super().__init__(client_id, outbox)
         self.will = will
         self.clean = clean
+        self.acknowledges_by_hand = acknowledges_by_hand
+        self.session_kept = False
         self._broker = broker
         self._up = asyncio.Event()
         self._scheduled = False
@@ -94,6 +100,11 @@ class InMemoryClient(ClientBase):
             self._filters.pop(topic_filter, None)
         self._broker.unsubscribe(self, filters)
 
+    def acknowledge(self, receipts: Iterable[int]) -> None:
+        """Acknowledge messages; see `host.mqtt.message_client.MessageClient.acknowledge`."""
+        if self.connected:
+            self._broker.acknowledge(self, receipts)
+
     def on_arrival(self, callback: Callable[[Message], None]) -> None:
         """Set a callback for messages as they arrive; here they arrive on the event loop."""
 
@@ -116,9 +127,10 @@ class InMemoryClient(ClientBase):
 
     # --- used by the broker ----------------------------------------------------------------
 
-    def link_up(self) -> None:
+    def link_up(self, *, session_kept: bool = False) -> None:
         """Note being connected; renew subscriptions, then send what waits."""
         self._up.set()
+        self.session_kept = session_kept
         if self._filters:
             self._broker.subscribe(self, self._filters)
         self._report_link(connected=True)

@@ -24,7 +24,7 @@ Exceptions:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -71,12 +71,14 @@ class Message(msgspec.Struct, frozen=True):
         qos: Quality of service of this delivery, 0 or 1.
         retain: True when it came from the broker's retained set (on subscribing), False when
             it was published while we were subscribed.
+        receipt: Of a message that is to be acknowledged by hand; 0: it is not.
     """
 
     topic: str
     payload: bytes
     qos: int = 0
     retain: bool = False
+    receipt: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,13 @@ class MessageClient(Protocol):
     def connected(self) -> bool:
         """Whether the broker has accepted us and the link is believed to be up."""
 
+    @property
+    def session_kept(self) -> bool:
+        """Whether the broker still had our session when it accepted us last (`clean` is False).
+
+        Otherwise what it held for us is lost.
+        """
+
     async def connect(self, *, timeout: float | None = 10) -> None:  # noqa: ASYNC109
         """Start; from here on the connection is kept up until `close`.
 
@@ -166,6 +175,14 @@ class MessageClient(Protocol):
 
     def on_messages(self, callback: MessagesCallback) -> None:
         """Add a callback that is called on the event loop with bursts of messages, in order."""
+
+    def acknowledge(self, receipts: Iterable[int]) -> None:
+        """Let the broker forget messages that it keeps until then, in the order of arrival.
+
+        Only clients that were opened with `acknowledges_by_hand` do so; the broker sends
+        no more while too many are not acknowledged. Receipts of an earlier connection do
+        nothing: their messages come again.
+        """
 
     def on_arrival(self, callback: Callable[[Message], None]) -> None:
         """Set a callback that sees each message as it arrives, before its turn on the event loop.

@@ -25,6 +25,7 @@ def open_client(  # noqa: PLR0913 - each is a setting an operator may give
     key: Path | str = "",
     prefers_5: bool = False,
     passwords: PasswordFile | None = None,
+    acknowledges_by_hand: bool = False,
 ) -> MessageClient:
     """Build a client (not yet connected) for `mqtt://[user:pass@]host[:port]` or `mqtts://…`.
 
@@ -42,6 +43,8 @@ def open_client(  # noqa: PLR0913 - each is a setting an operator may give
         prefers_5: Speak MQTT 5 with brokers that can, 3.1.1 with others: only with 5 a broker
             says that it does not take a publish (`PublishTicket.refusal`). Needs `clean`.
         passwords: Used instead of the URL's, with `client_id` where the URL names no user.
+        acknowledges_by_hand: Messages of QoS 1 are acknowledged by `MessageClient.acknowledge`
+            only, not as they arrive.
 
     Raises:
         ValueError: A malformed URL, id or will, or unusable TLS files.
@@ -64,6 +67,7 @@ def open_client(  # noqa: PLR0913 - each is a setting an operator may give
         prefers_5=prefers_5,
         certificate=CertificateFile(tls, Path(cert), _path(key)) if tls and cert else None,
         passwords=passwords,
+        acknowledges_by_hand=acknowledges_by_hand,
     )
     return MqttClient(settings, max_pending=max_pending, max_pending_bytes=max_pending_bytes)
 
@@ -100,6 +104,8 @@ def open_service_client(  # noqa: PLR0913 - what is particular to a service
     keepalive: int = 10,
     prefers_5: bool = False,
     passwords: PasswordFile | None = None,
+    clean: bool = True,
+    acknowledges_by_hand: bool = False,
 ) -> MessageClient:
     """Build the client of a service, not yet connected; see `open_client`.
 
@@ -113,12 +119,14 @@ def open_service_client(  # noqa: PLR0913 - what is particular to a service
             settings.broker,
             client_id,
             will=will,
+            clean=clean,
             keepalive=keepalive,
             ca=settings.broker_ca,
             cert=settings.broker_cert,
             key=settings.broker_key,
             prefers_5=prefers_5,
             passwords=passwords or password_file(settings.broker_password_file),
+            acknowledges_by_hand=acknowledges_by_hand,
         )
     except ValueError as error:
         # Without the address: it may hold a password.

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from host.mqtt.client_base import ClientBase, check_qos
@@ -66,7 +66,7 @@ class MqttClient(ClientBase):
         self._last_failure = Failure("no answer yet")
         self._said: Failure | None = None
         self._say_at = self._say_refusal_at = float("-inf")
-        self._refused = False
+        self._refused = self._session_kept = False
         self._generation = 0  # number of the connection, 0 while there is none
         self._closing: asyncio.Task[None] | None = None
 
@@ -79,6 +79,15 @@ class MqttClient(ClientBase):
     def failure(self) -> Failure | None:
         """Why there is no connection; None while there is one."""
         return None if self.connected else self._last_failure
+
+    @property
+    def session_kept(self) -> bool:
+        """Whether the broker still had our session at the last connect."""
+        return self._session_kept
+
+    def acknowledge(self, receipts: Iterable[int]) -> None:
+        """Acknowledge messages; see `host.mqtt.message_client.MessageClient.acknowledge`."""
+        self._link.acknowledge(receipts)
 
     async def connect(self, *, timeout: float | None = 10) -> None:  # noqa: ASYNC109
         """Start; see `host.mqtt.message_client.MessageClient.connect`."""
@@ -218,8 +227,9 @@ class MqttClient(ClientBase):
 
     def _change(self, event: Event) -> None:
         match event:
-            case Connected(generation, window):
+            case Connected(generation, window, session_kept):
                 self._outbox.window = min(WINDOW, window)
+                self._session_kept = session_kept
                 self._link_up(generation)
             case Disconnected(reason, hint):
                 self._link_down(Failure(reason, hint))

@@ -38,7 +38,7 @@ from host.mqtt.unreachable import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from paho.mqtt.client import ConnectFlags, DisconnectFlags, SocketLike
     from paho.mqtt.properties import Properties
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 WINDOW: Final = 256
+_ID_BITS: Final = 16
+_PACKET_ID: Final = 0xFFFF
 _BACKOFF_MIN: Final = 0.2
 _BACKOFF_MAX: Final = 5.0
 _STABLE_AFTER: Final = 5.0
@@ -75,6 +77,7 @@ class LinkSettings:
         prefers_5: Speak MQTT 5 with brokers that can: they say which publishes they refuse.
         certificate: Of ours, in the TLS context.
         passwords: Tried in turn when the broker refuses one.
+        acknowledges_by_hand: Messages of QoS 1 are acknowledged by `PahoLink.acknowledge` only.
     """
 
     address: BrokerAddress
@@ -86,6 +89,7 @@ class LinkSettings:
     prefers_5: bool = False
     certificate: CertificateFile | None = None
     passwords: PasswordFile | None = None
+    acknowledges_by_hand: bool = False
 
 
 class _Errors(logging.Handler):
@@ -227,6 +231,17 @@ class PahoLink:
         status, packet_id = self._paho.unsubscribe(list(filters))
         return packet_id if status == MQTT_ERR_SUCCESS else None
 
+    def acknowledge(self, receipts: Iterable[int]) -> None:
+        """Acknowledge messages of the connection that is up; those of earlier ones come again."""
+        with self._gate:
+            self._paho.acknowledge(
+                [
+                    receipt & _PACKET_ID
+                    for receipt in receipts
+                    if receipt and receipt >> _ID_BITS == self._live
+                ]
+            )
+
     def say_goodbye(self) -> None:
         """Queue a clean DISCONNECT, after everything already sent, and reconnect no more."""
         self._paho.disconnect()
@@ -262,7 +277,7 @@ class PahoLink:
         self,
         _client: Client,
         _userdata: object,
-        _flags: ConnectFlags,
+        flags: ConnectFlags,
         reason: ReasonCode,
         properties: Properties | None,
     ) -> None:
@@ -282,7 +297,8 @@ class PahoLink:
         self._up_since = time.monotonic()
         with self._gate:
             self._live = self._connections
-        self._inbox.put(Connected(self._connections, getattr(properties, "ReceiveMaximum", WINDOW)))
+        window = getattr(properties, "ReceiveMaximum", WINDOW)
+        self._inbox.put(Connected(self._connections, window, bool(flags.session_present)))
 
     def _connect_fail(self, _client: Client, _userdata: object) -> None:
         # paho calls this while it handles the error.
@@ -323,6 +339,18 @@ class PahoLink:
         self._inbox.put(Disconnected(failure.reason, failure.hint))
 
     def _burst(self, burst: list[Received]) -> None:
+        if self._settings.acknowledges_by_hand:
+            number = self._connections << _ID_BITS
+            self._inbox.put(
+                *[
+                    Message(
+                        *(m.topic, m.payload, m.qos, m.retain),
+                        receipt=number | m.packet_id if m.packet_id else 0,
+                    )
+                    for m in burst
+                ]
+            )
+            return
         self._inbox.put(*[Message(m.topic, m.payload, m.qos, m.retain) for m in burst])
         self._paho.acknowledge([message.packet_id for message in burst if message.packet_id])
 

@@ -236,3 +236,29 @@ def test_faults_do_happen() -> None:
         assert broker.dropped == 300 - len(set(numbers))
 
     _run(scenario, seed=1, faults=Faults(reorder=True, duplicate=0.1, lose=0.1))
+
+
+def test_what_is_not_acknowledged_by_hand_comes_again() -> None:
+    async def scenario() -> None:
+        broker = InMemoryBroker()
+        lander = broker.client("lander", clean=False, acknowledges_by_hand=True)
+        sender = broker.client("sender")
+        heard: list[Message] = []
+        lander.on_messages(heard.extend)
+        await lander.connect()
+        await sender.connect()
+        assert not lander.session_kept
+        await lander.subscribe("t")
+        sender.publish("t", b"1")
+        sender.publish("t", b"2")
+        await broker.settle()
+        lander.acknowledge([heard[0].receipt])
+        broker.cut("lander")
+        broker.restore("lander")
+        await broker.settle()
+        assert lander.session_kept
+        assert [message.payload for message in heard] == [b"1", b"2", b"2"]
+        await lander.close()
+        await sender.close()
+
+    asyncio.run(scenario())

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from broker.broker_launch import Preference, find_mosquitto
 from broker.broker_testing import PATIENCE, BrokerProcess, RawClient
 from broker.free_ports import free_port
 from host.mqtt import (
@@ -308,6 +309,54 @@ def test_a_kept_session_gets_what_it_missed(broker: BrokerProcess) -> None:
         await writer.close()
 
     _run(scenario)
+
+
+@pytest.mark.parametrize("kind", ["embedded", "mosquitto"])
+def test_what_is_not_acknowledged_by_hand_comes_again_and_what_is_does_not(
+    kind: Preference, tmp_path: Path
+) -> None:
+    if kind == "mosquitto" and find_mosquitto() is None:
+        pytest.skip("Mosquitto is not installed")
+
+    async def life(url: str, heard: list[Message]) -> MessageClient:
+        client = open_client(url, "lander", clean=False, acknowledges_by_hand=True)
+        client.on_messages(heard.extend)
+        await client.connect()
+        return client
+
+    async def scenario() -> None:
+        first: list[Message] = []
+        client = await life(place.url, first)
+        assert not client.session_kept
+        await client.subscribe("$share/landers/t/+")
+        sender = open_client(place.url, "sender")
+        await sender.connect()
+        for number in range(1_000):
+            sender.publish("t/1", b"%d" % number)
+        await _until(lambda: len(first) == 1_000)  # all in flight: no window holds them back
+        client.acknowledge([message.receipt for message in first[:600]])
+        await client.close()
+
+        again: list[Message] = []
+        client = await life(place.url, again)
+        assert client.session_kept
+        client.acknowledge([message.receipt for message in first])  # of the connection before
+        await _until(lambda: len(again) == 400)
+        assert [message.payload for message in again] == [b"%d" % n for n in range(600, 1_000)]
+        client.acknowledge([message.receipt for message in again])
+        await client.close()
+        await sender.close()
+
+        none: list[Message] = []
+        client = await life(place.url, none)
+        await client.subscribe("end")
+        await client.publish("end", b"").wait(5)
+        await _until(lambda: bool(none))
+        assert [message.topic for message in none] == ["end"]
+        await client.close()
+
+    with BrokerProcess(kind, tmp_path) as place:
+        _run(scenario)
 
 
 def test_a_peer_that_is_not_a_broker() -> None:
