@@ -105,12 +105,27 @@ def evaluate_bundle(bundle: FragmentBundle, readings: Readings, now: int) -> Del
     compute the recursion together.
     """
     arrived: dict[tuple[str, str], list[Row]] = {}
-    for fragment in reversed(bundle.fragments):
+    for fragment in _producers_first(bundle):
         for site, rows in _outputs(fragment, readings, arrived, now):
             if not fragment.consumer:
                 return from_rows(rows)
             _send(fragment, site, rows, arrived)
     raise AssertionError("no fragment gives the result")
+
+
+def _producers_first(bundle: FragmentBundle) -> list[Fragment]:
+    """Return the fragments, each after those that it reads; the result's last."""
+    done: dict[str, Fragment] = {}
+
+    def visit(fragment: Fragment) -> None:
+        for node in walk_plan(fragment.plan):
+            if isinstance(node, RemoteSource):
+                visit(bundle.fragment(node.fragment))
+        done.setdefault(fragment.id, fragment)
+
+    visit(bundle.fragments[0])
+    assert len(done) == len(bundle.fragments)  # noqa: S101  (for tests)
+    return list(done.values())
 
 
 def _outputs(

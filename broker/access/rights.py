@@ -136,8 +136,10 @@ def _base(site: str) -> _Topics:
 
 def _static(site: str) -> _Topics:
     written, read = _fragment_site(site)
-    return (f"host/{site}/state", *written), (
+    # It asks the sender of keys for a snapshot, in its own name.
+    return (f"host/{site}/state", f"gw/+/cmd/resync/{site}", *written), (
         *read,
+        f"q/+/x/{site}/+",
         f"host/{site}/tables",
         f"host/{site}/reports",
     )

@@ -23,7 +23,7 @@ from streamsql.algebra.operators import (
 from streamsql.algebra.plan_graph import graph, numbered, plan_statements, quoted
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 
 def explain_bundle(bundle: FragmentBundle) -> str:
@@ -84,6 +84,7 @@ def fragment_lines(fragment: Fragment) -> list[str]:
     if parts:
         lines.append("  computed here, over complete tables: " + ", ".join(parts))
     lines.extend("  not pushed: " + reason for reason in fragment.reasons)
+    lines.extend("  " + note for note in fragment.notes)
     return lines
 
 
@@ -202,6 +203,7 @@ def _fragment_data(fragment: Fragment) -> dict[str, Any]:
         "pushed": pushed(fragment),
         "over_tables": over_tables(fragment),
         "not_pushed": list(fragment.reasons),
+        "notes": list(fragment.notes),
         "homes": len(fragment.homes),
     }
 

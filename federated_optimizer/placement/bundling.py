@@ -1,12 +1,12 @@
 """Number the pieces and make the fragments of a bundle: f0 gives the result."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import msgspec
 
 from federated_optimizer.placement.fragment import (
     BasePiece,
-    Cut,
     GatewayPiece,
     NetworkPiece,
     Piece,
@@ -27,11 +27,15 @@ class _Route:
     partition: tuple[int, ...] = ()
 
 
+NOTHING_READ: Mapping[str, str] = {}
+
+
 class Bundler:
     """Turns the pieces of a cutter into fragments, parents first.
 
     A fragment has one consumer, so a cut read by two base fragments is made twice; inside one
-    consumer equal cuts are one fragment.
+    consumer equal cuts are one fragment. The keys of a join that looks rows up are read from what
+    feeds the join, which nobody computes twice.
     """
 
     def __init__(self, topology: Topology, cutter: Cutter) -> None:
@@ -49,9 +53,20 @@ class Bundler:
         self._count += 1
         return f"f{self._count - 1}"
 
-    def _add(self, piece: Piece, name: str, route: _Route) -> None:
+    def _add(
+        self, piece: Piece, name: str, route: _Route, read: Mapping[str, str] = NOTHING_READ
+    ) -> None:
+        """Add a fragment and those below it.
+
+        Args:
+            piece: Computed by the fragment.
+            name: Its id.
+            route: To its consumer.
+            read: The ids of the fragments that its consumer reads, by number of their cut.
+        """
         engine, sites, reasons = self._place(piece)
-        plan, cuts = self._with_names(piece.plan)
+        plan, ids = self._with_names(piece.plan)
+        cuts = {ids[n]: self._cutter.cuts[n] for n in ids if n in self._cutter.cuts}
         self._fragments[name] = Fragment(
             id=name,
             engine=engine,
@@ -62,10 +77,22 @@ class Bundler:
             partition=route.partition,
             reasons=reasons,
             homes=piece.homes if isinstance(piece, NetworkPiece) else (),
+            notes=piece.notes if isinstance(piece, StaticPiece) else (),
         )
         for child, cut in cuts.items():
             destinations = sites if cut.partition else sites[:1]
-            self._add(cut.piece, child, _Route(name, destinations, cut.partition))
+            self._add(cut.piece, child, _Route(name, destinations, cut.partition), ids)
+        for number, keys in self._cutter.keys.items():
+            if number in ids:
+                self._add_keys(keys, ids[number], _Route(name, sites), read)
+
+    def _add_keys(self, keys: BasePiece, name: str, route: _Route, read: Mapping[str, str]) -> None:
+        """Add the fragment of a stream's keys, which reads what the join reads, at its sites."""
+        engine, sites, _reasons = self._place(keys)
+        plan = _renamed(keys.plan, read)
+        self._fragments[name] = Fragment(
+            name, engine, plan, sites, route.consumer, route.destinations
+        )
 
     def _place(self, piece: Piece) -> tuple[Engine, tuple[str, ...], tuple[str, ...]]:
         match piece:
@@ -80,18 +107,22 @@ class Bundler:
                 sites = bases[:1] if spread.single else bases
                 return (Engine.BASE, sites, tuple(dict.fromkeys(reasons)))
 
-    def _with_names(self, plan: Plan) -> tuple[Plan, dict[str, Cut]]:
-        """Return the plan with final fragment ids in its leaves, and what those stand for."""
+    def _with_names(self, plan: Plan) -> tuple[Plan, dict[str, str]]:
+        """Return the plan with final fragment ids in its leaves, and these by number of a cut."""
         numbers = [n.fragment for n in walk_plan(plan) if isinstance(n, RemoteSource)]
         ids = {number: self._next_id() for number in dict.fromkeys(numbers)}
+        return (_renamed(plan, ids), ids)
 
-        def renamed(node: Plan) -> Plan:
-            if isinstance(node, RemoteSource):
-                return RemoteSource(ids[node.fragment], node.columns)
-            return node
 
-        cuts = {ids[number]: self._cutter.cuts[number] for number in ids}
-        return (transform_up(plan, renamed), cuts)
+def _renamed(plan: Plan, ids: Mapping[str, str]) -> Plan:
+    """Return the plan with other names in its leaves."""
+
+    def renamed(node: Plan) -> Plan:
+        if isinstance(node, RemoteSource):
+            return RemoteSource(ids[node.fragment], node.columns)
+        return node
+
+    return transform_up(plan, renamed)
 
 
 def ungathered(bundle: FragmentBundle) -> FragmentBundle:

@@ -27,6 +27,7 @@ class Cuts:
         self.cuts: dict[str, Cut] = {}
         self._numbers: dict[Cut, str] = {}
         self._bases = bases
+        self._may_look_up = True
 
     def gathered(self, piece: Piece) -> BasePiece:
         """Return the piece with all rows at the first base site."""
@@ -34,12 +35,16 @@ class Cuts:
 
     @contextmanager
     def _at_first_base(self) -> Iterator[None]:
-        """Cut as if there were no other base site."""
-        before, self._bases = self._bases, self._bases[:1]
+        """Cut as if there were no other base site, and so that progress overtakes no row.
+
+        Rows of a table that are looked up by key come later than the progress of the stream.
+        """
+        before, self._bases = (self._bases, self._may_look_up), self._bases[:1]
+        self._may_look_up = False
         try:
             yield
         finally:
-            self._bases = before
+            self._bases, self._may_look_up = before
 
     def _hashed(self, piece: Piece, columns: tuple[int, ...], *, subset: bool = False) -> BasePiece:
         """Return the piece spread by hash of the columns, or gathered when there are none.

@@ -45,11 +45,16 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class StaticPiece:
-    """A sub-plan over the tables of one site."""
+    """A sub-plan over the tables of one site.
+
+    Attributes:
+        notes: For EXPLAIN; those of a piece that looks rows up by keys.
+    """
 
     plan: Plan
     tables: tuple[str, ...]
     site: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ gateways compute together reads what is theirs where it is; the rest of its leav
 
 import dataclasses
 
-from federated_optimizer.placement.cuts import Cuts
 from federated_optimizer.placement.estimates import selectivity
 from federated_optimizer.placement.fragment import (
     SINGLE,
@@ -36,6 +35,7 @@ from federated_optimizer.placement.gateway_pieces import (
     union_piece,
     window_piece,
 )
+from federated_optimizer.placement.keyed_joins import KeyedCuts
 from federated_optimizer.placement.recursion_leaves import agreed, as_set, with_leaves
 from federated_optimizer.placement.recursions import Chosen, choose
 from federated_optimizer.placement.statistics import NOTHING_KNOWN, Statistics
@@ -85,7 +85,7 @@ from streamsql.errors import InternalError, UnsupportedError
 from streamsql.wire.fragments import RecursionPlan
 
 
-class Cutter(Cuts):
+class Cutter(KeyedCuts):
     """Cuts one plan.
 
     Attributes:
@@ -106,9 +106,7 @@ class Cutter(Cuts):
             apart: Materialized tables to be fragments of their own. A fragment has one consumer,
                 so what reads them, and all else, is at the first base site.
         """
-        super().__init__(topology.bases[:1] if apart else topology.bases)
-        self.topology = topology
-        self.statistics = statistics
+        super().__init__(topology.bases[:1] if apart else topology.bases, topology, statistics)
         self.recursions: list[RecursionPlan] = []
         self._apart = apart
 
@@ -247,6 +245,9 @@ class Cutter(Cuts):
                 return placed
             reason = placed.reason
         reasons = () if _both_base(left, right) else (reason,)
+        keyed = self._keyed_join(plan, left, right, reasons)
+        if keyed is not None:
+            return keyed
         return self._join_at_base(plan, left, right, reasons)
 
     def _join_at_base(

@@ -16,7 +16,7 @@ from gateway.observations.observation_lanes import ObservationLanes
 from gateway.observations.pack_answers import PackAnswers
 from gateway.observations.pack_requests import PackRequests
 from gateway.observations.unrecoverable_packs import Missing, Withdrawn
-from gateway.site.channel_requests import ResyncRequests, forget_command
+from gateway.site.channel_requests import forget_command
 from gateway.site.flow_reports import FlowReports
 from gateway.site.inbox import SiteInbox
 from gateway.site.left_fragments import LeftFragments
@@ -30,6 +30,7 @@ from host.defects import Defects
 from host.mqtt import Message, MessageClient, QueueFull
 from host.mqtt.dead_letters import DeadLetters
 from host.mqtt.publishing import publish_or_warn
+from host.resync_requests import ResyncRequests
 from stream_engine.site.step_result import Forget, Outgoing
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.errors import FederationError, InternalError, WireError

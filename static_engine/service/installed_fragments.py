@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from static_engine.evaluation.static_executor import tables_of
-from streamsql.data.delta import Delta, difference
+from static_engine.keyed.keyed_queries import KeyedQuery
+from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.errors import WireError
 from streamsql.wire.channel_protocol import SendingChannel
 from streamsql.wire.fragments import Fragment, FragmentBundle
@@ -26,7 +27,12 @@ class InstalledQuery:
         first: Sequence number to begin with; above all used before in this session.
 
     Raises:
-        WireError: A fragment here has a reader but no destination.
+        WireError: A fragment here has a reader but no destination, or reads keys and is no join by
+            them.
+
+    Attributes:
+        keyed: The fragments that look keys up.
+        whole: The others, which are evaluated over whole tables.
     """
 
     def __init__(self, bundle: FragmentBundle, site: str, epoch: int, first: int) -> None:
@@ -45,10 +51,19 @@ class InstalledQuery:
         self._snapshots = set(ports)
         self._results: dict[str, Delta] = {}
         self._new: dict[str, Delta] = {}
+        self._changes: dict[str, Delta] = {}
+        self.keyed = KeyedQuery(bundle, site)
+        self.whole = tuple(f for f in self.fragments if f.id not in self.keyed.looked)
 
     @property
     def tables(self) -> frozenset[str]:
-        """Names of the tables that the fragments here read."""
+        """Names of the tables that have to be read for the fragments here."""
+        read = [f for f in self.fragments if not self.keyed.asks_database(f.id)]
+        return frozenset().union(*(tables_of(f.plan) for f in read))
+
+    @property
+    def named_tables(self) -> frozenset[str]:
+        """Names of all tables that the fragments here name."""
         return frozenset().union(*(tables_of(f.plan) for f in self.fragments))
 
     def update(self, fragment: str, result: Delta) -> None:
@@ -56,6 +71,10 @@ class InstalledQuery:
         known = self._new.get(fragment, self._results.get(fragment))
         if known is not result:
             self._new[fragment] = result
+
+    def change(self, fragment: str, delta: Delta) -> None:
+        """Add to a fragment's result; also to say that it is complete so far."""
+        accumulate(self._changes.setdefault(fragment, {}), delta)
 
     def request_snapshot(self, destination: str) -> bool:
         """Send everything to a reader again; return whether there is such a reader."""
@@ -71,12 +90,12 @@ class InstalledQuery:
     @property
     def has_work(self) -> bool:
         """Whether `batches` would yield something."""
-        return bool(self._new) or any(map(self._can_begin, self._snapshots))
+        return bool(self._new or self._changes) or any(map(self._can_begin, self._snapshots))
 
     @property
     def is_complete(self) -> bool:
         """Whether every fragment has a result."""
-        return all(f.id in self._results or f.id in self._new for f in self.fragments)
+        return all(self._is_known(f.id) for f in self.fragments)
 
     def batches(self, now: int) -> Iterator[tuple[str, DeltaBatch]]:
         """Yield what has to be sent, with its destination.
@@ -84,14 +103,14 @@ class InstalledQuery:
         When the caller stops in the middle it calls `request_snapshot` for that destination.
         """
         new, self._new = self._new, {}
-        old = {name: self._results.get(name, {}) for name in new}
+        deltas, self._changes = self._changes, {}
+        for name, delta in deltas.items():
+            accumulate(self._results.setdefault(name, {}), delta)
+        deltas |= {name: difference(r, self._results.get(name, {})) for name, r in new.items()}
         self._results.update(new)
         ready = sorted(filter(self._can_begin, self._snapshots))
         for fragment in self.fragments:
-            if fragment.id not in new:
-                continue
-            delta = difference(new[fragment.id], old[fragment.id])
-            for destination, part in route(fragment, delta).items():
+            for destination, part in route(fragment, deltas.get(fragment.id, {})).items():
                 if destination not in self._snapshots:
                     channel = self.channels[destination]
                     for batch in channel.push(fragment.id, part, now=now):
@@ -106,9 +125,16 @@ class InstalledQuery:
     def flow(self, *, busy: bool) -> FlowReport:
         """Return the next sequence number of every channel."""
         sent = {to: channel.sequence for to, channel in self.channels.items()}
-        waiting = busy or self.has_work or not self.is_complete
-        version = self.bundle.version
-        return FlowReport(version, self._epoch, sent, {}, waiting, first=self._first)
+        received, lives = self.keyed.received.received()
+        return FlowReport(
+            version=self.bundle.version,
+            epoch=self._epoch,
+            sent=sent,
+            received=received,
+            busy=busy or self.has_work or not self.is_complete,
+            lives=lives,
+            first=self._first,
+        )
 
     def last_sequence(self) -> int:
         """Return a sequence number that no channel has used."""
@@ -116,10 +142,10 @@ class InstalledQuery:
 
     def _can_begin(self, destination: str) -> bool:
         """Whether all that a reader gets from here is known: half an answer is none."""
-        return all(
-            port in self._results or port in self._new
-            for port in self.channels[destination].contents
-        )
+        return all(map(self._is_known, self.channels[destination].contents))
+
+    def _is_known(self, fragment: str) -> bool:
+        return fragment in self._results or fragment in self._new or fragment in self._changes
 
     def _refill(self, destination: str, channel: SendingChannel) -> None:
         for fragment in self.fragments:
@@ -152,3 +178,11 @@ def route(fragment: Fragment, rows: Delta) -> dict[str, Delta]:
         owner = site_of(tuple([row[column] for column in columns]), destinations)
         parts.setdefault(owner, {})[row] = weight
     return parts
+
+
+def supersedes(bundle: FragmentBundle, old: FragmentBundle) -> bool:
+    """Whether a bundle is not just the retained copy again, after a reconnect.
+
+    A different one of the same version comes from a new catalog, whose versions start again.
+    """
+    return bundle.version > old.version or (bundle.version == old.version and bundle != old)

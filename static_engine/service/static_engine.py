@@ -22,12 +22,14 @@ from static_engine.changing.change_requests import ChangeRequests
 from static_engine.evaluation.engine_starter import EngineStarter
 from static_engine.evaluation.evaluations import Evaluations
 from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor, tables_of
+from static_engine.keyed.keyed_queries import KeyedQueries
 from static_engine.refreshing.refresher import Refresher
 from static_engine.refreshing.rows_file import RowsFolder
 from static_engine.refreshing.views import RefreshedViews
 from static_engine.service.batch_sender import Sender
 from static_engine.service.engine_reports import JobReports, Reporter
-from static_engine.service.installed_fragments import InstalledQuery
+from static_engine.service.installed_fragments import InstalledQuery, supersedes
+from static_engine.service.key_channels import KeyChannels
 from static_engine.service.snapshot_requests import resync_any, resync_own
 from static_engine.static_settings import StaticSettings
 from static_engine.tables.table_store import TableStore
@@ -37,7 +39,7 @@ from streamsql.algebra.user_functions import INSTALLED
 from streamsql.errors import FederationError, WireError
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.messages import Command, TableSet
+from streamsql.wire.messages import Command, DeltaBatch, TableSet
 from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import SiteRole, SiteState
 from streamsql.wire.table_changes import TableChange
@@ -91,6 +93,8 @@ class StaticEngine:
         self._refresher = Refresher(store, self._watch, self.views)
         self._changes = ChangeRequests(client, self.topics, self._me, epoch)
         self._evaluations = Evaluations(store)
+        self._keyed = KeyedQueries(store, self._watch, self._evaluations, settings.max_result_rows)
+        self._key_channels = KeyChannels(client, self.topics, self._me)
         self._starter = EngineStarter(lambda progress: make_executor(store, progress), self._woken)
         self._dead_letters = DeadLetters(self._me, client, self.topics)
         self._reporter = Reporter(client, self.topics, self._me, epoch)
@@ -111,6 +115,7 @@ class StaticEngine:
             topics.tables(me),
             topics.reports(me),
             topics.fragment("+", me),
+            topics.exchange("+", me, "+"),
             topics.command(me, "+"),
             topics.request(me),
             topics.host_state(me),
@@ -156,6 +161,7 @@ class StaticEngine:
             self._poll_at - time.monotonic(),
             self._reporter.seconds_to_next(),
             self._jobs.seconds_to_next(),
+            self._key_channels.seconds_to_next(self._queries),
             self.views.seconds_to_next(),
         )
         return max(due, SHORTEST_PAUSE)
@@ -163,6 +169,7 @@ class StaticEngine:
     async def _read_tables(self) -> None:
         if self.views.has_new:
             await self._in_worker(self.views.adopt)
+        self._keyed.decide(self._queries.values())
         needed = self._refresher.tables()
         if self._refresher.waits_for_tables:
             self._poll_at = 0.0
@@ -173,10 +180,11 @@ class StaticEngine:
         self._refresher.reading()
         used = needed.union(*(query.tables for query in self._queries.values()))
         await self._in_worker(lambda: self._watch.poll(used))
+        await self._in_worker(partial(self._keyed.poll, list(self._queries.values())))
 
     async def _evaluate(self) -> None:
         """Evaluate what is due, one plan after the other; identical plans once."""
-        plans = {f.plan for query in self._queries.values() for f in query.fragments}
+        plans = {f.plan for query in self._queries.values() for f in query.whole}
         self._evaluations.keep(plans)
         for plan in plans:
             executor = self._executor_for(plan)
@@ -185,10 +193,13 @@ class StaticEngine:
             evaluate = partial(self._evaluations.evaluate, plan, executor, time.monotonic())
             await self._compute(evaluate)
         for query in self._queries.values():
-            for fragment in query.fragments:
+            for fragment in query.whole:
                 result = self._evaluations.outcome(fragment.plan).result
                 if result is not None:
                     query.update(fragment.id, result)
+        self._key_channels.ask(self._queries)
+        if await self._keyed.evaluate(self._queries, self._executor_for, self._compute):
+            self._wake.set()
 
     async def _compute(self, evaluate: Callable[[], None]) -> bool:
         """Evaluate on the worker and report it; return False if the engine was lost."""
@@ -265,21 +276,22 @@ class StaticEngine:
 
     def _has_due(self, query: InstalledQuery) -> bool:
         moment = time.monotonic()
-        return any(self._evaluations.is_due(f.plan, moment) for f in query.fragments)
+        due = any(self._evaluations.is_due(f.plan, moment) for f in query.whole)
+        return due or self._keyed.is_due(query)
 
     def _problem_of(self, query: InstalledQuery) -> FederationError | None:
-        for table in sorted(query.tables):
+        for table in sorted(query.named_tables):
             owner = self.views if table in self.views.names else self._watch
             problem = owner.problem(table)
             if problem is not None:
                 return problem
         if self._starter.problem is not None:
             return self._starter.problem
-        for fragment in query.fragments:
+        for fragment in query.whole:
             error = self._evaluations.outcome(fragment.plan).error
             if error is not None:
                 return error
-        return None
+        return query.keyed.error
 
     def _woken(self) -> None:
         self._wake.set()
@@ -289,6 +301,7 @@ class StaticEngine:
         self._sender.connection_changed()
         if connected:
             self._reporter.announce()
+            self._key_channels.connected(self._queries)
             for query in self._queries.values():
                 query.request_all()
         self._wake.set()
@@ -302,6 +315,9 @@ class StaticEngine:
         match self.topics.parts(message.topic):
             case ["q", query, "frag", _me]:
                 self._install(query, message.payload)
+            case ["q", query, "x", _me, sender]:
+                batch = decode_packed(message.payload, DeltaBatch)
+                self._key_channels.receive(self._queries, query, sender, batch)
             case ["host", _me, "tables"]:
                 tables = decode_json(message.payload, TableSet) if message.payload else TableSet()
                 orders = [decode_packed(order, RefreshOrder) for order in tables.refreshed]
@@ -328,7 +344,7 @@ class StaticEngine:
         if bundle is not None and bundle.query != name:
             raise WireError(f"a bundle of query {bundle.query!r:.80} on the topic of {name!r:.80}")
         old = self._queries.get(name)
-        if bundle is not None and old is not None and not _supersedes(bundle, old.bundle):
+        if bundle is not None and old is not None and not supersedes(bundle, old.bundle):
             return
         if old is not None:
             self._last_sequence = max(self._last_sequence, old.last_sequence())
@@ -377,14 +393,6 @@ class StaticEngine:
         # First the engine, so that an evaluation on the worker thread ends.
         await asyncio.to_thread(self._starter.stop)
         await asyncio.to_thread(self._worker.shutdown, cancel_futures=True)
-
-
-def _supersedes(bundle: FragmentBundle, old: FragmentBundle) -> bool:
-    """Whether a bundle is not just the retained copy again, after a reconnect.
-
-    A different one of the same version comes from a new catalog, whose versions start again.
-    """
-    return bundle.version > old.version or (bundle.version == old.version and bundle != old)
 
 
 def will_state(epoch: int) -> SiteState:

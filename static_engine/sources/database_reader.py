@@ -1,6 +1,7 @@
 """Read tables and views of SQL databases through SQLAlchemy."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -39,14 +40,25 @@ def read_database(definition: SourceDefinition, url: URL, name: str) -> Iterator
     """
     where = f"table {definition.name}: database {shown(url)}"
     limit = TimeLimit(IDLE_SECONDS)
-    try:
-        engine = create_engine(url, poolclass=NullPool, connect_args=_connect_args(url))
+    with database_errors(where, url, limit):
+        engine = create_engine(url, poolclass=NullPool, connect_args=connect_arguments(url))
         limit.watch(engine)
         with engine.connect() as connection:
             for batch in _rows(definition, connection, name, where):
                 limit.extend()
                 yield batch
                 limit.extend()
+
+
+@contextmanager
+def database_errors(where: str, url: URL, limit: TimeLimit) -> Iterator[None]:
+    """Turn errors of a database and its driver into those of tables.
+
+    Raises:
+        TableError: The database does not answer.
+    """
+    try:
+        yield
     except (NoSuchModuleError, ImportError) as error:
         raise TableError(
             f"{where}: no driver for {url.drivername}", hint='pip install "pando[postgres]"'
@@ -118,7 +130,8 @@ def shown(url: URL) -> str:
     return url.set(query={}).render_as_string(hide_password=True)
 
 
-def _connect_args(url: URL) -> dict[str, object]:
+def connect_arguments(url: URL) -> dict[str, object]:
+    """Return what a database's driver is told on connecting."""
     match url.get_backend_name():
         case "sqlite":
             return {"timeout": _CONNECT_SECONDS}

@@ -23,7 +23,7 @@ def read_table(definition: SourceDefinition, locations: Locations) -> Iterator[p
         TableError: It cannot be read as declared; the text says what, where and why.
     """
     batches = _batches(definition, locations)
-    return _unique(definition, batches) if definition.key else batches
+    return unique_rows(definition, batches) if definition.key else batches
 
 
 def _batches(definition: SourceDefinition, locations: Locations) -> Iterator[pa.RecordBatch]:
@@ -41,10 +41,14 @@ def _batches(definition: SourceDefinition, locations: Locations) -> Iterator[pa.
             yield from read_json(definition, files)
 
 
-def _unique(
+def unique_rows(
     definition: SourceDefinition, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Check the declared primary key: plans rely on it."""
+    """Yield the rows, whose declared primary key is checked: plans rely on it.
+
+    Raises:
+        TableError: Two rows have the same key, or one has NULL in it.
+    """
     names = ", ".join(definition.schema.names[k] for k in definition.key)
     seen: dict[tuple[object, ...], int] = {}
     row = 1

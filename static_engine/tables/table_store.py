@@ -188,6 +188,11 @@ class TableStore:
         table.check(scan)
         return table
 
+    @property
+    def locations(self) -> Locations:
+        """What may be read."""
+        return self._locations
+
     def print_of(self, definition: SourceDefinition) -> Fingerprint | None:
         """Return the present state of a table's files; see `sources.location.fingerprint`."""
         return fingerprint(table_options(definition), self._locations)

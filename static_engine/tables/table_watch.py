@@ -35,6 +35,7 @@ class _Watched:
         in_use: Whether a query needs it.
         used: When a query last needed it.
         unsettled: Whether its file was changing at the last poll.
+        revision: How often somebody has asked to read it again.
     """
 
     definition: SourceDefinition
@@ -45,6 +46,7 @@ class _Watched:
     in_use: bool = False
     used: float = float("-inf")
     unsettled: bool = False
+    revision: int = 0
 
 
 class TableWatch:
@@ -82,6 +84,16 @@ class TableWatch:
         """Names of all defined tables."""
         return frozenset(self._tables)
 
+    def definition(self, name: str) -> SourceDefinition | None:
+        """Return the definition of a table, or None."""
+        watched = self._tables.get(name)
+        return watched.definition if watched is not None else None
+
+    def revision(self, name: str) -> int:
+        """Return how often somebody has asked to read a table again."""
+        watched = self._tables.get(name)
+        return watched.revision if watched is not None else 0
+
     def problem(self, name: str) -> TableError | None:
         """Return why a table cannot be read at present, or None."""
         watched = self._tables.get(name)
@@ -105,6 +117,7 @@ class TableWatch:
         chosen = [w for n, w in list(self._tables.items()) if name in ("", n)]
         for watched in chosen:
             watched.due = float("-inf")
+            watched.revision += 1
         return bool(chosen)
 
     def changed(self, name: str) -> None:
@@ -118,6 +131,7 @@ class TableWatch:
         for other in [w for w in list(self._tables.values()) if url is not None]:
             if other.definition.option("url") == url:
                 other.due = float("-inf")
+                other.revision += 1
 
     def poll(self, used: frozenset[str]) -> bool:
         """Poll every table and read those that are due; return whether anything changed.

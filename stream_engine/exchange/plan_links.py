@@ -26,7 +26,7 @@ def producers_first(bundle: FragmentBundle, site: str) -> list[Fragment]:
         open_ids.append(fragment.id)
         for name in _remote_inputs(fragment):
             producer = by_id.get(name)
-            if producer is None or producer.consumer != fragment.id:
+            if producer is None or not set(fragment.sites) <= set(producer.destinations):
                 raise InternalError(f"fragment {fragment.id} reads {name}, which does not feed it")
             visit(producer)
         open_ids.pop()

@@ -31,6 +31,7 @@ class Fragment(msgspec.Struct, frozen=True):
         plan: `RemoteSource` leaves name the fragments it reads.
         sites: Site ids that run it.
         reasons: Why each part that was not pushed further stayed here, one sentence each.
+        notes: What else people should know, one sentence each; sites do not read them.
         homes: In a recursion of several sites: values with the index of the site where rows about
             them are kept; rows about any other value are spread by hash.
     """
@@ -44,6 +45,7 @@ class Fragment(msgspec.Struct, frozen=True):
     partition: tuple[int, ...] = ()
     reasons: tuple[str, ...] = ()
     homes: tuple[tuple[str, int], ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class WayPrice(msgspec.Struct, frozen=True):

@@ -62,7 +62,7 @@ def _only(name: str, among: Who = CLIENTS) -> Who:
 
 def _requesters(verb: str) -> Who:
     """Who may send a request of this kind, in its own name."""
-    known = {"resync": ENGINES, "forget": ENGINES, "published": ENGINES}
+    known = {"resync": ANSWERING, "forget": ENGINES, "published": ENGINES}
     return known.get(verb, Who({"base"} if verb == "packs" else ()))
 
 
@@ -98,7 +98,7 @@ RULES = {
     "source": Rule(_COORDINATOR, _COORDINATOR | ENGINES),
     "fragment": Rule(_COORDINATOR, lambda v: _COORDINATOR | _only(v["site"], ANSWERING)),
     "exchange": Rule(
-        lambda v: _only(v["sender"], SITES), lambda v: _COORDINATOR | _only(v["to"], ENGINES)
+        lambda v: _only(v["sender"], SITES), lambda v: _COORDINATOR | _only(v["to"], ANSWERING)
     ),
     "output": Rule(lambda v: _only(v["site"], ANSWERING), _WATCHING),
     "flow": Rule(lambda v: _only(v["site"], ANSWERING), _COORDINATOR),

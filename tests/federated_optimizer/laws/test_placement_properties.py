@@ -5,16 +5,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federated_optimizer import normalize
-from federated_optimizer.placement import Topology, group_joins, place
+from federated_optimizer.placement import (
+    SourceFacts,
+    Statistics,
+    Topology,
+    group_joins,
+    place,
+)
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, Rule, run_rules
 from federated_optimizer.testing_bundles import (
+    BOOLEAN,
+    MACHINES,
     NOW,
+    SEAT,
+    SOFTWARE,
     SPREAD_TOPOLOGY,
+    TABLES,
+    TEXT,
     TOPOLOGY,
     evaluate_bundle,
     readings,
 )
 from federated_optimizer.testing_plans import decisions, plans, recursions
+from streamsql.algebra.expressions import Call, Column
+from streamsql.algebra.operators import Distinct, Join, JoinKind, Plan
 from streamsql.reference import evaluate
 from streamsql.wire.codec import decode_packed, encode_packed
 from streamsql.wire.fragments import FragmentBundle
@@ -65,6 +79,56 @@ def test_the_fragments_together_compute_the_plan(
     assert decode_packed(encode_packed(bundle), FragmentBundle) == bundle
     assert bundle.result_sites == topology.bases[:1]
     assert evaluate_bundle(bundle, world, NOW) == evaluate(plan, world.whole, NOW)
+
+
+LARGE_TABLES = Statistics(sources={t.source: SourceFacts(rows=1e7) for t in TABLES})
+
+
+@pytest.mark.parametrize("topology", [TOPOLOGY, SPREAD_TOPOLOGY], ids=["one base", "three bases"])
+@given(data=st.data())
+def test_a_plan_over_large_tables_is_the_same_by_keys(
+    topology: Topology, data: st.DataObject
+) -> None:
+    plan = data.draw(plans())
+    world = data.draw(readings(topology))
+    bundle = place(normalize(plan, topology), topology, query="q1", statistics=LARGE_TABLES)
+    assert decode_packed(encode_packed(bundle), FragmentBundle) == bundle
+    assert evaluate_bundle(bundle, world, NOW) == evaluate(plan, world.whole, NOW)
+
+
+@pytest.mark.parametrize("kind", JoinKind)
+@pytest.mark.parametrize("table_first", [False, True])
+@pytest.mark.parametrize("topology", [TOPOLOGY, SPREAD_TOPOLOGY], ids=["one base", "three bases"])
+@settings(max_examples=25)
+@given(data=st.data())
+def test_a_join_with_a_large_table_is_the_same_by_keys(
+    topology: Topology, table_first: bool, kind: JoinKind, data: st.DataObject
+) -> None:
+    stream: Plan = data.draw(st.sampled_from([SEAT, Distinct(SEAT), SOFTWARE_SEATS]))
+    sides: tuple[Plan, Plan] = (stream, MACHINES)
+    left, right = reversed(sides) if table_first else sides
+    keys = data.draw(st.sampled_from([((0, 0),), ((1, 1),), ((0, 0), (1, 1))]))
+    differ = Call("<", (Column(1, "rid", TEXT), Column(len(left.schema), "mid", TEXT)), BOOLEAN)
+    plan = Join(left, right, kind, keys, data.draw(st.sampled_from([None, differ])))
+    world = data.draw(readings(topology))
+    bundle = place(plan, topology, query="q1", statistics=LARGE_TABLES)
+    by_keys = any(fragment.notes for fragment in bundle.fragments)
+    assert by_keys == _may_be_by_keys(plan, table_first=table_first)
+    assert evaluate_bundle(bundle, world, NOW) == evaluate(plan, world.whole, NOW)
+
+
+SOFTWARE_SEATS = Join(SEAT, SOFTWARE, JoinKind.INNER, ((0, 0),))
+
+
+def _may_be_by_keys(plan: Join, *, table_first: bool) -> bool:
+    below = SOFTWARE_SEATS in (plan.left, plan.right)
+    if table_first:
+        return below or plan.kind in (JoinKind.INNER, JoinKind.SEMI)
+    return (
+        below
+        or plan.kind in (JoinKind.INNER, JoinKind.SEMI)
+        or (plan.kind in (JoinKind.LEFT, JoinKind.ANTI) and plan.residual is None)
+    )
 
 
 @pytest.mark.parametrize("topology", [TOPOLOGY, SPREAD_TOPOLOGY], ids=["one base", "three bases"])

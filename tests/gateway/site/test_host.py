@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from gateway.site import channel_requests, host, left_fragments
+from gateway.site import host, left_fragments
 from gateway.testing import SEATS, until
-from host import defects, heartbeats
+from host import defects, heartbeats, resync_requests
 from host.mqtt import dead_letters
 from host.mqtt.in_memory import Faults
 from streamsql.algebra.operators import RemoteSource
@@ -123,7 +123,7 @@ def test_after_a_stop_of_the_broker_all_channels_resynchronise(forget: bool) -> 
 
 
 def test_a_lost_batch_is_noticed_and_made_good(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel_requests, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(resync_requests, "FIRST_PAUSE", 0.05)
 
     async def scenario(federation: Federation) -> None:
         await two_gateways(federation)
@@ -137,7 +137,7 @@ def test_a_lost_batch_is_noticed_and_made_good(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_request_for_a_snapshot_that_is_lost_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel_requests, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(resync_requests, "FIRST_PAUSE", 0.05)
 
     async def scenario(federation: Federation) -> None:
         await two_gateways(federation)
@@ -275,8 +275,8 @@ def test_whatever_the_network_does_the_answer_is_right_in_the_end(
         await federation.until_rows(lambda: federation.expected("gw-1", "gw-2"))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(channel_requests, "FIRST_PAUSE", 0.03)
-        patch.setattr(channel_requests, "LONGEST_PAUSE", 0.1)
+        patch.setattr(resync_requests, "FIRST_PAUSE", 0.03)
+        patch.setattr(resync_requests, "LONGEST_PAUSE", 0.1)
         run(scenario)
 
 

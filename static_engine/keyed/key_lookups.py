@@ -1,0 +1,165 @@
+"""Rows of tables for keys, from the database itself or from the tables as they were read.
+
+The database is asked where it compares keys as we do.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from static_engine.evaluation.static_executor import (
+    StaticExecutor,
+    check_size,
+    refuse_streams,
+)
+from static_engine.keyed.keyed_fragments import KeyedFragment
+from static_engine.sources.conversion import rows_in
+from static_engine.sources.database_lookup import DatabaseLookup, LookupRequest
+from static_engine.sources.declared_options import table_options
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_locations import Locations, database_url
+from static_engine.sources.table_reader import unique_rows
+from streamsql.algebra.expressions import Column, Expression, columns_of, map_columns
+from streamsql.algebra.operators import (
+    Filter,
+    Plan,
+    Project,
+    RemoteSource,
+    Scan,
+    Values,
+    transform_up,
+)
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.table_options import TableSource
+from streamsql.data.delta import Delta
+from streamsql.data.events import SourceEvent
+from streamsql.data.types import Row
+from streamsql.reference import Database, evaluate
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """Filters and projections over one table, as seen from the table.
+
+    Attributes:
+        keys: Columns of the table that hold the keys.
+        conditions: Of the filters that read columns of the table only.
+        columns: That anything reads.
+    """
+
+    scan: Scan
+    keys: tuple[int, ...]
+    conditions: tuple[Expression, ...]
+    columns: frozenset[int]
+
+
+class DatabaseKeys:
+    """Looks keys up in the database; rows are judged once more by the language's own definition.
+
+    Args:
+        keyed: The fragment; its tables are filters and projections over one table.
+        definition: The table.
+        locations: What may be read.
+        max_rows: Most rows that keys may find.
+    """
+
+    def __init__(
+        self,
+        keyed: KeyedFragment,
+        definition: SourceDefinition,
+        locations: Locations,
+        max_rows: int,
+    ) -> None:
+        chain = chain_of(keyed)
+        if chain is None:
+            raise ValueError("no chain over one table")
+        self._keyed, self._definition, self._max_rows = keyed, definition, max_rows
+        self._locations, self._scan = locations, chain.scan
+        types = tuple(keyed.keys.columns.dtypes)
+        self._request = LookupRequest(chain.keys, types, chain.conditions, chain.columns)
+
+    def find(self, keys: Sequence[Row]) -> Delta:
+        """Return the fragment's rows for some keys.
+
+        Raises:
+            NoLookupError: The table has to be read first.
+            TableError: The database does not answer.
+            EvaluationError: The keys find too many rows.
+        """
+        _check_definition(self._definition, self._scan)
+        options = table_options(self._definition)
+        url = database_url(options.url, self._locations)
+        lookup = DatabaseLookup(self._definition, url, options.table, self._request)
+        events: list[SourceEvent] = []
+        batches: Iterator[pa.RecordBatch] = lookup.batches(keys)
+        if set(self._definition.key) <= self._request.columns | set(self._request.keys):
+            batches = unique_rows(self._definition, batches)
+        for batch in batches:
+            events += [SourceEvent(row, ts=0) for row in rows_in(batch)]
+            check_size(len(events), self._max_rows)
+        database = Database()
+        database.append(self._scan.source, events)
+        keyed = self._keyed
+        return evaluate(keyed.join, database, 0, {keyed.keys.fragment: list(keys)})
+
+
+def find_by_executor(keyed: KeyedFragment, executor: StaticExecutor, keys: Sequence[Row]) -> Delta:
+    """Return a fragment's rows for some keys from the tables as they were read.
+
+    Raises:
+        FederationError: As `StaticExecutor.evaluate`.
+    """
+
+    def with_keys(node: Plan) -> Plan:
+        return Values(tuple(keys), node.columns) if isinstance(node, RemoteSource) else node
+
+    plan = transform_up(keyed.join, with_keys)
+    refuse_streams(plan)
+    return executor.evaluate(plan)
+
+
+def chain_of(keyed: KeyedFragment) -> _Chain | None:
+    """Return what a fragment wants of its table, if it is one and holds the keys as they are."""
+    output: tuple[Expression, ...] | None = None
+    steps: list[Filter | Project] = []
+    plan = keyed.tables
+    while isinstance(plan, Filter | Project):
+        steps.append(plan)
+        plan = plan.input
+    if not isinstance(plan, Scan):
+        return None
+    fields = plan.columns.fields
+    output = tuple(Column(p, f.name, f.dtype) for p, f in enumerate(fields))
+    conditions: list[Expression] = []
+    for step in reversed(steps):
+        if isinstance(step, Filter):
+            conditions.append(_over(step.predicate, output))
+        else:
+            output = tuple(_over(expression, output) for expression in step.expressions)
+    keys = [output[p] for p in keyed.table_keys]
+    read = frozenset().union(*map(columns_of, (*output, *conditions)))
+    if not all(isinstance(key, Column) for key in keys):
+        return None
+    places = tuple(key.position for key in keys if isinstance(key, Column))
+    return _Chain(plan, places, tuple(conditions), read)
+
+
+def database_of(definition: SourceDefinition) -> bool:
+    """Whether a table is one of a database, which can be asked for keys."""
+    try:
+        return table_options(definition).source == TableSource.SQL
+    except TableError:
+        return False
+
+
+def _over(expression: Expression, below: tuple[Expression, ...]) -> Expression:
+    return map_columns(expression, lambda column: below[column.position])
+
+
+def _check_definition(definition: SourceDefinition, scan: Scan) -> None:
+    if definition.schema != scan.columns:
+        raise TableError(
+            f"a query reads {scan.source}{scan.columns}, but the table is now {definition.schema}",
+            hint="drop the query and start it again",
+        )

@@ -1,0 +1,98 @@
+"""Conditions of our language as a database evaluates them.
+
+Only those of which a database lets through at least the rows that we would: whoever reads the rows
+evaluates them again.
+"""
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, and_, or_
+
+from streamsql.algebra.expressions import Call, Column, Expression, Literal
+from streamsql.data.types import DataType
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def pushed(
+    condition: Expression, columns: Mapping[int, ColumnElement[Any]]
+) -> ColumnElement[bool] | None:
+    """Return a condition for the database's WHERE, or None.
+
+    Args:
+        condition: Over the rows of the table.
+        columns: By position: those that hold whole numbers, or texts, just as we read them.
+    """
+    match condition:
+        case Call(function="AND", arguments=parts):
+            found = [clause for clause in (pushed(p, columns) for p in parts) if clause is not None]
+            return and_(*found) if found else None
+        case Call(function="OR", arguments=parts):
+            clauses = [pushed(part, columns) for part in parts]
+            found = [clause for clause in clauses if clause is not None]
+            return or_(*found) if len(found) == len(parts) else None
+        case Call(function="IS NULL" | "IS NOT NULL" as test, arguments=(Column(position=p),)):
+            if p not in columns:
+                return None
+            return columns[p].is_(None) if test == "IS NULL" else columns[p].is_not(None)
+        case Call(function="IN", arguments=(Column(position=p, dtype=dtype), *listed)):
+            return (
+                columns[p].in_(found)
+                if p in columns and (found := _listed(listed, dtype))
+                else None
+            )
+        case Call(function=name, arguments=(left, right)) if name in _COMPARISONS:
+            return _comparison(name, left, right, columns)
+        case _:
+            return None
+
+
+def _comparison(
+    name: str, left: Expression, right: Expression, columns: Mapping[int, ColumnElement[Any]]
+) -> ColumnElement[bool] | None:
+    # Databases order texts by collations of their own, and may call different ones equal.
+    if left.dtype != right.dtype or not (
+        left.dtype == DataType.INTEGER or (left.dtype == DataType.TEXT and name == "=")
+    ):
+        return None
+    sides = [_operand(side, columns) for side in (left, right)]
+    if any(side is None for side in sides) or not any(isinstance(s, Column) for s in (left, right)):
+        return None
+    clause: ColumnElement[bool] = _COMPARISONS[name](*sides)
+    return clause
+
+
+def _listed(listed: Sequence[Expression], dtype: DataType) -> list[Any]:
+    """Return the constants of a list that are not NULL; none if not all of it are constants."""
+    if dtype not in (DataType.INTEGER, DataType.TEXT):
+        return []
+    values = []
+    for part in listed:
+        if not isinstance(part, Literal) or part.dtype not in (dtype, DataType.NULL):
+            return []
+        if isinstance(part.value, str) and "\0" in part.value:
+            return []
+        if part.value is not None:
+            values.append(part.value)
+    return values
+
+
+def _operand(side: Expression, columns: Mapping[int, ColumnElement[Any]]) -> Any:
+    match side:
+        case Column(position=p):
+            return columns.get(p)
+        case Literal(value=str() as text) if "\0" in text:
+            return None
+        case Literal(value=value):
+            return value  # None: not pushed, no row passes
+        case _:
+            return None
