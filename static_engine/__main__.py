@@ -16,7 +16,8 @@ from host.service_process import on_stop_signals, read_command_line
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import StaticExecutor
 from static_engine.service.engine_figures import static_figures
-from static_engine.service.static_engine import MakeExecutor, StaticEngine, will_state
+from static_engine.service.engine_reports import will_state
+from static_engine.service.static_engine import MakeExecutor, StaticEngine
 from static_engine.sources.table_addresses import TableAddresses
 from static_engine.sources.table_locations import Locations
 from static_engine.static_settings import StaticSettings, load_settings

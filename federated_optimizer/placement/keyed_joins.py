@@ -47,6 +47,9 @@ LARGE_ROWS = 10_000.0
 LEAST_FACTOR = 4.0
 """How many times more rows than keys a table has to have."""
 
+_STAYS = 4.0
+"""A running query is changed only for a table this many times smaller: it starts anew."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
@@ -124,10 +127,13 @@ class KeyedCuts(Cuts):
         """Whether a table is known to be large, and larger than the stream side has rows."""
         known = [self.statistics.sources.get(name.lower()) for name in sides.table.tables]
         most = max((f.rows for f in known if f is not None and f.rows is not None), default=0.0)
+        factor = LEAST_FACTOR
+        if any(name.lower() in self.statistics.looked_up for name in sides.table.tables):
+            most, factor = most * _STAYS, factor / _STAYS
         if most < LARGE_ROWS:
             return False
         keys = estimate(sides.stream_plan, self.statistics).rows
-        return estimate(sides.table.plan, self.statistics).rows >= LEAST_FACTOR * keys
+        return estimate(sides.table.plan, self.statistics).rows >= factor * keys
 
     def _as_leaf(self, piece: BasePiece) -> BasePiece:
         """Return a base piece as a leaf, so that two fragments of its sites can read it."""

@@ -74,12 +74,15 @@ class Statistics:
         recursions: By the key of the recursion (`recursion_key`).
         placed: By the same key, where the query to be planned computes it now.
         homes: Of the ends of links.
+        looked_up: Tables, in lower case, in which the query to be planned looks keys up now; that
+            is changed only for much smaller ones.
     """
 
     sources: Mapping[str, SourceFacts] = field(default_factory=dict)
     recursions: Mapping[str, RecursionFacts] = field(default_factory=dict)
     placed: Mapping[str, Placed] = field(default_factory=dict)
     homes: Homes = Homes()
+    looked_up: frozenset[str] = frozenset()
 
 
 NOTHING_KNOWN = Statistics()

@@ -272,13 +272,12 @@ class SiteHost:
         if deadline is not None:
             waits.append(deadline / 1_000_000 - now)
         if self.client.connected:
-            times = [
+            times = (
                 self._snapshots_due,
                 self._requests.next_due(self.engine.unsynchronised()),
-                self.inbox.logs.next_due(),
-                self.left_fragments.next_due(),
+                *(self.inbox.logs.next_due(), self.left_fragments.next_due()),
                 self.flow_reports.next_due(now),
-            ]
+            )
             waits.extend(moment - now for moment in times if moment is not None)
         return min(waits)
 

@@ -19,6 +19,7 @@ from static_engine.sources.database_lookup import NoLookupError
 from static_engine.sources.declared_options import table_options
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Fingerprint
+from static_engine.tables.table_sizes import TableSizes
 from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
 from streamsql.algebra.operators import Plan
@@ -101,6 +102,9 @@ class KeyedQueries:
         evaluations: For the versions of tables.
         max_rows: Most rows of one fragment.
         clock: Seconds, monotonic.
+
+    Attributes:
+        sizes: Of all tables, for the planner.
     """
 
     def __init__(
@@ -113,6 +117,7 @@ class KeyedQueries:
     ) -> None:
         self._store, self._watch, self._evaluations = store, watch, evaluations
         self._max_rows, self._clock = max_rows, clock
+        self.sizes = TableSizes(store, watch)
         self._prints: dict[str, Fingerprint | None] = {}
         self.count = 0
 
@@ -131,7 +136,8 @@ class KeyedQueries:
                 )
 
     def poll(self, queries: Iterable[_Reader]) -> None:
-        """Look at the files of the databases that are asked; blocking."""
+        """Look at the files of the databases that are asked, and at sizes; blocking."""
+        self.sizes.poll()
         names = {
             looked.decided.name: looked.decided
             for looked in _all_looked(queries)

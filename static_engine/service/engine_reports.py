@@ -3,7 +3,7 @@
 import logging
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -20,6 +20,7 @@ from streamsql.wire.messages import FlowReport, QueryProblem, ReportRequest, Sys
 from streamsql.wire.site_messages import RefreshState, SiteRole, SiteState
 from streamsql.wire.topics import Topics
 
+NO_TABLES: Mapping[str, int] = {}
 _FLOW_SECONDS = 10.0
 _MAX_DETAIL = 1_000
 log = logging.getLogger(__name__)
@@ -65,6 +66,7 @@ class Reporter:
         ready: bool,
         counters: dict[str, int],
         views: tuple[RefreshState, ...] = (),
+        tables: Mapping[str, int] = NO_TABLES,
     ) -> None:
         """Publish the state if it is new or old enough."""
         state = SiteState(
@@ -76,6 +78,7 @@ class Reporter:
             ready=ready,
             instance=self._instance,
             views=views,
+            tables=dict(tables),
         )
         if (state == self._state and self.seconds_to_next() > 0) or not self._client.connected:
             return
@@ -192,3 +195,8 @@ def _rows(query: InstalledQuery, evaluations: Evaluations) -> Iterable[SystemRow
             values["rows"] = sum(outcome.result.values())
         for name, value in values.items():
             yield (query.bundle.query, fragment.id, "job", name, float(value))
+
+
+def will_state(epoch: int) -> SiteState:
+    """Return the will: the state that the broker publishes when the connection is lost."""
+    return SiteState(False, epoch, wall_clock(), SiteRole.STATIC, "lost", ready=False)

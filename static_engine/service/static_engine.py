@@ -41,7 +41,7 @@ from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import Command, DeltaBatch, TableSet
 from streamsql.wire.refresh_orders import RefreshOrder
-from streamsql.wire.site_messages import SiteRole, SiteState
+from streamsql.wire.site_messages import SiteState
 from streamsql.wire.table_changes import TableChange
 from streamsql.wire.topics import Topics
 
@@ -257,6 +257,7 @@ class StaticEngine:
             detail=self._detail(),
             ready=self.is_ready,
             views=self.views.states(),
+            tables=self._keyed.sizes.rows(),
             counters=self.counters,
         )
         # After the state, which discards the problems of the earlier incarnation.
@@ -393,8 +394,3 @@ class StaticEngine:
         # First the engine, so that an evaluation on the worker thread ends.
         await asyncio.to_thread(self._starter.stop)
         await asyncio.to_thread(self._worker.shutdown, cancel_futures=True)
-
-
-def will_state(epoch: int) -> SiteState:
-    """Return the will: the state that the broker publishes when the connection is lost."""
-    return SiteState(False, epoch, wall_clock(), SiteRole.STATIC, "lost", ready=False)

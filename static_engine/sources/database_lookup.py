@@ -44,10 +44,8 @@ _LISTED_VALUES = 500
 """SQLite takes 999 parameters or more; each value is one."""
 
 
-class NoLookupError(TableError):
-    """The database might compare the keys in another way than we do."""
-
-    code = "no_lookup"
+class NoLookupError(Exception):
+    """The database might compare the keys in another way than we do; nobody is told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import enum
 
 import msgspec
+from msgspec.structs import replace
 
 from streamsql.algebra.choices import Way
 from streamsql.algebra.operators import Plan
@@ -140,6 +141,12 @@ class FragmentBundle(msgspec.Struct, frozen=True):
             if fragment.id == fragment_id:
                 return fragment
         raise KeyError(fragment_id)
+
+    def runs_as(self, other: "FragmentBundle") -> bool:
+        """Whether sites would run the same of another bundle, whatever is told to people."""
+        return [replace(f, notes=()) for f in self.fragments] == [
+            replace(f, notes=()) for f in other.fragments
+        ]
 
     @property
     def sites(self) -> frozenset[str]:

@@ -165,6 +165,7 @@ class SiteState(msgspec.Struct, frozen=True):
         settings: Of an engine site: those in use.
         clock: How far its clock is from the coordinator's.
         views: Of the static engine: the views that it refreshes.
+        tables: Of the static engine: about how many rows tables have, as far as it knows.
         sources: Of a gateway: the sources that it has, in its will too; empty where nobody says.
         declared: Of a gateway: the declared sources that concern it.
         endpoints: Of a gateway: what declared sources may name.
@@ -190,6 +191,7 @@ class SiteState(msgspec.Struct, frozen=True):
     declared: Annotated[tuple[DeclaredState, ...], MANY] = ()
     endpoints: Annotated[tuple[EndpointState, ...], MANY] = ()
     connection: ConnectionProblem | None = None
+    tables: Counts = {}
 
 
 class SensorDescription(msgspec.Struct, frozen=True):

@@ -26,7 +26,8 @@ from host.mqtt import Message, Will
 from host.mqtt.dead_letters import DeadLetters
 from host.mqtt.in_memory import InMemoryBroker
 from static_engine.evaluation.local_executor import LocalExecutor
-from static_engine.service.static_engine import StaticEngine, will_state
+from static_engine.service.engine_reports import will_state
+from static_engine.service.static_engine import StaticEngine
 from static_engine.sources.table_locations import Locations
 from static_engine.static_settings import StaticSettings
 from static_engine.tables.table_store import TableStore

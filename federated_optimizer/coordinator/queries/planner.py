@@ -20,12 +20,21 @@ from federated_optimizer.placement import (
 )
 from federated_optimizer.planning import normalize, plan
 from host.clocks import monotonic_clock
-from streamsql.algebra.operators import Fixpoint, Plan, Scan, SortKey, SourceKind, walk_plan
+from streamsql.algebra.operators import (
+    Fixpoint,
+    Plan,
+    RemoteSource,
+    Scan,
+    SortKey,
+    SourceKind,
+    walk_plan,
+)
 from streamsql.binder import BoundQuery, bind_query, bind_refresh, with_columns
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.read_gate import Read
 from streamsql.catalog.system import is_site_source, is_system
+from streamsql.catalog.table_options import TableSource
 from streamsql.data.types import MICROSECONDS
 from streamsql.errors import BindingError, InternalError, QueryError
 from streamsql.syntax import Query, Subscribe, parse_statement
@@ -108,6 +117,7 @@ class Planner:
             recursions=recursion_facts(self._running(), monotonic_clock()),
             placed={} if current is None else _placed(current),
             homes=self._shared.links.homes(),
+            looked_up=frozenset() if current is None else looked_up(current),
         )
 
     def bind(self, statement: Statement, catalog: Catalog | None = None) -> BoundQuery:
@@ -301,4 +311,27 @@ def source_facts(catalog: Catalog, membership: Membership) -> Mapping[str, Sourc
             found[name] = SourceFacts(rows=float(sensors[name]))
         elif not source.key and rate and source.ttl is not None:
             found[name] = SourceFacts(rate * source.ttl / MICROSECONDS, 2 * rate)
+    known = membership.table_rows()
+    for table in catalog.tables:
+        rows = known.get(table.name.lower())
+        if rows is None and (table.option("source") or "").lower() == TableSource.SQL:
+            rows = UNKNOWN_ROWS
+        if rows is not None:
+            found[table.name.lower()] = SourceFacts(rows=float(rows))
     return found
+
+
+UNKNOWN_ROWS = 1_000_000
+"""Of a table in a database that nobody has asked yet: keys do no harm to a small one."""
+
+
+def looked_up(bundle: FragmentBundle) -> frozenset[str]:
+    """Return the tables, in lower case, that a bundle's fragments look keys up in."""
+    return frozenset(
+        node.source.lower()
+        for fragment in bundle.fragments
+        if fragment.engine == Engine.STATIC
+        and any(isinstance(node, RemoteSource) for node in walk_plan(fragment.plan))
+        for node in walk_plan(fragment.plan)
+        if isinstance(node, Scan)
+    )

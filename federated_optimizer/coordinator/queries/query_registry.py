@@ -190,7 +190,7 @@ class Queries:
             except FederationError as error:
                 found[query_id] = error
                 continue
-            if planned.bundle.fragments != query.bundle.fragments:
+            if not planned.bundle.runs_as(query.bundle):
                 found[query_id] = planned
         return found
 

@@ -258,6 +258,15 @@ class Membership:
                     rates[stream.lower()] = rates.get(stream.lower(), 0.0) + share
         return rates
 
+    def table_rows(self) -> dict[str, int]:
+        """Return about how many rows stored tables have, by name in lower case."""
+        return {
+            name.lower(): rows
+            for site in self._sites.values()
+            if site.state is not None and site.state.role == SiteRole.STATIC
+            for name, rows in site.state.tables.items()
+        }
+
     def long_gone(self, now: int, microseconds: int) -> frozenset[str]:
         """Return the sites that have been away for at least so long."""
         return frozenset(

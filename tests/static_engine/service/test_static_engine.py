@@ -18,7 +18,8 @@ from host.mqtt.in_memory import InMemoryBroker, InMemoryClient
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor
 from static_engine.service import engine_reports
-from static_engine.service.static_engine import MakeExecutor, StaticEngine, will_state
+from static_engine.service.engine_reports import will_state
+from static_engine.service.static_engine import MakeExecutor, StaticEngine
 from static_engine.sources.table_locations import Locations
 from static_engine.spark.java import NoJavaError
 from static_engine.static_settings import StaticSettings

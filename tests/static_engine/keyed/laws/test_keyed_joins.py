@@ -16,7 +16,8 @@ from host.mqtt import Message, Will
 from host.mqtt.in_memory import InMemoryBroker, InMemoryClient
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.keyed import keyed_fragments, keyed_queries
-from static_engine.service.static_engine import StaticEngine, will_state
+from static_engine.service.engine_reports import will_state
+from static_engine.service.static_engine import StaticEngine
 from static_engine.sources.table_locations import Locations
 from static_engine.static_settings import StaticSettings
 from static_engine.tables.table_store import TableStore
