@@ -33,7 +33,6 @@ from static_engine.sources.database_reader import (
     shown,
 )
 from static_engine.sources.pushed_conditions import pushed
-from static_engine.sources.table_errors import TableError
 from static_engine.sources.time_limit import TimeLimit
 from streamsql.algebra.expressions import Expression
 from streamsql.catalog.definitions import SourceDefinition
