@@ -41,7 +41,7 @@ from gateway.site.stopped_queries import StoppedQueries
 from gateway.site_clock import clock_from, site_time
 from gateway.site_commands import handlers_of
 from gateway.site_state import present_state
-from gateway.state.kept_readings import KeptReadings
+from gateway.state.readings_on_disk import KeptReadings
 from gateway.state.state_keeper import StateKeeper
 from gateway.state.state_losses import Loss
 from host.clocks import wall_clock

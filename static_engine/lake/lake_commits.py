@@ -1,4 +1,4 @@
-"""How files become rows of a table: in one commit that says which batch it was."""
+"""Commits: files become rows of a table, in one step that says which batch it was."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What a query reads of a kept source: the files that may hold rows of an interval."""
+"""The scan of an interval of a kept source: the files that may hold its rows."""
 
 import hashlib
 from collections.abc import Iterator, Sequence

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.state import kept_readings
-from gateway.state.kept_readings import MAX_PENDING, KeptReadings
+from gateway.state.readings_on_disk import MAX_PENDING, KeptReadings
 from gateway.testing import until
 
 
