@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.state import kept_readings
+from gateway.state import readings_on_disk
 from gateway.state.readings_on_disk import MAX_PENDING, KeptReadings
 from gateway.testing import until
 
@@ -37,7 +37,7 @@ def run(scenario: Callable[[Disk, KeptReadings], Coroutine[Any, Any, None]]) -> 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_readings, "RETRY", 0.01)
+    monkeypatch.setattr(readings_on_disk, "RETRY", 0.01)
 
 
 def test_those_who_wait_together_need_one_write() -> None:
