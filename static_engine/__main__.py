@@ -15,6 +15,8 @@ from host.mqtt import MessageClient, Will, open_service_client
 from host.service_process import on_stop_signals, read_command_line
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import StaticExecutor
+from static_engine.history.past_readings import PastReadings
+from static_engine.lake.lake import Lake
 from static_engine.service.engine_figures import static_figures
 from static_engine.service.engine_reports import will_state
 from static_engine.service.static_engine import MakeExecutor, StaticEngine
@@ -53,12 +55,21 @@ def store_of(settings: StaticSettings) -> TableStore:
     )
 
 
-def executor_maker(settings: StaticSettings) -> MakeExecutor:
+def past_of(settings: StaticSettings) -> PastReadings:
+    """Return the past that settings describe.
+
+    Raises:
+        LakeError: The lake cannot be opened.
+    """
+    return PastReadings(None if settings.lake is None else Lake(settings.lake))
+
+
+def executor_maker(settings: StaticSettings, past: PastReadings) -> MakeExecutor:
     """Return what starts the engine that settings ask for."""
     limit = settings.max_result_rows
 
     def local(store: TableStore, _progress: Callable[[str], None]) -> StaticExecutor:
-        return LocalExecutor(store, max_result_rows=limit)
+        return LocalExecutor(store, past, max_result_rows=limit)
 
     def spark(store: TableStore, progress: Callable[[str], None]) -> StaticExecutor:
         # Imported here: without Spark it need not be installed.
@@ -74,7 +85,7 @@ def executor_maker(settings: StaticSettings) -> MakeExecutor:
             settings.memory,
             settings.class_data_archive,
         )
-        return SparkExecutor(start_session(session, progress), store, max_result_rows=limit)
+        return SparkExecutor(start_session(session, progress), store, past, max_result_rows=limit)
 
     return spark if settings.use_spark else local
 
@@ -84,10 +95,17 @@ async def _until_signalled(settings: StaticSettings) -> None:
         epoch = next_epoch(settings.epoch_path)
         store = store_of(settings)
         limit = settings.max_result_rows
-        bridge = LocalExecutor(store, max_result_rows=limit) if settings.use_spark else None
+        past = past_of(settings)
+        bridge = LocalExecutor(store, past, max_result_rows=limit) if settings.use_spark else None
         client = client_of(settings, epoch)
         engine = StaticEngine(
-            settings, epoch, client, store, executor_maker(settings), bridge=bridge
+            settings,
+            epoch,
+            client,
+            store,
+            executor_maker(settings, past),
+            bridge=bridge,
+            past=past,
         )
         async with serving_status(
             settings.metrics_host,

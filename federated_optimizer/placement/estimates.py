@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from federated_optimizer.placement.statistics import Statistics
-from streamsql.algebra.explain import duration_text
 from streamsql.algebra.expressions import Call, Expression, conjuncts
 from streamsql.algebra.operators import (
     Aggregate,
@@ -31,6 +30,7 @@ from streamsql.algebra.operators import (
     Window,
     WindowKind,
 )
+from streamsql.data.durations import duration_text
 from streamsql.data.schema import Schema
 from streamsql.data.types import MICROSECONDS, DataType
 
@@ -135,7 +135,8 @@ def total(parts: Iterable[Estimate]) -> Estimate:
 
 
 def _scan(scan: Scan, statistics: Statistics) -> Estimate:
-    facts = statistics.sources.get(scan.source.lower())
+    known = statistics.sources if scan.history is None else {}
+    facts = known.get(scan.source.lower())
     rows = facts.rows if facts is not None else None
     if scan.kind == SourceKind.TABLE:
         return Estimate(DEFAULT_TABLE_ROWS if rows is None else rows, 0.0, 0.0)

@@ -312,6 +312,9 @@ class Cutter(KeyedCuts):
         )
 
     def _fixpoint(self, plan: Fixpoint, shown: float) -> Piece:
+        past = self._of_past(plan)
+        if past is not None:
+            return past
         topology = dataclasses.replace(self.topology, bases=self._bases)
         read = (node.name for node in walk_plan(plan) if isinstance(node, Materialize))
         table = next((name for name in read if name in self._apart), "")
@@ -337,6 +340,20 @@ class Cutter(KeyedCuts):
         reasons.append(f"Fixpoint {plan.name} because: {chosen.plan.why}")
         made = with_inputs(plan if spread.single else agreed(plan, chosen), inputs)
         return BasePiece(made, spread, tuple(dict.fromkeys(reasons)))
+
+    def _of_past(self, plan: Fixpoint) -> StaticPiece | None:
+        """Return a recursion over the past, with stored tables or alone: nothing of it moves."""
+        nodes = list(walk_plan(plan))
+        scans = [node for node in nodes if isinstance(node, Scan)]
+        apart = any(isinstance(node, Materialize) and node.name in self._apart for node in nodes)
+        keepers = {self.topology.keeper(scan.source) for scan in scans}
+        if apart or keepers != {self.topology.static}:
+            return None
+        tables = all(scan.kind == SourceKind.TABLE for scan in scans)
+        if not tables or all(scan.history is None for scan in scans):
+            return None
+        names = tuple(dict.fromkeys(scan.source for scan in scans))
+        return StaticPiece(plan, names, self.topology.static)
 
     def _at_gateways(self, plan: Fixpoint, chosen: Chosen) -> NetworkPiece:
         """Return a recursion at its gateways: leaves that are all theirs stay local."""

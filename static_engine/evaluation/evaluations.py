@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 
 from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor, tables_of
+from static_engine.history.past_readings import PastReadings
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.operators import Plan
 from streamsql.data.delta import Delta
@@ -12,7 +13,7 @@ from streamsql.errors import FederationError, InternalError
 _RETRY_SECONDS = 60.0
 _MOST_LOSSES = 2
 
-Versions = tuple[tuple[str, int], ...]
+Versions = tuple[tuple[str, int | str], ...]
 
 
 @dataclass(slots=True)
@@ -46,19 +47,24 @@ class Evaluations:
 
     Args:
         store: The tables.
+        past: What is kept of the past.
     """
 
-    def __init__(self, store: TableStore) -> None:
+    def __init__(self, store: TableStore, past: PastReadings) -> None:
         self._store = store
+        self._past = past
         self._outcomes: dict[Plan, Outcome] = {}
         self.count = 0
 
     def versions(self, plan: Plan) -> Versions | None:
-        """Return the versions of a plan's tables, or None when one has not been read."""
+        """Return the versions of what a plan reads, or None when some of it cannot be read."""
+        past = self._past.versions(plan)
+        if past is None:
+            return None
         found = [(name, self._store.find(name)) for name in sorted(tables_of(plan))]
         if any(table is None for _, table in found):
             return None
-        return tuple((name, table.version) for name, table in found if table is not None)
+        return (*((name, table.version) for name, table in found if table is not None), *past)
 
     def is_due(self, plan: Plan, now: float) -> bool:
         """Whether a plan should be evaluated: it can be, and was not over these versions."""

@@ -1,11 +1,14 @@
 """Evaluation in this process, without Spark: the reference evaluator over the same tables."""
 
-from static_engine.evaluation.static_executor import check_size, refuse_streams
+from static_engine.evaluation.static_executor import EvaluationError, check_size, refuse_streams
+from static_engine.history.past_readings import PastReadings
 from static_engine.sources.conversion import rows_in
 from static_engine.tables.table_store import TableStore
-from streamsql.algebra.operators import Plan, Scan, walk_plan
+from streamsql.algebra.operators import Plan, RemoteSource, Scan, transform_up, walk_plan
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
+from streamsql.data.types import Row
+from streamsql.history.past_plans import kept_scans, with_kept_rows
 from streamsql.reference import Database, evaluate
 
 
@@ -14,32 +17,68 @@ class LocalExecutor:
 
     Args:
         store: The tables.
+        past: What is kept of the past; None: nothing.
         max_result_rows: Most rows a plan may produce.
+        max_past_rows: Most rows of the past a plan may read.
     """
 
     description = "without Spark: this process evaluates static tables"
 
-    def __init__(self, store: TableStore, *, max_result_rows: int = 1_000_000) -> None:
+    def __init__(
+        self,
+        store: TableStore,
+        past: PastReadings | None = None,
+        *,
+        max_result_rows: int = 1_000_000,
+        max_past_rows: int = 2_000_000,
+    ) -> None:
         self._store = store
+        self._past = past or PastReadings(None)
+        self._max_past_rows = max_past_rows
         self._max_result_rows = max_result_rows
         self._events: dict[str, tuple[int, list[SourceEvent]]] = {}
 
     def evaluate(self, plan: Plan) -> Delta:
         """See `StaticExecutor.evaluate`."""
-        refuse_streams(plan)
+        plan, past = self._read_past(with_kept_rows(plan))
         database = Database()
         read: set[str] = set()
         for node in walk_plan(plan):
             if isinstance(node, Scan) and node.source not in read:
                 read.add(node.source)
                 database.append(node.source, self._events_of(node))
-        result = evaluate(plan, database, 0)
+        result = evaluate(plan, database, 0, past)
         check_size(sum(result.values()), self._max_result_rows)
         return result
 
     def stop(self) -> None:
         """Discard the rows."""
         self._events.clear()
+
+    def _read_past(self, plan: Plan) -> tuple[Plan, dict[str, list[Row]]]:
+        """Return a plan whose scans of the past are named relations, and their rows."""
+        refuse_streams(plan)
+        names = {scan: f"past {number}" for number, scan in enumerate(kept_scans(plan))}
+        left = self._max_past_rows
+        relations: dict[str, list[Row]] = {}
+        for scan, name in names.items():
+            rows = relations[name] = []
+            for batch in self._past.batches(scan):
+                left -= batch.num_rows
+                if left < 0:
+                    raise EvaluationError(
+                        f"this process reads at most {self._max_past_rows} rows of the past for "
+                        "one query",
+                        hint="ask for a shorter time, or run the static engine with Spark",
+                    )
+                rows.extend(rows_in(batch))
+
+        def named(node: Plan) -> Plan:
+            if isinstance(node, Scan) and node in names:
+                return RemoteSource(names[node], node.schema)
+            return node
+
+        return transform_up(plan, named), relations
 
     def _events_of(self, scan: Scan) -> list[SourceEvent]:
         table = self._store.table(scan)

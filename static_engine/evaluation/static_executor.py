@@ -4,9 +4,7 @@ from typing import Protocol
 
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import (
-    Fixpoint,
     Plan,
-    RecursiveReference,
     RemoteSource,
     Scan,
     SourceKind,
@@ -16,7 +14,7 @@ from streamsql.algebra.operators import (
 from streamsql.data.delta import Delta
 from streamsql.errors import DeploymentError, UnsupportedError
 
-_STREAMING = Window | RemoteSource | RecursiveReference | Fixpoint
+_STREAMING = Window | RemoteSource
 
 
 class EngineLostError(DeploymentError):
@@ -32,7 +30,7 @@ class EvaluationError(DeploymentError):
 
 
 class StaticExecutor(Protocol):
-    """Evaluates plans over the current versions of a `TableStore`.
+    """Evaluates plans over the current versions of a `TableStore`, and over the past.
 
     Called by one thread at a time, never by the event loop's.
     """
@@ -47,6 +45,7 @@ class StaticExecutor(Protocol):
 
         Raises:
             TableError: A table has not been read, or was declared again.
+            LakeError: The past cannot be read.
             UnsupportedError: The plan needs the stream engine.
             EvaluationError: It failed, or its result is too large.
             EngineLostError: The engine is gone.
@@ -72,7 +71,10 @@ def check_size(rows: int, limit: int) -> None:
 
 
 def refuse_streams(plan: Plan) -> None:
-    """Check that a plan needs nothing but stored tables.
+    """Check that a plan needs nothing but stored tables and the past.
+
+    Args:
+        plan: Of `with_kept_rows`: windows over the past are conditions on it.
 
     Raises:
         UnsupportedError: It does; the text names the operator.
@@ -81,11 +83,12 @@ def refuse_streams(plan: Plan) -> None:
         stream = isinstance(node, Scan) and node.kind != SourceKind.TABLE
         if stream or isinstance(node, _STREAMING):
             raise UnsupportedError(
-                f"the static engine has no streams and no recursion: {describe(node)}",
+                f"the static engine has no streams: {describe(node)}",
                 hint="this part belongs to the stream engine",
             )
 
 
 def tables_of(plan: Plan) -> frozenset[str]:
-    """Return the names of the tables a plan reads."""
-    return frozenset(node.source for node in walk_plan(plan) if isinstance(node, Scan))
+    """Return the names of the tables a plan reads, as they are now."""
+    scans = (node for node in walk_plan(plan) if isinstance(node, Scan))
+    return frozenset(scan.source for scan in scans if scan.history is None)

@@ -9,12 +9,14 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
+from host.clocks import wall_clock
 from static_engine.evaluation.static_executor import StaticExecutor
 from static_engine.refreshing.views import RefreshedViews
 from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
 from streamsql.algebra.operators import Plan
 from streamsql.errors import FederationError
+from streamsql.history.past_plans import fixed
 
 LONGEST_WAIT = 60.0
 """Seconds a view waits for files that keep changing; then it is computed from what was read."""
@@ -74,6 +76,7 @@ class Refresher:
         watch: Reads the tables.
         views: What is refreshed, and when.
         clock: Seconds, monotonic.
+        wall: Wall-clock microseconds, from which a refresh counts times of the past.
     """
 
     def __init__(
@@ -82,7 +85,9 @@ class Refresher:
         watch: TableWatch,
         views: RefreshedViews,
         clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], int] = wall_clock,
     ) -> None:
+        self._wall = wall
         self._store = store
         self._watch = watch
         self._views = views
@@ -126,7 +131,7 @@ class Refresher:
                 continue
             tables = self._views.tables((name,))
             try:
-                plan = self._views.plan(name)
+                plan = fixed(self._views.plan(name), self._wall())
                 for problem in filter(None, map(self._watch.problem, sorted(tables))):
                     raise problem
             except FederationError as error:

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from static_engine.evaluation.static_executor import tables_of
 from static_engine.keyed.keyed_queries import KeyedQuery
 from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.errors import WireError
+from streamsql.history.past_plans import fixed
 from streamsql.wire.channel_protocol import SendingChannel
 from streamsql.wire.fragments import Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport
@@ -37,6 +40,7 @@ class InstalledQuery:
 
     def __init__(self, bundle: FragmentBundle, site: str, epoch: int, first: int) -> None:
         self.bundle = bundle
+        bundle = _standing_still(bundle)
         self.fragments = bundle.at(site)
         self._epoch, self._first = epoch, first
         ports: dict[str, list[str]] = {}
@@ -152,6 +156,15 @@ class InstalledQuery:
             if fragment.id in channel.contents:
                 parts = route(fragment, self._results[fragment.id])
                 channel.contents[fragment.id] = dict(parts.get(destination, {}))
+
+
+def _standing_still(bundle: FragmentBundle) -> FragmentBundle:
+    """Return the bundle with times of the past that do not move with the start of the query."""
+    fragments = tuple(
+        msgspec.structs.replace(part, plan=fixed(part.plan, bundle.started))
+        for part in bundle.fragments
+    )
+    return msgspec.structs.replace(bundle, fragments=fragments)
 
 
 def destinations_of(fragment: Fragment) -> tuple[str, ...]:

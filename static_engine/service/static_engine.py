@@ -22,6 +22,7 @@ from static_engine.changing.change_requests import ChangeRequests
 from static_engine.evaluation.engine_starter import EngineStarter
 from static_engine.evaluation.evaluations import Evaluations
 from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor, tables_of
+from static_engine.history.past_readings import PastReadings
 from static_engine.keyed.keyed_queries import KeyedQueries
 from static_engine.refreshing.refresher import Refresher
 from static_engine.refreshing.rows_file import RowsFolder
@@ -65,6 +66,7 @@ class StaticEngine:
         store: The tables.
         make_executor: Starts the engine; blocking, called on a thread of its own.
         bridge: Evaluates plans over small tables until the engine is there; the state reports it.
+        past: What is kept of the past.
         clock: Wall-clock microseconds: when views are refreshed.
     """
 
@@ -77,6 +79,7 @@ class StaticEngine:
         make_executor: MakeExecutor,
         *,
         bridge: StaticExecutor | None = None,
+        past: PastReadings | None = None,
         clock: Callable[[], int] = wall_clock,
     ) -> None:
         self.settings = settings
@@ -88,11 +91,12 @@ class StaticEngine:
         self._last_sequence = 0
         self._store = store
         self._bridge = bridge
+        self._past = past or PastReadings(None)
         self._watch = TableWatch(store)
         self.views = RefreshedViews(store, RowsFolder(settings.data_path / "views"), clock)
-        self._refresher = Refresher(store, self._watch, self.views)
+        self._refresher = Refresher(store, self._watch, self.views, wall=clock)
         self._changes = ChangeRequests(client, self.topics, self._me, epoch)
-        self._evaluations = Evaluations(store)
+        self._evaluations = Evaluations(store, self._past)
         self._keyed = KeyedQueries(store, self._watch, self._evaluations, settings.max_result_rows)
         self._key_channels = KeyChannels(client, self.topics, self._me)
         self._starter = EngineStarter(lambda progress: make_executor(store, progress), self._woken)
@@ -111,15 +115,9 @@ class StaticEngine:
         self.client.on_messages(self._on_messages)
         topics, me = self.topics, self._me
         await self.client.connect(timeout=None)
-        await self.client.subscribe(
-            topics.tables(me),
-            topics.reports(me),
-            topics.fragment("+", me),
-            topics.exchange("+", me, "+"),
-            topics.command(me, "+"),
-            topics.request(me),
-            topics.host_state(me),
-        )
+        own = (topics.tables(me), topics.reports(me), topics.fragment("+", me))
+        commands = (topics.command(me, "+"), topics.request(me), topics.host_state(me))
+        await self.client.subscribe(*own, *commands, topics.exchange("+", me, "+"))
         self._starter.start()
         try:
             while True:
@@ -179,8 +177,13 @@ class StaticEngine:
         self._poll_at = moment + self.settings.poll_seconds
         self._refresher.reading()
         used = needed.union(*(query.tables for query in self._queries.values()))
-        await self._in_worker(lambda: self._watch.poll(used))
-        await self._in_worker(partial(self._keyed.poll, list(self._queries.values())))
+        queries = list(self._queries.values())
+        await self._in_worker(partial(self._look, used, queries))
+
+    def _look(self, used: frozenset[str], queries: list[InstalledQuery]) -> None:
+        self._watch.poll(used)
+        self._past.look([part.plan for query in queries for part in query.fragments])
+        self._keyed.poll(queries)
 
     async def _evaluate(self) -> None:
         """Evaluate what is due, one plan after the other; identical plans once."""
@@ -219,7 +222,7 @@ class StaticEngine:
         if self._starter.executor is not None or not self._is_bridged:
             return self._starter.executor
         tables = [self._store.find(name) for name in tables_of(plan)]
-        rows = sum(table.row_count for table in tables if table is not None)
+        rows = sum(t.row_count for t in tables if t is not None) + self._past.rows(plan)
         return self._bridge if rows <= self.settings.bridge_rows else None
 
     @property
@@ -289,7 +292,8 @@ class StaticEngine:
         if self._starter.problem is not None:
             return self._starter.problem
         for fragment in query.whole:
-            error = self._evaluations.outcome(fragment.plan).error
+            outcome = self._evaluations.outcome(fragment.plan)
+            error = self._past.problem(fragment.plan) or outcome.error
             if error is not None:
                 return error
         return query.keyed.error

@@ -23,14 +23,17 @@ from static_engine.evaluation.static_executor import (
     check_size,
     refuse_streams,
 )
+from static_engine.history.past_readings import PastReadings
 from static_engine.lowering.spark_plans import lower_plan
 from static_engine.sources.conversion import rows_in
+from static_engine.spark.past_frames import past_frame
 from static_engine.spark.spark_session import RunningSpark, error_text
 from static_engine.tables.table_store import StoredTable, TableStore
 from streamsql.algebra.operators import Plan, Scan
 from streamsql.data.delta import Delta, from_rows
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
+from streamsql.history.past_plans import with_kept_rows
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +97,7 @@ class SparkExecutor:
     Args:
         spark: A running session; stopped by `stop`.
         store: The tables.
+        past: What is kept of the past; None: nothing.
         max_result_rows: Most rows a plan may produce.
         worker_seconds: For which a cluster may have no worker before a plan fails.
     """
@@ -102,12 +106,14 @@ class SparkExecutor:
         self,
         spark: RunningSpark,
         store: TableStore,
+        past: PastReadings | None = None,
         *,
         max_result_rows: int = 1_000_000,
         worker_seconds: float = WORKER_SECONDS,
     ) -> None:
         self._spark = spark
         self._store = store
+        self._past = past or PastReadings(None)
         self._max_result_rows = max_result_rows
         self._worker_seconds = worker_seconds
         self._watch: WorkerWatch | None = None
@@ -120,6 +126,7 @@ class SparkExecutor:
 
     def evaluate(self, plan: Plan) -> Delta:
         """Return the rows of a plan; see `StaticExecutor.evaluate`."""
+        plan = with_kept_rows(plan)
         refuse_streams(plan)
         width = len(plan.schema)
         kept: list[DataFrame] = []
@@ -210,6 +217,8 @@ class SparkExecutor:
         self._spark.stop(patience=_PATIENCE_SECONDS)
 
     def _frame_of(self, scan: Scan) -> DataFrame:
+        if scan.history is not None:
+            return past_frame(scan, self._past, self._spark.session)
         table = self._store.table(scan)
         known = self._frames.get(scan.source)
         if known is None or known[0] != table.version:

@@ -153,8 +153,8 @@ class SourceRelation:
                 return self.apply(arrived, now)
             case ScanPart.PROGRESS:
                 return self._progress(judged, site, now)
-            case ScanPart.EVENTS:
-                raise InternalError("the events of a source are kept by an EventLog")
+            case ScanPart.EVENTS | ScanPart.KEPT:
+                raise InternalError(f"a relation has no {self.scan.part} of a source")
 
     def begin(
         self, reached: Mapping[str, int], heard: Mapping[str, int], site: str, now: int

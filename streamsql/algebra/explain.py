@@ -36,7 +36,7 @@ from streamsql.algebra.operators import (
     WindowKind,
 )
 from streamsql.algebra.over_windows import NUMBERING, SHIFTING
-from streamsql.data.types import MICROSECONDS
+from streamsql.data.durations import duration_text
 
 
 def explain_plan(plan: Plan) -> str:
@@ -164,23 +164,6 @@ def aggregate_text(call: AggregateCall) -> str:
     return f"{text} AS {call.name}"
 
 
-def duration_text(micros: int) -> str:
-    """Return a duration in the largest unit that keeps it whole.
-
-    Examples:
-        >>> duration_text(90_000_000), duration_text(250_000), duration_text(1_500)
-        ('90 s', '250 ms', '1500 us')
-    """
-    for unit, size in (("h", 3600 * MICROSECONDS), ("min", 60 * MICROSECONDS)):
-        if micros % size == 0 and micros >= 2 * size:
-            return f"{micros // size} {unit}"
-    if micros % MICROSECONDS == 0:
-        return f"{micros // MICROSECONDS} s"
-    if micros % 1_000 == 0:
-        return f"{micros // 1_000} ms"
-    return f"{micros} us"
-
-
 def window_text(window: Window | StreamWindow) -> str:
     """Return a window as written between brackets."""
     names = window.input.schema.names
@@ -202,7 +185,9 @@ def _scan_text(scan: Scan) -> str:
     ttl = f" ttl={duration_text(scan.ttl)}" if scan.ttl is not None else ""
     late = f" lateness={duration_text(scan.lateness)}" if scan.lateness is not None else ""
     part = "" if scan.part == ScanPart.ROWS else f" {scan.part} of"
-    return f"Scan{part} {scan.kind} {scan.source}{key}{ttl}{late}"
+    past = f" FOR SYSTEM_TIME {scan.history}" if scan.history is not None else ""
+    kind = scan.kind if scan.history is None else "history"
+    return f"Scan{part} {kind} {scan.source}{past}{key}{ttl}{late}"
 
 
 def _join_text(join: Join) -> str:

@@ -4,6 +4,7 @@ import enum
 
 import msgspec
 
+from streamsql.algebra.past_times import KEPT_COLUMNS, History
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import InternalError
@@ -45,6 +46,8 @@ class ScanPart(enum.StrEnum):
     row holds back nobody; where there are no others, the greatest of them counts.
     EVENTS: every accepted event, as a log, with when and in which order it counts (see
     `EVENT_COLUMNS`).
+    KEPT: the rows that the lake keeps of an interval of its history, withdrawals too, each with
+    what the lake keeps of it (see `KEPT_COLUMNS`); only the static engine has these.
 
     Without a lateness PROGRESS and EVENTS go by the site's clock: an event counts at its event
     time, or at the clock of the step before if that, or an earlier event's, was later already.
@@ -54,6 +57,7 @@ class ScanPart(enum.StrEnum):
     LATE = "late"
     PROGRESS = "progress"
     EVENTS = "events"
+    KEPT = "kept"
 
 
 PROGRESS_COLUMNS = Schema.of(("site", DataType.TEXT), ("watermark", DataType.TIMESTAMP))
@@ -97,6 +101,8 @@ class Scan(_Leaf, frozen=True, tag="scan"):
         part: What of the source is read.
         units: Of the columns, "" for none; empty where no column has one. Values in another unit
             are of another source.
+        history: The past that is read, of a source that the lake keeps; such a scan is of kind
+            TABLE, whatever the source is. None: its present.
     """
 
     source: str
@@ -108,6 +114,7 @@ class Scan(_Leaf, frozen=True, tag="scan"):
     lateness: int | None = None
     part: ScanPart = ScanPart.ROWS
     units: tuple[str, ...] = ()
+    history: History | None = None
 
     @property
     def schema(self) -> Schema:
@@ -117,6 +124,8 @@ class Scan(_Leaf, frozen=True, tag="scan"):
                 return PROGRESS_COLUMNS
             case ScanPart.EVENTS:
                 return EVENT_COLUMNS + self.columns
+            case ScanPart.KEPT:
+                return self.columns + KEPT_COLUMNS
             case _:
                 return self.columns
 

@@ -58,3 +58,20 @@ def _checked(micros: float, text: str) -> int:
     if micros > LONGEST:
         raise ValueError(f"{text!r:.60} is longer than a century")
     return round(micros)
+
+
+def duration_text(micros: int) -> str:
+    """Return a duration in the largest unit that keeps it whole.
+
+    Examples:
+        >>> duration_text(90_000_000), duration_text(250_000), duration_text(1_500)
+        ('90 s', '250 ms', '1500 us')
+    """
+    for unit, size in (("h", 3_600_000_000), ("min", 60_000_000)):
+        if micros % size == 0 and micros >= 2 * size:
+            return f"{micros // size} {unit}"
+    if micros % 1_000_000 == 0:
+        return f"{micros // 1_000_000} s"
+    if micros % 1_000 == 0:
+        return f"{micros // 1_000} ms"
+    return f"{micros} us"

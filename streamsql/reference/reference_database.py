@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from streamsql.algebra.operators import Scan, ScanPart, StreamWindow, Window, WindowKind
+from streamsql.algebra.past_times import History
 from streamsql.data.delta import sort_key
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import MICROSECONDS, Row
@@ -69,6 +70,10 @@ class Database:
         """Return a source's events in order of arrival."""
         return [event for _site, event in self._events.get(source, [])]
 
+    def sited(self, source: str) -> list[tuple[str, SourceEvent]]:
+        """Return a source's events in order of arrival, each with the site that ingested it."""
+        return list(self._events.get(source, []))
+
     def judged(self, scan: Scan) -> "Judged":
         """Return which events of a scan's source count, and which came too late."""
         judged = Judged()
@@ -101,8 +106,11 @@ class Judged:
 def contents(scan: Scan, database: Database, now: int) -> list[TimedRow]:
     """Return the rows a scan gives at time `now`, with their event times.
 
+    A scan of the past counts its times from `now`, where they move with the start of the query.
     Keyed: the newest row per key. A row with a ttl is there while ts + ttl > now.
     """
+    if scan.history is not None:
+        return _past(scan, scan.history, database, now)
     judged = database.judged(scan)
     if scan.part == ScanPart.EVENTS:
         return _counted(scan, judged.accepted, database)
@@ -116,6 +124,45 @@ def contents(scan: Scan, database: Database, now: int) -> list[TimedRow]:
     if scan.ttl is None:
         return rows
     return [(ts, row) for ts, row in rows if ts + scan.ttl > now]
+
+
+def _past(scan: Scan, history: History, database: Database, now: int) -> list[TimedRow]:
+    """Return what a scan reads of the past; sites withdraw only what they have sent themselves."""
+    since, until = history.interval(now)
+    kept = [
+        (number, site, event)
+        for number, (site, event) in enumerate(database.sited(scan.source))
+        if (since is None or event.ts >= since) and (until is None or event.ts < until)
+    ]
+    if scan.part == ScanPart.KEPT:
+        return [
+            (e.ts, (*e.row, site, 0, number, 0, e.ts, e.delete, number)) for number, site, e in kept
+        ]
+    if not history.is_as_of:
+        return [(event.ts, event.row) for _, _, event in kept if not event.delete]
+    of_sites: dict[str, list[SourceEvent]] = {}
+    for _, site, event in kept:
+        of_sites.setdefault(site, []).append(event)
+    order = {id(event): number for number, _, event in kept}
+    if scan.key:
+        left = [event for events in of_sites.values() for event in _surviving(scan, events)]
+        newest = _newest_per_key(scan, sorted(left, key=lambda event: order[id(event)]))
+    else:
+        newest = [timed for events in of_sites.values() for timed in _bag(events)]
+    instant = history.instant(now)
+    return [(ts, row) for ts, row in newest if scan.ttl is None or ts + scan.ttl > instant]
+
+
+def _surviving(scan: Scan, events: list[SourceEvent]) -> list[SourceEvent]:
+    """Return the events of a site behind the last withdrawal of their key."""
+    left: list[SourceEvent] = []
+    for event in events:
+        if event.delete:
+            key = [event.row[position] for position in scan.key]
+            left = [e for e in left if [e.row[position] for position in scan.key] != key]
+        else:
+            left.append(event)
+    return left
 
 
 def _counted(scan: Scan, events: list[SourceEvent], database: Database) -> list[TimedRow]:
@@ -159,7 +206,9 @@ def _bag(events: list[SourceEvent]) -> list[TimedRow]:
 
 def windowed(window: Window, database: Database, now: int) -> list[Row]:
     """Return the rows a window holds at time `now`."""
-    return in_window(window, contents(window.input, database, now), now)
+    rows = contents(window.input, database, now)
+    past = window.input.history
+    return in_window(window, rows, now if past is None else past.instant(now))
 
 
 def in_window(window: Window | StreamWindow, rows: list[TimedRow], now: int) -> list[Row]:

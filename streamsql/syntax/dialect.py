@@ -3,6 +3,7 @@
 Adds to the PostgreSQL-flavoured base:
 
     FROM s [RANGE 10 MINUTES SLIDE 1 MINUTE] | [PARTITION BY k ROWS 5] | [NOW] | [UNBOUNDED]
+    FROM s FOR SYSTEM_TIME BETWEEN a AND b | AS OF t (`streamsql.syntax.history_clause`)
     FROM TUMBLE(s, ts, INTERVAL '1 minute') | HOP(s, ts, hop, size) | SESSION(s, ts, gap, key, ...)
     WITH RECURSIVE (LIMIT 1000) r(a, b) AS (...)
 
@@ -26,7 +27,7 @@ from streamsql.algebra.choices import OnMoreRounds, RoundLimit
 from streamsql.algebra.operators import StreamKind
 from streamsql.data.durations import unit_size
 from streamsql.syntax.accidents import NO_ALIASES
-from streamsql.syntax.precedence import PrecedenceParser
+from streamsql.syntax.history_clause import HistoryParser
 
 MAX_NODES = 200_000
 MAX_ROUNDS = 100_000
@@ -72,7 +73,7 @@ class PlacedParseError(ParseError):
         self.at_end = at_end
 
 
-class StreamSqlParser(PrecedenceParser):
+class StreamSqlParser(HistoryParser):
     """sqlglot's parser with the hooks for windows, recursion limits and positions."""
 
     # Statements other than queries are ours; sqlglot would read some of them as opaque commands.

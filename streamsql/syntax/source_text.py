@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from streamsql.algebra.explain import duration_text
 from streamsql.algebra.operators import SourceKind
+from streamsql.data.durations import duration_text
 from streamsql.data.types import Value
 from streamsql.syntax.column_clauses import EXAMPLES
 from streamsql.syntax.cursor import is_reserved

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
+import msgspec
+
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sites.federation_membership import Membership
@@ -185,6 +187,9 @@ class Planner:
             statistics=self.statistics(current),
             foresee=self._foresee,
         )
+        if any(map(_counts_from_start, bundle.fragments)):
+            started = 0 if current is None else current.started
+            bundle = msgspec.structs.replace(bundle, started=started or self._shared.clock())
         return bundle if gathered else ungathered(bundle)
 
     def planned(
@@ -227,6 +232,14 @@ def _with_columns_of(bound: BoundQuery, current: FragmentBundle) -> BoundQuery:
             code="in_use",
         )
     return kept
+
+
+def _counts_from_start(fragment: Fragment) -> bool:
+    """Whether a fragment reads a past whose times move with the start of the query."""
+    return any(
+        isinstance(node, Scan) and node.history is not None and node.history.follows_start
+        for node in walk_plan(fragment.plan)
+    )
 
 
 def _is_of_devices(node: Plan) -> TypeGuard[Scan]:

@@ -15,10 +15,10 @@ from federated_optimizer.coordinator.sites.flows import FlowReports, sites_of
 from federated_optimizer.coordinator.sites.source_serving import MissingRows
 from federated_optimizer.placement import direct_scans
 from host.clocks import monotonic_clock
-from streamsql.algebra.explain import duration_text
 from streamsql.algebra.operators import Scan, SortKey, SourceKind, walk_plan
 from streamsql.catalog.read_gate import Read
 from streamsql.catalog.system import is_site_source
+from streamsql.data.durations import duration_text
 from streamsql.data.types import MICROSECONDS, timestamp_text
 from streamsql.wire.fragments import Engine, FragmentBundle
 from streamsql.wire.messages import QueryProblem, SlowSite

@@ -18,7 +18,6 @@ from federated_optimizer.coordinator.statements.source_listings import (
     declared_rows,
     source_row,
 )
-from streamsql.algebra.explain import duration_text
 from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition
@@ -26,6 +25,7 @@ from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinition
 from streamsql.catalog.sink_definitions import SinkDefinition
 from streamsql.catalog.system import is_system
+from streamsql.data.durations import duration_text
 from streamsql.data.types import timestamp_text
 from streamsql.errors import UnsupportedError
 from streamsql.syntax import parse_statement

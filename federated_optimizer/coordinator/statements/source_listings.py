@@ -3,9 +3,9 @@
 from federated_optimizer.coordinator.contract.coordinator_model import SiteInfo
 from federated_optimizer.coordinator.sites.source_serving import serving_of
 from federated_optimizer.coordinator.store.former_wrappers import Unmigrated, migrated
-from streamsql.algebra.explain import duration_text
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import is_system
+from streamsql.data.durations import duration_text
 from streamsql.mapping.row_columns import fact_columns
 from streamsql.mapping.source_mapping import ColumnMapping, SourceMapping
 from streamsql.wire.site_messages import ENGINE_ROLES

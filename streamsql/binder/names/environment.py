@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Plan, SortKey, TopN
+from streamsql.algebra.past_times import History
 from streamsql.algebra.streams import Emit
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import ViewDefinition
@@ -72,7 +73,7 @@ class Binding:
     Attributes:
         places: Where each recursion was written, or where its view is read, by fixpoint name.
         views: Plans of views already expanded, so that a view read twice is one shared plan; by
-            its name and for whom it is read.
+            its name, for whom it is read, and the past that is read.
         reads: The relations that were named so far.
         ranked: The column of each ROW_NUMBER() that no condition bounds yet; see
             `streamsql.binder.names.ranks`.
@@ -86,7 +87,7 @@ class Binding:
     queries: Queries
     warnings: list[str] = field(default_factory=list)
     places: dict[str, Span | None] = field(default_factory=dict)
-    views: dict[Read, Plan] = field(default_factory=dict)
+    views: dict[tuple[Read, History | None], Plan] = field(default_factory=dict)
     reads: set[Read] = field(default_factory=set)
     ranked: dict[TopN, int] = field(default_factory=dict)
     materialized: dict[tuple[str, Plan], str] = field(default_factory=dict)
@@ -135,6 +136,7 @@ class Environment:
         tables: Relations of enclosing WITH clauses.
         expanding: Views being expanded, outermost first.
         outer: Columns of the query around, in a subquery.
+        history: The past in which a view around reads its sources.
     """
 
     binding: Binding
@@ -142,6 +144,7 @@ class Environment:
     tables: Mapping[str, CommonTable] = field(default_factory=dict)
     expanding: tuple[str, ...] = ()
     outer: OuterColumns | None = None
+    history: History | None = None
 
     def plan_of(self, tree: exp.Expr) -> Plan:
         """Return the plan of a query inside the one at hand."""

@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from streamsql.algebra.operators import Plan, Project, Scan, Window, WindowKind, identity_columns
+from streamsql.algebra.operators import Plan, Project, identity_columns
 from streamsql.binder.names.environment import Environment, Scope, identifier_text
 from streamsql.binder.names.refused_clauses import only
-from streamsql.binder.relations.change_streams import kind_of_call, windowed_stream
+from streamsql.binder.relations.bracket_windows import windowed
+from streamsql.binder.relations.change_streams import kind_of_call
 from streamsql.binder.relations.relation_names import relation_named
+from streamsql.binder.relations.system_times import historic_scan, history_of
 from streamsql.binder.relations.table_functions import bind_late, bind_time_window, is_late
-from streamsql.binder.relations.view_windows import NoWindow, pushed
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
@@ -21,6 +22,7 @@ from streamsql.catalog.sink_definitions import SinkDefinition
 from streamsql.errors import BindingError, QueryError
 from streamsql.syntax.cursor import nearest
 from streamsql.syntax.dialect import StreamWindow, TimeWindow
+from streamsql.syntax.history_clause import SystemTime
 from streamsql.syntax.parse import parse_statement
 from streamsql.syntax.statements import Query
 
@@ -87,7 +89,7 @@ def _derived(node: exp.Subquery, environment: Environment) -> Relation:
     plan, name = environment.plan_of(node.this), _alias_of(node, "")
     window = _window_of(node, environment)
     if window is not None:
-        plan = _windowed(plan, name, window, environment, what="a query")
+        plan = windowed(plan, name, window, environment, what="a query")
     plan = renamed(plan, node.args.get("alias"), environment)
     return Relation(plan, name, environment.binding.doubled_of(plan))
 
@@ -163,7 +165,12 @@ def _time_window(node: exp.Table, environment: Environment) -> Relation:
 
 
 def _table(node: exp.Table, environment: Environment) -> Relation:
-    only(node, environment, "this", "alias", "stream_window", "joins")
+    past = node.args.get("version")
+    if isinstance(past, SystemTime):
+        only(node, environment, "this", "alias", "stream_window", "joins", "version")
+        environment = _in_past(node, past, environment)
+    else:
+        only(node, environment, "this", "alias", "stream_window", "joins")
     if isinstance(node.this, TimeWindow):
         return _time_window(node, environment)
     if isinstance(node.this, exp.Identifier):
@@ -182,7 +189,7 @@ def _table(node: exp.Table, environment: Environment) -> Relation:
         )
     window = _window_of(node, environment)
     if window is not None:
-        plan = _windowed(plan, name, window, environment)
+        plan = windowed(plan, name, window, environment)
     plan = renamed(plan, node.args.get("alias"), environment)
     # The columns of a view have the names that DESCRIBE shows.
     doubled = environment.binding.doubled_of(plan) if name in environment.tables else frozenset()
@@ -195,6 +202,8 @@ def _named(name: str, node: exp.Table, environment: Environment) -> Plan:
         return common.plan
     definition = relation_named(name, node.this, environment)
     match definition:
+        case SourceDefinition() if environment.history is not None:
+            return historic_scan(definition, environment.history, node, environment)
         case SourceDefinition():
             return definition.scan()
         case ViewDefinition():
@@ -255,7 +264,7 @@ def _view(definition: ViewDefinition, node: exp.Table, environment: Environment)
             code="circular_view",
         )
     read = environment.binding.catalog.read_of(name, (*environment.expanding, name))
-    cached = environment.binding.views.get(read)
+    cached = environment.binding.views.get((read, environment.history))
     if cached is not None:
         return cached
     place = environment.place(node)
@@ -278,7 +287,7 @@ def _view(definition: ViewDefinition, node: exp.Table, environment: Environment)
         raise _inside_view(error, definition, environment, node) from None
     for added in set(environment.binding.places) - before:
         environment.binding.places[added] = place
-    environment.binding.views[read] = plan
+    environment.binding.views[read, environment.history] = plan
     return plan
 
 
@@ -308,9 +317,11 @@ def _needs(definition: ViewDefinition) -> str:
 
 
 def _window_of(node: exp.Expr, environment: Environment) -> StreamWindow | None:
-    first = node.args.get("stream_window")
-    alias = node.args.get("alias")
-    second = alias.args.get("stream_window") if alias is not None else None
+    """Return the window of a relation: it stands before or behind FOR SYSTEM_TIME and the alias."""
+    places = (node, node.args.get("version"), node.args.get("alias"))
+    written = [place.args.get("stream_window") for place in places if place is not None]
+    found = [window for window in written if isinstance(window, StreamWindow)]
+    first, second = (*found[:2], None, None)[:2]
     if first is not None and second is not None:
         raise environment.error(
             second,
@@ -321,71 +332,16 @@ def _window_of(node: exp.Expr, environment: Environment) -> StreamWindow | None:
     return first if first is not None else second
 
 
-def _windowed(
-    plan: Plan, name: str, window: StreamWindow, environment: Environment, *, what: str = "a view"
-) -> Plan:
-    kind = WindowKind(window.args["kind"])
-    partition = tuple(
-        Scope.of(name, plan.schema).resolve(column, environment).position
-        for column in _partition_columns(window, environment)
-    )
-    size, slide, within = (window.args.get(name) for name in ("size", "slide", "range"))
-
-    def on(scan: Scan) -> Window:
-        return Window(scan, kind, size, slide, partition, within)
-
-    if isinstance(plan, Scan) and plan.kind == "table":
-        raise environment.error(
-            window,
-            f"{name!r} is a stored table and cannot have a window: its rows do not expire",
-            hint="remove the window",
-            code="misplaced_window",
-        )
-    made: Plan | NoWindow | None = None
-    if not isinstance(plan, Scan):
-        made = windowed_stream(plan, window, partition, environment)
-        if made is not None:
-            return made
-    made = pushed(plan, kind, on)
-    if isinstance(made, NoWindow):
-        raise _no_window(made, name, window, environment, what)
-    if kind == WindowKind.NOW:
-        environment.binding.warn(
-            f"{name} [NOW] contains only the rows of the current second, so the result is "
-            "empty between readings"
-        )
-    return made
-
-
-def _no_window(
-    why: NoWindow, name: str, window: StreamWindow, environment: Environment, what: str
-) -> BindingError:
-    if name in environment.tables:
-        is_recursive = environment.tables[name].recursive
-        what = "a recursive relation" if is_recursive else "a common table"
-    shown = repr(name) if name else "this"
-    inside = f"the definition of {name}" if name else "it"
-    reason, hint = why.explained(inside)
-    return environment.error(
-        window,
-        f"{shown} is {what}, but only streams have windows: {reason}",
-        hint=hint,
-        code="misplaced_window",
-    )
-
-
-def _partition_columns(window: StreamWindow, environment: Environment) -> list[exp.Column]:
-    columns = window.args.get("partition_by") or []
-    for column in columns:
-        if not isinstance(column, exp.Column):
-            raise environment.error(
-                column, "PARTITION BY takes columns of the stream", code="bad_window"
-            )
-    if columns and window.args["kind"] != "ROWS":
+def _in_past(node: exp.Table, past: exp.Expr, environment: Environment) -> Environment:
+    """Return the environment in which the relation of a FOR SYSTEM_TIME is found."""
+    name = identifier_text(node.this) if isinstance(node.this, exp.Identifier) else ""
+    if not name or name in environment.tables:
         raise environment.unsupported(
-            columns[0],
-            "PARTITION BY has an effect only with ROWS",
-            hint="leave it out",
-            code="bad_window",
+            past,
+            "FOR SYSTEM_TIME follows the name of a source, table or view",
+            hint=f"put it inside the query of {name}, behind the sources that it reads"
+            if name
+            else "put it inside the parentheses, behind the name",
+            code="no_history",
         )
-    return list(columns)
+    return replace(environment, history=history_of(past, environment), tables={})

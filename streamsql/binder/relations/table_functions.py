@@ -173,6 +173,13 @@ def bind_late(node: exp.Expr, environment: Environment) -> tuple[str, Plan]:
             hint="LATE takes the name of a stream",
             code="unknown_relation",
         )
+    if environment.history is not None:
+        raise environment.unsupported(
+            argument,
+            f"of the past all readings of {name!r} are kept alike, the late ones too",
+            hint=f"read {name} itself",
+            code="no_history",
+        )
     scan = definition.scan()
     if scan.lateness is None and definition.lateness is not None:
         raise environment.unsupported(

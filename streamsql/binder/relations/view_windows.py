@@ -16,6 +16,7 @@ from streamsql.algebra.operators import (
     Window,
     WindowKind,
 )
+from streamsql.algebra.past_times import History
 
 
 class NoWindow(enum.Enum):
@@ -30,6 +31,10 @@ class NoWindow(enum.Enum):
         "remove the window inside {}, or this one",
     )
     STORED = ("rows of a stored table do not expire", "remove the window")
+    PAST = (
+        "an interval of the past has no clock that a window could follow",
+        "write a condition on the time column, or FOR SYSTEM_TIME AS OF a time",
+    )
     COUNTED = (
         "ROWS counts the rows of a stream as they are",
         "write a window by time (RANGE), or put ROWS inside {}, after the stream",
@@ -49,6 +54,10 @@ def pushed(plan: Plan, kind: WindowKind, window: Callable[[Scan], Window]) -> Pl
     whose values sort higher among equal times: it passes a projection that only renames.
     """
     match plan:
+        case Scan(history=History(is_as_of=True)):
+            return window(plan)
+        case Scan(history=History()):
+            return NoWindow.PAST
         case Scan(kind=SourceKind.TABLE):
             return NoWindow.STORED
         case Scan() | Window(kind=WindowKind.UNBOUNDED):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from streamsql.algebra.explain import describe, duration_text
+from streamsql.algebra.explain import describe
 from streamsql.algebra.leaves import ScanPart
 from streamsql.algebra.operators import (
     Aggregate,
@@ -32,6 +32,7 @@ from streamsql.algebra.operators import (
     Window,
     WindowKind,
 )
+from streamsql.data.durations import duration_text
 from streamsql.data.types import DataType
 
 Stateful = (

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from streamsql.algebra.explain import describe, duration_text, window_text
+from streamsql.algebra.explain import describe, window_text
 from streamsql.algebra.operators import (
     Aggregate,
     OnClose,
@@ -24,6 +24,7 @@ from streamsql.binder.statements.query_warnings import (
     scan_of,
     streams,
 )
+from streamsql.data.durations import duration_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Scans of the past as ordinary algebra over what the lake keeps."""

@@ -1,0 +1,188 @@
+"""FOR SYSTEM_TIME in a federation whose static engine has a lake."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from static_engine.evaluation.local_executor import LocalExecutor
+from static_engine.history.past_readings import PastReadings
+from static_engine.lake.lake import Lake
+from static_engine.service.static_engine import StaticEngine
+from static_engine.sources.table_locations import Locations
+from static_engine.static_settings import StaticSettings
+from static_engine.tables.table_store import TableStore
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.events import SourceEvent
+from streamsql.data.types import Row
+from tests.static_engine.lake.lake_rows import keep, lake_in
+
+SECOND = 1_000_000
+DAY = 86_400 * SECOND
+NOON = 20_000 * DAY + DAY // 2
+NOON_TEXT = "2024-10-04T12:00:00Z"
+SCRIPT = """
+CREATE SOURCE climate (room TEXT, celsius DOUBLE, ts TIMESTAMP) WITH (ttl = '10 min');
+CREATE SOURCE seat (desk TEXT, taken BOOLEAN, ts TIMESTAMP, KEY (desk));
+CREATE LINK SOURCE wire (src TEXT, dst TEXT, cost DOUBLE);
+CREATE VIEW warm AS SELECT room, celsius FROM climate WHERE celsius > 20;
+CREATE RECURSIVE VIEW wired (src, dst) AS SELECT src, dst FROM wire
+  UNION SELECT r.src, w.dst FROM wired r JOIN wire w ON w.src = r.dst;
+"""
+
+
+class Clock:
+    """The time at which queries start and views are refreshed."""
+
+    now = NOON
+
+
+@contextlib.asynccontextmanager
+async def static_engine(federation: Any, lake: Lake | None) -> AsyncIterator[StaticEngine]:
+    folder: Path = federation.folder
+    settings = StaticSettings(
+        broker="mqtt://unused", data_dir=str(folder / "static"), base_dir=str(folder),
+        poll_seconds=0.05, use_spark=False,
+    )  # fmt: skip
+    past = PastReadings(lake)
+    store = TableStore(Locations(folder), folder / "snapshots", snapshots=False)
+    engine = StaticEngine(
+        settings, 1, federation.broker.client("static"), store,
+        lambda found, _: LocalExecutor(found, past), past=past, clock=lambda: Clock.now,
+    )  # fmt: skip
+    job = asyncio.create_task(engine.run())
+    try:
+        yield engine
+    finally:
+        job.cancel()
+        await asyncio.gather(job, return_exceptions=True)
+
+
+async def begin(federation: Any) -> Any:
+    await federation.site("base", "base")
+    await federation.site("gw-1")
+    coordinator = await federation.coordinator(define_schema=True)
+    await coordinator.execute(SCRIPT)
+    return coordinator
+
+
+def definition(coordinator: Any, name: str) -> SourceDefinition:
+    found = next(d for d in coordinator.definitions() if d.name == name)
+    assert isinstance(found, SourceDefinition)
+    return found
+
+
+def arrived(rows: Iterable[tuple[int, Row]], *, at: int = NOON) -> list[SourceEvent]:
+    """Return readings of so many seconds after a time, which is their last column."""
+    return [SourceEvent((*row, at + s * SECOND), at + s * SECOND) for s, row in rows]
+
+
+def keep_climate(lake: Lake, coordinator: Any, *rows: tuple[int, Row], first: int = 0) -> None:
+    keep(lake, definition(coordinator, "climate"), arrived(rows), first=first)
+
+
+def test_an_interval_is_answered_and_late_readings_change_the_answer(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begin(federation)
+        lake = lake_in(federation.folder / "lake")
+        keep_climate(lake, coordinator, (-5, ("r1", 19.0)), (1, ("r1", 21.5)), (9, ("r2", 22.0)))
+        async with static_engine(federation, lake):
+            await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 3)
+            query = await harness.start_query(
+                coordinator,
+                f"SELECT room, celsius FROM warm FOR SYSTEM_TIME BETWEEN '{NOON_TEXT}' "
+                f"AND TIMESTAMP '{NOON_TEXT}' + INTERVAL '1 min'",
+            )
+            await harness.until_rows(coordinator, query, [("r1", 21.5), ("r2", 22.0)])
+            keep_climate(lake, coordinator, (5, ("r3", 30.0)), (99, ("r9", 31.0)), first=3)
+            late = [("r1", 21.5), ("r2", 22.0), ("r3", 30.0)]
+            await harness.until_rows(coordinator, query, late)
+
+    harness.run(scenario)
+
+
+def test_the_past_joins_the_present_and_a_recursion_runs_over_it(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begin(federation)
+        lake = lake_in(federation.folder / "lake")
+        links = [("a", "b", 1.0), ("b", "c", 1.0), ("c", "a", 1.0)]
+        events = [SourceEvent(link, NOON + n * SECOND) for n, link in enumerate(links)]
+        gone = SourceEvent(("c", "a", None), NOON + 9 * SECOND, delete=True)
+        keep(lake, definition(coordinator, "wire"), [*events, gone])
+        async with static_engine(federation, lake):
+            await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 3)
+            cycle = await harness.start_query(
+                coordinator,
+                f"SELECT COUNT(*) AS n FROM wired FOR SYSTEM_TIME AS OF TIMESTAMP '{NOON_TEXT}' "
+                "+ INTERVAL '5 s'",
+            )
+            await harness.until_rows(coordinator, cycle, [(9,)])
+            seat = federation.sites["gw-1"]
+            seat.put("roomsensor", ("a", "open"), ("x", "open"))
+            mixed = await harness.start_query(
+                coordinator,
+                "SELECT s.rid, w.dst FROM RoomSensor s JOIN wired "
+                f"FOR SYSTEM_TIME AS OF TIMESTAMP '{NOON_TEXT}' + INTERVAL '9 s' AS w "
+                "ON w.src = s.rid",
+            )
+            await harness.until_rows(coordinator, mixed, [("a", "b"), ("a", "c")])
+
+    harness.run(scenario)
+
+
+def test_now_is_the_start_of_the_query_also_after_a_restart(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begin(federation)
+        text = "SELECT room FROM climate FOR SYSTEM_TIME BETWEEN NOW - INTERVAL '1 h' AND NOW"
+        query = await harness.start_query(coordinator, text)
+        started = coordinator._queries.find(query).bundle.started
+        assert started > NOON
+        await coordinator.close()
+        again = await federation.coordinator()
+        assert again._queries.find(query).bundle.started == started
+
+    harness.run(scenario)
+
+
+def test_a_view_refreshed_at_times_reads_the_past_of_its_refresh(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begin(federation)
+        lake = lake_in(federation.folder / "lake")
+        keep_climate(lake, coordinator, (-7200, ("r1", 1.0)), (-60, ("r2", 2.0)), (60, ("r3", 3.0)))
+        async with static_engine(federation, lake):
+            await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 3)
+            await coordinator.execute(
+                "CREATE MATERIALIZED VIEW last_hour (room, celsius) REFRESH AT ('12:30') AS "
+                "SELECT room, celsius FROM climate FOR SYSTEM_TIME FROM NOW - INTERVAL '1 h' TO NOW"
+            )
+            query = await harness.start_query(coordinator, "SELECT room FROM last_hour")
+            await harness.until_rows(coordinator, query, [("r2",)])
+            Clock.now = NOON + 1800 * SECOND
+            await harness.until_rows(coordinator, query, [("r2",), ("r3",)])
+            Clock.now = NOON
+
+    harness.run(scenario)
+
+
+@pytest.mark.parametrize("with_lake", [True, False])
+def test_a_past_that_nobody_keeps_is_a_problem_of_the_query(
+    harness: Any, *, with_lake: bool
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begin(federation)
+        lake = lake_in(federation.folder / "lake") if with_lake else None
+        async with static_engine(federation, lake):
+            await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 3)
+            query = await harness.start_query(
+                coordinator, "SELECT room FROM climate FOR SYSTEM_TIME ALL"
+            )
+            wanted = "has no table readings.climate" if with_lake else "has no lake"
+            await harness.until(lambda: wanted in str(coordinator.query(query).error))
+            if lake is not None:
+                keep_climate(lake, coordinator, (1, ("r1", 20.0)))
+                await harness.until_rows(coordinator, query, [("r1",)])
+
+    harness.run(scenario)
