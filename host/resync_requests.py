@@ -2,13 +2,15 @@
 
 A channel that waits for a snapshot is asked for at once, then again after pauses that double: the
 request or its answer may be lost, and asking without a pause would only add to whatever goes wrong.
+A channel that is in step for shorter than its last pause has gained nothing from being asked for: it
+goes on with longer ones, or a slow receiver would be sent everything again and again.
 """
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
 FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 10.0
+LONGEST_PAUSE = 60.0
 
 Channel = tuple[str, str]
 """Query and sending site."""
@@ -37,7 +39,7 @@ class ResyncRequests:
         self._asked = {
             channel: asked
             for channel, asked in self._asked.items()
-            if channel in open_channels or asked.again_at > now
+            if channel in open_channels or asked.again_at + asked.pause > now
         }
         due = []
         for channel in sorted(open_channels):

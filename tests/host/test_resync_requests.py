@@ -9,11 +9,10 @@ CHANNEL = ("q", "gw-1")
 
 def test_a_waiting_channel_is_asked_for_at_once_and_again_with_growing_pauses() -> None:
     requests = ResyncRequests()
-    asked = [now / 10 for now in range(600) if requests.due([CHANNEL], now / 10)]
+    asked = [now / 10 for now in range(3_000) if requests.due([CHANNEL], now / 10)]
     pauses = [round(b - a, 6) for a, b in pairwise(asked)]
     assert asked[0] == 0.0
-    assert pauses == [FIRST_PAUSE, 2.0, 4.0, 8.0] + [LONGEST_PAUSE] * len(pauses[4:])
-    assert len(pauses) > 5
+    assert pauses == [FIRST_PAUSE, 2.0, 4.0, 8.0, 16.0, 32.0] + [LONGEST_PAUSE] * len(pauses[6:])
 
 
 def test_a_channel_in_step_is_not_asked_for() -> None:
@@ -54,3 +53,26 @@ def test_nothing_is_remembered_of_channels_that_are_no_more() -> None:
     for number in range(100):
         requests.due([(f"q{number}", "gw-1")], float(number * 10))
     assert len(requests._asked) <= 2
+
+
+def test_a_receiver_that_a_snapshot_throws_out_of_step_gets_few() -> None:
+    """Each snapshot takes five seconds to arrive, and a second later something is missed again."""
+    requests = ResyncRequests()
+    arrives, in_step_until, asked = 0.0, -1.0, 0
+    for tenth in range(6_000):
+        now = tenth / 10
+        if requests.due([] if arrives <= now < in_step_until else [CHANNEL], now):
+            asked += 1
+            if arrives < now:
+                arrives, in_step_until = now + 5.0, now + 6.0
+    assert asked <= 16  # 1, 2, 4, 8, 16, 32, then 60 seconds
+
+
+def test_who_was_long_in_step_is_asked_at_once_again() -> None:
+    requests = ResyncRequests()
+    for now in (0.0, 1.0, 3.0):
+        assert requests.due([CHANNEL], now) == [CHANNEL]
+    for now in range(4, 12):
+        requests.due([], float(now))
+    assert requests.due([CHANNEL], 12.0) == [CHANNEL]
+    assert requests.next_due([CHANNEL]) == 12.0 + FIRST_PAUSE

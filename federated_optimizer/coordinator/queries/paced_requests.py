@@ -1,18 +1,19 @@
-"""Requests to sites, with pauses that double until the site has answered."""
+"""Requests to sites, with pauses that double until an answer has helped."""
 
 from typing import NamedTuple
 
 from host.clocks import monotonic_clock
 
 RESYNC_MICROSECONDS = 1_000_000
-LONGEST_RESYNC_MICROSECONDS = 10_000_000
+LONGEST_RESYNC_MICROSECONDS = 60_000_000
 
 
 class _Asked(NamedTuple):
-    """When a site was last asked for something of a query, and how often without an answer."""
+    """When a site was last asked for something of a query, how often, and whether it answered."""
 
     at: int
     times: int
+    answered: bool = False
 
     @property
     def pause(self) -> int:
@@ -31,6 +32,8 @@ class PacedRequests:
         """Whether a request may be sent now; if so, it is taken for sent."""
         now = monotonic_clock()
         asked = self._asked.get((query_id, site), _Asked(0, 0))
+        if asked.answered and now - asked.at >= 2 * asked.pause:
+            asked = _Asked(0, 0)
         if asked.times and now - asked.at < asked.pause:
             return False
         if len(self._asked) > 10_000:
@@ -39,8 +42,13 @@ class PacedRequests:
         return True
 
     def answered(self, query_id: str, site: str) -> None:
-        """Ask at once the next time."""
-        self._asked.pop((query_id, site), None)
+        """Ask at once the next time, if that is later than two pauses.
+
+        A site that has answered and soon has to be asked again sends more than we take in.
+        """
+        asked = self._asked.get((query_id, site))
+        if asked is not None and not asked.answered:
+            self._asked[query_id, site] = asked._replace(answered=True)
 
     def discard(self, query_id: str) -> None:
         """Discard a query that was stopped."""

@@ -337,7 +337,7 @@ class Queries:
                     self.request_result(query, site)
 
     def request_result(self, query: RunningQuery, site: str) -> None:
-        """Ask a site for a snapshot of the result, after pauses that double up to ten seconds."""
+        """Ask a site for a snapshot of the result, after pauses that double up to a minute."""
         if self._requests.may_ask(query.id, site):
             self._deployment.request_result(query.id, site)
 
