@@ -2,8 +2,8 @@
 
 A channel that waits for a snapshot is asked for at once, then again after pauses that double: the
 request or its answer may be lost, and asking without a pause would only add to whatever goes wrong.
-A channel that is in step for shorter than its last pause has gained nothing from being asked for: it
-goes on with longer ones, or a slow receiver would be sent everything again and again.
+A channel that is in step for shorter than its last pause has gained nothing: it goes on with longer
+ones, or a slow receiver would be sent everything again and again.
 """
 
 from collections.abc import Collection
