@@ -150,12 +150,9 @@ class RecordedSite(SiteEngine):
         note: Note | None = None,
         origin: str = HERE,
     ) -> None:
-        """Ingest events of several sources: after a restart all of them are known, or none.
+        """Ingest events by source: after a restart all of them are known, or none.
 
-        Args:
-            batches: By source.
-            note: Returned with them by `restore`: how far a recording was read, say.
-            origin: The gateway that had ingested them before.
+        `restore` returns the note with them: how far a recording was read, say.
 
         Raises:
             DeploymentError: As `ingest`; the batches before the refused one are ingested.
@@ -264,7 +261,7 @@ class RecordedSite(SiteEngine):
 
     def with_history(self) -> list[str]:
         """Return the queries here whose state cannot be rebuilt from sources."""
-        return [name for name in self._queries if name in self._layouts or name in self._unsavable]
+        return [name for name in self._queries if name in {*self._layouts, *self._unsavable}]
 
     def memory_of(
         self, query: str, *, heard: bool = False, newest: int | None = None

@@ -4,6 +4,7 @@ from streamsql.syntax.explain_options import ExplainFormat, ExplainType
 from streamsql.syntax.grant_statements import AlterUser, Grant, Revoke, ShowGrants
 from streamsql.syntax.parse import parse_script, parse_statement
 from streamsql.syntax.row_question_statements import ExplainConfidence, ExplainWhatIf, ExplainWhy
+from streamsql.syntax.run_statements import RunOnHistory
 from streamsql.syntax.statements import (
     AdvanceTime,
     AlterSite,
@@ -51,6 +52,7 @@ __all__ = [
     "Query",
     "Refresh",
     "Revoke",
+    "RunOnHistory",
     "Show",
     "ShowGrants",
     "Statement",

@@ -20,6 +20,7 @@ from streamsql.syntax.explain_questions import question_parser
 from streamsql.syntax.grant_statements import parse_grant, parse_revoke
 from streamsql.syntax.query_clauses import query_statement
 from streamsql.syntax.row_question_statements import ExplainConfidence, ExplainWhatIf, ExplainWhy
+from streamsql.syntax.run_statements import parse_run
 from streamsql.syntax.script_places import Script
 from streamsql.syntax.statements import Explain, Statement
 
@@ -180,7 +181,7 @@ def _statement(script: Script, tokens: Sequence[Token]) -> Statement:
             code="unsupported_statement",
         )
     cursor_word = "DESCRIBE" if word == "DESC" else word
-    known = (*_QUERY_WORDS, *_PARSERS, "EXPLAIN")
+    known = (*_QUERY_WORDS, *_PARSERS, "EXPLAIN", "RUN")
     if cursor_word not in known:
         cursor.choice(known, "a statement")
     if cursor_word in _QUERY_WORDS:
@@ -188,6 +189,8 @@ def _statement(script: Script, tokens: Sequence[Token]) -> Statement:
     cursor.advance()
     if cursor_word == "EXPLAIN":
         return _explain(cursor, common)
+    if cursor_word == "RUN":
+        return parse_run(cursor, common, _statement)
     return _PARSERS[cursor_word](cursor, common)
 
 
