@@ -1,0 +1,99 @@
+"""What runs a query on the past, handed in from outside: its orders and its messages.
+
+The coordinator binds the query and knows the sites; the stream engine and the lake, which this
+package does not import, are another process's.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+from federated_optimizer.alarm_life_cycle import AlarmState
+from federated_optimizer.placement import Topology
+from streamsql.binder import BoundQuery
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.notice_definitions import AlarmDefinition
+from streamsql.data.types import Row, Value
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryOrder:
+    """A query to be run on the past. Times and durations are in microseconds.
+
+    Attributes:
+        topology: The sites as they are; gateways of the past join them.
+        sources: The definitions of what the query reads.
+        tables: Rows of the stored tables that it reads, by name.
+        lookback: How far before `since` rows are looked for that count then.
+        grace: How long the rows of a gateway that is away stay.
+        speed: Seconds of the past in one; None: as fast as it can.
+        alarm: What the rows of the query raise; None: nothing.
+        seconds: It may take so long.
+        memory: It may take so many bytes.
+    """
+
+    query: BoundQuery
+    topology: Topology
+    sources: tuple[SourceDefinition, ...]
+    since: int
+    until: int
+    lookback: int
+    tables: Mapping[str, tuple[Row, ...]]
+    grace: int
+    speed: float | None = None
+    alarm: AlarmDefinition | None = None
+    seconds: float = 3_600.0
+    memory: int = 2_000_000_000
+
+
+class HistoryChanges(msgspec.Struct, frozen=True, array_like=True, tag="changes"):
+    """The result changes: (weight, row) pairs; at the beginning all rows there are."""
+
+    at: int
+    rows: tuple[tuple[int, tuple[Value, ...]], ...]
+
+
+class HistoryAlarm(msgspec.Struct, frozen=True, array_like=True, tag="alarm"):
+    """A row raises the alarm, is cleared, or nobody can tell."""
+
+    at: int
+    state: AlarmState
+    row: tuple[Value, ...]
+
+
+class HistoryProgress(msgspec.Struct, frozen=True, array_like=True, tag="progress"):
+    """How far it has come: the time in the past, readings so far, and seconds that it took.
+
+    Attributes:
+        notes: What the reader of the answer should know, in sentences.
+    """
+
+    at: int
+    readings: int
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+class HistoryEnd(msgspec.Struct, frozen=True, array_like=True, tag="end"):
+    """It is over; with a problem it failed."""
+
+    code: str = ""
+    problem: str = ""
+    hint: str = ""
+
+
+HistoryMessage = HistoryChanges | HistoryAlarm | HistoryProgress | HistoryEnd
+
+
+class HistoryRunner(Protocol):
+    """Runs queries on the past."""
+
+    def run(self, order: HistoryOrder) -> AsyncIterator[HistoryMessage]:
+        """Yield messages, `HistoryEnd` last; closing the iterator ends the run at once.
+
+        Raises:
+            DeploymentError: There is no lake, or the process cannot be started.
+        """
+        ...
