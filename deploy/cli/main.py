@@ -31,6 +31,7 @@ from deploy.cli.user_commands import user_app
 from deploy.local.up_options import DEFAULT_PORT, UpOptions
 from ui.cli.console_command import Address, guarded
 from ui.cli.fleet_commands import add_fleet_commands
+from ui.cli.history_commands import trial_app
 from ui.cli.http_commands import app, gateway_app
 from ui.cli.login_commands import login, logout, token_app, whoami
 from ui.cli.notice_commands import alarm_app, display_app
@@ -50,6 +51,7 @@ _AS_IT_IS = "\b\n"  # click neither joins nor breaks the lines of a paragraph th
 app.add_typer(alarm_app, name="alarm")
 app.add_typer(sink_app, name="sink")
 app.add_typer(display_app, name="display")
+app.add_typer(trial_app, name="trial")
 app.add_typer(endpoint_app, name="endpoint")
 app.add_typer(user_app, name="user")
 app.add_typer(token_app, name="token")

@@ -12,9 +12,11 @@ from deploy.cli.line_editor import converse
 from streamsql.errors import DeploymentError, FederationError
 from streamsql.script_progress import newest, undo_hint
 from streamsql.syntax import ExplainConfidence, ExplainWhatIf, ExplainWhy, parse_script
+from streamsql.syntax.run_statements import RunOnHistory
 from streamsql.syntax.statements import Query, Statement, Subscribe
 from ui.cli.client import QUESTION_SECONDS, SECONDS, ConsoleClient
 from ui.cli.federations import console_address
+from ui.cli.history_commands import follow_trial
 from ui.cli.printing import print_json, print_list
 from ui.cli.run_command import Until, run_query
 
@@ -51,12 +53,30 @@ def _run_statement(client: ConsoleClient, statement: Statement, form: str) -> st
     if _is_read_here(statement):
         _print_settled(client, statement, form)
         return ""
+    if isinstance(statement, RunOnHistory):
+        _follow_history(client, statement, form)
+        return ""
     is_question = isinstance(statement, ExplainWhy | ExplainWhatIf | ExplainConfidence)
     seconds = QUESTION_SECONDS if is_question else SECONDS
     (result,) = client.post("/api/statements", {"text": in_place(statement)}, seconds=seconds)
     print_statement(result, form)
     query = result["query"]["id"] if result["kind"] == "query" else None
     return undo_hint(statement, result["message"], query)
+
+
+def _follow_history(client: ConsoleClient, statement: RunOnHistory, form: str) -> None:
+    """Begin a trial on the past and print what it gives; it ends with this command."""
+    (result,) = client.post(
+        "/api/statements", {"text": in_place(statement)}, seconds=QUESTION_SECONDS
+    )
+    for warning in result["warnings"]:
+        typer.secho(f"warning: {warning}", fg="yellow", err=True)
+    trial = result["data"]["trial"]
+    try:
+        follow_trial(client, trial, form)
+    except KeyboardInterrupt:
+        client.delete(f"/api/history/trials/{trial}")
+        raise
 
 
 def in_place(statement: Statement) -> str:
@@ -137,6 +157,9 @@ def _execute(client: ConsoleClient, text: str) -> None:
         # A pipe has nobody who could press Ctrl-C.
         until = Until(settled=not sys.stdin.isatty())
         run_query(client, statements[0].text, "", until, "table")
+        return
+    if len(statements) == 1 and isinstance(statements[0], RunOnHistory):
+        _follow_history(client, statements[0], "table")
         return
     for result in client.post("/api/statements", {"text": text}, seconds=QUESTION_SECONDS):
         print_statement(result, "table")

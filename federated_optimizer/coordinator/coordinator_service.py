@@ -12,12 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing_extensions import override
 
 from federated_optimizer.alarm_life_cycle import AlarmRow
-from federated_optimizer.coordinator.checked.checked_rooms import CheckedGrants
 from federated_optimizer.coordinator.checked.on_behalf import OnBehalf, Parts
-from federated_optimizer.coordinator.contract.audit_model import Audit
 from federated_optimizer.coordinator.contract.coordinator_api import (
     CoordinatorApi,
-    RowQuestions,
     Subscription,
     UnknownQueryError,
 )
@@ -30,10 +27,8 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     Validation,
 )
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
-from federated_optimizer.coordinator.contract.grant_model import GrantsApi
 from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
-from federated_optimizer.coordinator.contract.sink_model import SinkApi
 from federated_optimizer.coordinator.explaining.explaining import explain_running
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
@@ -41,6 +36,7 @@ from federated_optimizer.coordinator.explaining.row_explainer import RowExplaine
 from federated_optimizer.coordinator.fleet.fleet import Fleet
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.notices.alarm_queries import Alarms
+from federated_optimizer.coordinator.opened_rooms import OpenedRooms
 from federated_optimizer.coordinator.planning_processes import Beside, OnTheLoop
 from federated_optimizer.coordinator.queries.background_work import Background, keep_house
 from federated_optimizer.coordinator.queries.leftovers import Leftovers
@@ -69,7 +65,9 @@ from federated_optimizer.coordinator.system.source_publisher import SourcePublis
 from federated_optimizer.coordinator.system.system_tables import SystemTables, rows_of_tables
 from federated_optimizer.coordinator.system.upkeep import Upkeep
 from federated_optimizer.coordinator.tables.table_change_requests import TableChanges
-from federated_optimizer.coordinator.trials.source_trials import SourceTrials, trials_of
+from federated_optimizer.coordinator.trials.history_runner import HistoryRunner
+from federated_optimizer.coordinator.trials.history_trials import HistoryTrials
+from federated_optimizer.coordinator.trials.source_trials import trials_of
 from host.clocks import Clock, monotonic_clock
 from host.mqtt import MessagingError
 from streamsql.algebra.operators.orders import in_order
@@ -81,12 +79,13 @@ from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.topics import check_id
 
 
-async def open_coordinator(
+async def open_coordinator(  # noqa: PLR0913, PLR0917 - each is one seam
     settings: CoordinatorSettings,
     client: ClientFactory,
     clock: Clock,
     explainer: RowExplainer | None = None,
     beside: Beside | None = None,
+    history: HistoryRunner | None = None,
 ) -> "Coordinator":
     """Open the catalog, connect (in the background) and redeploy what ran before.
 
@@ -98,20 +97,27 @@ async def open_coordinator(
             foresees how recursions will be kept.
         beside: Where statements are bound and planned, and expressions of users evaluated; without
             it on the loop.
+        history: Runs queries on the past; without it they are refused.
 
     Raises:
         DeploymentError: The catalog cannot be used.
     """
     shared, found = await open_shared_parts(settings, client, clock, beside or OnTheLoop())
-    coordinator = Coordinator(shared, found, explainer)
+    coordinator = Coordinator(shared, found, explainer, history)
     await coordinator.connect()
     return coordinator
 
 
-class Coordinator(CoordinatorApi):
+class Coordinator(OpenedRooms):
     """The coordinator of one event loop, from `open_coordinator` to `close`."""
 
-    def __init__(self, shared: SharedParts, found: Stored, explainer: RowExplainer | None) -> None:
+    def __init__(
+        self,
+        shared: SharedParts,
+        found: Stored,
+        explainer: RowExplainer | None,
+        history: HistoryRunner | None,
+    ) -> None:
         self._shared = shared
         self._background = Background()
         self._planner = Planner(shared, None if explainer is None else explainer.foresee)
@@ -130,6 +136,7 @@ class Coordinator(CoordinatorApi):
         self._replanning = Replanning(shared, self._planner, self._queries, starting.redeploy)
         reader = BaseRowReader(shared, starting.start_reading, starting.stop_reading)
         self._rows = RowExplanations(shared, explainer, reader, self._planner, self._queries)
+        self._past = HistoryTrials(shared, self._planner, self._queries, reader, history)
         self._reports = HostReports(shared)
         self._upkeep = Upkeep(
             *(shared, self._queries, self._replanning),
@@ -140,7 +147,7 @@ class Coordinator(CoordinatorApi):
         self._changes = TableChanges(shared)
         self._turns = StatementTurns(
             *(shared, self._queries, self._statements, self._replanning),
-            *(self._rows, self._changes),
+            *(self._rows, self._changes, self._past),
         )
         self._trials = trials_of(shared, self.sites)
         self._fleet = Fleet(shared, found.enrolments)
@@ -199,6 +206,7 @@ class Coordinator(CoordinatorApi):
         """Say goodbye and stop; queries keep running at the sites."""
         self._shared.presence.closing = True
         await self._background.stop()
+        await self._past.end()
         await self._sinks.end(in_charge=not self._shared.presence.taken_over)
         for query in self._queries.all():
             query.result.end(query.status)
@@ -214,21 +222,6 @@ class Coordinator(CoordinatorApi):
 
     # --- CoordinatorApi ----------------------------------------------------------------------
 
-    @property
-    @override
-    def rows(self) -> RowQuestions:
-        return self._rows
-
-    @property
-    @override
-    def trials(self) -> SourceTrials:
-        return self._trials
-
-    @property
-    @override
-    def sinks(self) -> SinkApi:
-        return self._sinks
-
     @override
     def on_behalf(self, principal: Principal) -> CoordinatorApi:
         parts = Parts(self._shared, self._queries, self._rows, self._grants)
@@ -237,21 +230,6 @@ class Coordinator(CoordinatorApi):
     @override
     def follow_accounts(self, account_of: Callable[[str], Account | None]) -> None:
         self._grants.follow(account_of)
-
-    @property
-    @override
-    def grants(self) -> GrantsApi:
-        return CheckedGrants(self._shared, self._grants, LOCAL)
-
-    @property
-    @override
-    def audit(self) -> Audit:
-        return self._shared.audit
-
-    @property
-    @override
-    def fleet(self) -> Fleet:
-        return self._fleet
 
     @override
     async def execute(

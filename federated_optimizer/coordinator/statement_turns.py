@@ -28,10 +28,12 @@ from federated_optimizer.coordinator.statements.statement_execution import (
 )
 from federated_optimizer.coordinator.statements.statement_validation import select_all, validate
 from federated_optimizer.coordinator.tables.table_change_requests import Changing, TableChanges
+from federated_optimizer.coordinator.trials.history_trials import HistoryTrials
 from streamsql.catalog.read_gate import NOT_ALLOWED
 from streamsql.errors import FederationError
 from streamsql.redaction import redacted
 from streamsql.syntax.grant_statements import ShowGrants
+from streamsql.syntax.run_statements import RunOnHistory
 from streamsql.syntax.statements import Describe, Explain, Query, Show, Statement, Subscribe
 
 REFUSED = frozenset({NOT_ALLOWED, QUOTA_EXCEEDED})
@@ -52,6 +54,7 @@ class StatementTurns:
         replanning: Replanning,
         rows: RowExplanations,
         changes: TableChanges,
+        past: HistoryTrials,
     ) -> None:
         self._shared = shared
         self._queries = queries
@@ -59,6 +62,7 @@ class StatementTurns:
         self._replanning = replanning
         self._rows = rows
         self._changes = changes
+        self._past = past
 
     async def script(
         self, text: str, name: str, origin: Origin, principal: Principal
@@ -127,6 +131,8 @@ class StatementTurns:
         if isinstance(statement, Question):
             return await self._rows.answer(statement, principal)
         self._shared.presence.check_in_charge()
+        if isinstance(statement, RunOnHistory):
+            return await self._past.begin(statement, principal)
         if isinstance(statement, Changing):
             return await self._changes.run(statement)
         asked = _Asked(statement, name, origin, principal)

@@ -77,6 +77,9 @@ _BY_ROLE = {
         GET /api/sinks/{name}
         GET /api/sinks/{name}/dead
         GET /api/sites/{site}/settings
+        GET /api/history/trials
+        GET /api/history/trials/{trial}
+        DELETE /api/history/trials/{trial}
     """,
     Role.OPERATOR: """
         GET /sources/new

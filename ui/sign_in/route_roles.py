@@ -91,6 +91,9 @@ ROUTES: Mapping[str, Least] = {
     "GET /api/sites/{site}/settings": ANALYST,
     # The federation.
     "GET /sources/new": OPERATOR,
+    "GET /api/history/trials": ANALYST,
+    "GET /api/history/trials/{trial}": ANALYST,
+    "DELETE /api/history/trials/{trial}": ANALYST,
     "POST /api/sources/trials": OPERATOR,
     "GET /api/sources/trials/{trial}": OPERATOR,
     "DELETE /api/sources/trials/{trial}": OPERATOR,

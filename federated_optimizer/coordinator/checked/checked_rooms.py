@@ -8,7 +8,12 @@ from federated_optimizer.coordinator.contract.audit_model import Audit, AuditEnt
 from federated_optimizer.coordinator.contract.coordinator_api import RowQuestions, Subscription
 from federated_optimizer.coordinator.contract.coordinator_model import ChangeBatch, StatementResult
 from federated_optimizer.coordinator.contract.grant_model import Grant, GrantsApi, Quotas, Usage
-from federated_optimizer.coordinator.contract.principal import Principal, Role
+from federated_optimizer.coordinator.contract.history_model import (
+    HistoryTrialInfo,
+    HistoryTrialsApi,
+    PastChange,
+)
+from federated_optimizer.coordinator.contract.principal import LOCAL, Principal, Role
 from federated_optimizer.coordinator.contract.sink_model import SinkApi, SinkInfo
 from federated_optimizer.coordinator.contract.trial_model import MappedTrial, TrialInfo, TrialsApi
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
@@ -85,6 +90,42 @@ class CheckedRows(RowQuestions):
                 query_id=query_id,
                 principal=self._principal,
             )
+
+
+class CheckedPast(HistoryTrialsApi):
+    """Trials on history: one's own."""
+
+    def __init__(self, past: HistoryTrialsApi, principal: Principal) -> None:
+        self._past = past
+        self._principal = principal
+
+    @override
+    def all(self) -> tuple[HistoryTrialInfo, ...]:
+        check_action("run on history", self._principal)
+        return tuple(info for info in self._past.all() if self._may_see(info))
+
+    @override
+    def info(self, trial_id: str) -> HistoryTrialInfo:
+        check_action("run on history", self._principal)
+        info = self._past.info(trial_id)
+        if not self._may_see(info):
+            raise KeyError(trial_id)
+        return info
+
+    @override
+    def changes(self, trial_id: str, since: int, most: int) -> Sequence[PastChange]:
+        return self._past.changes(self.info(trial_id).id, since, most)
+
+    @override
+    async def stop(self, trial_id: str) -> HistoryTrialInfo:
+        return await self._past.stop(self.info(trial_id).id)
+
+    def _may_see(self, info: HistoryTrialInfo) -> bool:
+        # What a trial gives was readable for its maker alone, and not with any of their tokens.
+        who = self._principal
+        if who == LOCAL:
+            return True
+        return info.maker == who.name and who.sources in (None, info.sources)
 
 
 class CheckedTrials(TrialsApi):

@@ -9,6 +9,7 @@ from federated_optimizer.alarm_life_cycle import AlarmRow
 from federated_optimizer.coordinator.checked.checked_rooms import (
     CheckedAudit,
     CheckedGrants,
+    CheckedPast,
     CheckedRows,
     CheckedSinks,
     CheckedSubscription,
@@ -31,6 +32,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 )
 from federated_optimizer.coordinator.contract.fleet_model import FleetApi
 from federated_optimizer.coordinator.contract.grant_model import GrantsApi
+from federated_optimizer.coordinator.contract.history_model import HistoryTrialsApi
 from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
@@ -92,6 +94,11 @@ class OnBehalf(CoordinatorApi):
     @override
     def trials(self) -> TrialsApi:
         return CheckedTrials(self._whole.trials, self._principal)
+
+    @property
+    @override
+    def past(self) -> HistoryTrialsApi:
+        return CheckedPast(self._whole.past, self._principal)
 
     @property
     @override

@@ -33,6 +33,7 @@ from streamsql.syntax import (
     Query,
     Refresh,
     Revoke,
+    RunOnHistory,
     Show,
     ShowGrants,
     Subscribe,
@@ -49,6 +50,7 @@ STATEMENT_ROLES: Mapping[type[Statement], Role] = {
     ExplainWhy: Role.ANALYST,
     ExplainWhatIf: Role.ANALYST,
     ExplainConfidence: Role.ANALYST,
+    RunOnHistory: Role.ANALYST,
     CreateView: Role.ANALYST,
     CreateAlarm: Role.ANALYST,
     CreateDisplay: Role.ANALYST,
@@ -74,6 +76,7 @@ ACTION_ROLES: Mapping[str, Role] = {
     "stop queries": Role.ANALYST,
     "acknowledge alarms": Role.ANALYST,
     "ask about rows": Role.ANALYST,
+    "run on history": Role.ANALYST,
     "change sites": Role.OPERATOR,
     "remove gateways": Role.OPERATOR,
     "command sites": Role.OPERATOR,
@@ -92,6 +95,7 @@ _CHANGING = frozenset(STATEMENT_ROLES) - {
     ExplainWhy,
     ExplainWhatIf,
     ExplainConfidence,
+    RunOnHistory,
 }
 
 

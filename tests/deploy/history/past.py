@@ -48,7 +48,7 @@ def bundle(query: BoundQuery, known: Catalog, gateways: Iterable[str]) -> Fragme
     return place(query, topology, query="q")
 
 
-def run(  # noqa: PLR0913 - what a run is made of
+def run(  # noqa: PLR0913, PLR0917 - what a run is made of
     query: BoundQuery,
     placed: FragmentBundle,
     happenings: Iterable[Happening],

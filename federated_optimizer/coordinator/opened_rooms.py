@@ -1,0 +1,64 @@
+"""The rooms of a coordinator: parts of its interface that stand for themselves."""
+
+from typing_extensions import override
+
+from federated_optimizer.coordinator.checked.checked_rooms import CheckedGrants
+from federated_optimizer.coordinator.contract.audit_model import Audit
+from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi, RowQuestions
+from federated_optimizer.coordinator.contract.grant_model import GrantsApi
+from federated_optimizer.coordinator.contract.principal import LOCAL
+from federated_optimizer.coordinator.contract.sink_model import SinkApi
+from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
+from federated_optimizer.coordinator.fleet.fleet import Fleet
+from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
+from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.coordinator.sinks.sinks import Sinks
+from federated_optimizer.coordinator.trials.history_trials import HistoryTrials
+from federated_optimizer.coordinator.trials.source_trials import SourceTrials
+
+
+class OpenedRooms(CoordinatorApi):
+    """A coordinator that has made its rooms."""
+
+    _shared: SharedParts
+    _rows: RowExplanations
+    _trials: SourceTrials
+    _past: HistoryTrials
+    _sinks: Sinks
+    _grants: GrantChanges
+    _fleet: Fleet
+
+    @property
+    @override
+    def rows(self) -> RowQuestions:
+        return self._rows
+
+    @property
+    @override
+    def trials(self) -> SourceTrials:
+        return self._trials
+
+    @property
+    @override
+    def past(self) -> HistoryTrials:
+        return self._past
+
+    @property
+    @override
+    def sinks(self) -> SinkApi:
+        return self._sinks
+
+    @property
+    @override
+    def grants(self) -> GrantsApi:
+        return CheckedGrants(self._shared, self._grants, LOCAL)
+
+    @property
+    @override
+    def audit(self) -> Audit:
+        return self._shared.audit
+
+    @property
+    @override
+    def fleet(self) -> Fleet:
+        return self._fleet
