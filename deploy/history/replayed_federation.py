@@ -71,6 +71,13 @@ class ReplayedFederation:
         """The sources that base sites read themselves."""
         return frozenset(self._direct)
 
+    @property
+    def read_at_gateways(self) -> frozenset[str]:
+        """The sources that gateways read for the query."""
+        fragments = [f for f in self._bundle.fragments if f.engine == Engine.GATEWAY]
+        nodes = (node for fragment in fragments for node in _nodes(fragment.plan))
+        return frozenset(node.source for node in nodes if isinstance(node, Scan))
+
     def take(self, readings: Readings, *, before: bool = False) -> None:
         """Ingest readings; the next step applies them.
 

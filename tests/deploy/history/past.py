@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from deploy.history.happenings import Happening
+from deploy.history.happenings import Happening, Readings
 from deploy.history.replayed_alarm import ReplayedAlarm
 from deploy.history.replayed_federation import ReplayedFederation
 from deploy.history.trial_run import TrialRun
@@ -10,7 +10,7 @@ from deploy.session.session import LocalSession
 from federated_optimizer import Topology
 from federated_optimizer import plan as place
 from federated_optimizer.coordinator.trials.history_runner import HistoryAlarm, HistoryChanges
-from streamsql.algebra.streams import is_stream
+from streamsql.algebra.streams import Emit
 from streamsql.binder import BoundQuery, bind_query
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.delta import Delta
@@ -48,8 +48,7 @@ def bundle(query: BoundQuery, known: Catalog, gateways: Iterable[str]) -> Fragme
     return place(query, topology, query="q")
 
 
-def run(  # noqa: PLR0913, PLR0917 - what a run is made of
-    query: BoundQuery,
+def run(
     placed: FragmentBundle,
     happenings: Iterable[Happening],
     since: int,
@@ -58,7 +57,7 @@ def run(  # noqa: PLR0913, PLR0917 - what a run is made of
 ) -> list[HistoryChanges | HistoryAlarm]:
     """Return what a run yields."""
     federation = ReplayedFederation(placed, static="static", tables={})
-    emits = is_stream(query.emit)
+    emits = placed.emit == Emit.STREAM
     trial = TrialRun(federation, happenings, since, until, alarm, is_stream=emits)
     return list(trial.run())
 
@@ -77,6 +76,6 @@ def expected_at(query: BoundQuery, happenings: Iterable[Happening], at: int) -> 
     """Return a query's rows over what was known at a time, evaluated from scratch."""
     database = Database()
     for happening in happenings:
-        if happening.at <= at and hasattr(happening, "events"):
+        if isinstance(happening, Readings) and happening.at <= at:
             database.append(happening.source, list(happening.events), clock=happening.at)
     return evaluate(query.plan, database, at)

@@ -60,7 +60,7 @@ def test_rows_are_at_every_time_those_of_an_evaluation_from_scratch(text: str) -
         chance = random.Random(seed)
         past = _past(chance, 60, direct)
         since, until = 10 * SECOND, 29 * SECOND
-        messages = run(query, placed, past, since, until)
+        messages = run(placed, past, since, until)
         for at in range(since, until + 1, SECOND):
             assert relation_at(messages, at) == expected_at(query, past, at), (seed, at)
 
@@ -70,8 +70,8 @@ def test_an_interval_is_the_end_of_a_longer_one() -> None:
     query = bound(QUERIES[0], known)
     placed = bundle(query, known, GATEWAYS)
     past = _past(random.Random(5), 80, frozenset())
-    whole = run(query, placed, past, 0, 35 * SECOND)
-    part = run(query, placed, past, 20 * SECOND, 35 * SECOND)
+    whole = run(placed, past, 0, 35 * SECOND)
+    part = run(placed, past, 20 * SECOND, 35 * SECOND)
     assert relation_at(part, 20 * SECOND) == relation_at(whole, 20 * SECOND)
     later = [message for message in whole if message.at > 20 * SECOND]
     assert [message for message in part if message.at > 20 * SECOND] == later
@@ -86,7 +86,7 @@ def test_a_log_without_a_window_begins_with_the_interval() -> None:
         Readings(at * SECOND, "gw-1", "noise", (SourceEvent(("a", at), at * SECOND),))
         for at in range(10)
     ]
-    messages = run(query, placed, past, 5 * SECOND, 9 * SECOND)
+    messages = run(placed, past, 5 * SECOND, 9 * SECOND)
     assert relation_at(messages, 9 * SECOND) == {("a", 5): 1}
 
 
@@ -98,7 +98,7 @@ def test_a_stream_gives_what_is_emitted_within_the_interval() -> None:
         Readings(at * SECOND, "gw-1", "heat", (SourceEvent(("a", at), at * SECOND),))
         for at in range(10)
     ]
-    messages = run(query, placed, past, 5 * SECOND, 9 * SECOND)
+    messages = run(placed, past, 5 * SECOND, 9 * SECOND)
     rows = [row for m in messages if isinstance(m, HistoryChanges) for _weight, row in m.rows]
     assert [row[:2] for row in rows if row[2] is not None][-3:] == [("a", 6), ("a", 7), ("a", 8)]
 
@@ -124,7 +124,7 @@ def test_rows_of_an_absent_gateway_leave_and_come_back() -> None:
         [*_warm(range(30)), *_warm(range(30), "gw-2"), *after_grace(absences, 5 * SECOND)],
         key=lambda happening: happening.at,
     )
-    messages = run(query, placed, happenings, 5 * SECOND, 29 * SECOND)
+    messages = run(placed, happenings, 5 * SECOND, 29 * SECOND)
     assert messages == [
         HistoryChanges(5 * SECOND, ((1, ("gw-1", 5)), (1, ("gw-2", 5)))),
         HistoryChanges(15 * SECOND, ((-1, ("gw-1", 5)),)),
@@ -147,7 +147,7 @@ def test_an_alarm_is_raised_after_its_time_and_doubted_while_a_gateway_is_away()
         [*_warm(range(2, 25)), cold, *after_grace(absences, 5 * SECOND)],
         key=lambda happening: happening.at,
     )
-    messages = run(query, placed, happenings, SECOND, 40 * SECOND, alarm)
+    messages = run(placed, happenings, SECOND, 40 * SECOND, alarm)
     row = ("gw-1", 5)
     assert [message for message in messages if isinstance(message, HistoryAlarm)] == [
         HistoryAlarm(5 * SECOND, AlarmState.RAISED, row),
@@ -167,5 +167,5 @@ def test_what_comes_and_goes_within_the_hold_time_raises_nothing() -> None:
         Readings(at * SECOND, "gw-1", "heat", (SourceEvent(("a", at % 2 * 5), at * SECOND),))
         for at in range(20)
     ]
-    messages = run(query, placed, happenings, SECOND, 19 * SECOND, alarm)
+    messages = run(placed, happenings, SECOND, 19 * SECOND, alarm)
     assert not [message for message in messages if isinstance(message, HistoryAlarm)]

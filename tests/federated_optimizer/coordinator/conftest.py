@@ -159,6 +159,7 @@ class Federation:
         define_schema: bool = False,
         explainer: Any = None,
         beside: Any = None,
+        history: Any = None,
         **changes: Any,
     ) -> Coordinator:
         """Start a coordinator on the shared catalog."""
@@ -174,7 +175,7 @@ class Federation:
         def client(will: Will) -> InMemoryClient:
             return self.broker.client(settings.host, will=will)
 
-        made = await open_coordinator(settings, client, wall, explainer, beside)
+        made = await open_coordinator(settings, client, wall, explainer, beside, history)
         self.coordinators.append(made)
         if define_schema:
             await made.execute(SCHEMA)
