@@ -177,6 +177,10 @@ class HistoryTrials(HistoryTrialsApi):
             kept.task.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await kept.task
+            # A task that had not begun yet has said nothing.
+            stopped = kept.info.problem or "it was stopped"
+            code = kept.info.code or "stopped"
+            kept.info = replace(kept.info, problem=stopped, code=code, done=True)
         return kept.info
 
     def _check_room(self) -> None:
@@ -219,9 +223,6 @@ class HistoryTrials(HistoryTrialsApi):
         try:
             async for message in messages:
                 self._heard(kept, message)
-        except asyncio.CancelledError:
-            kept.info = replace(kept.info, problem="it was stopped", code="stopped")
-            raise
         except FederationError as error:
             kept.info = replace(kept.info, problem=error.message, hint=error.hint, code=error.code)
         except Exception as error:
