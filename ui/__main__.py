@@ -11,7 +11,7 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from federated_optimizer.coordinator.people.people_service import People
 from federated_optimizer.coordinator.people.people_store import PeopleStore
 from federated_optimizer.coordinator.people.random_secrets import session_secret
 from federated_optimizer.coordinator.planning_processes import InProcesses
+from federated_optimizer.coordinator.trials.history_runner import HistoryRunner
 from host.clocks import wall_clock
 from host.files.atomic_file import PRIVATE, replace_file
 from host.metrics.status_server import serving_status
@@ -43,6 +44,7 @@ from ui.console_settings import ConsoleSettings, load_settings
 from ui.sign_in.exposure import check_exposure, proxies
 from ui.tls_handshakes import over_tls
 
+OpenHistory = Callable[[ConsoleSettings], HistoryRunner | None]
 CLIENT_ID = "coordinator"
 KEEPALIVE = 5
 HANDSHAKE_SECONDS = 5.0
@@ -178,13 +180,18 @@ class _Server(uvicorn.Server):
 
 
 async def serve(
-    settings: ConsoleSettings, explainer: RowExplainer | None = None, *, config: Path | None = None
+    settings: ConsoleSettings,
+    explainer: RowExplainer | None = None,
+    open_history: OpenHistory | None = None,
+    *,
+    config: Path | None = None,
 ) -> None:
     """Run coordinator and console until a signal.
 
     Args:
         settings: See `ConsoleSettings`.
         explainer: The engine that answers questions about rows.
+        open_history: Returns the engine that runs queries on the past, if there is a lake.
         config: File of the settings, for messages.
     """
     context = _tls(settings)
@@ -208,8 +215,9 @@ async def serve(
                 settings, CLIENT_ID, will, keepalive=KEEPALIVE, prefers_5=True
             )
 
+        history = None if open_history is None else open_history(settings)
         beside = InProcesses(settings.statement_seconds)
-        coordinator = await open_coordinator(stored, client, wall_clock, explainer, beside)
+        coordinator = await open_coordinator(stored, client, wall_clock, explainer, beside, history)
         opened.push_async_callback(coordinator.close)
         people = await _open_people(store, coordinator, settings)
         opened.push_async_callback(people.close)
@@ -257,11 +265,17 @@ async def _open_people(
     return people
 
 
-def main(explainer: RowExplainer | None = None, *, program: str = "ui") -> int:
+def main(
+    explainer: RowExplainer | None = None,
+    open_history: OpenHistory | None = None,
+    *,
+    program: str = "ui",
+) -> int:
     """Return the exit status: 0 stopped, 2 something the operator can fix.
 
     Args:
         explainer: The engine that answers questions about rows; without it they are refused.
+        open_history: Returns the engine that runs queries on the past; likewise.
         program: Module that was started, for the help text.
     """
     config = read_command_line(program, __doc__, "JSON settings file")
@@ -269,7 +283,7 @@ def main(explainer: RowExplainer | None = None, *, program: str = "ui") -> int:
     try:
         settings = load_settings(config)
         INSTALLED.allow(modules_of(settings.functions))
-        asyncio.run(serve(settings, explainer, config=config))
+        asyncio.run(serve(settings, explainer, open_history, config=config))
     except FederationError as error:
         print(error, file=sys.stderr)
         return 2

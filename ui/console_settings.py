@@ -62,6 +62,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
         endpoints: Receivers that sinks name, with address and secret, by name.
         metrics_port: Where `/metrics` and `/health` are also served, without accounts; 0: nowhere.
         metrics_host: Address to serve them on.
+        lake: Where the lake is, as the static engine's, for trials on history; None: nowhere.
     """
 
     broker: str
@@ -101,6 +102,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
     endpoints: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
     metrics_port: int = 0
     metrics_host: str = "127.0.0.1"
+    lake: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that cannot work."""

@@ -5,12 +5,11 @@ import contextlib
 import pickle
 import sys
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
-import msgspec
 from typing_extensions import override
 
-from deploy.history.order_run import KeptPast
-from deploy.history.trial_process import LENGTH, MAX_MESSAGE
+from deploy.history.process_messages import LENGTH, MAX_MESSAGE, decode_message
 from federated_optimizer.coordinator.trials.history_runner import (
     HistoryEnd,
     HistoryMessage,
@@ -19,7 +18,6 @@ from federated_optimizer.coordinator.trials.history_runner import (
 )
 from streamsql.errors import DeploymentError
 
-_decode = msgspec.msgpack.Decoder(HistoryMessage).decode
 _MODULE = "deploy.history.trial_process"
 
 
@@ -27,11 +25,11 @@ class EngineRunner(HistoryRunner):
     """Starts a process for each trial; closing the messages of one kills it.
 
     Args:
-        open_lake: Opens the lake in that process; it must be picklable.
+        open_past: Opens the past of some sources in that process (`trial_process.OpenPast`).
     """
 
-    def __init__(self, open_lake: Callable[[], KeptPast]) -> None:
-        self._open_lake = open_lake
+    def __init__(self, open_past: Callable[[Any], object]) -> None:
+        self._open_past = open_past
 
     @override
     async def run(self, order: HistoryOrder) -> AsyncIterator[HistoryMessage]:
@@ -47,7 +45,7 @@ class EngineRunner(HistoryRunner):
             raise DeploymentError(f"cannot start a trial on history: {error.strerror}") from error
         try:
             async with asyncio.timeout(order.seconds):
-                async for message in _messages(process, pickle.dumps((order, self._open_lake))):
+                async for message in _messages(process, pickle.dumps((order, self._open_past))):
                     yield message
         except TimeoutError:
             yield HistoryEnd(
@@ -75,7 +73,7 @@ async def _messages(
             (length,) = LENGTH.unpack(await process.stdout.readexactly(LENGTH.size))
             if length > MAX_MESSAGE:
                 break
-            message = _decode(await process.stdout.readexactly(length))
+            message = decode_message(await process.stdout.readexactly(length))
             yield message
             if isinstance(message, HistoryEnd):
                 return

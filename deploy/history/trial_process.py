@@ -9,33 +9,30 @@ import os
 import pickle
 import resource
 import signal
-import struct
 import sys
-from collections.abc import Callable, Iterator
-from typing import BinaryIO
-
-import msgspec
+from collections.abc import Callable, Iterator, Sequence
 
 from deploy.history.order_run import KeptPast, OrderRun
+from deploy.history.process_messages import write_message
 from federated_optimizer.coordinator.trials.history_runner import (
     HistoryEnd,
     HistoryMessage,
     HistoryOrder,
 )
 from host.process_memory import address_space_bytes
+from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import FederationError, InternalError
 
-LENGTH = struct.Struct(">I")
-MAX_MESSAGE = 16_000_000
 _NICER = 10
 _PR_SET_PDEATHSIG = 1
-_encode = msgspec.msgpack.Encoder().encode
+OpenPast = Callable[[Sequence[SourceDefinition]], KeptPast]
+"""Opens the past of some sources; it must be picklable."""
 
 
-def carry_out(order: HistoryOrder, open_lake: Callable[[], KeptPast]) -> Iterator[HistoryMessage]:
+def carry_out(order: HistoryOrder, open_past: OpenPast) -> Iterator[HistoryMessage]:
     """Yield the messages of a trial, the end last; whatever happens."""
     try:
-        yield from OrderRun(order, open_lake()).messages()
+        yield from OrderRun(order, open_past(order.sources)).messages()
     except FederationError as error:
         yield HistoryEnd(error.code, error.message, error.hint)
     except MemoryError:
@@ -48,13 +45,6 @@ def carry_out(order: HistoryOrder, open_lake: Callable[[], KeptPast]) -> Iterato
         yield HistoryEnd(InternalError.code, f"the trial failed: {error!r:.500}")
     else:
         yield HistoryEnd()
-
-
-def write(message: HistoryMessage, out: BinaryIO) -> None:
-    """Write a message behind its length."""
-    content = _encode(message)
-    out.write(LENGTH.pack(len(content)) + content)
-    out.flush()
 
 
 def _limit(memory: int) -> None:
@@ -73,10 +63,10 @@ def _limit(memory: int) -> None:
 
 def main() -> int:
     """Return 0: how the trial ended is in its last message."""
-    order, open_lake = pickle.load(sys.stdin.buffer)  # noqa: S301  (our own parent wrote it)
+    order, open_past = pickle.load(sys.stdin.buffer)  # noqa: S301  (our own parent wrote it)
     _limit(order.memory)
-    for message in carry_out(order, open_lake):
-        write(message, sys.stdout.buffer)
+    for message in carry_out(order, open_past):
+        write_message(message, sys.stdout.buffer)
     return 0
 
 

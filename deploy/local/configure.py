@@ -210,6 +210,7 @@ def console_settings(
         table_folders=options.table_folders,
         closed_folders=(str(layout.root),),
         endpoints=read_endpoints(layout, CONSOLE),
+        lake=msgspec.to_builtins(lake_settings(layout, options)) if options.spark else None,
     )
 
 

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from deploy.session import LocalSession
 from deploy.session.session_results import print_result
+from federated_optimizer.coordinator.trials.tried_past import tried_past
 from streamsql.binder import (
     bind_confidence,
     bind_deletions,
@@ -41,6 +42,7 @@ from streamsql.syntax import (
     Grant,
     Query,
     Revoke,
+    RunOnHistory,
     ShowGrants,
     Statement,
     Subscribe,
@@ -81,6 +83,8 @@ def _bind(statement: Statement, catalog: Catalog) -> None:
                 bind_what_if(statement, catalog)
         case ExplainConfidence():
             bind_confidence(statement, catalog)
+        case RunOnHistory():
+            tried_past(statement, catalog, None)
         case AlterSite() | AlterUser() | Grant() | Revoke() | ShowGrants():
             pass  # it names a site or accounts of a federation that runs
         case _:

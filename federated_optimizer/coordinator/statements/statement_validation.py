@@ -3,6 +3,7 @@
 from federated_optimizer.coordinator.contract.coordinator_model import Diagnosis, Validation
 from federated_optimizer.coordinator.contract.presentation import presentation_of
 from federated_optimizer.coordinator.queries.planner import query_of
+from federated_optimizer.coordinator.trials.tried_past import tried_past
 from streamsql.binder import (
     Creating,
     altered_source,
@@ -25,6 +26,7 @@ from streamsql.syntax import (
     ExplainWhatIf,
     ExplainWhy,
     Query,
+    RunOnHistory,
     Subscribe,
     parse_script,
 )
@@ -77,6 +79,9 @@ def _check(statement: Statement, catalog: Catalog, warnings: list[str]) -> Schem
                 bind_what_if(statement, catalog)  # else it may be a running query's name
         case ExplainConfidence():
             bind_confidence(statement, catalog)
+        case RunOnHistory(named=named):
+            if named is None or catalog.find(named.text) is not None:
+                return tried_past(statement, catalog, None).query.schema
         case AlterSource():
             return _check(altered_source(statement, catalog), catalog, warnings)
         case _ if isinstance(statement, Creating):

@@ -1,4 +1,4 @@
-"""What runs a query on the past, handed in from outside: its orders and its messages.
+"""The engine that runs queries on the past, handed in from outside: its orders and its messages.
 
 The coordinator binds the query and knows the sites; the stream engine and the lake, which this
 package does not import, are another process's.
@@ -64,7 +64,7 @@ class HistoryAlarm(msgspec.Struct, frozen=True, array_like=True, tag="alarm"):
 
 
 class HistoryProgress(msgspec.Struct, frozen=True, array_like=True, tag="progress"):
-    """How far it has come: the time in the past, readings so far, and seconds that it took.
+    """Progress: the time in the past, readings so far, and seconds that it took.
 
     Attributes:
         notes: What the reader of the answer should know, in sentences.

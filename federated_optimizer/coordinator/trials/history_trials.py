@@ -21,7 +21,7 @@ from federated_optimizer.coordinator.contract.history_model import (
 from federated_optimizer.coordinator.contract.principal import Principal
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
 from federated_optimizer.coordinator.grants.query_rights import readable
-from federated_optimizer.coordinator.queries.planner import Planner, query_of
+from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.trials.history_runner import (
@@ -33,22 +33,17 @@ from federated_optimizer.coordinator.trials.history_runner import (
     HistoryProgress,
     HistoryRunner,
 )
-from streamsql.algebra.operators import Scan, SourceKind, walk_plan, walk_relation
-from streamsql.binder import BoundQuery, bind_query, define
-from streamsql.catalog.catalog import Catalog
-from streamsql.catalog.definitions import SourceDefinition
-from streamsql.catalog.notice_definitions import AlarmDefinition
-from streamsql.catalog.system import is_site_source, is_system
+from federated_optimizer.coordinator.trials.tried_past import scans_of, tried_past
+from streamsql.algebra.operators import SourceKind
+from streamsql.binder import BoundQuery
 from streamsql.data.types import Row
 from streamsql.errors import (
-    BindingError,
     DeploymentError,
     FederationError,
     InternalError,
-    UnsupportedError,
 )
-from streamsql.syntax import CreateAlarm, RunOnHistory, parse_statement
-from streamsql.syntax.statements import Name, Query
+from streamsql.syntax import RunOnHistory
+from streamsql.syntax.statements import Name
 
 log = logging.getLogger(__name__)
 
@@ -57,23 +52,12 @@ MAX_KEPT = 20
 MAX_CHANGES = 100_000
 """Changes of a trial that are kept; more are counted only."""
 
-_NOT_KEPT = "of what a system source said in the past nothing is run again"
-
 
 @dataclass(slots=True)
 class _Kept:
     info: HistoryTrialInfo
     changes: list[PastChange] = field(default_factory=list)
     task: asyncio.Task[None] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Tried:
-    """What is tried: a query, and what its rows raise."""
-
-    query: BoundQuery
-    sources: tuple[SourceDefinition, ...]
-    alarm: AlarmDefinition | None
 
 
 class HistoryTrials(HistoryTrialsApi):
@@ -117,7 +101,7 @@ class HistoryTrials(HistoryTrialsApi):
         catalog = self._shared.catalog_of(principal)
         named = None if statement.named is None else self._text_of(statement.named, principal)
         tried = await self._shared.beside.run(
-            lambda: _tried(statement, catalog, named), "planning the query"
+            lambda: tried_past(statement, catalog, named), "planning the query"
         )
         tables, notes = await self._tables(tried.query)
         self._check_room()
@@ -209,7 +193,7 @@ class HistoryTrials(HistoryTrialsApi):
         self, query: BoundQuery
     ) -> tuple[dict[str, tuple[Row, ...]], tuple[str, ...]]:
         """Return the rows of the stored tables that a query reads, as they are now."""
-        scans = [scan for scan in _scans(query) if scan.kind == SourceKind.TABLE]
+        scans = [scan for scan in scans_of(query) if scan.kind == SourceKind.TABLE]
         if not scans:
             return {}, ()
         base = await self._reader.read(scans)
@@ -264,69 +248,3 @@ class HistoryTrials(HistoryTrialsApi):
             events=kept.info.events + len(changes),
             dropped=kept.info.dropped + max(len(changes) - room, 0),
         )
-
-
-def _tried(statement: RunOnHistory, catalog: Catalog, text: str | None) -> _Tried:
-    """Return what a statement tries; `text` is that of the running query that it names.
-
-    Raises:
-        QueryError: It is wrong, or reads what may not be read.
-    """
-    alarm: AlarmDefinition | None = None
-    inner = statement.inner
-    if statement.named is not None:
-        inner, alarm = _named(statement.named, catalog, text)
-    elif isinstance(inner, CreateAlarm):
-        found = define(inner, catalog.scratch())
-        assert isinstance(found, AlarmDefinition)  # noqa: S101  (of CREATE ALARM)
-        alarm, inner = found, inner.query
-    assert inner is not None and not isinstance(inner, CreateAlarm)  # noqa: PT018, S101
-    query = bind_query(inner, catalog)
-    sources: dict[str, SourceDefinition] = {}
-    for scan in _scans(query):
-        definition = catalog.find(scan.source)
-        if is_site_source(scan.source) or not isinstance(definition, SourceDefinition):
-            raise _no_past(scan.source, statement)
-        if is_system(definition):
-            raise _no_past(scan.source, statement)
-        if not definition.is_table:
-            sources[scan.source] = definition
-    if not sources:
-        raise UnsupportedError(
-            "this query reads no source whose past is kept",
-            span=statement.span,
-            hint="it gives the same rows at any time: run it as it is",
-            code="no_history",
-        )
-    return _Tried(query, tuple(sources.values()), alarm)
-
-
-def _no_past(source: str, statement: RunOnHistory) -> UnsupportedError:
-    return UnsupportedError(
-        f"a query that reads {source} cannot be run on history",
-        span=statement.span,
-        hint=f"{_NOT_KEPT}: leave it out",
-        code="no_history",
-    )
-
-
-def _named(name: Name, catalog: Catalog, text: str | None) -> tuple[Query, AlarmDefinition | None]:
-    found = catalog.find(name.text)
-    if isinstance(found, AlarmDefinition):
-        return query_of(parse_statement(found.query)), found
-    if found is not None:
-        quoted = name.text.replace('"', '""')
-        return query_of(parse_statement(f'SELECT * FROM "{quoted}"')), None  # noqa: S608
-    if text:
-        return query_of(parse_statement(text)), None
-    raise BindingError(
-        f"there is no view, alarm or running query {name.text!r:.60}",
-        span=name.span,
-        hint="SHOW VIEWS, SHOW ALARMS and SHOW QUERIES list them",
-        code="unknown_relation",
-    )
-
-
-def _scans(query: BoundQuery) -> list[Scan]:
-    nodes = (*walk_plan(query.plan), *walk_relation(query.plan))
-    return list(dict.fromkeys(node for node in nodes if isinstance(node, Scan)))

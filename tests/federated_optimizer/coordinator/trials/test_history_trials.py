@@ -27,7 +27,7 @@ HOUR = 3_600 * SECOND
 INTERVAL = "ON HISTORY BETWEEN NOW - INTERVAL '2 hours' AND NOW - INTERVAL '1 hour'"
 
 
-def warm_past() -> RowsInMemory:
+def warm_past(_sources: object = ()) -> RowsInMemory:
     """Return a lake in which room r1 was hot 100 minutes ago, for ten minutes."""
     now, rows = wall(), []
     for minute in range(180, 0, -1):
@@ -199,7 +199,7 @@ def test_viewers_may_not_and_two_run_at_a_time(harness: Any) -> None:
     harness.run(scenario)
 
 
-def endless_past() -> RowsInMemory:
+def endless_past(_sources: object) -> RowsInMemory:
     lake = warm_past()
     lake.rows["temperature"] *= 20_000
     return lake
@@ -222,7 +222,7 @@ def test_a_stopped_trial_has_no_process_any_more(harness: Any) -> None:
     harness.run(scenario)
 
 
-def no_lake() -> RowsInMemory:
+def no_lake(_sources: object) -> RowsInMemory:
     raise OSError("the disk is gone")
 
 
