@@ -107,6 +107,7 @@ from tests.headless_browser import headless_browser
 from tests.loop_turns import loop_turns
 from tests.server_sent_events import Events, wait_for
 from tests.streamsql.from_text import query_of
+from tests.ui.past_trials import FakePast
 from tests.ui.questions import questions
 from ui.app import create_app
 from ui.console_settings import ConsoleSettings
@@ -353,6 +354,7 @@ class FakeCoordinator:
         self.devices: tuple[TrialSample, ...] = ()
         self.offers: tuple[OfferedRecord, ...] = ()
         self.sinks = FakeSinks()
+        self.past = FakePast()
         self.figures: Figures = FakeFigures()
 
         self.fleet = FakeFleet()
