@@ -17,7 +17,6 @@ from federated_optimizer.coordinator.trials.history_runner import (
     HistoryOrder,
     HistoryProgress,
 )
-from streamsql.algebra.explain import duration_text
 from streamsql.algebra.operators import (
     HopWindow,
     Scan,
@@ -29,6 +28,7 @@ from streamsql.algebra.operators import (
 from streamsql.algebra.streams import Emit
 from streamsql.binder import BoundQuery
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.durations import duration_text
 from streamsql.errors import DeploymentError
 
 PROGRESS_SECONDS = 0.5

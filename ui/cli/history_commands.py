@@ -91,7 +91,7 @@ def follow_trial(client: ConsoleClient, trial: str, form: str) -> None:
     printer = PastPrinter(form, columns)
     seen, told = 0, set[str]()
     while True:
-        found = client.get(f"/api/history/trials/{trial}?since={seen}")
+        found = client.get(f"/api/history/trials/{trial}", since=str(seen))
         for change in found["changes"]:
             # Of an alarm its own changes are what was asked for.
             if not found["alarm"] or change["alarm"] is not None:
