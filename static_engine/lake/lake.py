@@ -8,6 +8,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, TableAlreadyExistsError
+from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.table import Table
 
 from static_engine.lake.kept_columns import PROPERTY, KeptColumns, drift_words
@@ -29,7 +30,7 @@ CATALOG_NAME = "pando"
 SYSTEM = "system"
 TABLES = "tables"
 NAMESPACES = (READINGS, SYSTEM, TABLES)
-_TABLE_PROPERTIES = {
+TABLE_PROPERTIES = {
     "format-version": "2",
     "write.parquet.compression-codec": "zstd",
     # A batch adds one manifest: unmerged, a scan of a day reads thousands.
@@ -146,6 +147,10 @@ class Lake:
         kept = self.columns_of(table).of(definition)
         return arrow_schema([(column.column, column.type) for column in kept if column is not None])
 
+    def io(self) -> FileIO:
+        """Return the store of the lake's files."""
+        return load_file_io(dict(self.settings.options), self.settings.warehouse_url)
+
     def commit(self, table: Table, files: Sequence[str], batch: int, origin: str) -> bool:
         """Make files visible once; see `lake_commits.add_batch`."""
         return add_batch(table, files, batch, origin)
@@ -184,7 +189,7 @@ class Lake:
                 (READINGS, definition.name),
                 schema=schema,
                 partition_spec=day_parts(schema),
-                properties={**_TABLE_PROPERTIES, PROPERTY: columns.as_property()},
+                properties={**TABLE_PROPERTIES, PROPERTY: columns.as_property()},
             )
         except TableAlreadyExistsError:
             return self.catalog.load_table((READINGS, definition.name))

@@ -4,19 +4,21 @@ A pack is kept whole or not at all: gateway, epoch and seq name it, so a pack th
 it is replayed adds nothing twice.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from static_engine.lake.kept_readings import OWN_NAMES, TIME
+from static_engine.pipeline.pack_numbers import PackNumbers
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.system import SYS_STREAM
 from streamsql.data.schema import Schema
 from streamsql.data.types import EARLIEST, LATEST, DataType, Row
 from streamsql.errors import FederationError, WireError
 from streamsql.wire.codec import decode_json
-from streamsql.wire.messages import ObservationPack
+from streamsql.wire.messages import ObservationPack, SystemRows
 from streamsql.wire.senml import microseconds, row_from, rows_of
 from streamsql.wire.topics import Topics, check_id
 
@@ -52,6 +54,7 @@ class SourceRows:
 
     definition: SourceDefinition
     columns: list[list[Any]] = field(init=False)
+    packs: PackNumbers = field(default_factory=PackNumbers)
 
     def __post_init__(self) -> None:
         self.columns = [[] for _ in range(len(self.definition.schema) + len(OWN_NAMES))]
@@ -70,20 +73,37 @@ class SourceRows:
 
 @dataclass(slots=True)
 class KeptRows:
-    """What packs have given: rows per definition, and dead letters."""
+    """What packs have given: rows per definition, and dead letters.
+
+    Attributes:
+        sources: By name and layout.
+        seen: Packs whose rows are not to be kept, since they are already; grows by those read.
+        repeated: How many packs came again.
+    """
 
     sources: dict[tuple[str, int], SourceRows] = field(default_factory=dict)
     dead: list[DeadPack] = field(default_factory=list)
+    seen: PackNumbers = field(default_factory=PackNumbers)
+    repeated: int = 0
 
 
 def rows_of_packs(
-    messages: Iterable[Landed], topics: Topics, definition_of: DefinitionOf
+    messages: Iterable[Landed],
+    topics: Topics,
+    definition_of: DefinitionOf,
+    into: KeptRows | None = None,
 ) -> KeptRows:
     """Return the rows of packs on observation lanes; other messages are dead letters.
 
     Nothing that a message holds stops the others.
+
+    Args:
+        messages: In the order of arrival; a pack that comes again gives nothing.
+        topics: Of the federation.
+        definition_of: By which packs are read.
+        into: What rows are appended to; None: to nothing.
     """
-    kept = KeptRows()
+    kept = KeptRows() if into is None else into
     for message in messages:
         try:
             _take(message, topics, definition_of, kept)
@@ -101,8 +121,12 @@ def _take(message: Landed, topics: Topics, definition_of: DefinitionOf, kept: Ke
             check_id(gateway, "gateway")
         case _:
             raise WireError(f"{message.topic!r:.120} is no observation lane")
-    pack = decode_json(message.payload, ObservationPack, limit=MAX_PACK_BYTES)
-    definition = definition_of(stream, pack.layout)
+    pack = _pack(message.payload, stream)
+    if kept.seen.has(gateway, pack.epoch, pack.seq):
+        kept.repeated += 1
+        return
+    layout = pack.layout if isinstance(pack, ObservationPack) else 0
+    definition = definition_of(stream, layout)
     if definition is None:
         known = definition_of(stream, 0) is not None
         raise WireError(
@@ -110,13 +134,35 @@ def _take(message: Landed, topics: Topics, definition_of: DefinitionOf, kept: Ke
             if known
             else f"there is no source {stream!r:.80}"
         )
-    rows = list(_rows(pack, definition, stream))
-    of_source = kept.sources.setdefault((stream, pack.layout), SourceRows(definition))
+    rows: list[tuple[int, Row]]
+    if isinstance(pack, ObservationPack):
+        rows = list(_rows(pack, definition, stream))
+        withdrawn = frozenset(pack.d)
+        if withdrawn and max(withdrawn) >= len(rows):
+            raise WireError(
+                f"row {max(withdrawn)} of {len(rows)} in a pack of {stream} is withdrawn"
+            )
+    else:
+        # As base sites read them: the sender's rows, at their arrival.
+        rows = [(message.arrived, (message.arrived, gateway, *row)) for row in pack.rows]
+        withdrawn = frozenset()
+    of_source = kept.sources.setdefault((stream, layout), SourceRows(definition))
     columns = of_source.columns
     for place, (ts, row) in enumerate(rows):
-        own = (gateway, pack.epoch, pack.seq, place, ts, False, message.arrived)
+        own = (gateway, pack.epoch, pack.seq, place, ts, place in withdrawn, message.arrived)
         for column, value in zip(columns, (*row, *own), strict=True):
             column.append(value)
+    of_source.packs.add(gateway, pack.epoch, pack.seq)
+    kept.seen.add(gateway, pack.epoch, pack.seq)
+
+
+def _pack(payload: bytes, stream: str) -> ObservationPack | SystemRows:
+    try:
+        return decode_json(payload, ObservationPack, limit=MAX_PACK_BYTES)
+    except WireError:
+        if stream != SYS_STREAM.name:
+            raise
+        return decode_json(payload, SystemRows, limit=MAX_PACK_BYTES)
 
 
 def _rows(
@@ -170,8 +216,3 @@ def _event_time(seconds: float) -> int:
     if not EARLIEST <= time < LATEST:
         raise ValueError(f"{seconds} s since 1970 is outside the years 1 to 9999")
     return time
-
-
-def named(columns: Sequence[str]) -> list[str]:
-    """Return the names of a source's columns with those that every kept source has."""
-    return [*columns, *OWN_NAMES]

@@ -109,6 +109,25 @@ class SeenPacks:
                     (gateway, epoch, gateway, epoch, batch),
                 )
 
+    def extend(self, new: Packs) -> None:
+        """Note packs that came otherwise than in a batch: all batches that follow have seen them.
+
+        A batch that is repeated has, too.
+        """
+        with self._database:
+            for (gateway, epoch), packs in new.items():
+                versions = self._database.execute(
+                    "SELECT batch, packs FROM seen WHERE gateway = ? AND epoch = ?",
+                    (gateway, epoch),
+                ).fetchall()
+                self._database.execute(
+                    "DELETE FROM seen WHERE gateway = ? AND epoch = ?", (gateway, epoch)
+                )
+                if not any(batch == BEFORE_ALL for batch, _ in versions):
+                    versions.append((BEFORE_ALL, BitMap64().serialize()))
+                for batch, known in versions:
+                    self._put([((gateway, epoch), packs | BitMap64.deserialize(known))], batch)
+
     def close(self) -> None:
         """Close the database."""
         self._database.close()

@@ -1,0 +1,49 @@
+"""What the lake has already, read from it: packs, and messages of the last hour."""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+from pyiceberg.table import Table
+
+from static_engine.lake.kept_readings import ARRIVED, EPOCH, GATEWAY, SEQ
+from static_engine.lake.lake import Lake
+from static_engine.lake.lake_scan import moment
+from static_engine.lake.system_tables import DIGEST
+from static_engine.pipeline.pack_numbers import PackNumbers
+
+RECENT = 3_600_000_000
+
+
+def packs_of_lake(lake: Lake) -> PackNumbers:
+    """Return the packs whose rows are kept; reads three columns of all of them."""
+    packs = PackNumbers()
+    for name in lake.kept_sources():
+        for batch in lake.plan(name, columns=[GATEWAY, EPOCH, SEQ]).batches():
+            rows = pa.Table.from_batches([batch])
+            grouped = rows.group_by([GATEWAY, EPOCH]).aggregate([(SEQ, "distinct")])
+            for row in grouped.to_pylist():
+                packs.add_all(row[GATEWAY], row[EPOCH], row[f"{SEQ}_distinct"])
+    return packs
+
+
+def recent_digests(tables: Iterable[Table], limit: int) -> list[bytes]:
+    """Return the digests of the messages of each table's last hour, at most so many a table."""
+    found: list[bytes] = []
+    for table in tables:
+        arrived = table.schema().find_field(ARRIVED).field_id
+        bounds = [task.file.upper_bounds or {} for task in table.scan().plan_files()]
+        last = max([_time(each[arrived]) for each in bounds if arrived in each], default=None)
+        if last is None:
+            continue
+        scan = table.scan(
+            row_filter=f"{ARRIVED} >= '{moment(last - RECENT).isoformat()}'",
+            selected_fields=(DIGEST, ARRIVED),
+            limit=limit,
+        )
+        found += scan.to_arrow().column(DIGEST).to_pylist()
+    return found
+
+
+def _time(bound: bytes) -> int:
+    """Return the microseconds in a bound of Iceberg's."""
+    return int.from_bytes(bound, "little", signed=True)
