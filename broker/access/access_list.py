@@ -25,7 +25,7 @@ _HEAD: Final = """\
 # %c is the client id, which equals the user name. Every user has the rights of a gateway and of a
 # static engine under its own id; the users named here have more.
 """
-_USERS: Final = (SiteKind.BASE, SiteKind.COORDINATOR, SiteKind.VIEWER)
+_USERS: Final = (SiteKind.BASE, SiteKind.COORDINATOR, SiteKind.VIEWER, SiteKind.LANDER)
 _MODES: Final = {
     frozenset({Mode.READ}): "read",
     frozenset({Mode.WRITE}): "write",
@@ -36,7 +36,8 @@ _MODES: Final = {
 def access_list() -> str:
     """Return the access list for any federation.
 
-    Its users are `base`, `coordinator` and `viewer`; all others are gateways or static engines.
+    Its users are `base`, `coordinator`, `viewer` and `lander`; all others are gateways or static
+    engines.
     """
     everybody = [
         *rights_of_pattern(SiteKind.GATEWAY, "%c", "+"),

@@ -11,6 +11,8 @@ from streamsql.wire.topics import PREFIX, check_id
 CONTROL_TOPIC: Final = "$CONTROL/dynamic-security/v1"
 """Commands for the broker's accounts."""
 RESPONSE_TOPIC: Final = f"{CONTROL_TOPIC}/response"
+SHARE: Final = "lake"
+"""Name of the subscription that landers share."""
 SINK_ROOTS: Final = ("building", "homeassistant")
 """First levels of the topics that answers may be sent to (CREATE SINK) unless told otherwise."""
 
@@ -18,6 +20,7 @@ SINK_ROOTS: Final = ("building", "homeassistant")
 class SiteKind(StrEnum):
     """Kinds of clients that a federation's broker knows.
 
+    LANDER: writes readings, states and alarms to disk, and asks gateways for packs that were lost.
     VIEWER: a person or a program that looks at states, readings, links and results and can change
     nothing.
     """
@@ -27,6 +30,7 @@ class SiteKind(StrEnum):
     STATIC = "static"
     COORDINATOR = "coordinator"
     VIEWER = "viewer"
+    LANDER = "lander"
 
 
 class Mode(StrEnum):
@@ -82,6 +86,9 @@ def rights_of_pattern(
             Right(Mode.READ, RESPONSE_TOPIC),
             Right(Mode.READ, "$SYS/broker/#"),
         )
+    if kind is SiteKind.LANDER:
+        # Mosquitto checks the filter of a shared subscription as it is written.
+        rights += [Right(Mode.READ, f"$share/{SHARE}/{root}/{topic}") for topic in _SHARED]
     return tuple(rights)
 
 
@@ -145,10 +152,26 @@ def _static(site: str) -> _Topics:
     )
 
 
+_SHARED: Final = ("gw/+/obs/+", "gw/+/hist/+", "host/+/alarms")
+
+
+def _lander(site: str) -> _Topics:
+    written = (f"host/{site}/state", f"dead/{site}", f"gw/+/cmd/packs/{site}")
+    read = (
+        *_SHARED,
+        "gw/+/birth",
+        "gw/+/state",
+        "host/+/state",
+        f"gw/{site}/cmd/#",
+    )
+    return written, read
+
+
 def _coordinator(site: str) -> _Topics:
     written = (
         f"host/{site}/state",
         f"dead/{site}",
+        f"host/{site}/alarms",
         f"gw/{site}/obs/+",
         "gw/+/cmd/+",
         "gw/+/settings",
@@ -187,4 +210,5 @@ _TOPICS: Final = {
     SiteKind.STATIC: _static,
     SiteKind.COORDINATOR: _coordinator,
     SiteKind.VIEWER: _viewer,
+    SiteKind.LANDER: _lander,
 }

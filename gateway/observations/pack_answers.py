@@ -1,4 +1,4 @@
-"""A gateway's answers to base sites that lack packs: the packs again, then how many there are."""
+"""A gateway's answers to readers that lack packs: the packs again, then how many there are."""
 
 import logging
 
@@ -18,7 +18,7 @@ MAX_ASKERS = 1_000
 
 
 class PackAnswers:
-    """Publishes packs again that a base site lacks."""
+    """Publishes packs again that a base site or a lander lacks."""
 
     def __init__(
         self, site: str, client: MessageClient, topics: Topics, published: PublishedPacks
@@ -29,17 +29,19 @@ class PackAnswers:
         self._published = published
         self._resent: dict[tuple[str, str], tuple[int, float]] = {}
 
-    def answer(self, asker: str, wanted: PacksWanted, now: float) -> None:
+    def answer(self, asker: str, wanted: PacksWanted, now: float, *, is_known: bool = True) -> None:
         """Publish what is wanted, then say how many packs there are; `now` in seconds, never back.
 
-        Nothing is said where packs cannot be sent now: they would count as lost. Who asks does so
-        again.
+        Askers that are not known count as one, so that together they get the same packs once in a
+        while. Nothing is said where packs cannot be sent now: they would count as lost. Who asks
+        does so again.
         """
         published, stream = self._published, wanted.stream
         is_same = wanted.life == published.life
         again = published.since(stream, wanted.next) if is_same else ()
+        name = asker if is_known else ""
         if again:
-            if self._client.pending() > MAX_AHEAD or self._is_under_way(asker, wanted, now):
+            if self._client.pending() > MAX_AHEAD or self._is_under_way(name, wanted, now):
                 return
             try:
                 for _number, topic, payload in again:
@@ -47,8 +49,8 @@ class PackAnswers:
             except QueueFull:
                 log.warning("too many messages wait for the broker; packs are sent again later")
                 return
-            self._resent.pop((asker, stream), None)
-            self._resent[asker, stream] = (wanted.next, now)
+            self._resent.pop((name, stream), None)
+            self._resent[name, stream] = (wanted.next, now)
             if len(self._resent) > MAX_ASKERS:
                 del self._resent[next(iter(self._resent))]
         number = published.next(stream)

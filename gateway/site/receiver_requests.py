@@ -47,7 +47,7 @@ class ReceiverRequests:
         """Carry out a request.
 
         Raises:
-            WireError: It cannot be read, or the sender is no party of the channel or no base site.
+            WireError: It cannot be read, or the sender is no party of the channel or no reader.
         """
         if verb == "packs":
             self._packs(sender, decode_json(payload, PacksWanted, limit=MAX_SMALL))
@@ -58,9 +58,12 @@ class ReceiverRequests:
             self._channel(verb, sender, decode_json(payload, Command, limit=MAX_SMALL))
 
     def _packs(self, sender: str, wanted: PacksWanted) -> None:
-        if self._host.membership.role(sender) != SiteRole.BASE:
-            raise WireError(f"{sender!r:.80} asks for packs and is no base site that is known")
-        self._host.pack_answers.answer(sender, wanted, time.monotonic())
+        role = self._host.membership.role(sender)
+        if role not in {SiteRole.BASE, None}:
+            raise WireError(f"{sender!r:.80} asks for packs and is no base site")
+        # Gateways hear of no landers: who is unknown is one, by the broker's access rules.
+        is_known = role is not None
+        self._host.pack_answers.answer(sender, wanted, time.monotonic(), is_known=is_known)
 
     def _channel(self, verb: str, sender: str, command: Command) -> None:
         engine = self._host.engine

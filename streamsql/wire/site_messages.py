@@ -103,12 +103,16 @@ class RefreshState(msgspec.Struct, frozen=True):
 
 
 class SiteRole(StrEnum):
-    """What a site is for. GATEWAY has devices; BASE hosts top fragments; STATIC reads tables."""
+    """Purpose of a site. GATEWAY has devices; BASE hosts top fragments; STATIC reads tables.
+
+    LANDER: writes what gateways publish to disk, for the lake.
+    """
 
     GATEWAY = "gateway"
     BASE = "base"
     STATIC = "static"
     COORDINATOR = "coordinator"
+    LANDER = "lander"
 
 
 ENGINE_ROLES = (SiteRole.GATEWAY, SiteRole.BASE)

@@ -141,6 +141,10 @@ class Topics:
         """
         return f"{self.root}/host/{host}/reports"
 
+    def alarms(self, host: str = "+") -> str:
+        """Alarms that were raised, seen and cleared (`AlarmChange`), from the coordinator."""
+        return f"{self.root}/host/{host}/alarms"
+
     def source(self, name: str = "+") -> str:
         """The definition of a declared source (`SourceOrder`); retained; empty when it is dropped.
 

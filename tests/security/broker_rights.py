@@ -15,7 +15,7 @@ ENGINES = frozenset({"gw-1", "gw-2", "base"})
 ANSWERING = ENGINES | {"static"}
 """Sites that run fragments."""
 SITES = ANSWERING | {"coordinator"}
-CLIENTS = SITES | {"viewer"}
+CLIENTS = SITES | {"viewer", "lander"}
 STRANGER = "gw-9"
 """Id of a site that has no account."""
 
@@ -63,16 +63,19 @@ def _only(name: str, among: Who = CLIENTS) -> Who:
 def _requesters(verb: str) -> Who:
     """Who may send a request of this kind, in its own name."""
     known = {"resync": ANSWERING, "forget": ENGINES, "published": ENGINES}
-    return known.get(verb, Who({"base"} if verb == "packs" else ()))
+    return known.get(verb, Who({"base", "lander"} if verb == "packs" else ()))
 
 
 _COORDINATOR = Who({"coordinator"})
 _WATCHING = Who({"coordinator", "viewer"})
-_READINGS = _WATCHING | {"base"}
+_LANDED = _WATCHING | {"lander"}
+_READINGS = _LANDED | {"base"}
+_ASKED = ANSWERING | {"lander"}
+"""Sites to which commands, requests or answers are sent."""
 
 RULES = {
     "state": Rule(lambda v: _only(v["gateway"], ENGINES) | _COORDINATOR, CLIENTS),
-    "birth": Rule(lambda v: _only(v["gateway"], ENGINES) | _COORDINATOR, _WATCHING),
+    "birth": Rule(lambda v: _only(v["gateway"], ENGINES) | _COORDINATOR, _LANDED),
     "observation": Rule(lambda v: _only(v["gateway"], SITES), _READINGS),
     "last": Rule(lambda v: _only(v["gateway"], ENGINES), _WATCHING),
     "link": Rule(
@@ -82,17 +85,20 @@ RULES = {
     "history": Rule(lambda v: _only(v["gateway"], ENGINES), _READINGS),
     "command": Rule(
         lambda v: _COORDINATOR | _only(v["gateway"], ENGINES if v["verb"] == "mark" else Who()),
-        lambda v: _COORDINATOR | _only(v["gateway"], ANSWERING),
+        lambda v: _COORDINATOR | _only(v["gateway"], _ASKED),
     ),
     "request": Rule(
         lambda v: _only(v["sender"], _requesters(v["verb"])),
-        lambda v: _COORDINATOR | _only(v["site"], ANSWERING),
+        lambda v: _COORDINATOR | _only(v["site"], _ASKED),
     ),
     "settings": Rule(_COORDINATOR, lambda v: _COORDINATOR | _only(v["gateway"], ENGINES)),
     "clock": Rule(lambda v: _only(v["gateway"], ENGINES), _COORDINATOR),
     "response": Rule(lambda v: _only(v["gateway"], ANSWERING), _COORDINATOR),
-    "dead": Rule(lambda v: _only(v["gateway"], SITES), _COORDINATOR),
-    "host_state": Rule(lambda v: _only(v["host"], Who({"static", "coordinator"})), CLIENTS),
+    "dead": Rule(lambda v: _only(v["gateway"], SITES | {"lander"}), _COORDINATOR),
+    "host_state": Rule(
+        lambda v: _only(v["host"], Who({"static", "coordinator", "lander"})), CLIENTS
+    ),
+    "alarms": Rule(lambda v: _only(v["host"], _COORDINATOR), _COORDINATOR | {"lander"}),
     "tables": Rule(_COORDINATOR, lambda v: _COORDINATOR | _only(v["host"], Who({"static"}))),
     "reports": Rule(_COORDINATOR, lambda v: _COORDINATOR | _only(v["host"], Who({"static"}))),
     "source": Rule(_COORDINATOR, _COORDINATOR | ENGINES),

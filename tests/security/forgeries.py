@@ -15,6 +15,7 @@ import msgspec
 
 from broker.broker_testing import Received
 from streamsql.data.types import Value
+from streamsql.wire.alarm_messages import AlarmChange
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import (
     Command,
@@ -56,6 +57,7 @@ KINDS: dict[str, tuple[Any, ...]] = {
     "host_state": (SiteState,),
     "tables": (TableSet,),
     "reports": (ReportRequest,),
+    "alarms": (AlarmChange,),
     "source": (SourceOrder,),
     "fragment": (FragmentBundle,),
     "exchange": (DeltaBatch,),

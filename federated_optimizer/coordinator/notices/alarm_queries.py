@@ -18,16 +18,19 @@ from dataclasses import replace
 
 from typing_extensions import override
 
-from federated_optimizer.alarm_life_cycle import AlarmBook, AlarmRow
+from federated_optimizer.alarm_life_cycle import AlarmBook, AlarmRow, AlarmState
 from federated_optimizer.coordinator.contract.coordinator_model import AlarmInfo, alarm_info
 from federated_optimizer.coordinator.notices.followed_answers import FollowedAnswer
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from host.clocks import Clock
+from host.mqtt.publishing import publish_or_warn
 from streamsql.catalog.notice_definitions import AlarmDefinition
 from streamsql.data.delta import Delta
 from streamsql.errors import FederationError
+from streamsql.wire.alarm_messages import AlarmChange
+from streamsql.wire.codec import encode_json
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +118,9 @@ class Alarms:
         """
         for followed in self._followed.values():
             followed.look()
-            self._unwritten |= followed.book.take_changes()
+            changes = followed.book.take_changes()
+            self._publish(followed.query.bundle.schema.names, changes.values())
+            self._unwritten |= changes
         async with self._writing:
             if not self._unwritten:
                 return
@@ -159,6 +164,31 @@ class Alarms:
         """
         followed = self._followed[alarm]
         return followed.book.acknowledge_all(followed.now)
+
+    def _publish(self, columns: tuple[str, ...], changes: Iterable[AlarmRow | None]) -> None:
+        """Publish what happened to rows that were raised, for the lake."""
+        shared = self._shared
+        if not shared.client.connected:
+            return
+        topic, now = shared.topics.alarms(shared.settings.host), shared.clock()
+        for row in changes:
+            if row is None or row.state is AlarmState.WAITING:
+                continue
+            change = AlarmChange(
+                row.alarm,
+                row.id,
+                row.state.value,
+                columns,
+                row.row,
+                now,
+                row.since,
+                row.raised,
+                row.acknowledged,
+                row.cleared,
+                row.unknown,
+            )
+            otherwise = "a change of an alarm is missing in the lake"
+            publish_or_warn(shared.client, topic, encode_json(change), otherwise=otherwise)
 
     def _number(self) -> int:
         number, self._next = self._next, self._next + 1

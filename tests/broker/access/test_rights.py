@@ -13,6 +13,7 @@ SITES = {
     SiteKind.STATIC: "static",
     SiteKind.COORDINATOR: "coordinator",
     SiteKind.VIEWER: "ann",
+    SiteKind.LANDER: "lander",
 }
 
 
@@ -22,7 +23,9 @@ def may(kind: SiteKind, mode: Mode, topic: str) -> bool:
     return any(right.mode is mode and matches(right.topic, f"{ROOT}/{topic}") for right in rights)
 
 
-@pytest.mark.parametrize("kind", [SiteKind.GATEWAY, SiteKind.BASE, SiteKind.STATIC])
+@pytest.mark.parametrize(
+    "kind", [SiteKind.GATEWAY, SiteKind.BASE, SiteKind.STATIC, SiteKind.LANDER]
+)
 @pytest.mark.parametrize(
     "topic",
     [
@@ -68,6 +71,9 @@ def test_no_site_writes_in_another_name(kind: SiteKind, topic: str) -> None:
         (SiteKind.COORDINATOR, Mode.READ, "gw/gw-2/obs/climate", True),
         (SiteKind.COORDINATOR, Mode.WRITE, "gw/gw-2/cmd/resync/base", False),
         (SiteKind.COORDINATOR, Mode.WRITE, "gw/gw-2/obs/climate", False),
+        (SiteKind.LANDER, Mode.WRITE, "gw/gw-2/cmd/packs/lander", True),
+        (SiteKind.LANDER, Mode.READ, "q/q1/out/base", False),
+        (SiteKind.LANDER, Mode.READ, "gw/gw-2/settings", False),
         (SiteKind.VIEWER, Mode.READ, "q/q1/out/base", True),
         (SiteKind.VIEWER, Mode.READ, "gw/gw-2/cmd/clock", False),
         (SiteKind.VIEWER, Mode.READ, "gw/gw-2/settings", False),
@@ -92,7 +98,8 @@ def test_nobody_but_the_coordinator_reaches_another_federation_or_the_brokers_ac
     if kind is SiteKind.COORDINATOR:
         assert Right(Mode.WRITE, "$CONTROL/dynamic-security/v1") in rights
     else:
-        assert outside == []
+        shared = f"$share/lake/{ROOT}/"
+        assert all(kind is SiteKind.LANDER and topic.startswith(shared) for topic in outside)
 
 
 @pytest.mark.parametrize("name", ["", "+", "a/b", "#", "%c", "ä", "x" * 65])

@@ -31,6 +31,7 @@ SITES = {
     "gw-1": SiteKind.GATEWAY,
     "gw-2": SiteKind.GATEWAY,
     "viewer": SiteKind.VIEWER,
+    "lander": SiteKind.LANDER,
 }
 NOT_AUTHORIZED = 0x87
 

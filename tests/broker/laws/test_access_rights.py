@@ -25,13 +25,21 @@ pytestmark = pytest.mark.broker
 SESSION_TAKEN_OVER = 0x8E
 
 # Letters of the sites that may publish on the topic, and that may read it:
-# c coordinator, b base, s static, 1 gw-1, 2 gw-2, v viewer.
-LETTERS = {"coordinator": "c", "base": "b", "static": "s", "gw-1": "1", "gw-2": "2", "viewer": "v"}
+# c coordinator, b base, s static, 1 gw-1, 2 gw-2, v viewer, l lander.
+LETTERS = {
+    "coordinator": "c",
+    "base": "b",
+    "static": "s",
+    "gw-1": "1",
+    "gw-2": "2",
+    "viewer": "v",
+    "lander": "l",
+}
 TABLE = {
-    "gw/gw-1/state": ("1c", "cbs12v"),
-    "gw/gw-1/birth": ("1c", "cv"),
-    "gw/gw-1/obs/climate": ("1", "cbv"),
-    "gw/gw-1/hist/climate": ("1", "cbv"),
+    "gw/gw-1/state": ("1c", "cbs12vl"),
+    "gw/gw-1/birth": ("1c", "cvl"),
+    "gw/gw-1/obs/climate": ("1", "cbvl"),
+    "gw/gw-1/hist/climate": ("1", "cbvl"),
     "gw/gw-1/last/t1": ("1", "cv"),
     "gw/gw-1/link/near/a/b": ("1c", "cv1"),
     "gw/gw-1/clock": ("1", "c"),
@@ -46,18 +54,24 @@ TABLE = {
     "gw/gw-1/cmd/forget/base": ("b", "c1"),
     "gw/gw-1/cmd/packs/base": ("b", "c1"),
     "gw/gw-1/cmd/packs/gw-2": ("", "c1"),
+    "gw/gw-1/cmd/packs/lander": ("l", "c1"),
+    "gw/lander/cmd/published/gw-1": ("1", "cl"),
     "gw/base/cmd/published/gw-1": ("1", "cb"),
     "gw/static/cmd/change": ("c", "cs"),
     "gw/static/rsp/r1": ("s", "c"),
-    "gw/static/obs/sys_stream": ("s", "cbv"),
-    "gw/viewer/state": ("c", "cbs12v"),
-    "gw/viewer/obs/climate": ("", "cbv"),
-    "host/coordinator/state": ("c", "cbs12v"),
-    "host/static/state": ("s", "cbs12v"),
+    "gw/static/obs/sys_stream": ("s", "cbvl"),
+    "gw/viewer/state": ("c", "cbs12vl"),
+    "gw/viewer/obs/climate": ("", "cbvl"),
+    "host/coordinator/state": ("c", "cbs12vl"),
+    "host/static/state": ("s", "cbs12vl"),
+    "host/lander/state": ("l", "cbs12vl"),
+    "host/coordinator/alarms": ("c", "cl"),
+    "host/lander/alarms": ("", "cl"),
     "host/static/tables": ("c", "cs"),
     "host/static/reports": ("c", "cs"),
     "dead/gw-1": ("1", "c"),
     "dead/static": ("s", "c"),
+    "dead/lander": ("l", "c"),
     "source/climate": ("c", "cb12"),
     "q/q1/frag/gw-1": ("c", "c1"),
     "q/q1/frag/static": ("c", "cs"),
@@ -131,6 +145,15 @@ def test_only_the_coordinator_subscribes_to_all_of_the_federation(
 ) -> None:
     allowed = site == "coordinator" and wide.startswith(ROOT)
     assert client.subscribe((wide, 1)) == [1 if allowed else NOT_AUTHORIZED]
+
+
+def test_landers_share_the_readings_and_nobody_else_may(broker: BrokerProcess) -> None:
+    shared = f"$share/lake/{ROOT}/gw/+/obs/+"
+    with connected(broker, "lander") as lander, connected(broker, "gw-1") as gateway:
+        assert gateway.subscribe((shared, 1)) == [NOT_AUTHORIZED]
+        assert lander.subscribe((shared, 1)) == [1]
+        gateway.publish(f"{ROOT}/gw/gw-1/obs/climate", b"21")
+        assert [message.payload for message in lander.wait_for(1)] == [b"21"]
 
 
 def test_what_is_published_reaches_readers(broker: BrokerProcess) -> None:

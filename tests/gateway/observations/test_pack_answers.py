@@ -43,10 +43,12 @@ class World:
         client = cast("Any", self.queue)
         self.answers = PackAnswers("gw-1", client, TOPICS, self.published)
 
-    def ask(self, number: int, now: float = 0.0, asker: str = "base") -> list[object]:
+    def ask(
+        self, number: int, now: float = 0.0, asker: str = "base", *, is_known: bool = True
+    ) -> list[object]:
         """Ask; return what is sent: packs by number, and the answer."""
         self.queue.sent.clear()
-        self.answers.answer(asker, PacksWanted("cars", LIFE, number), now)
+        self.answers.answer(asker, PacksWanted("cars", LIFE, number), now, is_known=is_known)
         return [
             int(payload) if topic == "obs" else decode_json(payload, PacksPublished)
             for topic, payload in self.queue.sent
@@ -65,6 +67,15 @@ def test_the_same_packs_are_not_sent_again_while_they_are_under_way() -> None:
     assert len(world.ask(1, now=2.0, asker="base-2")) == 4
     assert len(world.ask(2, now=2.5)) == 3, "who has got on is not kept waiting"
     assert len(world.ask(2, now=2.5 + pack_answers.RESEND_SECONDS)) == 3
+
+
+def test_all_who_are_not_known_get_the_same_packs_once_in_a_while() -> None:
+    world = World()
+    assert len(world.ask(1, asker="lander", is_known=False)) == 4
+    assert world.ask(1, now=1.0, asker="lander-2", is_known=False) == []
+    assert len(world.ask(1, now=1.0, asker="base")) == 4
+    later = 1.0 + pack_answers.RESEND_SECONDS
+    assert len(world.ask(1, now=later, asker="lander-2", is_known=False)) == 4
 
 
 def test_nothing_is_sent_again_while_much_waits_for_the_broker() -> None:

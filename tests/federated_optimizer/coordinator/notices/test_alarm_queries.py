@@ -13,7 +13,8 @@ from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from host.clocks import monotonic_clock
 from host.mqtt import Message
 from streamsql.errors import BindingError
-from streamsql.wire.codec import encode_json
+from streamsql.wire.alarm_messages import AlarmChange
+from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.site_messages import SiteRole, SiteState
 from tests.loop_turns import loop_turns
 
@@ -508,5 +509,29 @@ def test_alarms_are_a_table_of_the_system(harness: Any) -> None:
             await coordinator.execute(
                 "CREATE ALARM many AS SELECT COUNT(*) AS n FROM sys_alarms SEVERITY 'info'"
             )
+
+    harness.run(scenario)
+
+
+def test_changes_of_alarms_are_published_for_the_lake(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        heard: list[AlarmChange] = []
+
+        def take(burst: list[Message]) -> None:
+            heard.extend(decode_json(message.payload, AlarmChange) for message in burst)
+
+        reader = federation.broker.client("lander")
+        reader.on_messages(take)
+        await reader.connect()
+        await reader.subscribe(federation.topics.alarms())
+        coordinator = await with_open_rooms(harness, federation, {"gw-1": ("r1",)})
+        federation.sites["gw-1"].put("roomsensor", ("r1", "dark"))
+        await harness.until(lambda: coordinator.alarms()[0].raised == 0)
+        await harness.until(lambda: [change.state for change in heard] == ["raised", "cleared"])
+        assert {(change.alarm, change.columns, change.row) for change in heard} == {
+            ("open", ("rid",), ("r1",))
+        }
+        assert heard[1].cleared is not None
+        await reader.close()
 
     harness.run(scenario)

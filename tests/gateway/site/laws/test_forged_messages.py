@@ -47,7 +47,6 @@ FORGED = {
         _command("gw-2", **FORGET),
     ),
     "packs for a gateway": ("gw-1", TOPICS.request("gw-1", "packs", "gw-2"), PACKS),
-    "packs for a stranger": ("gw-1", TOPICS.request("gw-1", "packs", "gw-9"), PACKS),
     "a command by request": ("gw-1", TOPICS.request("gw-1", "flush", "gw-2"), _command("gw-2")),
     "fragments of another query": ("gw-1", TOPICS.fragment("q2", "gw-1"), encode_packed({})),
 }
