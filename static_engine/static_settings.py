@@ -36,6 +36,9 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         class_data_archive: Keep an archive of loaded classes, for faster later starts.
         bridge_rows: While Spark warms up, plans over tables with together at most this many rows
             are evaluated in this process; 0 makes them wait.
+        local_rows: Plans that read and pair together at most this many rows are evaluated in this
+            process, which is quicker, though Spark runs; 0 for none, -1 for as many as this machine
+            does in the time that Spark takes for a few.
         poll_seconds: How often files are looked at for changes.
         max_table_rows: Most rows a table may have that is kept in this process.
         max_result_rows: Most rows one fragment may produce.
@@ -66,6 +69,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     memory: str = "1g"
     class_data_archive: bool = True
     bridge_rows: int = 5_000
+    local_rows: int = -1
     poll_seconds: float = 2.0
     max_table_rows: int = 2_000_000
     max_result_rows: int = 1_000_000
@@ -98,7 +102,12 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise DeploymentError(
                 f"setting poll_seconds is {self.poll_seconds}; it must be between 0.05 and 3600"
             )
-        for name, least in (("max_table_rows", 1), ("max_result_rows", 1), ("bridge_rows", 0)):
+        for name, least in (
+            ("max_table_rows", 1),
+            ("max_result_rows", 1),
+            ("bridge_rows", 0),
+            ("local_rows", -1),
+        ):
             if getattr(self, name) < least:
                 raise DeploymentError(f"setting {name} must be at least {least}")
 

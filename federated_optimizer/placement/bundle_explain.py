@@ -82,7 +82,7 @@ def fragment_lines(fragment: Fragment) -> list[str]:
         lines.append("  pushed: " + ", ".join(parts))
     parts = over_tables(fragment)
     if parts:
-        lines.append("  computed here, over complete tables: " + ", ".join(parts))
+        lines.append("  computed by the static engine: " + ", ".join(parts))
     lines.extend("  not pushed: " + reason for reason in fragment.reasons)
     lines.extend("  " + note for note in fragment.notes)
     return lines
@@ -139,7 +139,7 @@ def pushed(fragment: Fragment) -> list[str]:
 
 
 def over_tables(fragment: Fragment) -> list[str]:
-    """Return what the static engine computes; files and databases are not asked to."""
+    """Return what the static engine computes; a database may be asked for less of its table."""
     return _work_of(fragment) if fragment.engine == Engine.STATIC else []
 
 

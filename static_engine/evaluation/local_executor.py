@@ -41,6 +41,7 @@ class LocalExecutor:
     def evaluate(self, plan: Plan) -> Delta:
         """See `StaticExecutor.evaluate`."""
         plan, past = self._read_past(with_kept_rows(plan))
+        self._events = {n: e for n, e in self._events.items() if self._store.find(n) is not None}
         database = Database()
         read: set[str] = set()
         for node in walk_plan(plan):

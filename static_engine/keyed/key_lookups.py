@@ -127,7 +127,7 @@ def chain_of(keyed: KeyedFragment) -> _Chain | None:
     while isinstance(plan, Filter | Project):
         steps.append(plan)
         plan = plan.input
-    if not isinstance(plan, Scan):
+    if not isinstance(plan, Scan) or plan.history is not None:
         return None
     fields = plan.columns.fields
     output = tuple(Column(p, f.name, f.dtype) for p, f in enumerate(fields))

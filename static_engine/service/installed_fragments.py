@@ -60,9 +60,10 @@ class InstalledQuery:
         self.whole = tuple(f for f in self.fragments if f.id not in self.keyed.looked)
 
     @property
-    def tables(self) -> frozenset[str]:
-        """Names of the tables that have to be read for the fragments here."""
-        read = [f for f in self.fragments if not self.keyed.asks_database(f.id)]
+    def keyed_tables(self) -> frozenset[str]:
+        """Names of the tables that have to be read because keys are looked up in them."""
+        looked = [f for f in self.fragments if f.id in self.keyed.looked]
+        read = [f for f in looked if not self.keyed.asks_database(f.id)]
         return frozenset().union(*(tables_of(f.plan) for f in read))
 
     @property

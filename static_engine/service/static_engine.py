@@ -21,6 +21,7 @@ from host.mqtt.dead_letters import DeadLetters
 from static_engine.changing.change_requests import ChangeRequests
 from static_engine.evaluation.engine_starter import EngineStarter
 from static_engine.evaluation.evaluations import Evaluations
+from static_engine.evaluation.executor_choice import ExecutorChoice
 from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor, tables_of
 from static_engine.history.past_readings import PastReadings
 from static_engine.keyed.keyed_queries import KeyedQueries
@@ -33,9 +34,9 @@ from static_engine.service.installed_fragments import InstalledQuery, supersedes
 from static_engine.service.key_channels import KeyChannels
 from static_engine.service.snapshot_requests import resync_any, resync_own
 from static_engine.static_settings import StaticSettings
+from static_engine.tables.narrowed_tables import NarrowedTables
 from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
-from streamsql.algebra.operators import Plan
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.errors import FederationError, WireError
 from streamsql.wire.codec import decode_json, decode_packed
@@ -90,7 +91,6 @@ class StaticEngine:
         self._queries: dict[str, InstalledQuery] = {}
         self._last_sequence = 0
         self._store = store
-        self._bridge = bridge
         self._past = past or PastReadings(None)
         self._watch = TableWatch(store)
         self.views = RefreshedViews(store, RowsFolder(settings.data_path / "views"), clock)
@@ -100,6 +100,9 @@ class StaticEngine:
         self._keyed = KeyedQueries(store, self._watch, self._evaluations, settings.max_result_rows)
         self._key_channels = KeyChannels(client, self.topics, self._me)
         self._starter = EngineStarter(lambda progress: make_executor(store, progress), self._woken)
+        bounds = (settings.bridge_rows, settings.local_rows)
+        self._choice = ExecutorChoice(self._starter, bridge, store, self._past, *bounds)
+        self._narrowed = NarrowedTables(self._watch.definition, self._keyed.sizes.rows)
         self._dead_letters = DeadLetters(self._me, client, self.topics)
         self._reporter = Reporter(client, self.topics, self._me, epoch)
         self._jobs = JobReports(client, self.topics, self._me, epoch)
@@ -145,7 +148,7 @@ class StaticEngine:
             self._watch.changed(table)
             self._poll_at = 0.0
         await self._read_tables()
-        await self._refresher.refresh(self._executor_for, self._compute)
+        await self._refresher.refresh(self._choice.executor, self._compute)
         await self._evaluate()
         self._report()
         await self._send()
@@ -176,8 +179,11 @@ class StaticEngine:
             return
         self._poll_at = moment + self.settings.poll_seconds
         self._refresher.reading()
-        used = needed.union(*(query.tables for query in self._queries.values()))
         queries = list(self._queries.values())
+        plans, parts = self._narrowed.plans([f.plan for q in queries for f in q.whole])
+        self._evaluations.narrow(plans)
+        self._watch.narrow(parts)
+        used = needed.union(*map(tables_of, plans.values()), *(q.keyed_tables for q in queries))
         await self._in_worker(partial(self._look, used, queries))
 
     def _look(self, used: frozenset[str], queries: list[InstalledQuery]) -> None:
@@ -190,7 +196,7 @@ class StaticEngine:
         plans = {f.plan for query in self._queries.values() for f in query.whole}
         self._evaluations.keep(plans)
         for plan in plans:
-            executor = self._executor_for(plan)
+            executor = self._choice.executor(self._evaluations.narrowed(plan))
             if executor is None or not self._evaluations.is_due(plan, time.monotonic()):
                 continue
             evaluate = partial(self._evaluations.evaluate, plan, executor, time.monotonic())
@@ -201,7 +207,7 @@ class StaticEngine:
                 if result is not None:
                     query.update(fragment.id, result)
         self._key_channels.ask(self._queries)
-        if await self._keyed.evaluate(self._queries, self._executor_for, self._compute):
+        if await self._keyed.evaluate(self._queries, self._choice.executor, self._compute):
             self._wake.set()
 
     async def _compute(self, evaluate: Callable[[], None]) -> bool:
@@ -217,19 +223,6 @@ class StaticEngine:
         finally:
             self._reporter.evaluating = False
         return True
-
-    def _executor_for(self, plan: Plan) -> StaticExecutor | None:
-        if self._starter.executor is not None or not self._is_bridged:
-            return self._starter.executor
-        tables = [self._store.find(name) for name in tables_of(plan)]
-        rows = sum(t.row_count for t in tables if t is not None) + self._past.rows(plan)
-        return self._bridge if rows <= self.settings.bridge_rows else None
-
-    @property
-    def _is_bridged(self) -> bool:
-        """Whether the bridge evaluates small plans; not after a failed start, which is reported."""
-        starter = self._starter
-        return self._bridge is not None and starter.executor is None and starter.problem is None
 
     async def _send(self) -> None:
         for name, query in list(self._queries.items()):
@@ -275,7 +268,9 @@ class StaticEngine:
 
     def _detail(self) -> str:
         broken = [str(problem.message) for problem in self._watch.problems().values()]
-        bridged = ["small tables are answered without it until then"] if self._is_bridged else []
+        bridged = (
+            ["small tables are answered without it until then"] if self._choice.is_bridged else []
+        )
         return "; ".join([self._starter.detail, *bridged, *broken])
 
     def _has_due(self, query: InstalledQuery) -> bool:
@@ -284,7 +279,8 @@ class StaticEngine:
         return due or self._keyed.is_due(query)
 
     def _problem_of(self, query: InstalledQuery) -> FederationError | None:
-        for table in sorted(query.named_tables):
+        parts = [tables_of(self._evaluations.narrowed(f.plan)) for f in query.whole]
+        for table in sorted(query.named_tables.union(*parts)):
             owner = self.views if table in self.views.names else self._watch
             problem = owner.problem(table)
             if problem is not None:

@@ -27,6 +27,7 @@ from static_engine.sources.conversion import batch_of_values
 from static_engine.sources.database_reader import (
     IDLE_SECONDS,
     columns_of,
+    comparable_columns,
     connect_arguments,
     database_errors,
     prepare_session,
@@ -112,16 +113,13 @@ class DatabaseLookup:
         found = columns_of(connection, plain, schema or None, self._where)
         places = match_columns(self._definition, [str(c["name"]) for c in found], self._name)
         chosen = [found[place] for place in places]
-        typed: list[ColumnElement[Any]] = [
-            column(quoted_name(str(c["name"]), quote=True), c["type"]) for c in chosen
-        ]
+        safe = comparable_columns(chosen, self._definition.schema.dtypes)
         for position, wanted in zip(self._request.keys, self._request.key_types, strict=True):
-            if not compares_alike(typed[position], wanted):
+            if position not in safe or wanted != self._definition.schema.dtypes[position]:
                 raise NoLookupError(
                     f"{self._where}: column {chosen[position]['name']} is "
                     f"{chosen[position]['type']}, by which keys are not looked up"
                 )
-        safe = {p: c for p, c in enumerate(typed) if compares_alike(c, self._dtype(p))}
         clauses = [(c, pushed(c, safe)) for c in self._request.conditions]
         self.conditions = tuple(c for c, clause in clauses if clause is not None)
         needed = self._request.columns | set(self._request.keys)
@@ -134,7 +132,7 @@ class DatabaseLookup:
         query = select(*plainly).select_from(source)
         query = query.where(*(clause for _, clause in clauses if clause is not None))
         row = 1
-        for condition in _by_keys([typed[p] for p in self._request.keys], keys, engine):
+        for condition in _by_keys([safe[p] for p in self._request.keys], keys, engine):
             values = connection.execute(query.where(condition)).fetchall()
             width = len(self._definition.schema)
             place = {p: n for n, p in enumerate(read)}
@@ -142,24 +140,6 @@ class DatabaseLookup:
             where = f"table {self._definition.name}: {self._name}"
             yield batch_of_values(self._definition, rows, row, where)
             row += len(rows)
-
-    def _dtype(self, position: int) -> DataType:
-        return self._definition.schema.dtypes[position]
-
-
-def compares_alike(found: ColumnElement[Any], dtype: DataType) -> bool:
-    """Whether a column holds just what is read of it: whole numbers, or text without padding.
-
-    A database may call more texts equal than we do, but no fewer.
-    """
-    kind = found.type
-    if dtype == DataType.INTEGER:
-        return isinstance(kind, sqltypes.Integer)
-    if dtype == DataType.TEXT:
-        return isinstance(kind, sqltypes.String) and not isinstance(
-            kind, sqltypes.CHAR | sqltypes.NCHAR | sqltypes.Enum
-        )
-    return False
 
 
 def _by_keys(

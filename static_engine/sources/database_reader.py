@@ -1,23 +1,26 @@
 """Read tables and views of SQL databases through SQLAlchemy."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import Select, column, create_engine, func, inspect, select, table
+from sqlalchemy import ColumnElement, Select, column, create_engine, func, inspect, select, table
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.engine.interfaces import ReflectedColumn
 from sqlalchemy.exc import NoSuchModuleError, NoSuchTableError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
-from sqlalchemy.sql import quoted_name
+from sqlalchemy.sql import quoted_name, sqltypes
 
 from static_engine.sources.column_matching import match_columns
 from static_engine.sources.conversion import batch_of_values
+from static_engine.sources.pushed_conditions import pushed
 from static_engine.sources.table_errors import TableError, TableMissingError
 from static_engine.sources.table_locations import sqlite_file
 from static_engine.sources.time_limit import TimeLimit
+from streamsql.algebra.expressions import Expression
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.types import DataType
 
 _BATCH_ROWS = 20_000
 _CONNECT_SECONDS = 10
@@ -26,13 +29,17 @@ IDLE_SECONDS = 60.0
 _SHOWN = 20
 
 
-def read_database(definition: SourceDefinition, url: URL, name: str) -> Iterator[pa.RecordBatch]:
+def read_database(
+    definition: SourceDefinition, url: URL, name: str, conditions: tuple[Expression, ...] = ()
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a table or view in the declared types, by one SELECT.
 
     Args:
         definition: The table as declared.
         url: The database.
         name: Its name there, `table` or `schema.table`.
+        conditions: Over the declared columns; rows that fail one may be left out, where the
+            database judges as we do.
 
     Raises:
         TableMissingError: The database has no such table.
@@ -44,7 +51,7 @@ def read_database(definition: SourceDefinition, url: URL, name: str) -> Iterator
         engine = create_engine(url, poolclass=NullPool, connect_args=connect_arguments(url))
         limit.watch(engine)
         with engine.connect() as connection:
-            for batch in _rows(definition, connection, name, where):
+            for batch in _rows(definition, connection, name, where, conditions):
                 limit.extend()
                 yield batch
                 limit.extend()
@@ -75,20 +82,54 @@ def database_errors(where: str, url: URL, limit: TimeLimit) -> Iterator[None]:
 
 
 def _rows(
-    definition: SourceDefinition, connection: Connection, name: str, where: str
+    definition: SourceDefinition,
+    connection: Connection,
+    name: str,
+    where: str,
+    conditions: tuple[Expression, ...],
 ) -> Iterator[pa.RecordBatch]:
     prepare_session(connection)
     schema, _, plain_name = name.rpartition(".")
-    found = [str(c["name"]) for c in columns_of(connection, plain_name, schema or None, where)]
-    chosen = [found[p] for p in match_columns(definition, found, name)]
+    found = columns_of(connection, plain_name, schema or None, where)
+    places = match_columns(definition, [str(c["name"]) for c in found], name)
+    chosen = [str(found[p]["name"]) for p in places]
+    safe = comparable_columns([found[p] for p in places], definition.schema.dtypes)
     source = table(quoted_name(plain_name, quote=True), schema=schema or None)
     wanted: list[Any] = [column(quoted_name(name, quote=True)) for name in chosen]
     query: Select[Any] = select(*wanted).select_from(source)
+    clauses = [pushed(condition, safe) for condition in conditions]
+    query = query.where(*(clause for clause in clauses if clause is not None))
     streaming = connection.execution_options(yield_per=_BATCH_ROWS)
     row = 1
     for rows in streaming.execute(query).partitions():
         yield batch_of_values(definition, rows, row, f"table {definition.name}: {name}")
         row += len(rows)
+
+
+def comparable_columns(
+    found: Sequence[ReflectedColumn], dtypes: Sequence[DataType]
+) -> dict[int, ColumnElement[Any]]:
+    """Return by position the columns that a database compares as we do; see `compares_alike`."""
+    return {
+        position: column(quoted_name(str(c["name"]), quote=True), c["type"])
+        for position, (c, dtype) in enumerate(zip(found, dtypes, strict=True))
+        if compares_alike(c, dtype)
+    }
+
+
+def compares_alike(found: ReflectedColumn, dtype: DataType) -> bool:
+    """Whether a column holds just what is read of it: whole numbers, or text without padding.
+
+    A database may call more texts equal than we do, but no fewer.
+    """
+    kind = found["type"]
+    if dtype == DataType.INTEGER:
+        return isinstance(kind, sqltypes.Integer)
+    if dtype == DataType.TEXT:
+        return isinstance(kind, sqltypes.String) and not isinstance(
+            kind, sqltypes.CHAR | sqltypes.NCHAR | sqltypes.Enum
+        )
+    return False
 
 
 def prepare_session(connection: Connection) -> None:

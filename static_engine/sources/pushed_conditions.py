@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, or_
+from sqlalchemy import column as sql_column
 
-from streamsql.algebra.expressions import Call, Column, Expression, Literal
+from streamsql.algebra.expressions import Call, Column, Expression, Literal, columns_of
 from streamsql.data.types import DataType
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -54,6 +55,12 @@ def pushed(
             return _comparison(name, left, right, columns)
         case _:
             return None
+
+
+def may_be_pushed(condition: Expression) -> bool:
+    """Whether some database may evaluate a condition, or a part of it."""
+    columns: dict[int, ColumnElement[Any]] = {p: sql_column(f"c{p}") for p in columns_of(condition)}
+    return pushed(condition, columns) is not None
 
 
 def _comparison(

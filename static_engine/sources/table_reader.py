@@ -11,25 +11,33 @@ from static_engine.sources.json_rows import read_json
 from static_engine.sources.parquet_file import read_parquet
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations, database_url, files_of
+from streamsql.algebra.expressions import Expression
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.table_options import TableSource
 
 
-def read_table(definition: SourceDefinition, locations: Locations) -> Iterator[pa.RecordBatch]:
+def read_table(
+    definition: SourceDefinition, locations: Locations, conditions: tuple[Expression, ...] = ()
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a stored table in `arrow_schema` of its columns.
+
+    Rows of a database that fail one of the conditions may be left out.
 
     Raises:
         TableMissingError: Its file or database table is not there.
         TableError: It cannot be read as declared; the text says what, where and why.
     """
-    batches = _batches(definition, locations)
+    batches = _batches(definition, locations, conditions)
     return unique_rows(definition, batches) if definition.key else batches
 
 
-def _batches(definition: SourceDefinition, locations: Locations) -> Iterator[pa.RecordBatch]:
+def _batches(
+    definition: SourceDefinition, locations: Locations, conditions: tuple[Expression, ...]
+) -> Iterator[pa.RecordBatch]:
     options = table_options(definition)
     if options.source == TableSource.SQL:
-        yield from read_database(definition, database_url(options.url, locations), options.table)
+        url = database_url(options.url, locations)
+        yield from read_database(definition, url, options.table, conditions)
         return
     files = files_of(options.path, locations, f".{options.source}")
     match options.source:

@@ -19,6 +19,7 @@ from static_engine.sources.declared_options import table_options
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Fingerprint, Locations, fingerprint
 from static_engine.sources.table_reader import read_table
+from streamsql.algebra.expressions import Expression
 from streamsql.algebra.operators import Scan
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import SourceDefinition
@@ -97,8 +98,12 @@ class TableStore:
         self._versions = 0
         shutil.rmtree(folder, ignore_errors=True)
 
-    def load(self, definition: SourceDefinition) -> bool:
+    def load(self, definition: SourceDefinition, conditions: tuple[Expression, ...] = ()) -> bool:
         """Read a table; return whether there is a new version. On error the old one stays.
+
+        Args:
+            definition: The table, or some of its columns under another name.
+            conditions: Rows that fail one may be left out.
 
         Raises:
             TableMissingError: Its file or database table is not there.
@@ -107,7 +112,7 @@ class TableStore:
         """
         options = table_options(definition)
         before = fingerprint(options, self._locations)
-        data, snapshot, count = self._read(definition)
+        data, snapshot, count = self._read(definition, conditions)
         try:
             if fingerprint(options, self._locations) != before:
                 raise TableChangedError(f"table {definition.name} changed during the read")
@@ -201,9 +206,11 @@ class TableStore:
         self._versions += 1
         return self._versions
 
-    def _read(self, definition: SourceDefinition) -> tuple[pa.Table | None, Path | None, int]:
+    def _read(
+        self, definition: SourceDefinition, conditions: tuple[Expression, ...]
+    ) -> tuple[pa.Table | None, Path | None, int]:
         """Return the rows, in memory or as a snapshot, and their number."""
-        batches = read_table(definition, self._locations)
+        batches = read_table(definition, self._locations, conditions)
         held: list[pa.RecordBatch] = []
         count = size = 0
         for batch in batches:

@@ -6,13 +6,14 @@ file are checked, so that a typing error shows before a query needs the table.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from static_engine.sources.declared_options import TableOptions, table_options
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Fingerprint
 from static_engine.tables.table_store import TableChangedError, TableStore
+from streamsql.algebra.expressions import Expression
 from streamsql.catalog.definitions import SourceDefinition
 
 _SETTLE_SECONDS = 0.2
@@ -49,6 +50,21 @@ class _Watched:
     revision: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """A part of a table, which is read as if it were one.
+
+    Attributes:
+        table: The table's name.
+        definition: Some of its columns, under the part's name.
+        conditions: Rows that fail one may be left out.
+    """
+
+    table: str
+    definition: SourceDefinition
+    conditions: tuple[Expression, ...]
+
+
 class TableWatch:
     """Keeps a `TableStore` up to date. `poll` belongs to one thread, the rest to any.
 
@@ -68,6 +84,7 @@ class TableWatch:
         self._clock = clock
         self._pause = pause
         self._tables: dict[str, _Watched] = {}
+        self._parts: dict[str, tuple[Narrowed, _Watched]] = {}
         self._slow = False  # whether this poll has waited in vain for a server
 
     def define(self, definitions: tuple[SourceDefinition, ...]) -> None:
@@ -78,6 +95,15 @@ class TableWatch:
             same = known is not None and known.definition == definition
             kept[definition.name] = known if known and same else _Watched(definition)
         self._tables = kept
+
+    def narrow(self, parts: Mapping[str, Narrowed]) -> None:
+        """Watch exactly these parts of tables, too; by their names."""
+        self._parts = {
+            name: self._parts[name]
+            if name in self._parts and self._parts[name][0] == part
+            else (part, _Watched(part.definition))
+            for name, part in parts.items()
+        }
 
     @property
     def names(self) -> frozenset[str]:
@@ -96,11 +122,21 @@ class TableWatch:
 
     def problem(self, name: str) -> TableError | None:
         """Return why a table cannot be read at present, or None."""
+        if name in self._parts:
+            return self._problem_of_part(*self._parts[name])
         watched = self._tables.get(name)
         if watched is None:
             hint = "create the table, or drop the query"
             return TableError(f"there is no table {name}", hint=hint)
         return watched.problem
+
+    @staticmethod
+    def _problem_of_part(part: Narrowed, watched: _Watched) -> TableError | None:
+        error = watched.problem
+        if error is None:
+            return None
+        text = error.message.replace(part.definition.name, part.table)
+        return TableError(text, hint=error.hint, code=error.code)
 
     def problems(self) -> dict[str, TableError]:
         """Return the problems of all tables that have one."""
@@ -115,6 +151,8 @@ class TableWatch:
     def read_again(self, name: str) -> bool:
         """Make a table due now; return whether it is defined. An empty name means all."""
         chosen = [w for n, w in list(self._tables.items()) if name in ("", n)]
+        parts = list(self._parts.values())
+        chosen += [watched for part, watched in parts if name in ("", part.table)]
         for watched in chosen:
             watched.due = float("-inf")
             watched.revision += 1
@@ -128,7 +166,8 @@ class TableWatch:
         self.read_again(name)
         watched = self._tables.get(name)
         url = watched.definition.option("url") if watched is not None else None
-        for other in [w for w in list(self._tables.values()) if url is not None]:
+        known = [*self._tables.values(), *(watched for _, watched in self._parts.values())]
+        for other in [w for w in known if url is not None]:
             if other.definition.option("url") == url:
                 other.due = float("-inf")
                 other.revision += 1
@@ -144,14 +183,18 @@ class TableWatch:
         self._slow = False
         for name, watched in list(self._tables.items()):
             changed |= self._poll(watched, used=name in used)
-        for name in self._store.names - self._tables.keys():
+        for name, (part, watched) in list(self._parts.items()):
+            changed |= self._poll(watched, used=name in used, conditions=part.conditions)
+        for name in self._store.names - self._tables.keys() - self._parts.keys():
             self._store.discard(name)
         after = self.problems()
         return changed or {n: str(p) for n, p in before.items()} != {
             n: str(p) for n, p in after.items()
         }
 
-    def _poll(self, watched: _Watched, *, used: bool) -> bool:
+    def _poll(
+        self, watched: _Watched, *, used: bool, conditions: tuple[Expression, ...] = ()
+    ) -> bool:
         watched.unsettled = False
         try:
             options = table_options(watched.definition)
@@ -168,7 +211,7 @@ class TableWatch:
                 # One that does not answer is enough: others have their turn between two of them.
                 watched.unsettled = True
                 return False
-            return self._is_due(watched, seen) and self._read(watched, options, seen)
+            return self._is_due(watched, seen) and self._read(watched, options, seen, conditions)
         watched.in_use = False
         if not watched.attempted:
             watched.problem = None
@@ -197,13 +240,19 @@ class TableWatch:
             watched.unsettled = True
         return not watched.unsettled
 
-    def _read(self, watched: _Watched, options: TableOptions, seen: Fingerprint | None) -> bool:
+    def _read(
+        self,
+        watched: _Watched,
+        options: TableOptions,
+        seen: Fingerprint | None,
+        conditions: tuple[Expression, ...],
+    ) -> bool:
         watched.attempted, watched.tried = True, seen
         # Who asks while it is read wants what it holds from then on: it is read once more.
         due, watched.due = watched.due, float("inf")
         began = self._clock()
         try:
-            changed = self._store.load(watched.definition)
+            changed = self._store.load(watched.definition, conditions)
         except TableChangedError:
             watched.attempted, watched.unsettled = False, True
             watched.due = min(watched.due, due)

@@ -215,6 +215,7 @@ def test_spark_warms_up_in_the_background_and_comes_back_after_a_crash(
         data_dir=str(lend_archive(class_archive, tmp_path / "data")),
         memory="512m",
         spark_master="local[1]",
+        local_rows=0,
         bridge_rows=bridge_rows,
     )
     try:

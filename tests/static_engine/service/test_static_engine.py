@@ -142,6 +142,7 @@ async def world(folder: Path, make: MakeExecutor = local, **changes: Any) -> Asy
         data_dir=str(folder / "data"),
         base_dir=str(folder),
         poll_seconds=0.05,
+        local_rows=0,
     )
     settings = msgspec.structs.replace(settings, **changes)
     (folder / "rooms.csv").write_text(FIRST)

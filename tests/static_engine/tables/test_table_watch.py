@@ -11,6 +11,7 @@ from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations
 from static_engine.tables.table_store import TableChangedError, TableStore
 from static_engine.tables.table_watch import TableWatch
+from streamsql.algebra.expressions import Expression
 from streamsql.algebra.operators import Distinct, Scan, SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
@@ -97,8 +98,8 @@ def test_a_file_that_changes_while_it_is_read_is_not_taken(
     write(tmp_path, 1)
     read = store._read
 
-    def slow(what: SourceDefinition) -> object:
-        found = read(what)
+    def slow(what: SourceDefinition, conditions: tuple[Expression, ...]) -> object:
+        found = read(what, conditions)
         write(tmp_path, 1, 2)
         return found
 
@@ -155,7 +156,7 @@ def test_a_broken_file_is_tried_again_when_it_changes_or_after_a_while(
     tries: list[float] = []
     load = store.load
 
-    def counted(what: SourceDefinition) -> bool:
+    def counted(what: SourceDefinition, _conditions: object) -> bool:
         tries.append(clock.now)
         return load(what)
 
@@ -202,7 +203,7 @@ def test_who_asks_while_a_table_is_read_has_it_read_once_more(
     watch.define((definition(),))
     reads = []
 
-    def load(what: SourceDefinition) -> bool:
+    def load(what: SourceDefinition, _conditions: object) -> bool:
         reads.append(what.name)
         if len(reads) == 1:
             assert watch.read_again("t")
@@ -271,7 +272,7 @@ def test_a_server_that_does_not_answer_leaves_others_their_turn(
     )
     tried: list[str] = []
 
-    def load(wanted: SourceDefinition) -> bool:
+    def load(wanted: SourceDefinition, _conditions: object) -> bool:
         tried.append(wanted.name)
         if wanted.name != "v":
             clock.now += 60
