@@ -4,7 +4,7 @@ Columns are named c0, c1, … by position at every step, so names never clash. A
 columns still counts its rows; it carries one column that is no part of it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from static_engine.lowering.spark_expressions import lower_expression
 from static_engine.lowering.spark_joins import joined
 from static_engine.lowering.spark_orders import as_of, first_rows
 from static_engine.lowering.spark_over_windows import over
+from static_engine.lowering.spark_recursion import SparkRecursion
 from static_engine.lowering.spark_time_windows import closed, hops, sessions
 from static_engine.lowering.spark_types import SPARK_TYPES
 from static_engine.sources.conversion import arrow_schema
@@ -38,7 +39,6 @@ from streamsql.algebra.operators import (
     SessionWindow,
     SetKind,
     SetOperation,
-    SourceKind,
     StreamWindow,
     TopN,
     ToStream,
@@ -60,8 +60,8 @@ def lower_plan(
     """Return the DataFrame of a plan over stored tables.
 
     Args:
-        plan: A plan without streams, remote inputs and recursion.
-        tables: The rows of a table, columns c0, c1, … in the scan's order.
+        plan: A plan without streams and remote inputs. Recursions in it are evaluated here.
+        tables: The rows of a table or of the past, columns c0, c1, … in the scan's order.
         session: Where constant rows are made.
         keep: Marks a frame as one to be computed once; called once for each materialized table.
     """
@@ -81,13 +81,12 @@ class _Lowering:
         self._session = session
         self._keep = keep
         self._kept: dict[Plan, DataFrame] = {}
+        self._recursive: Mapping[str, DataFrame] = {}
 
     def lower(self, plan: Plan) -> DataFrame:
         match plan:
-            case Scan(kind=SourceKind.TABLE):
-                return self._tables(plan)
-            case Values():
-                return self._values(plan)
+            case Scan() | Values() | RecursiveReference():
+                return self._leaf(plan)
             case Filter() | Project():
                 return self._row_by_row(plan)
             case Join():
@@ -112,17 +111,29 @@ class _Lowering:
                 return _timed_or_ordered(self.lower(plan.input), plan)
             case OnClose(left=groups, right=progress, end=end):
                 return closed(self.lower(groups), self.lower(progress), end)
-            case (
-                Scan()
-                | Window()
-                | RemoteSource()
-                | RecursiveReference()
-                | Fixpoint()
-                | ToStream()
-                | StreamWindow()
-            ):
+            case Fixpoint():
+                return SparkRecursion(plan, self._inside, self._keep).rows()
+            case Window() | RemoteSource() | ToStream() | StreamWindow():
                 # The executor has refused these with the reason.
                 raise InternalError(f"{type(plan).__name__} cannot be lowered to Spark")
+
+    def _leaf(self, plan: Scan | Values | RecursiveReference) -> DataFrame:
+        match plan:
+            case Scan():
+                return self._tables(plan)
+            case Values():
+                return self._values(plan)
+            case RecursiveReference(name=name):
+                return self._recursive[name]
+
+    def _inside(self, plan: Plan, recursive: Mapping[str, DataFrame]) -> DataFrame:
+        """Return the frame of a part of a recursion; what it may read besides is given by name."""
+        around = self._recursive
+        self._recursive = {**around, **recursive}
+        try:
+            return self.lower(plan)
+        finally:
+            self._recursive = around
 
     def _row_by_row(self, plan: Filter | Project) -> DataFrame:
         row = columns_of_width(len(plan.input.schema))

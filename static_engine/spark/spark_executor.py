@@ -136,7 +136,8 @@ class SparkExecutor:
             return kept[-1]
 
         try:
-            frame = lower_plan(plan, self._frame_of, self._spark.session, keep)
+            with self._watched():  # a recursion runs its rounds here
+                frame = lower_plan(plan, self._frame_of, self._spark.session, keep)
             if not width:
                 with self._watched():
                     count = frame.count()

@@ -2,9 +2,7 @@
 
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import (
-    Fixpoint,
     Plan,
-    RecursiveReference,
     Scan,
     SourceKind,
     Window,
@@ -32,10 +30,9 @@ def define_refreshed(
     span = statement.name.span
     if statement.recursive:
         raise UnsupportedError(
-            "a recursive view cannot be refreshed at times of day: Spark does not compute "
-            "recursion",
+            "CREATE RECURSIVE VIEW takes no REFRESH AT",
             span=span,
-            hint=_LIVE,
+            hint="write the recursion inside: REFRESH AT (…) AS WITH RECURSIVE …",
             code="not_refreshable",
         )
     bound = bind_query(statement.query, catalog)
@@ -96,7 +93,7 @@ def refreshed_view(statement: Refresh, catalog: Catalog) -> SourceDefinition:
 
 
 def _check(bound: BoundQuery, span: Span) -> None:
-    """Check that stored tables are all that a query needs."""
+    """Check that stored tables and the past are all that a query needs."""
     if bound.emit == Emit.STREAM:
         raise UnsupportedError(
             "a view with REFRESH AT stores rows, but this query produces a stream",
@@ -108,7 +105,7 @@ def _check(bound: BoundQuery, span: Span) -> None:
         reason = _reason(node)
         if reason:
             raise UnsupportedError(
-                f"a view with REFRESH AT reads only stored tables, but {reason}",
+                f"a view with REFRESH AT reads only stored tables and the past, but {reason}",
                 span=span,
                 hint=_LIVE,
                 code="not_refreshable",
@@ -121,9 +118,7 @@ def _reason(node: Plan) -> str:
             return f"{node.source} is a system table"
         case Scan() if node.kind != SourceKind.TABLE:
             return f"{node.source} is a stream"
-        case Fixpoint() | RecursiveReference():
-            return "this query is recursive"
-        case Window():
+        case Window() if node.input.history is None:
             return f"{describe(node)} is a window"
         case _:
             return ""
