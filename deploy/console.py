@@ -31,7 +31,8 @@ def open_history(settings: ConsoleSettings) -> EngineRunner | None:
         raise DeploymentError(
             f"setting lake: {error}", hint="its fields are catalog, warehouse and options"
         ) from error
-    return EngineRunner(OpenedPast(lake))
+    past = OpenedPast(lake)
+    return EngineRunner(past, past.sizes)
 
 
 if __name__ == "__main__":

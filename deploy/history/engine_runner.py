@@ -15,7 +15,9 @@ from federated_optimizer.coordinator.trials.history_runner import (
     HistoryMessage,
     HistoryOrder,
     HistoryRunner,
+    PastSize,
 )
+from streamsql.algebra.operators import Plan
 from streamsql.errors import DeploymentError
 
 _MODULE = "deploy.history.trial_process"
@@ -26,10 +28,20 @@ class EngineRunner(HistoryRunner):
 
     Args:
         open_past: Opens the past of some sources in that process (`trial_process.OpenPast`).
+        sizes: Returns what a plan reads of the past; None: nobody knows.
     """
 
-    def __init__(self, open_past: Callable[[Any], object]) -> None:
+    def __init__(
+        self,
+        open_past: Callable[[Any], object],
+        sizes: Callable[[Plan], tuple[PastSize, ...]] | None = None,
+    ) -> None:
         self._open_past = open_past
+        self._sizes = sizes
+
+    @override
+    def sizes(self, plan: Plan) -> tuple[PastSize, ...]:
+        return () if self._sizes is None else self._sizes(plan)
 
     @override
     async def run(self, order: HistoryOrder) -> AsyncIterator[HistoryMessage]:

@@ -1,10 +1,12 @@
-"""Opens the lake in the process of a trial; the console itself does not load it."""
+"""Opens the lake in processes of trials and statements; the console itself does not load it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from federated_optimizer.coordinator.trials.history_runner import PastSize
 from static_engine.lake.lake_settings import LakeSettings
+from streamsql.algebra.operators import Plan
 from streamsql.catalog.definitions import SourceDefinition
 
 if TYPE_CHECKING:
@@ -32,3 +34,9 @@ class OpenedPast:
         from static_engine.lake.lake import Lake  # noqa: PLC0415
 
         return LakePast(Lake(self.settings), {d.name: d for d in definitions})
+
+    def sizes(self, plan: Plan) -> tuple[PastSize, ...]:
+        """Return what a plan reads of the past, one per scan."""
+        from deploy.history.past_sizes import sizes_in  # noqa: PLC0415
+
+        return sizes_in(self.settings, plan)

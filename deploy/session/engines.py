@@ -1,12 +1,13 @@
 """The three executors a local session can ask: stream engine, reference evaluator, Spark."""
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from typing_extensions import override
 
-from deploy.session.frozen import frozen
+from deploy.session.frozen import frozen, with_past_rows
 from deploy.session.history import History, Moment
 from federated_optimizer import Topology, direct_scans
 from federated_optimizer import plan as place_plan
@@ -72,6 +73,10 @@ class LocalPlanner:
         topology = local_topology(self._sites, self._catalog)
         return place_plan(bound, topology, query=query, text=text, foresee=foreseen)
 
+    def past_notes(self, plan: Plan, started: int = 0) -> tuple[str, ...]:  # noqa: ARG002
+        """Return nothing: the past of a session is what it has inserted."""
+        return ()
+
 
 class Executor(Protocol):
     """Answers a query at the end of a history."""
@@ -105,7 +110,8 @@ class StreamExecutor(Executor):
 
     @override
     def answer(self, bound: BoundQuery, history: History, catalog: Catalog, /) -> Delta:
-        bundle = LocalPlanner(catalog, self.sites).place(bound)
+        plan = with_past_rows(bound.plan, history.database, history.now)
+        bundle = LocalPlanner(catalog, self.sites).place(replace(bound, plan=plan))
         sites = tuple(f"site-{number}" for number in range(1, self.sites + 1))
         run = _Run(bundle, sites, catalog)
         run.settle(0)

@@ -23,6 +23,7 @@ from streamsql.algebra.operators import (
     identity_columns,
     with_inputs,
 )
+from streamsql.algebra.past_times import History
 from streamsql.data.delta import expand
 from streamsql.data.types import MICROSECONDS, DataType, Row
 from streamsql.reference import evaluate
@@ -46,6 +47,16 @@ def frozen(plan: Plan, database: Database, now: int) -> Plan:
             return _frozen_window(plan, frozen(plan.input, database, now), now)
         case _:
             return with_inputs(plan, tuple(frozen(child, database, now) for child in plan.inputs))
+
+
+def with_past_rows(plan: Plan, database: Database, now: int) -> Plan:
+    """Return a plan with every scan of the past replaced by its rows, which do not change."""
+    match plan:
+        case Scan(history=History()) | Window(input=Scan(history=History())):
+            return Values(tuple(expand(evaluate(plan, database, now))), plan.schema)
+        case _:
+            inputs = tuple(with_past_rows(child, database, now) for child in plan.inputs)
+            return with_inputs(plan, inputs)
 
 
 def _frozen_closings(plan: OnClose, database: Database, now: int) -> Plan:

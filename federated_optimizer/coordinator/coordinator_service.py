@@ -120,7 +120,8 @@ class Coordinator(OpenedRooms):
     ) -> None:
         self._shared = shared
         self._background = Background()
-        self._planner = Planner(shared, None if explainer is None else explainer.foresee)
+        foresee = None if explainer is None else explainer.foresee
+        self._planner = Planner(shared, foresee, None if history is None else history.sizes)
         self._queries = Queries(shared, self._planner)
         self._repairs = Repairs(shared.deployment, shared.membership)
         self._alarms = Alarms(shared, self._queries)

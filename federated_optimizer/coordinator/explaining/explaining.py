@@ -17,6 +17,7 @@ from federated_optimizer.placement.bundle_explain import (
     recursion_lines,
 )
 from streamsql.algebra.explain import explain_plan
+from streamsql.algebra.operators import Plan
 from streamsql.algebra.plan_graph import plan_dot
 from streamsql.binder import BoundQuery, Creating, define
 from streamsql.binder.statements.nullable import left_out
@@ -45,6 +46,9 @@ class QueryPlanner(Protocol):
 
     def place(self, bound: BoundQuery, *, query: str, text: str) -> FragmentBundle:
         """Return the fragments of a bound query."""
+
+    def past_notes(self, plan: Plan, started: int = 0) -> tuple[str, ...]:
+        """Return how much a plan reads of the past, a sentence per scan."""
 
 
 def explained(
@@ -77,15 +81,28 @@ def explained(
             text, data = report.text, report.data
         case ExplainType.LOGICAL:
             text = plan_dot(bound.plan) if as_graph else explain_plan(bound.plan)
+            if not as_graph:
+                text = "\n".join((text, *planner.past_notes(bound.plan)))
             data = {"plan": text.splitlines()}
         case _:
-            bundle = planner.place(bound, query="explain", text=inner.text)
+            bundle = _noted(planner.place(bound, query="explain", text=inner.text), planner)
             text = bundle_dot(bundle) if as_graph else explain_bundle(bundle)
             data = bundle_data(bundle)
     warnings = (*bound.warnings, *left_out(bound.plan), *notes)
     if statement.format == ExplainFormat.JSON:
         return StatementResult(ResultKind.TEXT, data=data, warnings=warnings)
     return StatementResult(ResultKind.TEXT, text=text, warnings=warnings)
+
+
+def _noted(bundle: FragmentBundle, planner: QueryPlanner) -> FragmentBundle:
+    """Return a bundle with notes on how much its fragments read of the past."""
+    fragments = tuple(
+        msgspec.structs.replace(
+            part, notes=(*part.notes, *planner.past_notes(part.plan, bundle.started))
+        )
+        for part in bundle.fragments
+    )
+    return msgspec.structs.replace(bundle, fragments=fragments)
 
 
 def _notes_on(statement: Statement) -> tuple[str, ...]:

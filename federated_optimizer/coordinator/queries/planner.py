@@ -39,6 +39,7 @@ from streamsql.catalog.system import is_site_source, is_system
 from streamsql.catalog.table_options import TableSource
 from streamsql.data.types import MICROSECONDS
 from streamsql.errors import BindingError, InternalError, QueryError
+from streamsql.history.past_plans import fixed
 from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
@@ -66,9 +67,15 @@ class Planner:
     `patience`: the part of the answer that it should show would be missing.
     """
 
-    def __init__(self, shared: SharedParts, foresee: Foresee | None) -> None:
+    def __init__(
+        self,
+        shared: SharedParts,
+        foresee: Foresee | None,
+        sizes: Callable[[Plan], Iterable[object]] | None = None,
+    ) -> None:
         self._shared = shared
         self._foresee = foresee
+        self._sizes = sizes
         self._running: Callable[[], Iterable[RunningQuery]] = tuple
         self._remembered: dict[str, set[str]] = {}
 
@@ -191,6 +198,18 @@ class Planner:
             started = 0 if current is None else current.started
             bundle = msgspec.structs.replace(bundle, started=started or self._shared.clock())
         return bundle if gathered else ungathered(bundle)
+
+    def past_notes(self, plan: Plan, started: int = 0) -> tuple[str, ...]:
+        """Return how much a plan reads of the past, a sentence per scan; blocking.
+
+        Args:
+            plan: Whole, or of a fragment.
+            started: When its query started; 0: now.
+        """
+        is_past = any(isinstance(n, Scan) and n.history for n in walk_plan(plan))
+        if self._sizes is None or not is_past:
+            return ()
+        return tuple(map(str, self._sizes(fixed(plan, started or self._shared.clock()))))
 
     def planned(
         self,

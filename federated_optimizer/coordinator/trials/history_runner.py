@@ -12,6 +12,7 @@ import msgspec
 
 from federated_optimizer.alarm_life_cycle import AlarmState
 from federated_optimizer.placement import Topology
+from streamsql.algebra.operators import Plan
 from streamsql.binder import BoundQuery
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.notice_definitions import AlarmDefinition
@@ -87,8 +88,43 @@ class HistoryEnd(msgspec.Struct, frozen=True, array_like=True, tag="end"):
 HistoryMessage = HistoryChanges | HistoryAlarm | HistoryProgress | HistoryEnd
 
 
+@dataclass(frozen=True, slots=True)
+class PastSize:
+    """Bounds of a scan of the past, or why it cannot be read.
+
+    Attributes:
+        scan: In words.
+        bytes: Of whole files, compressed.
+    """
+
+    scan: str
+    files: int = 0
+    rows: int = 0
+    bytes: int = 0
+    problem: str = ""
+
+    def __str__(self) -> str:
+        """Return it as EXPLAIN shows it."""
+        if self.problem:
+            return f"cannot read {self.scan}: {self.problem}"
+        if not self.files:
+            return f"reads {self.scan}: no files"
+        return (
+            f"reads {self.scan}: at most {self.rows:,} rows, {self.bytes:,} bytes of "
+            f"{self.files:,} files"
+        )
+
+
 class HistoryRunner(Protocol):
     """Runs queries on the past."""
+
+    def sizes(self, plan: Plan) -> tuple[PastSize, ...]:
+        """Return what a plan reads of the past, one per scan; blocking.
+
+        Args:
+            plan: Its scans of the past stand still.
+        """
+        raise NotImplementedError
 
     def run(self, order: HistoryOrder) -> AsyncIterator[HistoryMessage]:
         """Yield messages, `HistoryEnd` last; closing the iterator ends the run at once.

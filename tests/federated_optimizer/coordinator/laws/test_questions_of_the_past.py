@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from deploy.history.opened_past import OpenedPast
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.history.past_readings import PastReadings
 from static_engine.lake.lake import Lake
@@ -184,5 +185,24 @@ def test_a_past_that_nobody_keeps_is_a_problem_of_the_query(
             if lake is not None:
                 keep_climate(lake, coordinator, (1, ("r1", 20.0)))
                 await harness.until_rows(coordinator, query, [("r1",)])
+
+    harness.run(scenario)
+
+
+def test_explain_says_how_much_of_the_past_is_read(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begin(federation)
+        lake = lake_in(federation.folder / "lake")
+        keep_climate(lake, coordinator, (-2, ("r1", 20.0)), (-1, ("r2", 21.0)))
+        coordinator._planner._sizes = OpenedPast(lake.settings).sizes
+        text = f"SELECT room FROM warm FOR SYSTEM_TIME AS OF '{NOON_TEXT}'"
+        for kind, where in (("LOGICAL", "Project room"), ("FEDERATED", "STATIC")):
+            (told,) = await coordinator.execute(f"EXPLAIN (TYPE {kind}) {text}")
+            assert where in told.text
+            assert "Scan history climate FOR SYSTEM_TIME AS OF TIMESTAMP" in told.text
+            assert "reads the past of climate BETWEEN" in told.text
+            assert "at most 2 rows" in told.text
+        (told,) = await coordinator.execute("EXPLAIN SELECT room FROM warm")
+        assert "the past" not in told.text
 
     harness.run(scenario)

@@ -70,7 +70,8 @@ def filled(folder: Path) -> tuple[Catalog, PastReadings]:
     for number in range(24):
         link = (chance.choice("hijklm"), chance.choice("hijklm"), float(chance.randrange(1, 9)))
         events["wire"].append(SourceEvent(link, NOON - (30 - number) * SECOND))
-    events["wire"].append(SourceEvent((*link[:2], None), NOON, delete=True))
+    last = events["wire"][-1].row
+    events["wire"].append(SourceEvent((*last[:2], None), NOON, delete=True))
     for name, made in events.items():
         definition = catalog.find(name)
         assert isinstance(definition, SourceDefinition)

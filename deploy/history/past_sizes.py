@@ -1,0 +1,32 @@
+"""How much of the lake plans read, for EXPLAIN; asked in a process forked for the statement."""
+
+from federated_optimizer.coordinator.trials.history_runner import PastSize
+from static_engine.history.past_readings import PastReadings, past_of
+from static_engine.lake.lake import Lake
+from static_engine.lake.lake_settings import LakeSettings
+from streamsql.algebra.operators import Plan
+from streamsql.errors import FederationError
+
+
+def sizes_in(settings: LakeSettings, plan: Plan) -> tuple[PastSize, ...]:
+    """Return what a plan reads of a lake, one per scan.
+
+    Args:
+        settings: Where the lake is.
+        plan: Its scans of the past stand still.
+    """
+    scans = past_of(plan)
+    words = {scan: f"the past of {scan.source} {scan.history}" for scan in scans}
+    try:
+        past = PastReadings(Lake(settings))
+    except FederationError as error:
+        return tuple(PastSize(text, problem=error.message) for text in words.values())
+    found: list[PastSize] = []
+    for scan, text in words.items():
+        try:
+            lake = past.scan(scan).lake
+        except FederationError as error:
+            found.append(PastSize(text, problem=error.message))
+        else:
+            found.append(PastSize(text, len(lake.files), lake.rows, lake.bytes))
+    return tuple(found)
