@@ -52,6 +52,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         metrics_port: Where `/metrics` and `/health` are served; 0 for nowhere.
         metrics_host: Address to serve them on; there are no accounts on this port.
         lake: Where readings and managed tables are kept; None: nowhere.
+        segments: Folder of the lander's segments, which become rows of the lake; empty: none do.
     """
 
     broker: str
@@ -82,6 +83,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metrics_port: int = 0
     metrics_host: str = "127.0.0.1"
     lake: LakeSettings | None = None
+    segments: str = ""
 
     def __post_init__(self) -> None:
         check_port(self.metrics_port, "metrics_port")

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from streamsql.wire.topics import PREFIX, check_id
+from streamsql.wire.topics import LANDERS, PREFIX, check_id
 
 CONTROL_TOPIC: Final = "$CONTROL/dynamic-security/v1"
 """Commands for the broker's accounts."""
 RESPONSE_TOPIC: Final = f"{CONTROL_TOPIC}/response"
-SHARE: Final = "lake"
-"""Name of the subscription that landers share."""
 SINK_ROOTS: Final = ("building", "homeassistant")
 """First levels of the topics that answers may be sent to (CREATE SINK) unless told otherwise."""
 
@@ -88,7 +86,7 @@ def rights_of_pattern(
         )
     if kind is SiteKind.LANDER:
         # Mosquitto checks the filter of a shared subscription as it is written.
-        rights += [Right(Mode.READ, f"$share/{SHARE}/{root}/{topic}") for topic in _SHARED]
+        rights += [Right(Mode.READ, f"$share/{LANDERS}/{root}/{topic}") for topic in _SHARED]
     return tuple(rights)
 
 

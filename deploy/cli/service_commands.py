@@ -9,7 +9,9 @@ import typer
 from ui.cli.console_command import Address, connected, guarded
 from ui.cli.http_commands import app, gateway_app
 
-Service = Annotated[str, typer.Argument(help="gw-1, gw-2, …, base, static, console or broker")]
+Service = Annotated[
+    str, typer.Argument(help="gw-1, gw-2, …, base, static, lander, console or broker")
+]
 Data = Annotated[Path | None, typer.Option(help="Data directory of the `pando up`")]
 
 
@@ -114,7 +116,7 @@ def _journal(service: str, lines: int, *, follow: bool) -> int:
     from streamsql.wire.topics import check_id  # noqa: PLC0415
 
     name = check_id(service, "service")
-    unit = f"pando-{name}" if name in ("console", "static") else f"pando-gateway@{name}"
+    unit = f"pando-{name}" if name in ("console", "static", "lander") else f"pando-gateway@{name}"
     command = ["journalctl", "--unit", unit, "--lines", str(lines), "--no-pager", "--output", "cat"]
     try:
         return subprocess.call([*command, *(["--follow"] if follow else [])])  # noqa: S603

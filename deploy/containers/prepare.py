@@ -31,6 +31,8 @@ BROKER_NAMES = ("broker", "localhost", "127.0.0.1")
 """Names in the broker's certificate; `PANDO_BROKER_NAMES` adds those that others know it by."""
 SPARK_MASTER = "spark://spark-master:7077"
 CONSOLE_PORT = 8080
+SEGMENTS = "segments"
+"""Folder of what the lander has written, below the state of the static engine."""
 FIGURES: dict[str, Any] = {"metrics_port": 9464, "metrics_host": "0.0.0.0"}  # noqa: S104 - not published
 """Where every container serves `/metrics` and `/health` to the others."""
 
@@ -62,6 +64,7 @@ def prepare(options: UpOptions, state: Path, authority: Path) -> list[Path]:
     settings: dict[str, object] = {
         "console": console_settings(layout, state, authority),
         "static": static_settings(layout, state),
+        "lander": lander_settings(layout, state),
     }
     for gateway in (configure.base_settings(layout, BROKER, clock), *gateways):
         settings[gateway.gateway] = msgspec.structs.replace(
@@ -140,6 +143,19 @@ def static_settings(layout: Layout, state: Path) -> dict[str, Any]:
         "base_dir": str(layout.tables),
         "spark_master": SPARK_MASTER,
         "class_data_archive": False,
+        "segments": str(state / SEGMENTS),
+    }
+
+
+def lander_settings(layout: Layout, state: Path) -> dict[str, Any]:
+    """Return the settings of the lander, which shares a volume with the static engine."""
+    return {
+        **FIGURES,
+        "broker": BROKER,
+        "broker_ca": str(authority_file(layout)),
+        "site": configure.FEDERATION,
+        "data_dir": str(state / "lander"),
+        "segments": str(state / SEGMENTS),
     }
 
 

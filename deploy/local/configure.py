@@ -25,12 +25,15 @@ from gateway.gateway_settings import ClockSettings, GatewaySettings
 from host.files.atomic_file import PRIVATE
 from host.files.json_file import read_json
 from static_engine.lake.lake_settings import LakeSettings
+from static_engine.landing.lander_settings import MIB, LanderSettings
 from static_engine.static_settings import StaticSettings
 from streamsql.errors import DeploymentError
 from streamsql.wire.site_messages import SiteRole
 from ui.console_settings import ConsoleSettings
 
 FEDERATION = "demo"
+MAX_SEGMENTS = 2_000 * MIB
+"""Of a local federation: the disk is the user's."""
 SCHEMAS = Path(__file__).resolve().parent.parent / "schema"
 
 
@@ -227,6 +230,19 @@ def static_settings(layout: Layout, broker: str, options: UpOptions) -> StaticSe
         secrets_file=str(options.secrets.resolve() if options.secrets else layout.secrets),
         metrics_port=options.metrics_port_of("static"),
         lake=lake_settings(layout, options),
+        segments=str(layout.segments) if options.spark else "",
+    )
+
+
+def lander_settings(layout: Layout, broker: str, options: UpOptions) -> LanderSettings:
+    """Return the settings of the lander."""
+    return LanderSettings(
+        broker=broker,
+        site=FEDERATION,
+        data_dir=str(layout.data("lander")),
+        segments=str(layout.segments),
+        max_folder_bytes=MAX_SEGMENTS,
+        metrics_port=options.metrics_port_of("lander"),
     )
 
 

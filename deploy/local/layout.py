@@ -39,6 +39,11 @@ class Layout:
         return self.root / "lake"
 
     @property
+    def segments(self) -> Path:
+        """What the lander has written and the pipeline has not kept yet."""
+        return self.data("lander") / "segments"
+
+    @property
     def schema(self) -> Path:
         """The CREATE statements of the site."""
         return self.site / "schema.sql"

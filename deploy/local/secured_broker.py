@@ -39,16 +39,19 @@ from host.certificates.certificate_files import (
 )
 from host.files.atomic_file import PRIVATE, replace_file
 from host.mqtt.broker_passwords import PasswordFile
+from static_engine.landing.lander_settings import LanderSettings
 from static_engine.static_settings import StaticSettings
 from streamsql.errors import DeploymentError
 from ui.console_settings import ConsoleSettings
 
-SITES = ("coordinator", "base", "static", "viewer")
+SITES = ("coordinator", "base", "static", "lander", "viewer")
 """Accounts besides those of the gateways; `viewer` is for people who look."""
 MAX_ADDRESSES = 50
 """Addresses of this machine that a certificate is for."""
 
-ServiceSettings = TypeVar("ServiceSettings", GatewaySettings, ConsoleSettings, StaticSettings)
+ServiceSettings = TypeVar(
+    "ServiceSettings", GatewaySettings, ConsoleSettings, StaticSettings, LanderSettings
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from typing import Any
 from streamsql.algebra.user_functions import SETTING
 
 BROKER = "broker"
+LANDER = "lander"
 STOP_SECONDS = 8.0
 MAX_LOG_LINE = 4_000
 SOURCES = Path(__file__).resolve().parents[2]
@@ -202,11 +203,16 @@ class Services:
             return None
 
     async def stop(self) -> None:
-        """Stop all services, the broker last so that the others can announce their end."""
-        others = [s for name, s in self._by_name.items() if name != BROKER]
+        """Stop all services, the broker last so that the others can announce their end.
+
+        The lander ends before it, so that it lands what gateways publish at their end.
+        """
+        late = (LANDER, BROKER)
+        others = [s for name, s in self._by_name.items() if name not in late]
         await asyncio.gather(*(service.stop() for service in others))
-        if BROKER in self._by_name:
-            await self._by_name[BROKER].stop()
+        for name in late:
+            if name in self._by_name:
+                await self._by_name[name].stop()
 
     def pids(self) -> dict[str, int]:
         """Return process ids by name."""

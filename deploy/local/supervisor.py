@@ -28,7 +28,7 @@ from deploy.local.restart_requests import answer_requests, discard_requests
 from deploy.local.restarts import Restarts
 from deploy.local.secured_broker import BrokerPlace, console_trust, reached_at, secured_broker
 from deploy.local.service_logs import ServiceLogs
-from deploy.local.service_processes import BROKER, Death, Services, ServiceSpec
+from deploy.local.service_processes import BROKER, LANDER, Death, Services, ServiceSpec
 from deploy.local.up_options import UpOptions
 from deploy.local.up_reports import Reporter
 from gateway.gateway_settings import ClockSettings
@@ -55,6 +55,7 @@ _CONSEQUENCES = {
     "base": "results that it computes are degraded until it is back",
     "console": "pages and commands are not answered; queries run on at the sites",
     "static": "static tables are not refreshed until it restarts",
+    LANDER: "nothing is added to the lake until it restarts; the broker keeps it until then",
 }
 
 
@@ -130,6 +131,11 @@ class Federation:
         place = await self._start_broker()
         broker = place.address
         clock = self._clock(recording)
+        if options.spark:  # first: what gateways publish is landed from the beginning
+            lander = configure.lander_settings(layout, broker, options)
+            await self._start_python(
+                LANDER, "static_engine.landing", place.given_to(lander, LANDER)
+            )
         for number, name in enumerate(self._gateways, start=1):
             settings = configure.gateway_settings(
                 number,
@@ -234,7 +240,7 @@ class Federation:
         deadline = time.monotonic() + START_SECONDS
         while not await condition():
             death = self.services.death()
-            if death is not None and death.name == "static":
+            if death is not None and death.name in {"static", LANDER}:
                 self._report_death(death, self._pause_after(death))
             elif death is not None:
                 raise _VitalDeathError(death)

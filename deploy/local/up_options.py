@@ -35,7 +35,7 @@ class UpOptions:
         console_host: Address of the console for other machines, over TLS; needs `secure`.
         broker_listen: Address of the broker for other machines, `HOST:PORT`; needs `secure`.
         metrics_port: Of the first gateway's `/metrics`; those of the others, of the base site and
-            of the static engine follow. 0: none has one.
+            of the static engine and of the lander follow. 0: none has one.
         restart: Whether services that die are started again.
     """
 
@@ -70,10 +70,10 @@ class UpOptions:
             )
         if not 0 < self.port < 65536:
             raise DeploymentError(f"--port {self.port}; write a number from 1 to 65535")
-        if self.metrics_port and not 1 <= self.metrics_port <= 65_535 - self.gateways - 1:
+        if self.metrics_port and not 1 <= self.metrics_port <= 65_535 - self.gateways - 2:
             raise DeploymentError(
                 f"--metrics-port {self.metrics_port}; write a number from 1 to "
-                f"{65_535 - self.gateways - 1}: each service takes the next one"
+                f"{65_535 - self.gateways - 2}: each service takes the next one"
             )
         if not 0.001 <= self.speed <= 100_000:
             raise DeploymentError(f"--speed {self.speed}; write a number from 0.001 to 100000")
@@ -141,7 +141,8 @@ class UpOptions:
 
     def metrics_port_of(self, service: str) -> int:
         """Return the port of a service's `/metrics`, 0 for none."""
-        names = [*(f"gw-{number}" for number in range(1, self.gateways + 1)), "base", "static"]
+        gateways = (f"gw-{number}" for number in range(1, self.gateways + 1))
+        names = [*gateways, "base", "static", "lander"]
         return self.metrics_port + names.index(service) if self.metrics_port else 0
 
     @property

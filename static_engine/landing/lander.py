@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from broker.access.rights import SHARE
 from host.clocks import wall_clock
 from host.defects import Defects
 from host.mqtt import Message, MessageClient
@@ -25,7 +24,7 @@ from static_engine.landing.missed_packs import MissedPacks
 from static_engine.landing.open_segment import OpenSegment
 from static_engine.landing.segment_files import LandedMessage, SegmentError, SegmentWriter
 from streamsql.errors import WireError
-from streamsql.wire.topics import Topics
+from streamsql.wire.topics import LANDERS, Topics
 
 log = logging.getLogger(__name__)
 
@@ -112,7 +111,7 @@ class Lander:
         topics = self.topics
         shared = (topics.observation(), topics.history(), topics.alarms())
         await self.client.subscribe(
-            *(f"$share/{SHARE}/{topic}" for topic in shared),
+            *(f"$share/{LANDERS}/{topic}" for topic in shared),
             topics.state(),
             topics.birth(),
             topics.host_state(),

@@ -6,6 +6,8 @@ from urllib.parse import quote, unquote
 from streamsql.errors import WireError
 
 PREFIX = "pando/v1"
+LANDERS = "lake"
+"""Name of the subscription that landers share."""
 MAX_LEVEL = 400
 """Characters of a text that is a level: 4,800 bytes at most."""
 _EMPTY = "%"

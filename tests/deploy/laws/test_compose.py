@@ -19,7 +19,7 @@ from tests.deploy.compose_file import (
 
 def test_every_service_of_the_architecture_is_there() -> None:
     expected = {"broker", "postgres", "spark-master", "spark-worker", "coordinator", "static"}
-    expected |= {"site", "base", "gw-1", "gw-2", "gw-3"}
+    expected |= {"lander", "site", "base", "gw-1", "gw-2", "gw-3"}
     assert set(SERVICES) == expected
 
 
@@ -59,9 +59,10 @@ def test_only_the_console_is_published_and_only_here() -> None:
     assert published == {"coordinator": ["127.0.0.1:8080:8080"]}
 
 
-def test_seven_services_are_ours() -> None:
+def test_eight_services_are_ours() -> None:
     modules = sorted(PYTHON_SERVICES.values())
     expected = ["deploy.console", "deploy.containers.prepare", *["gateway"] * 4, "static_engine"]
+    expected.append("static_engine.landing")
     assert modules == expected
 
 
@@ -82,6 +83,6 @@ def test_health_checks_ask_the_port_that_the_settings_name() -> None:
     asked = {
         service["healthcheck"]["test"][-1]
         for name, service in SERVICES.items()
-        if name in {"coordinator", "static", "base", "gw-1", "gw-2", "gw-3"}
+        if name in {"coordinator", "static", "lander", "base", "gw-1", "gw-2", "gw-3"}
     }
     assert asked == {f"http://127.0.0.1:{FIGURES['metrics_port']}/health"}

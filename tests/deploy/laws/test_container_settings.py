@@ -127,7 +127,7 @@ def test_keys_are_not_on_the_volume_that_all_services_read() -> None:
 
 def test_no_password_is_written_to_the_shared_volume(prepared: Path) -> None:
     secrets = {v.encode() for v in example_environment().values() if v.startswith("change-me")}
-    assert len(secrets) == 10
+    assert len(secrets) == 11
     for path in prepared.rglob("*"):
         if path.is_file():
             content = path.read_bytes()

@@ -33,7 +33,7 @@ def clients(layout: Layout) -> dict[str, Client]:
 def test_every_service_gets_an_account_and_its_password(layout: Layout) -> None:
     security = secured_broker(layout, GATEWAYS)
     made = passwords(layout)
-    assert set(made) == {"coordinator", "base", "static", "viewer", *GATEWAYS}
+    assert set(made) == {"coordinator", "base", "static", "lander", "viewer", *GATEWAYS}
     for site, client in clients(layout).items():
         kept = client.password_hash
         assert kept is not None
