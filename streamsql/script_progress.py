@@ -3,6 +3,7 @@
 import re
 
 from streamsql.algebra.operators import SourceKind
+from streamsql.syntax.change_statements import Merge, Update
 from streamsql.syntax.grant_statements import AlterUser, Grant, Revoke
 from streamsql.syntax.statements import (
     AlterSite,
@@ -54,6 +55,8 @@ def undo_hint(statement: Statement, message: str, query: str | None = None) -> s
             case AlterUser(user=user):
                 change = f"quotas of {user.text} changed"
             case Drop() | Insert() | Delete() | Refresh() | Grant() | Revoke():
+                change = message
+            case Update() | Merge():
                 change = message
             case _:
                 return ""

@@ -9,6 +9,7 @@ from deploy.session.history import History
 from deploy.session.session_explain import answer, explain
 from deploy.session.session_results import Result
 from deploy.session.standing import StandingDefinitions
+from deploy.session.table_updates import changed_table
 from federated_optimizer.coordinator.contract.coordinator_model import Change, StatementResult
 from federated_optimizer.coordinator.queries.planner import query_of
 from federated_optimizer.coordinator.queries.upserts import UpsertEnvelope
@@ -54,6 +55,7 @@ from streamsql.library import library_views
 from streamsql.reference.evaluate import relation_rows
 from streamsql.reference.reference_database import contents
 from streamsql.syntax import parse_script, parse_statement
+from streamsql.syntax.change_statements import Merge, Update
 from streamsql.syntax.row_question_statements import ExplainConfidence, ExplainWhatIf, ExplainWhy
 from streamsql.syntax.statements import (
     AdvanceTime,
@@ -121,12 +123,8 @@ class LocalSession:
                 return self._create(statement)
             case Drop():
                 return self._drop(statement)
-            case Insert():
-                return self._changed(self._insert(statement))
-            case Delete():
-                return self._changed(self._delete(statement))
-            case Refresh():
-                return self._changed(self._refresh(statement))
+            case Insert() | Delete() | Update() | Merge() | Refresh():
+                return self._changed(self._change(statement))
             case AdvanceTime(to=to, by=by):
                 self.history.advance(to if to is not None else self.history.now + (by or 0))
                 return self._changed(Result(message=f"time is {timestamp_text(self.history.now)}"))
@@ -302,6 +300,18 @@ class LocalSession:
         self._samplers.pop(found.name, None)
         self.history.discard(found.name)
         return Result(message=f"{kind_of(found)} {found.name} dropped")
+
+    def _change(self, statement: Insert | Delete | Update | Merge | Refresh) -> Result:
+        match statement:
+            case Insert():
+                return self._insert(statement)
+            case Delete():
+                return self._delete(statement)
+            case Refresh():
+                return self._refresh(statement)
+            case Update() | Merge():
+                count = changed_table(statement, self.catalog, self.history)
+                return Result(message=f"{count} changed")
 
     def _insert(self, statement: Insert) -> Result:
         bound = bind_insert(statement, self.catalog)

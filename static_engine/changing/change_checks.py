@@ -1,6 +1,6 @@
 """Checks of a change: the table's files and its primary key; and how a change is refused."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,6 +13,7 @@ from static_engine.sources.table_locations import (
     fingerprint,
     resolve,
 )
+from streamsql.algebra.row_changes import MergeError, RowChange, merged_rows, updated_rows
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Row, Value
@@ -91,6 +92,34 @@ def kept_and_added(
     known = keys_of(change.definition, (row for _, row in found))
     check_keys(change.definition, known, keys_of(change.definition, added))
     return found, added
+
+
+def row_changes(change: TableChange, rows: Iterable[Row]) -> Iterator[RowChange]:
+    """Yield what an UPDATE, a MERGE or a DELETE makes of rows, each before the next is taken.
+
+    Raises:
+        TableError: A MERGE is ambiguous, or would take too long; nothing has changed.
+    """
+    try:
+        if change.merge is not None:
+            yield from merged_rows(rows, change.rows, change.merge)
+        elif change.update:
+            yield from updated_rows(rows, change.predicate, change.update)
+        elif change.delete:
+            goes = None if change.predicate is None else compile_predicate(change.predicate)
+            yield from ((row, None) for row in rows if goes is None or goes(row))
+    except MergeError as error:
+        raise failed(
+            f"table {change.definition.name}: {error}; nothing has changed",
+            "let ON and WHEN meet each row of the table at most once, by an equation of keys",
+        ) from error
+
+
+def assigned_places(change: TableChange) -> tuple[int, ...]:
+    """Return the positions of the columns that an UPDATE or a MERGE gives new values."""
+    actions = () if change.merge is None else change.merge.actions
+    values = [change.update, *(action.values for action in actions if action.matched)]
+    return tuple(sorted({position for each in values for position, _ in each}))
 
 
 def missing(definition: SourceDefinition, key: Key) -> TableError:

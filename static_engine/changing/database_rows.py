@@ -1,6 +1,6 @@
 """Rows of a database table by what the database itself identifies them by."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -15,6 +15,7 @@ from sqlalchemy import (
     select,
     text,
     types,
+    update,
 )
 from sqlalchemy.engine import Connection
 from sqlalchemy.sql import ColumnElement, TableClause, column, quoted_name
@@ -22,11 +23,13 @@ from sqlalchemy.types import TypeEngine
 
 from static_engine.changing.change_checks import failed, not_writable
 from static_engine.sources.conversion import batch_of_values, rows_in
+from static_engine.sources.table_errors import TableError
+from streamsql.algebra.row_changes import RowChange
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType, Row
 
 MAX_CHOSEN = 500_000
-"""Max rows of one DELETE with a condition."""
+"""Max rows of one UPDATE, MERGE, or DELETE with a condition."""
 _STREAMING = {"yield_per": 20_000}
 _CHUNK = 1_000
 _SAME: dict[DataType, tuple[type[TypeEngine[Any]], ...]] = {
@@ -40,6 +43,9 @@ _SAME: dict[DataType, tuple[type[TypeEngine[Any]], ...]] = {
 _ROWID_NAMES = ("rowid", "_rowid_", "oid")
 
 Identity = tuple[Any, ...]
+
+Changes = Callable[[Iterator[Row]], Iterator[RowChange]]
+"""Yields what becomes of rows, each before it takes the next."""
 
 
 class FoundRows:
@@ -128,6 +134,66 @@ class FoundRows:
             with closing(self._identified(identity)) as found:
                 self._check_gone(sum(goes(row) for _, row in found))
         return len(chosen)
+
+    def changed(self, changes: Changes) -> list[tuple[Identity | None, Row | None]]:
+        """Return what becomes of the rows: each by its identity, with the row in its place.
+
+        A new row has no identity; in place of a row that goes there is none.
+
+        Raises:
+            TableError: They are too many.
+        """
+        here: Identity = ()
+        found: list[tuple[Identity | None, Row | None]] = []
+        with closing(self._identified(self._identity())) as identified:
+
+            def rows() -> Iterator[Row]:
+                nonlocal here
+                for here, row in identified:  # noqa: B007  (read below)
+                    yield row
+
+            for old, new in changes(rows()):
+                found.append((None if old is None else here, new))
+                if len(found) > MAX_CHOSEN:
+                    raise failed(
+                        f"{self._where}: more than {MAX_CHOSEN} rows would change",
+                        "change them in parts, with a narrower condition",
+                    )
+        return found
+
+    def delete(self, gone: list[Identity]) -> None:
+        """Delete rows by their identities."""
+        if self._delete(self._identity(), gone) < len(gone):
+            raise self._kept("delete")
+
+    def update(self, changed: list[tuple[Identity, dict[str, object]]]) -> None:
+        """Update rows by their identities; values by column."""
+        identity = self._identity()
+        fits = [known == bindparam(f"k{n}") for n, known in enumerate(identity)]
+        if self._connection.dialect.name == "postgresql":
+            fits = [text("tableoid = :k0 AND ctid = CAST(:k1 AS tid)")]  # type: ignore[list-item]
+        by_columns: dict[tuple[str, ...], list[dict[str, object]]] = {}
+        for known, values in changed:
+            keys = {f"k{n}": value for n, value in enumerate(known)}
+            given = {f"v{n}": value for n, value in enumerate(values.values())}
+            by_columns.setdefault(tuple(values), []).append({**keys, **given})
+        for columns, parameters in by_columns.items():
+            assigned: dict[Any, Any] = {
+                column(quoted_name(name, quote=True)): bindparam(f"v{n}")
+                for n, name in enumerate(columns)
+            }
+            statement = update(self._target).where(and_(*fits)).values(assigned)
+            for start in range(0, len(parameters), _CHUNK):
+                part = parameters[start : start + _CHUNK]
+                if self._connection.execute(statement, part).rowcount != len(part):
+                    raise self._kept("update")
+
+    def _kept(self, verb: str) -> TableError:
+        return failed(
+            f"{self._where}: a trigger or a rule of the database did not {verb} some of the rows; "
+            "nothing has changed",
+            "see the table's definition there",
+        )
 
     def _check_gone(self, left: int) -> None:
         if left:

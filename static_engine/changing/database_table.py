@@ -1,4 +1,4 @@
-"""INSERT and DELETE on a table in a database: one transaction each.
+"""Changes of a table in a database: one transaction each.
 
 A condition means the same as in queries: rows are read and judged here, and deleted by what the
 database itself identifies them by.
@@ -8,8 +8,10 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
+import msgspec
 from sqlalchemy import ColumnClause, column, insert, inspect, table, types
 from sqlalchemy.dialects.postgresql import INTERVAL
 from sqlalchemy.engine import URL, Connection
@@ -18,12 +20,14 @@ from sqlalchemy.types import TypeEngine
 
 from static_engine.changing.change_checks import (
     Key,
+    assigned_places,
     check_keys,
     duplicate,
     failed,
     keys_of,
     missing,
     not_writable,
+    row_changes,
 )
 from static_engine.changing.database_rows import FoundRows
 from static_engine.changing.database_session import in_transaction
@@ -45,7 +49,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def change_database(change: TableChange, options: TableOptions, locations: Locations) -> int:
-    """Add rows to a table or take rows from it; return how many.
+    """Change rows of a table; return how many.
 
     Raises:
         TableError: It cannot be done, and the table is as it was; only with code `no_answer`
@@ -63,6 +67,8 @@ def change_database(change: TableChange, options: TableOptions, locations: Locat
 
     def work(connection: Connection) -> int:
         target = _Target(definition, connection, options.table, where)
+        if change.update or change.merge is not None:
+            return target.alter(change)
         return target.delete(change) if change.delete else target.insert(change)
 
     return in_transaction(url, where, work)
@@ -142,6 +148,27 @@ class _Target:
         if change.predicate is None:
             return self._found.delete_all()
         return self._found.delete_where(compile_predicate(change.predicate))
+
+    def alter(self, change: TableChange) -> int:
+        """Do what an UPDATE or a MERGE says."""
+        found = self._found.changed(partial(row_changes, change))
+        gone = [known for known, new in found if known is not None and new is None]
+        new = [row for known, row in found if known is None and row is not None]
+        kept = [(known, row) for known, row in found if known is not None and row is not None]
+        if gone:
+            self._found.delete(gone)
+        places = assigned_places(change)
+        self._found.update(
+            [
+                (known, {self._columns[p].name: self._stored(row[p], p) for p in places})
+                for known, row in kept
+            ]
+        )
+        if new:
+            self.insert(msgspec.structs.replace(change, rows=tuple(new)))
+        if set(places) & set(self._definition.key):
+            self._check_keys([row for _, row in kept])
+        return len(found)
 
     def _stored(self, value: Value, place: int) -> object:
         field = self._definition.schema.fields[place]

@@ -35,6 +35,12 @@ from streamsql.binder.statements.row_questions import (
     node_deletion,
 )
 from streamsql.binder.statements.source_mappings import mapping_warnings
+from streamsql.binder.statements.update_and_merge import (
+    BoundMerge,
+    BoundUpdate,
+    bind_merge,
+    bind_update,
+)
 from streamsql.recursion.termination import NonTerminatingError
 
 __all__ = [
@@ -42,7 +48,9 @@ __all__ = [
     "BoundDelete",
     "BoundInsert",
     "BoundLoss",
+    "BoundMerge",
     "BoundQuery",
+    "BoundUpdate",
     "BoundWhatIf",
     "BoundWhy",
     "Creating",
@@ -56,9 +64,11 @@ __all__ = [
     "bind_delete",
     "bind_deletions",
     "bind_insert",
+    "bind_merge",
     "bind_query",
     "bind_refresh",
     "bind_row",
+    "bind_update",
     "bind_what_if",
     "bind_why",
     "define",

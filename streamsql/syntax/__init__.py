@@ -1,5 +1,6 @@
 """StreamSQL text to statements: a sqlglot dialect for queries, our own grammar for the rest."""
 
+from streamsql.syntax.change_statements import Merge, MergeAction, Update
 from streamsql.syntax.explain_options import ExplainFormat, ExplainType
 from streamsql.syntax.grant_statements import AlterUser, Grant, Revoke, ShowGrants
 from streamsql.syntax.parse import parse_script, parse_statement
@@ -49,6 +50,8 @@ __all__ = [
     "ExplainWhy",
     "Grant",
     "Insert",
+    "Merge",
+    "MergeAction",
     "Query",
     "Refresh",
     "Revoke",
@@ -57,6 +60,7 @@ __all__ = [
     "ShowGrants",
     "Statement",
     "Subscribe",
+    "Update",
     "parse_script",
     "parse_statement",
 ]

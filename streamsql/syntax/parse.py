@@ -11,6 +11,7 @@ from streamsql.algebra.operators import StreamKind
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax import commands
 from streamsql.syntax.alter_statements import ALTERED, parse_alter
+from streamsql.syntax.change_statements import parse_merge, parse_update
 from streamsql.syntax.create_statements import parse_create
 from streamsql.syntax.cursor import Cursor
 from streamsql.syntax.deliveries import parse_refresh, parse_subscribe
@@ -30,9 +31,7 @@ _UNCLOSED = re.compile(r"Missing (\S+) from \d+:(\d+)")
 _KINDS = {"'": "text", '"': "quoted name"}
 _QUERY_WORDS = ("SELECT", "WITH", *StreamKind)
 _ELSEWHERE = {
-    "UPDATE": "a reading replaces an older one of the same key: INSERT it",
     "ALTER": "DROP the definition and CREATE it again",
-    "MERGE": "a reading replaces an older one of the same key: INSERT it",
     "TRUNCATE": "DELETE FROM source",
     "USE": "there is only one catalog",
     "SET": "there are no session settings",
@@ -231,6 +230,8 @@ _PARSERS: dict[str, Callable[[Cursor, dict[str, Any]], Statement]] = {
     "DROP": commands.parse_drop,
     "INSERT": commands.parse_insert,
     "DELETE": commands.parse_delete,
+    "UPDATE": parse_update,
+    "MERGE": parse_merge,
     "SUBSCRIBE": parse_subscribe,
     "GRANT": parse_grant,
     "REVOKE": parse_revoke,

@@ -30,6 +30,7 @@ from streamsql.syntax import (
     ExplainWhy,
     Grant,
     Insert,
+    Merge,
     Query,
     Refresh,
     Revoke,
@@ -37,6 +38,7 @@ from streamsql.syntax import (
     Show,
     ShowGrants,
     Subscribe,
+    Update,
 )
 from streamsql.syntax.statements import Statement
 
@@ -63,6 +65,8 @@ STATEMENT_ROLES: Mapping[type[Statement], Role] = {
     AlterSite: Role.OPERATOR,
     Insert: Role.OPERATOR,
     Delete: Role.OPERATOR,
+    Update: Role.OPERATOR,
+    Merge: Role.OPERATOR,
     AdvanceTime: Role.OPERATOR,
     Grant: Role.ADMINISTRATOR,
     Revoke: Role.ADMINISTRATOR,
@@ -171,6 +175,8 @@ def statement_target(statement: Statement) -> str:
     """Return the name of what a statement changes, or an empty text."""
     match statement:
         case Insert(source=name) | Delete(source=name) | AlterSite(site=name):
+            return name.text
+        case Update(source=name) | Merge(source=name):
             return name.text
         case AlterUser(user=name):
             return name.text

@@ -1,4 +1,4 @@
-"""INSERT and DELETE on stored tables: the static engine, which alone reads them, does them."""
+"""Changes of stored tables: the static engine, which alone reads them, does them."""
 
 import asyncio
 import secrets
@@ -8,13 +8,17 @@ import msgspec
 
 from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
 from federated_optimizer.coordinator.shared_parts import SharedParts
-from streamsql.binder import bind_delete, bind_insert
+from streamsql.algebra.operators import Plan, Scan, walk_plan
+from streamsql.binder import bind_delete, bind_insert, bind_merge, bind_update
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.delta import expand
+from streamsql.data.types import Row
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
-from streamsql.syntax import Delete, Insert
+from streamsql.reference import Database, evaluate
+from streamsql.syntax import Delete, Insert, Merge, Update
 from streamsql.wire.table_changes import TableChange, TableChanged
 
-Changing = Insert | Delete
+Changing = Insert | Delete | Update | Merge
 
 MAX_WAITING = 50
 SECONDS = 20.0
@@ -68,6 +72,18 @@ class TableChanges:
             self._check(insert.definition, statement)
             rows, given = insert.rows, insert.given
             return TableChange(number, 0, insert.definition, rows, given=given), "inserted into"
+        if isinstance(statement, Update):
+            update = bind_update(statement, self._shared.catalog)
+            self._check(update.definition, statement)
+            values, predicate = update.values, update.predicate
+            change = TableChange(number, 0, update.definition, update=values, predicate=predicate)
+            return change, "updated in"
+        if isinstance(statement, Merge):
+            merge = bind_merge(statement, self._shared.catalog)
+            self._check(merge.definition, statement)
+            rows = constant_rows(merge.rows, statement)
+            change = TableChange(number, 0, merge.definition, rows, merge=merge.merge)
+            return change, "changed in"
         delete = bind_delete(statement, self._shared.catalog)
         self._check(delete.definition, statement)
         change = TableChange(number, 0, delete.definition, delete=True, predicate=delete.predicate)
@@ -132,3 +148,20 @@ class TableChanges:
     def _is_there(self, epoch: int) -> bool:
         membership = self._shared.membership
         return membership.is_online(self._static) and membership.epoch(self._static) == epoch
+
+
+def constant_rows(plan: Plan, statement: Merge) -> tuple[Row, ...]:
+    """Return the rows of USING.
+
+    Raises:
+        UnsupportedError: They are those of a relation.
+    """
+    read = sorted({node.source for node in walk_plan(plan) if isinstance(node, Scan)})
+    if read:
+        raise UnsupportedError(
+            f"USING reads {', '.join(read)}: MERGE takes rows that the statement lists",
+            span=statement.rows.span,
+            hint="USING (VALUES (…), (…)) AS s (columns)",
+            code="unsupported_statement",
+        )
+    return tuple(expand(evaluate(plan, Database(), 0)))

@@ -49,7 +49,7 @@ def bind_insert(statement: Insert, catalog: Catalog) -> BoundInsert:
     Raises:
         BindingError: The source or a column is unknown, or a value does not fit its column.
     """
-    definition = _target(statement.source, catalog)
+    definition = changed_relation(statement.source, catalog)
     environment = statement_environment(catalog, statement.script)
     positions = _positions(statement, definition)
     binder = ExpressionBinder(environment, Scope())
@@ -76,23 +76,37 @@ def bind_delete(statement: Delete, catalog: Catalog) -> BoundDelete:
     Raises:
         BindingError: The source or a column is unknown, or the condition is none.
     """
-    definition = _target(statement.source, catalog)
+    definition = changed_relation(statement.source, catalog)
     if statement.predicate is None:
         return BoundDelete(definition, None)
     environment = statement_environment(catalog, statement.script)
-    inner = statement.predicate.find(exp.Query)
-    if inner is not None:
-        raise environment.unsupported(
-            inner,
-            "the condition of DELETE can read only its own relation",
-            hint="find the rows with SELECT, then list them: WHERE column IN (…)",
-            code="unsupported_subquery",
-        )
+    check_own_rows(statement.predicate, "the condition of DELETE", environment)
     binder = ExpressionBinder(environment, Scope.of(definition.name, definition.schema))
     return BoundDelete(definition, binder.predicate(statement.predicate, "WHERE"))
 
 
-def _target(name: Name, catalog: Catalog) -> SourceDefinition:
+def check_own_rows(node: exp.Expr, what: str, environment: Environment) -> None:
+    """Check that an expression reads no other relation.
+
+    Raises:
+        UnsupportedError: It has a query in it.
+    """
+    inner = node.find(exp.Query)
+    if inner is not None:
+        raise environment.unsupported(
+            inner,
+            f"{what} can read only its own relation",
+            hint="find the rows with SELECT, then list them: WHERE column IN (…)",
+            code="unsupported_subquery",
+        )
+
+
+def changed_relation(name: Name, catalog: Catalog) -> SourceDefinition:
+    """Return the source or table whose rows a statement changes.
+
+    Raises:
+        BindingError: There is none of that name, or its rows are derived or measured.
+    """
     definition = catalog.find(name.text)
     if isinstance(definition, SourceDefinition):
         if is_system(definition):

@@ -1,15 +1,17 @@
-"""What the tests of INSERT and DELETE share: statements as they come over the wire."""
+"""What the tests of changes share: statements as they come over the wire."""
 
 from pathlib import Path
 
 from static_engine.changing.change_table import change_table
 from static_engine.sources.table_locations import Locations
 from static_engine.sources.table_reader import read_table
-from streamsql.binder import bind_delete, bind_insert, define
+from streamsql.binder import bind_delete, bind_insert, bind_merge, bind_update, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.delta import expand
 from streamsql.data.types import Row
-from streamsql.syntax import CreateSource, Delete, Insert, parse_statement
+from streamsql.reference import Database, evaluate
+from streamsql.syntax import CreateSource, Delete, Insert, Merge, Update, parse_statement
 from streamsql.wire.codec import decode_packed, encode_packed
 from streamsql.wire.table_changes import TableChange
 
@@ -24,13 +26,21 @@ def table(columns: str, options: str) -> SourceDefinition:
 
 
 def change_of(definition: SourceDefinition, text: str, number: str = "c1") -> TableChange:
-    """Return what the coordinator makes of an INSERT or DELETE."""
+    """Return what the coordinator makes of a statement."""
     catalog = Catalog()
     catalog.define(definition)
     statement = parse_statement(text)
     if isinstance(statement, Insert):
         bound = bind_insert(statement, catalog)
         return TableChange(number, 1, definition, bound.rows, given=bound.given)
+    if isinstance(statement, Update):
+        update = bind_update(statement, catalog)
+        values, predicate = update.values, update.predicate
+        return TableChange(number, 1, definition, update=values, predicate=predicate)
+    if isinstance(statement, Merge):
+        merge = bind_merge(statement, catalog)
+        rows = tuple(expand(evaluate(merge.rows, Database(), 0)))
+        return TableChange(number, 1, definition, rows, merge=merge.merge)
     assert isinstance(statement, Delete)
     gone = bind_delete(statement, catalog)
     return TableChange(number, 1, definition, delete=True, predicate=gone.predicate)
@@ -43,7 +53,7 @@ def done(folder: Path, change: TableChange) -> int:
 
 
 def run(folder: Path, definition: SourceDefinition, text: str, number: str = "c1") -> int:
-    """Run an INSERT or DELETE."""
+    """Run a statement."""
     return done(folder, change_of(definition, text, number))
 
 
