@@ -15,7 +15,7 @@ from streamsql.binder.statements.insert_and_delete import (
     bind_delete,
     bind_insert,
 )
-from streamsql.binder.statements.kept_columns import with_columns
+from streamsql.binder.statements.carried_columns import with_columns
 from streamsql.binder.statements.refreshed_views import bind_refresh, refreshed_view
 from streamsql.binder.statements.row_questions import (
     BoundConfidence,
