@@ -35,7 +35,7 @@ class KeptColumn(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def words(self) -> str:
-        """What it is, for people who read the lake without Pando."""
+        """Name, type and unit, for people who read the lake without Pando."""
         unit = f", in {self.unit}" if self.unit else ""
         return f"{self.name} {self.type}{unit}"
 

@@ -12,7 +12,7 @@ MAX_OPTIONS = 50
 
 
 class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the lake is.
+    """Place of the lake.
 
     Attributes:
         catalog: SQLAlchemy URL of the database with the lake's catalog (SQLite or PostgreSQL); it

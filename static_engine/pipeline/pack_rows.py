@@ -73,7 +73,7 @@ class SourceRows:
 
 @dataclass(slots=True)
 class KeptRows:
-    """What packs have given: rows per definition, and dead letters.
+    """Yield of packs: rows per definition, and dead letters.
 
     Attributes:
         sources: By name and layout.

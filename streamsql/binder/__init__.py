@@ -8,6 +8,7 @@ from streamsql.binder.names.environment import BoundQuery
 from streamsql.binder.statements.altered_sources import altered_source
 from streamsql.binder.statements.bind import bind_query
 from streamsql.binder.statements.bind_definitions import Creating, define
+from streamsql.binder.statements.carried_columns import with_columns
 from streamsql.binder.statements.displays_and_alarms import key_positions
 from streamsql.binder.statements.insert_and_delete import (
     BoundDelete,
@@ -15,7 +16,6 @@ from streamsql.binder.statements.insert_and_delete import (
     bind_delete,
     bind_insert,
 )
-from streamsql.binder.statements.carried_columns import with_columns
 from streamsql.binder.statements.refreshed_views import bind_refresh, refreshed_view
 from streamsql.binder.statements.row_questions import (
     BoundConfidence,
