@@ -32,6 +32,12 @@ class TableChangedError(TableError):
     code = "table_changed"
 
 
+class TableShrunkenError(TableError):
+    """A table has lost nearly all of its rows at once: it may be half written or half restored."""
+
+    code = "table_shrunken"
+
+
 @dataclass(frozen=True, slots=True)
 class StoredTable:
     """One version of a table's rows.
@@ -65,6 +71,10 @@ class StoredTable:
             )
 
 
+SHRUNKEN_SECONDS = 600.0
+"""For which a table must have lost nearly all of its rows before that is taken for true."""
+_MANY_ROWS = 1_000
+_LEAST_SHARE = 10
 _MEMORY_BYTES = 16 * 2**20
 _ROW_GROUP_BYTES = 4 * 2**20
 """Spark holds whole batches of up to 4,096 rows of a snapshot, but never more than a row group."""
@@ -98,14 +108,22 @@ class TableStore:
         self._versions = 0
         shutil.rmtree(folder, ignore_errors=True)
 
-    def load(self, definition: SourceDefinition, conditions: tuple[Expression, ...] = ()) -> bool:
+    def load(
+        self,
+        definition: SourceDefinition,
+        conditions: tuple[Expression, ...] = (),
+        *,
+        may_shrink: bool = False,
+    ) -> bool:
         """Read a table; return whether there is a new version. On error the old one stays.
 
         Args:
             definition: The table, or some of its columns under another name.
             conditions: Rows that fail one may be left out.
+            may_shrink: Whether it is fine that nearly all rows are gone.
 
         Raises:
+            TableShrunkenError: It has lost nearly all of its rows.
             TableMissingError: Its file or database table is not there.
             TableChangedError: It changed while it was read.
             TableError: It cannot be read as declared.
@@ -120,6 +138,14 @@ class TableStore:
             _delete(snapshot)
             raise
         old = self._tables.get(definition.name)
+        same_table = old is not None and old.definition == definition
+        if old is not None and same_table and not may_shrink and _shrunken(old.row_count, count):
+            _delete(snapshot)
+            raise TableShrunkenError(
+                f"table {definition.name} has {count:,} rows and had {old.row_count:,}: the old "
+                f"rows stay for {SHRUNKEN_SECONDS / 60:g} minutes",
+                hint="if that is right, wait: it is taken then; else repair the table",
+            )
         same = old is not None and old.definition == definition and _equal(old.data, data)
         version = old.version if same and old is not None else self._next_version()
         self._tables[definition.name] = StoredTable(
@@ -252,6 +278,10 @@ class TableStore:
 def row_group_size(data: pa.Table | pa.RecordBatch) -> int:
     """Return how many rows make a row group that Spark has room for."""
     return max(1, int(data.num_rows * _ROW_GROUP_BYTES) // max(int(data.nbytes), 1))
+
+
+def _shrunken(before: int, now: int) -> bool:
+    return before >= _MANY_ROWS and now * _LEAST_SHARE < before
 
 
 def _equal(old: pa.Table | None, new: pa.Table | None) -> bool:

@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from static_engine.sources.declared_options import TableOptions, table_options
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Fingerprint
-from static_engine.tables.table_store import TableChangedError, TableStore
+from static_engine.tables.table_store import (
+    SHRUNKEN_SECONDS,
+    TableChangedError,
+    TableShrunkenError,
+    TableStore,
+)
 from streamsql.algebra.expressions import Expression
 from streamsql.catalog.definitions import SourceDefinition
 
@@ -37,6 +42,8 @@ class _Watched:
         used: When a query last needed it.
         unsettled: Whether its file was changing at the last poll.
         revision: How often somebody has asked to read it again.
+        shrunken: Since when it has lost nearly all of its rows, or None.
+        ours: Whether it was changed through us since the last reading.
     """
 
     definition: SourceDefinition
@@ -48,6 +55,8 @@ class _Watched:
     used: float = float("-inf")
     unsettled: bool = False
     revision: int = 0
+    shrunken: float | None = None
+    ours: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +174,15 @@ class TableWatch:
         """
         self.read_again(name)
         watched = self._tables.get(name)
+        if watched is not None:
+            watched.ours = True
         url = watched.definition.option("url") if watched is not None else None
         known = [*self._tables.values(), *(watched for _, watched in self._parts.values())]
         for other in [w for w in known if url is not None]:
             if other.definition.option("url") == url:
                 other.due = float("-inf")
                 other.revision += 1
+                other.ours = True
 
     def poll(self, used: frozenset[str]) -> bool:
         """Poll every table and read those that are due; return whether anything changed.
@@ -252,7 +264,10 @@ class TableWatch:
         due, watched.due = watched.due, float("inf")
         began = self._clock()
         try:
-            changed = self._store.load(watched.definition, conditions)
+            changed = self._load(watched, conditions)
+        except TableShrunkenError as error:
+            watched.problem, watched.due = error, min(watched.due, self._shrunken(watched))
+            return False
         except TableChangedError:
             watched.attempted, watched.unsettled = False, True
             watched.due = min(watched.due, due)
@@ -266,7 +281,19 @@ class TableWatch:
             pause = max(_RETRY_SECONDS, _RETRY_FACTOR * took)
             watched.due = min(watched.due, self._clock() + pause)
             return False
-        watched.problem = None
+        watched.problem, watched.shrunken, watched.ours = None, None, False
         interval = options.refresh if options.refresh is not None else float("inf")
         watched.due = min(watched.due, self._clock() + interval)
         return changed
+
+    def _load(self, watched: _Watched, conditions: tuple[Expression, ...]) -> bool:
+        long = watched.shrunken is not None and self._clock() >= self._shrunken(watched)
+        if watched.ours or conditions or long:
+            return self._store.load(watched.definition, conditions, may_shrink=True)
+        return self._store.load(watched.definition, conditions)
+
+    def _shrunken(self, watched: _Watched) -> float:
+        """Return when it is taken for true that a table has lost nearly all of its rows."""
+        if watched.shrunken is None:
+            watched.shrunken = self._clock()
+        return watched.shrunken + SHRUNKEN_SECONDS

@@ -297,3 +297,48 @@ def test_a_server_that_does_not_answer_leaves_others_their_turn(
     watch.read_again("u")
     watch.poll(used)
     assert tried[-1] == "u"
+
+
+def test_a_table_that_loses_nearly_all_rows_keeps_them_for_a_while(
+    tmp_path: Path, store: TableStore, clock: SettableClock, watch: TableWatch
+) -> None:
+    write(tmp_path, *range(2_000))
+    watch.define((definition(),))
+    watch.poll(frozenset({"t"}))
+    before = version(store)
+    write(tmp_path, 1)
+    watch.poll(frozenset({"t"}))
+    problem = watch.problem("t")
+    assert problem is not None
+    assert "1 rows and had 2,000" in problem.message
+    for _ in range(9):
+        clock.now += 60
+        watch.poll(frozenset({"t"}))
+    assert version(store) == before
+    clock.now += 61
+    watch.poll(frozenset({"t"}))
+    assert watch.problem("t") is None
+    table = store.find("t")
+    assert table is not None
+    assert table.row_count == 1
+
+
+@pytest.mark.parametrize("how", ["it comes back", "we have changed it"])
+def test_a_shrunken_table_that_is_right_again_or_ours_counts_at_once(
+    tmp_path: Path, store: TableStore, watch: TableWatch, how: str
+) -> None:
+    write(tmp_path, *range(2_000))
+    watch.define((definition(),))
+    watch.poll(frozenset({"t"}))
+    write(tmp_path, 1)
+    if how == "we have changed it":
+        watch.changed("t")
+    watch.poll(frozenset({"t"}))
+    assert (watch.problem("t") is None) == (how == "we have changed it")
+    if how == "it comes back":
+        write(tmp_path, *range(1_999))
+        watch.poll(frozenset({"t"}))
+        assert watch.problem("t") is None
+    table = store.find("t")
+    assert table is not None
+    assert table.row_count == (1 if how == "we have changed it" else 1_999)
