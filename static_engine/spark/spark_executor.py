@@ -4,8 +4,10 @@ Spark waits without end for workers when the last one is gone, and reports it in
 """
 
 import logging
+import math
 import threading
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from functools import reduce
 from types import TracebackType
@@ -29,7 +31,7 @@ from static_engine.sources.conversion import rows_in
 from static_engine.spark.past_frames import past_frame
 from static_engine.spark.spark_session import RunningSpark, error_text
 from static_engine.tables.table_store import StoredTable, TableStore
-from streamsql.algebra.operators import Plan, Scan
+from streamsql.algebra.operators import Filter, Join, Plan, Project, Scan, UnionAll
 from streamsql.data.delta import Delta, from_rows
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
@@ -145,6 +147,9 @@ class SparkExecutor:
                 return {(): count} if count else {}
             # One row more than may be: the JVM would hold all of them before anybody counts.
             with self._watched():
+                if most_rows(plan, self._rows_of) > self._max_result_rows:
+                    counted = frame.limit(self._max_result_rows + 1).count()
+                    check_size(counted, self._max_result_rows)
                 result = self._collected(frame.limit(self._max_result_rows + 1), plan.schema)
         except (PySparkException, Py4JError, OSError) as error:
             if not self._spark.usable():
@@ -156,6 +161,10 @@ class SparkExecutor:
                     frame.unpersist()
         check_size(result.num_rows, self._max_result_rows)
         return from_rows(rows_in(result))
+
+    def _rows_of(self, scan: Scan) -> float:
+        table = self._store.find(scan.source) if scan.history is None else None
+        return math.inf if table is None else table.row_count
 
     def _collected(self, frame: DataFrame, schema: Schema) -> pa.Table:
         """Return the rows of a frame that fit into the heap.
@@ -235,6 +244,28 @@ class SparkExecutor:
             return self._spark.session.read.parquet(path)
         # Workers elsewhere do not see our folder.
         return self._spark.session.createDataFrame(pq.read_table(path))
+
+
+def most_rows(plan: Plan, rows_of: Callable[[Scan], float]) -> float:
+    """Return how many rows a plan may have, where it is cheaper to count them than to collect them.
+
+    What groups, sorts or compares rows is not evaluated twice: it returns 0. Of a join along a key
+    the larger side is taken.
+    """
+    match plan:
+        case Scan():
+            return rows_of(plan)
+        case Filter() | Project():
+            return most_rows(plan.input, rows_of)
+        case UnionAll(branches=branches):
+            return sum(most_rows(branch, rows_of) for branch in branches)
+        case Join():
+            left, right = (most_rows(side, rows_of) for side in plan.inputs)
+            if plan.kind.is_filter:
+                return left
+            return max(left, right) if plan.keys else left * right
+        case _:
+            return 0
 
 
 def _row_size(schema: Schema) -> Column | None:

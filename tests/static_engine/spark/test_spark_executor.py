@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import EvaluationError
 from static_engine.sources.table_locations import Locations
-from static_engine.spark.spark_executor import SparkExecutor
+from static_engine.spark.spark_executor import SparkExecutor, most_rows
 from static_engine.spark.spark_session import RunningSpark
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
@@ -16,6 +16,7 @@ from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
     AggregateFunction,
+    Distinct,
     Filter,
     Join,
     JoinKind,
@@ -23,6 +24,7 @@ from streamsql.algebra.operators import (
     Plan,
     Project,
     SourceKind,
+    UnionAll,
     transform_up,
 )
 from streamsql.catalog.definitions import SourceDefinition
@@ -156,6 +158,35 @@ def test_a_result_that_is_too_large_ends_its_query_only(
         executor.evaluate(product)
     assert spark.usable()
     assert len(executor.evaluate(ROOMS.scan())) == 20
+
+
+def test_too_many_rows_are_counted_and_not_collected(
+    spark: RunningSpark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path, 300)
+    store = TableStore(Locations(tmp_path), tmp_path / "a")
+    store.load(DESKS)
+    executor = SparkExecutor(spark, store, max_result_rows=299)
+    collected: list[object] = []
+    monkeypatch.setattr(executor, "_collected", lambda *parts: collected.append(parts))
+    with pytest.raises(EvaluationError, match="has more than 299 rows"):
+        executor.evaluate(DESKS.scan())
+    assert not collected
+
+
+def test_only_what_is_cheap_to_count_is_counted_first() -> None:
+    counts = {"desks": 50.0, "rooms": 7.0}
+
+    def rows(plan: Plan) -> float:
+        return most_rows(plan, lambda scan: counts[scan.source])
+
+    product = Join(DESKS.scan(), ROOMS.scan(), JoinKind.INNER)
+    assert rows(Filter(DESKS.scan(), Literal(True, DataType.BOOLEAN))) == 50
+    assert rows(JOINED) == 50
+    assert rows(product) == 350
+    assert rows(Join(ROOMS.scan(), DESKS.scan(), JoinKind.SEMI, ((0, 1),))) == 7
+    assert rows(UnionAll((ROOMS.scan(), ROOMS.scan()))) == 14
+    assert rows(Distinct(product)) == 0
 
 
 LONG = table("long", ("id", INT), ("t", T))
