@@ -4,6 +4,7 @@ import pytest
 
 from streamsql.algebra.explain import explain_plan
 from streamsql.algebra.operators import Scan, walk_plan
+from streamsql.catalog.read_gate import Read, Refusal
 from streamsql.errors import QueryError
 from tests.streamsql.from_text import bound_query, catalog_of, unmarked
 
@@ -124,3 +125,12 @@ def test_what_has_no_past_is_refused_at_its_place(marked: str, message: str) -> 
     assert caught.value.span is not None
     assert (caught.value.span.column, caught.value.span.text) == (column, offending)
     assert caught.value.hint
+
+
+def test_the_past_of_a_source_needs_the_right_to_read_it() -> None:
+    closed = Refusal("you may not read t", "ask for GRANT SELECT ON SOURCE t")
+    catalog = catalog_of(CATALOG).behind(lambda read: closed if read == Read("t") else None)
+    with pytest.raises(QueryError, match="you may not read t"):
+        bound_query("SELECT * FROM t FOR SYSTEM_TIME ALL", catalog)
+    view = bound_query("SELECT * FROM warm FOR SYSTEM_TIME ALL", catalog)
+    assert Read("t", "warm") in view.reads
