@@ -1,26 +1,30 @@
 """Rows of the past that plans read, as scans of the lake.
 
 A plan is evaluated again when the version of one of its scans differs: when late rows have come
-into its interval, or compaction has rewritten its files. The lake is looked at by one thread, at
-most as often as the caller says.
+into its interval, or compaction has rewritten its files. The lake is looked at by one thread, as
+often as the caller says, but for at most a twentieth of its time.
 """
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 import pyarrow as pa
+from pyiceberg.table import Table
+from sqlalchemy.exc import SQLAlchemyError
 
 from static_engine.history.kept_batches import KeptLayout, kept_batch, layout_of
 from static_engine.lake.lake import Lake
 from static_engine.lake.lake_errors import LakeError
-from static_engine.lake.lake_scan import LakeScan
+from static_engine.lake.lake_scan import LakeScan, planned
 from streamsql.algebra.operators import Plan, Scan
 from streamsql.data.types import EARLIEST, LATEST
 from streamsql.errors import DeploymentError, FederationError
 from streamsql.history.past_plans import kept_scans, with_kept_rows
 
 _PLANS = 256
+_SHARE = 20.0
 
 
 class NoLakeError(DeploymentError):
@@ -31,10 +35,15 @@ class NoLakeError(DeploymentError):
 
 @dataclass(frozen=True, slots=True)
 class PastScan:
-    """The files that one scan reads now, and the places of its columns there."""
+    """The files that one scan reads now, and the places of its columns there.
+
+    Attributes:
+        metadata: Address of the table's metadata; the same while nobody has changed the table.
+    """
 
     lake: LakeScan
     layout: KeptLayout
+    metadata: str
 
 
 class PastReadings:
@@ -42,16 +51,29 @@ class PastReadings:
 
     Args:
         lake: None: nothing is kept here.
+        clock: Seconds, monotonic.
     """
 
-    def __init__(self, lake: Lake | None) -> None:
+    def __init__(self, lake: Lake | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._lake = lake
+        self._clock = clock
         self._found: dict[Scan, PastScan | FederationError] = {}
+        self._next = float("-inf")
 
     def look(self, plans: Iterable[Plan]) -> None:
-        """Find out what scans of plans read now, and discard what other plans have read."""
+        """Find out what scans of plans read now, and discard what other plans have read.
+
+        What was found is trusted for some time where looking takes long.
+        """
         wanted = dict.fromkeys(scan for plan in plans for scan in past_of(plan))
-        self._found = {scan: self._planned(scan) for scan in wanted}
+        began = self._clock()
+        if began < self._next and wanted.keys() <= self._found.keys():
+            self._found = {scan: self._found[scan] for scan in wanted}
+            return
+        tables: dict[str, Table] = {}
+        self._found = {scan: self._planned(scan, tables) for scan in wanted}
+        now = self._clock()
+        self._next = now + _SHARE * (now - began)
 
     def scan(self, scan: Scan) -> PastScan:
         """Return what a scan reads: as of the last look, or now if it is new.
@@ -62,7 +84,7 @@ class PastReadings:
         """
         found = self._found.get(scan)
         if found is None:
-            found = self._found[scan] = self._planned(scan)
+            found = self._found[scan] = self._planned(scan, {})
         if isinstance(found, FederationError):
             raise found
         return found
@@ -98,33 +120,39 @@ class PastReadings:
         try:
             for batch in past.lake.batches():
                 yield kept_batch(batch, past.layout)
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, ValueError, pa.ArrowException) as error:
             raise LakeError(
                 f"cannot read the past of {scan.source}: {error}",
                 hint="look whether the files of the lake are there",
             ) from error
 
-    def _planned(self, scan: Scan) -> PastScan | FederationError:
+    def _planned(self, scan: Scan, tables: dict[str, Table]) -> PastScan | FederationError:
+        """Return what a scan reads; `tables` are those that were loaded for the same look."""
         if self._lake is None:
             return NoLakeError(
                 f"the past of {scan.source} is not kept: this static engine has no lake",
                 hint="set lake.catalog and lake.warehouse",
             )
         try:
-            table = self._lake.table(scan.source)
+            table = tables.get(scan.source) or self._lake.table(scan.source)
+            tables[scan.source] = table
+            before = self._found.get(scan)
+            if isinstance(before, PastScan) and before.metadata == table.metadata_location:
+                return before
             layout = layout_of(scan, self._lake.columns_of(table))
             since, until = (None, None) if scan.history is None else scan.history.interval(0)
-            found = self._lake.plan(
-                scan.source,
-                EARLIEST if since is None else since,
-                LATEST if until is None else until,
-                layout.read,
-            )
+            first = EARLIEST if since is None else since
+            last = LATEST if until is None else until
+            found = planned(table, scan.source, layout.read, first, last)
         except LakeError as error:
             return error
-        except OSError as error:
-            return LakeError(f"cannot read the lake: {error}")
-        return PastScan(found, layout)
+        except (OSError, ValueError, pa.ArrowException, SQLAlchemyError) as error:
+            reason = str(getattr(error, "orig", None) or error).strip()[:500]
+            return LakeError(
+                f"cannot read the lake: {reason}",
+                hint="look whether its catalog and its files are there",
+            )
+        return PastScan(found, layout, table.metadata_location)
 
 
 @lru_cache(_PLANS)

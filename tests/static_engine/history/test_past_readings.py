@@ -46,7 +46,7 @@ def reading(minutes: int, room: str = "r1") -> SourceEvent:
 
 def test_only_new_rows_of_its_interval_make_another_version(tmp_path: Path) -> None:
     lake, plan = lake_in(tmp_path), plan_of(HOUR)
-    past = PastReadings(lake)
+    past = PastReadings(lake, lambda: 0.0)
     keep(lake, defined(), [reading(-30)])
     assert past.versions(plan) is None  # not looked at yet
     past.look([plan])
@@ -109,3 +109,32 @@ def test_files_that_are_gone_are_an_error_that_names_the_source(tmp_path: Path) 
         file.unlink()
     with pytest.raises(DeploymentError, match="cannot read the past of climate"):
         executor(tmp_path, PastReadings(lake)).evaluate(plan_of(HOUR))
+
+
+def test_a_lake_that_takes_long_to_look_at_is_looked_at_less_often(tmp_path: Path) -> None:
+    now = [0.0]
+
+    def clock() -> float:
+        now[0] += 0.5  # each look takes half a second
+        return now[0]
+
+    lake, plan = lake_in(tmp_path), plan_of(HOUR)
+    past = PastReadings(lake, clock)
+    keep(lake, defined(), [reading(-30)])
+    past.look([plan])
+    first = past.versions(plan)
+    keep(lake, defined(), [reading(-20)], first=1)
+    past.look([plan])
+    assert past.versions(plan) == first
+    now[0] += 11.0
+    past.look([plan])
+    assert past.versions(plan) != first
+
+
+def test_a_catalog_that_does_not_answer_is_a_problem_and_not_the_end(tmp_path: Path) -> None:
+    lake, plan = lake_in(tmp_path), plan_of(HOUR)
+    past = PastReadings(lake)
+    keep(lake, defined(), [reading(-30)])
+    lake.catalog.destroy_tables()
+    past.look([plan])
+    assert "cannot read the lake" in str(past.problem(plan))
