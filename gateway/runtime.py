@@ -140,6 +140,7 @@ class Gateway:
         )
         self.buffer = DiskBuffer(directory.path / "buffer.sqlite", settings.buffer)
         self.lane = ObservationLane(me, epoch, self.client, self.topics, self.buffer, published)
+        self.host.fills.cut = self.lane.cut
         self.last = LastValues(me, epoch, self.client, self.topics)
         self.links = LinkPublishers(me, self.engine, self.client, self.topics)
         self.devices = Devices(
@@ -249,14 +250,8 @@ class Gateway:
 
     def _missed(self, lost: Missing) -> None:
         queries = self.host.inbox.readers(lost.stream)
-        lost_here = Loss(
-            lost.since,
-            lost.until,
-            lost.reason,
-            heard=True,
-            newest=lost.newest,
-            origin=lost.origin,
-        )
+        span = (lost.since, lost.until, lost.reason)
+        lost_here = Loss(*span, heard=True, newest=lost.newest, origin=lost.origin)
         self.keeper.missed(queries, lost_here)
 
     def _hearing(self) -> frozenset[str]:
@@ -267,10 +262,11 @@ class Gateway:
 
     def _recall(self) -> None:
         restored = self.keeper.restore()
-        host: dict[str, Any] = restored.host or {}
+        host = restored.host or {}
         self.devices.memories.update(host.get(MEMORY, {}))
         self.devices.memories.update(c for kind, c in restored.notes if kind == MEMORY)
-        self.host.inbox.resume(host, restored.notes, self.keeper.losses.away_since)
+        away = self.keeper.losses.away_since
+        self.host.inbox.resume(host, restored.notes, away, restored.unsaved)
 
     # Jobs -------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from host.mqtt import MessageClient, Will, open_service_client
 from host.service_process import on_stop_signals, read_command_line
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import StaticExecutor
+from static_engine.filling.lake_pieces import LakePieces
 from static_engine.history.past_readings import PastReadings
 from static_engine.lake.lake import Lake
 from static_engine.service.engine_figures import static_figures
@@ -106,6 +107,7 @@ async def _until_signalled(settings: StaticSettings) -> None:
             executor_maker(settings, past),
             bridge=bridge,
             past=past,
+            pieces=None if settings.lake is None else LakePieces(Lake(settings.lake)),
         )
         async with serving_status(
             settings.metrics_host,

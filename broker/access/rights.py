@@ -125,28 +125,39 @@ def _engine_site(site: str) -> _Topics:
         # tells it which windows have closed.
         f"gw/+/cmd/resync/{site}",
         f"gw/+/cmd/forget/{site}",
+        # What the lake has of its readings, for windows that start full.
+        f"host/+/fill/own/{site}",
         # An answer to a base site that asked for packs which it lacks.
         f"gw/+/cmd/published/{site}",
     )
     # Batches for itself, its settings, what is declared, and links of an earlier life of its own.
-    more = (f"q/+/x/{site}/+", f"gw/{site}/settings", "source/+", f"gw/{site}/link/#")
+    more = (
+        f"q/+/x/{site}/+",
+        f"gw/{site}/fill",
+        f"gw/{site}/settings",
+        "source/+",
+        f"gw/{site}/link/#",
+    )
     return (*own, *written), (*read, *more)
 
 
 def _base(site: str) -> _Topics:
     """A base site also hosts windows over the readings of all gateways, and asks for lost packs."""
     written, read = _engine_site(site)
-    return (*written, f"gw/+/cmd/packs/{site}"), (*read, "gw/+/obs/+", "gw/+/hist/+")
+    asked = (f"gw/+/cmd/packs/{site}", f"host/+/fill/all/{site}")
+    return (*written, *asked), (*read, "gw/+/obs/+", "gw/+/hist/+")
 
 
 def _static(site: str) -> _Topics:
     written, read = _fragment_site(site)
     # It asks the sender of keys for a snapshot, in its own name.
-    return (f"host/{site}/state", f"gw/+/cmd/resync/{site}", *written), (
+    own = (f"host/{site}/state", f"gw/+/cmd/resync/{site}", "gw/+/fill")
+    return (*own, *written), (
         *read,
         f"q/+/x/{site}/+",
         f"host/{site}/tables",
         f"host/{site}/reports",
+        f"host/{site}/fill/+/+",
     )
 
 

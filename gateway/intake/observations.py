@@ -19,6 +19,7 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import LATEST, DataType, Row
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, encode_json
+from streamsql.wire.fill_messages import Cut
 from streamsql.wire.messages import ObservationPack, SenmlRecord
 from streamsql.wire.senml import Observed, microseconds, records_of_rows
 from streamsql.wire.topics import Topics
@@ -28,6 +29,8 @@ log = logging.getLogger(__name__)
 MAX_PACK_BYTES = 100_000
 """About how large a pack may grow before it is sent; a single row may be larger."""
 _RECORD_BYTES = 40
+MAX_RECENT = 16
+"""Packs of a stream whose numbers are remembered."""
 
 
 class _Collected:
@@ -111,6 +114,15 @@ class ObservationLane:
         self._settled: set[int] = set()
         self._unbuffered: list[PublishTicket] = []
         self._replayed_to = 0
+        self._recent: dict[str, deque[tuple[int, int]]] = {}
+
+    def cut(self, stream: str) -> Cut:
+        """Send what was collected, and return where the packs of a stream are cut by that."""
+        self.flush()
+        recent = self._recent.get(stream, ())
+        packs = tuple((self.gateway, self.epoch, number) for number, _since in recent)
+        since = min((since for _number, since in recent), default=0)
+        return Cut(self.epoch, self.sequence, packs, since)
 
     def add(
         self,
@@ -203,6 +215,9 @@ class ObservationLane:
             layout=layout,
             d=withdrawals,
         )
+        recent = self._recent.setdefault(stream, deque(maxlen=MAX_RECENT))
+        times = [microseconds(record.bt) for record in records if record.bt is not None]
+        recent.append((self.sequence, min(times, default=0)))
         self.sequence += 1
         payload = encode_json(pack)
         number = self.buffer.append(stream, payload)

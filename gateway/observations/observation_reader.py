@@ -22,6 +22,10 @@ from streamsql.wire.messages import ObservationPack, SystemRows
 from streamsql.wire.senml import microseconds, row_from, rows_of
 from streamsql.wire.source_shapes import layout_of
 
+PACK = "pack"
+"""The note on events that were read from the observation lanes: which pack it was, and how far the
+log of its stream has come with it."""
+
 MAX_LANES = 10_000
 MAX_PACK = 2_000_000
 MAX_HOSTS = 100

@@ -25,6 +25,7 @@ from gateway.site.process_numbers import measured_host
 from gateway.site.stopped_queries import StoppedQueries
 from gateway.site.system_reports import Meter, SystemReports
 from gateway.site.traffic import Traffic
+from gateway.site.window_fills import WindowFills
 from host.clocks import Clock, wall_clock
 from host.defects import Defects
 from host.mqtt import Message, MessageClient, QueueFull
@@ -60,8 +61,7 @@ class SiteHost:
         tick_seconds: Longest rest between two steps while there is something to do.
         speed: How fast the site's clock passes against the wall, to turn waits into seconds.
         site_time: Turns a time of the wall into one of the site's clock, in microseconds.
-        reads_observations: Listen to the observation lanes of streams that fragments here read
-            directly (base sites).
+        reads_observations: Listen to the observation lanes of streams read here (base sites).
         on_command: Called with verb and command for verbs the host does not know.
         on_own_state: Called with the state under our own id, and whether it was retained.
         on_own_link: Called with the topic levels of a link retained under our own id.
@@ -109,32 +109,28 @@ class SiteHost:
         self.worked_seconds = 0.0
         self.defects = Defects("a step", "the site")
         self.problem = ""
-        self.membership = Membership(
-            int(grace_seconds * 1_000_000), self._site_lost, self._site_removed
-        )
+        grace = int(grace_seconds * 1_000_000)
+        self.membership = Membership(grace, self._site_lost, self._site_removed)
         self.dead_letters = DeadLetters(engine.site, client, topics)
         self.traffic = Traffic()
         self.left_fragments = LeftFragments()
-        self.reports = SystemReports(
-            engine, clock, speed=speed, meter=lambda: (*measured_host(self), *meter())
-        )
+        measured = lambda: (*measured_host(self), *meter())  # noqa: E731
+        self.reports = SystemReports(engine, clock, speed=speed, meter=measured)
         self.is_untold: Callable[[str], bool] = lambda _query: False
         self.flow_reports = FlowReports(engine, client, topics, self.traffic, self._is_unfinished)
         self.lanes = ObservationLanes(client, topics) if reads_observations else None
+        self.fills = WindowFills(engine, client, topics, clock, is_base=reads_observations)
+        self.fills.say = self.say
+        self.fills.catch_up = lambda: self._step_or_report(time.monotonic())
         self.inbox = SiteInbox(
             self, on_command=on_command, on_own_state=on_own_state, on_own_link=on_own_link
         )
         self._on_step = on_step
         self.site_time = site_time
-        self.pack_answers = PackAnswers(
-            engine.site, client, topics, published or PublishedPacks(engine.epoch)
-        )
+        packs = published or PublishedPacks(engine.epoch)
+        self.pack_answers = PackAnswers(engine.site, client, topics, packs)
         self.pack_requests = PackRequests(
-            engine,
-            client,
-            topics,
-            clock,
-            self.inbox.logs,
+            *(engine, client, topics, clock, self.inbox.logs),
             on_due=self._count_due,
             on_missing=on_missing,
             on_withdrawn=on_withdrawn,
@@ -153,6 +149,7 @@ class SiteHost:
 
     def _is_unfinished(self, query: str) -> bool:
         whole = self.inbox.is_whole(query)
+        whole = whole and not self.fills.is_filling(query, time.monotonic())
         return not whole or self.reports.is_new(query) or self.is_untold(query)
 
     async def start(self) -> None:
@@ -172,6 +169,7 @@ class SiteHost:
             topics.command(me, "+"),
             topics.request(me),
             topics.settings(me),
+            topics.fill(me),
             topics.source(),
         )
 
@@ -277,6 +275,7 @@ class SiteHost:
                 self._requests.next_due(self.engine.unsynchronised()),
                 *(self.inbox.logs.next_due(), self.left_fragments.next_due()),
                 self.flow_reports.next_due(now),
+                self.fills.next_due(),
             )
             waits.extend(moment - now for moment in times if moment is not None)
         return min(waits)
@@ -298,6 +297,7 @@ class SiteHost:
             self._send(outgoing, now)
         self._request_resyncs(now)
         self.pack_requests.follow(now)
+        self.fills.ask(now)
         self._tell_forgotten(result.forgets)
         self.flow_reports.publish(now)
         if self._on_step is not None:

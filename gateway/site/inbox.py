@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 
 from gateway.observations.followed_logs import FollowedLogs
 from gateway.observations.observation_lanes import ObservationLanes
-from gateway.observations.observation_reader import ObservationReader, SystemLane
+from gateway.observations.observation_reader import PACK, ObservationReader, SystemLane
 from gateway.observations.pack_answers import PackAnswers
 from gateway.observations.pack_requests import LOG
 from gateway.observations.unrecoverable_packs import redefined
@@ -25,6 +25,7 @@ from gateway.site.left_fragments import LeftFragments
 from gateway.site.membership import Membership
 from gateway.site.receiver_requests import MAX_SMALL, ReceiverRequests
 from gateway.site.traffic import Traffic
+from gateway.site.window_fills import FILL, WindowFills
 from host.clocks import Clock, monotonic_clock
 from host.mqtt import Message
 from host.mqtt.dead_letters import DeadLetters
@@ -39,6 +40,7 @@ from streamsql.errors import (
     WireError,
 )
 from streamsql.wire.codec import decode_json, decode_packed
+from streamsql.wire.fill_messages import PackName
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import Command, DeltaBatch, ObservationPack, QueryProblem
 from streamsql.wire.site_messages import SiteRole, SiteState
@@ -47,10 +49,6 @@ from streamsql.wire.source_shapes import DIFFERENCE_CODE
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
-
-PACK = "pack"
-"""The note on events that were read from the observation lanes: which pack it was, and how far the
-log of its stream has come with it."""
 
 
 def _log_after(pack: ObservationPack) -> tuple[int, ...]:
@@ -72,6 +70,7 @@ class Host(Protocol):
     left_fragments: LeftFragments
     lanes: ObservationLanes | None
     pack_answers: PackAnswers
+    fills: WindowFills
     site_time: Callable[[int], int]
 
     def report_failure(self, query: str, failure: FederationError) -> None:
@@ -115,6 +114,7 @@ class SiteInbox:
         self._observations = ObservationReader(self.orders.layout_of)
         self._system = SystemLane()
         self._requests = ReceiverRequests(host, self.logs, self.count)
+        host.fills.recall = self._recall_filled
 
     def take(self, message: Message) -> None:
         """Ingest one message, whatever is in it."""
@@ -128,21 +128,31 @@ class SiteInbox:
     def uninstall(self, query: str) -> None:
         """Stop a query here."""
         self._differing.pop(query, None)
+        self._host.fills.drop(query)
         self._host.engine.uninstall(query)
         self._listen(self._observations.uninstalled(query))
 
     def to_remember(self) -> dict[str, Any]:
         """Return plain values that the next life needs: packs counted, and how far logs are."""
-        return {PACK: self._observations.seen(), LOG: self.logs.progress()}
+        seen, logs = self._observations.seen(), self.logs.progress()
+        return {PACK: seen, LOG: logs, FILL: self._host.fills.to_remember()}
 
-    def resume(self, remembered: Mapping[str, Any], notes: Iterable[Note], since: int) -> None:
+    def resume(
+        self,
+        remembered: Mapping[str, Any],
+        notes: Iterable[Note],
+        since: int,
+        unsaved: Iterable[str] = (),
+    ) -> None:
         """Go on with what an earlier life ran.
 
         Args:
             remembered: As `to_remember` has returned it.
             notes: What has been noted since, in order.
             since: Since when it has heard nothing, in microseconds; 0: there was none.
+            unsaved: Queries that restart without their state.
         """
+        notes = list(notes)
         counted, logs = list(remembered.get(PACK, ())), list(remembered.get(LOG, ()))
         for kind, content in notes:
             if kind == PACK:
@@ -156,6 +166,8 @@ class SiteInbox:
         for bundle in self._host.engine.bundles():
             streams = self._observations.installed(bundle, self._host.engine.site)
         self._listen(streams)
+        before = remembered.get(FILL, ())
+        self._host.fills.resume(before, notes, unsaved, time.monotonic())
         if since:
             known = {(gateway, stream) for gateway, stream, *_ in counted}
             self.logs.restore(sorted(known), logs, since)
@@ -181,6 +193,7 @@ class SiteInbox:
             case ["gw", gateway, "obs" | "hist", stream] if host.lanes is not None:
                 pack = self._observations.pack(stream, payload)
                 if pack is not None:
+                    host.fills.heard(stream, (gateway, pack.epoch, pack.seq))
                     for due in self.logs.arrived(gateway, message, stream, pack, host.clock()):
                         self._count(due, pack if due is message else None)
             case ["q", query, "frag", to] if to == me:
@@ -191,6 +204,8 @@ class SiteInbox:
                 self._requests.take(verb, sender, payload)
             case ["gw", site, "cmd", verb] if site == me:
                 self._command(verb, decode_json(payload, Command, limit=MAX_SMALL))
+            case ["gw", site, "fill"] if site == me:
+                host.fills.take(message, time.monotonic())
             case ["gw", site, "settings"] if site == me:
                 self._settings(payload)
             case ["source", level]:
@@ -291,6 +306,7 @@ class SiteInbox:
         """
         query = bundle.query
         try:
+            self._host.fills.begin(bundle, time.monotonic())
             self._host.engine.install(bundle)
         except StepBudgetError as error:
             self._host.report_failure(query, error)
@@ -312,6 +328,10 @@ class SiteInbox:
             self._host.engine.site_lost(site, epoch, query)  # its windows need not wait for it
         self._listen(self._observations.installed(bundle, self._host.engine.site))
         log.info("query %s version %d installed", query, bundle.version)
+
+    def _recall_filled(self, stream: str, packs: Iterable[PackName]) -> None:
+        """Let packs that the lake has given count no more when they are sent again."""
+        self._observations.recall((gateway, stream, e, number) for gateway, e, number in packs)
 
     def _listen(self, streams: set[str]) -> None:
         if self._host.lanes is not None:

@@ -59,7 +59,7 @@ class Reporter:
             return float("inf")
         return self._state_at + HEARTBEAT_SECONDS - time.monotonic()
 
-    def state(
+    def state(  # noqa: PLR0913 - what a state says
         self,
         *,
         detail: str,
@@ -67,6 +67,7 @@ class Reporter:
         counters: dict[str, int],
         views: tuple[RefreshState, ...] = (),
         tables: Mapping[str, int] = NO_TABLES,
+        fills: bool = False,
     ) -> None:
         """Publish the state if it is new or old enough."""
         state = SiteState(
@@ -79,12 +80,20 @@ class Reporter:
             instance=self._instance,
             views=views,
             tables=dict(tables),
+            fills=fills,
         )
         if (state == self._state and self.seconds_to_next() > 0) or not self._client.connected:
             return
         full = msgspec.structs.replace(state, ts=wall_clock(), counters=counters)
         if self._publish(self._topics.host_state(self._site), encode_json(full)):
             self._state, self._state_at = state, time.monotonic()
+
+    def heard_own_state(self, payload: bytes) -> None:
+        """Contradict our will if it was published although we run."""
+        if payload:
+            state = decode_json(payload, SiteState)
+            if not state.online and state.epoch >= self._epoch:
+                self.announce()
 
     def stopped(self) -> None:
         """Publish that we stop."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import TypeVar
 
 from host.clocks import wall_clock
 from host.defects import Defects
@@ -23,6 +24,7 @@ from static_engine.evaluation.engine_starter import EngineStarter
 from static_engine.evaluation.evaluations import Evaluations
 from static_engine.evaluation.executor_choice import ExecutorChoice
 from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor, tables_of
+from static_engine.filling.fill_requests import FillRequests, Pieces
 from static_engine.history.past_readings import PastReadings
 from static_engine.keyed.keyed_queries import KeyedQueries
 from static_engine.refreshing.refresher import Refresher
@@ -43,11 +45,11 @@ from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import Command, DeltaBatch, TableSet
 from streamsql.wire.refresh_orders import RefreshOrder
-from streamsql.wire.site_messages import SiteState
 from streamsql.wire.table_changes import TableChange
 from streamsql.wire.topics import Topics
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 SHORTEST_PAUSE = 0.05
 DEFECT_PAUSE = 1.0
@@ -68,6 +70,7 @@ class StaticEngine:
         make_executor: Starts the engine; blocking, called on a thread of its own.
         bridge: Evaluates plans over small tables until the engine is there; the state reports it.
         past: What is kept of the past.
+        pieces: The same, for windows that start full.
         clock: Wall-clock microseconds: when views are refreshed.
     """
 
@@ -81,6 +84,7 @@ class StaticEngine:
         *,
         bridge: StaticExecutor | None = None,
         past: PastReadings | None = None,
+        pieces: Pieces | None = None,
         clock: Callable[[], int] = wall_clock,
     ) -> None:
         self.settings = settings
@@ -99,16 +103,17 @@ class StaticEngine:
         self._evaluations = Evaluations(store, self._past)
         self._keyed = KeyedQueries(store, self._watch, self._evaluations, settings.max_result_rows)
         self._key_channels = KeyChannels(client, self.topics, self._me)
-        self._starter = EngineStarter(lambda progress: make_executor(store, progress), self._woken)
+        self._wake = asyncio.Event()
+        self._starter = EngineStarter(partial(make_executor, store), self._wake.set)
         bounds = (settings.bridge_rows, settings.local_rows)
         self._choice = ExecutorChoice(self._starter, bridge, store, self._past, *bounds)
         self._narrowed = NarrowedTables(self._watch.definition, self._keyed.sizes.rows)
         self._dead_letters = DeadLetters(self._me, client, self.topics)
         self._reporter = Reporter(client, self.topics, self._me, epoch)
         self._jobs = JobReports(client, self.topics, self._me, epoch)
+        self._fills = FillRequests(client, self.topics, pieces)
         self._sender = Sender(client, self.topics, self._me)
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="static-engine")
-        self._wake = asyncio.Event()
         self._poll_at = 0.0
         self._defects = Defects("a turn", "the service")
 
@@ -120,7 +125,8 @@ class StaticEngine:
         await self.client.connect(timeout=None)
         own = (topics.tables(me), topics.reports(me), topics.fragment("+", me))
         commands = (topics.command(me, "+"), topics.request(me), topics.host_state(me))
-        await self.client.subscribe(*own, *commands, topics.exchange("+", me, "+"))
+        asked = (topics.exchange("+", me, "+"), topics.fill_request(me, scope="+"))
+        await self.client.subscribe(*own, *commands, *asked)
         self._starter.start()
         try:
             while True:
@@ -152,6 +158,7 @@ class StaticEngine:
         await self._evaluate()
         self._report()
         await self._send()
+        await self._fills.work(self._in_worker)
         self._report()
         self._jobs.publish(self._queries.values(), self._evaluations)
 
@@ -254,6 +261,7 @@ class StaticEngine:
             ready=self.is_ready,
             views=self.views.states(),
             tables=self._keyed.sizes.rows(),
+            fills=self._fills.pieces is not None,
             counters=self.counters,
         )
         # After the state, which discards the problems of the earlier incarnation.
@@ -294,9 +302,6 @@ class StaticEngine:
                 return error
         return query.keyed.error
 
-    def _woken(self) -> None:
-        self._wake.set()
-
     def _on_connection(self, connected: bool) -> None:
         log.info("broker %s", "connected" if connected else "lost; reconnecting")
         self._sender.connection_changed()
@@ -327,8 +332,10 @@ class StaticEngine:
                 self._poll_at = 0.0
             case ["host", _me, "reports"]:
                 self._jobs.request(message.payload)
+            case ["host", _me, "fill", scope, sender]:
+                self._fills.take(sender, message.payload, is_base=scope == "all")
             case ["host", _me, "state"]:
-                self._received_own_state(message.payload)
+                self._reporter.heard_own_state(message.payload)
             case ["gw", _me, "cmd", "resync", sender]:
                 resync_own(self._queries, sender, decode_json(message.payload, Command))
             case ["gw", _me, "cmd", "forget", _]:
@@ -359,13 +366,6 @@ class StaticEngine:
         elif old is not None:
             log.info("query %s removed", name)
 
-    def _received_own_state(self, payload: bytes) -> None:
-        """Contradict our will if it was published although we run."""
-        if payload:
-            state = decode_json(payload, SiteState)
-            if not state.online and state.epoch >= self.epoch:
-                self._reporter.announce()
-
     def _command(self, verb: str, command: Command) -> None:
         match verb:
             case "resync":
@@ -384,8 +384,8 @@ class StaticEngine:
             case _:
                 log.warning("unknown command %r", verb[:40])
 
-    async def _in_worker(self, work: Callable[[], object]) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._worker, work)
+    async def _in_worker(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
 
     async def _stop(self) -> None:
         with contextlib.suppress(QueueFull):

@@ -102,6 +102,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
         schema: Columns of the query's result.
         recursions: How each recursion is computed; sites do not read it.
         units: Of the result's columns, "" where none is known; sites do not read them.
+        fills: Sources of which the lake has earlier rows, with which windows over them begin.
         started: When the query started, microseconds since 1970 UTC, where its scans of the past
             count from then; else 0.
     """
@@ -114,6 +115,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     emit: Emit = Emit.RELATION
     recursions: tuple[RecursionPlan, ...] = ()
     units: tuple[str, ...] = ()
+    fills: tuple[str, ...] = ()
     started: int = 0
 
     @property

@@ -173,6 +173,7 @@ class SiteState(msgspec.Struct, frozen=True):
         sources: Of a gateway: the sources that it has, in its will too; empty where nobody says.
         declared: Of a gateway: the declared sources that concern it.
         endpoints: Of a gateway: what declared sources may name.
+        fills: Of the static engine: whether it has a lake from which windows begin full.
         connection: Of an engine site: why it was last cut off from the broker, now that it is back.
     """
 
@@ -196,6 +197,7 @@ class SiteState(msgspec.Struct, frozen=True):
     endpoints: Annotated[tuple[EndpointState, ...], MANY] = ()
     connection: ConnectionProblem | None = None
     tables: Counts = {}
+    fills: bool = False
 
 
 class SensorDescription(msgspec.Struct, frozen=True):

@@ -147,6 +147,20 @@ class Topics:
         """Alarms that were raised, seen and cleared (`AlarmChange`), from the coordinator."""
         return f"{self.root}/host/{host}/alarms"
 
+    def fill(self, gateway: str = "+") -> str:
+        """What the lake has for a site's windows (`FillRows`), from the static engine."""
+        return f"{self.root}/gw/{gateway}/fill"
+
+    def fill_request(self, host: str = "static", sender: str = "+", scope: str = "own") -> str:
+        """A site asks for it (`FillWanted`).
+
+        Args:
+            host: The static engine.
+            sender: The site, so that access lists of brokers can vouch for it.
+            scope: "own" for the sender's readings, "all" for those of all gateways.
+        """
+        return f"{self.root}/host/{host}/fill/{scope}/{sender}"
+
     def source(self, name: str = "+") -> str:
         """The definition of a declared source (`SourceOrder`); retained; empty when it is dropped.
 

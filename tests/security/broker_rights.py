@@ -33,6 +33,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "verb": ("restart", "mark", "resync", "forget", "packs", "published", "flow"),
     "request": ("r1",),
     "name": ("climate",),
+    "scope": ("own", "all"),
 }
 """Values of the parameters of the methods of `Topics`."""
 
@@ -101,6 +102,11 @@ RULES = {
     "alarms": Rule(lambda v: _only(v["host"], _COORDINATOR), _COORDINATOR | {"lander"}),
     "tables": Rule(_COORDINATOR, lambda v: _COORDINATOR | _only(v["host"], Who({"static"}))),
     "reports": Rule(_COORDINATOR, lambda v: _COORDINATOR | _only(v["host"], Who({"static"}))),
+    "fill": Rule(lambda _v: Who({"static"}), lambda v: _COORDINATOR | _only(v["gateway"], ENGINES)),
+    "fill_request": Rule(
+        lambda v: _only(v["sender"], ENGINES if v["scope"] == "own" else Who({"base"})),
+        lambda v: _COORDINATOR | _only(v["host"], Who({"static"})),
+    ),
     "source": Rule(_COORDINATOR, _COORDINATOR | ENGINES),
     "fragment": Rule(_COORDINATOR, lambda v: _COORDINATOR | _only(v["site"], ANSWERING)),
     "exchange": Rule(

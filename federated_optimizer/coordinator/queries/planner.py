@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 import msgspec
+from msgspec.structs import replace
 
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
@@ -31,6 +32,7 @@ from streamsql.algebra.operators import (
     SourceKind,
     walk_plan,
 )
+from streamsql.algebra.window_reach import reaches_of
 from streamsql.binder import BoundQuery, bind_query, bind_refresh, with_columns
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
@@ -197,6 +199,8 @@ class Planner:
         if any(map(_counts_from_start, bundle.fragments)):
             started = 0 if current is None else current.started
             bundle = msgspec.structs.replace(bundle, started=started or self._shared.clock())
+        if bound.backfill and self._shared.membership.fills_windows:
+            bundle = replace(bundle, fills=filled_sources(bundle))
         return bundle if gathered else ungathered(bundle)
 
     def past_notes(self, plan: Plan, started: int = 0) -> tuple[str, ...]:
@@ -239,6 +243,11 @@ class Planner:
             bound, query=query, version=version, text=text, current=current, gathered=gathered
         )
         return Planned(bundle, tuple(bound.warnings), bound.order, bound.reads)
+
+
+def filled_sources(bundle: FragmentBundle) -> tuple[str, ...]:
+    """Return the sources that windows of a bundle begin with the past of."""
+    return tuple(sorted(reach.source for reach in reaches_of(bundle.fragments)))
 
 
 def _with_columns_of(bound: BoundQuery, current: FragmentBundle) -> BoundQuery:

@@ -292,6 +292,11 @@ class Membership:
                     found.setdefault(known.name.lower(), {})[name] = difference
         return found
 
+    @property
+    def fills_windows(self) -> bool:
+        """Whether a static engine has, or had when it was last there, a lake to fill windows."""
+        return any(site.figures is not None and site.figures.fills for site in self._sites.values())
+
     def infos(
         self,
         expected: Mapping[str, SiteRole] | None = None,

@@ -225,6 +225,7 @@ class BoundQuery:
         warnings: What its author should know before it runs.
         order: How its result is shown, by output columns; the relation itself has no order.
         reads: The relations that it names, and those that its views name.
+        backfill: Whether its windows begin with what the lake has.
     """
 
     plan: Plan
@@ -233,6 +234,7 @@ class BoundQuery:
     warnings: tuple[str, ...]
     order: tuple[SortKey, ...] = ()
     reads: frozenset[Read] = frozenset()
+    backfill: bool = True
 
 
 @dataclass(frozen=True, slots=True)

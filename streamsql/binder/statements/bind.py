@@ -27,6 +27,7 @@ from streamsql.binder.select.mutual_recursion import bind_mutual
 from streamsql.binder.select.recursive_branches import RecursiveDefinition
 from streamsql.binder.select.select_binder import bind_block
 from streamsql.binder.select.set_operations import bind_set_operation, bind_values, with_extent
+from streamsql.binder.statements.backfill_option import backfill_of
 from streamsql.binder.statements.displays_and_alarms import check_display
 from streamsql.binder.statements.query_warnings import findings
 from streamsql.binder.statements.recursion_options import with_choice
@@ -63,6 +64,7 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
     if query.tree.args.get("order") is not None:
         is_top = not _order_is_shown_only(query.tree)
         order = output_order(query.tree, plan.schema, environment, shown=is_top)
+    backfill, query = backfill_of(query)
     if query.options:
         plan = with_choice(plan, query, binding)
     if query.emit is not None:
@@ -72,7 +74,8 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
         binding.warn("ORDER BY is ignored: a stream keeps the order of its changes")
     warnings = tuple(binding.warnings)
     order = order if bound.emit == Emit.RELATION else ()
-    return replace(bound, order=order, warnings=warnings, reads=frozenset(binding.reads))
+    reads = frozenset(binding.reads)
+    return replace(bound, order=order, warnings=warnings, reads=reads, backfill=backfill)
 
 
 def statement_environment(catalog: Catalog, script: Script) -> Environment:

@@ -32,6 +32,7 @@ def test_each_lane_of_a_gateway_has_a_watermark_of_its_own(topic: str, origin: s
         topics=TOPICS,
         clock=lambda: 0,
         lanes=object(),
+        fills=SimpleNamespace(heard=lambda *_given: None),
         dead_letters=SimpleNamespace(guard=lambda handle, message: handle(message)),
     )
     inbox = SiteInbox(cast("Host", host), on_command=None, on_own_state=None, on_own_link=None)

@@ -34,9 +34,9 @@ def test_a_trial_is_followed_to_its_end(pando: Any, console: Any) -> None:
     result = pando("follow", "5f2c")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0].split() == ["2026-06-01T10:00:00Z", "+1", "r1", "│", "NULL"]
-    assert lines[1].split()[:2] == ["2026-06-01T10:00:02Z", "-1"]
-    assert "1,000 readings in 0.5 s (2,000/s)" in lines[2]
+    assert lines[1].split() == ["2026-06-01T10:00:00Z", "+1", "r1", "│", "NULL"]
+    assert lines[2].split()[:2] == ["2026-06-01T10:00:02Z", "-1"]
+    assert "1,000 readings in 0.5 s (2,000/s)" in lines[3]
     assert "note: rows of Machines are those that are there now" in result.output
 
 

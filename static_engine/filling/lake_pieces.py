@@ -1,0 +1,213 @@
+"""Pieces of a kept source for windows that start full, in the order of event time."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from static_engine.lake.kept_readings import (
+    EPOCH,
+    EVENT_TIME,
+    GATEWAY,
+    PLACE,
+    SEQ,
+    TIME,
+    WITHDRAWN,
+    arrow_type,
+)
+from static_engine.lake.lake import Lake
+from static_engine.lake.lake_errors import NotKeptError
+from static_engine.lake.lake_scan import LakeScan
+from streamsql.data.types import LATEST, DataType
+from streamsql.wire.bounds import RowValue
+from streamsql.wire.fill_messages import (
+    MAX_FILL_ROWS,
+    Cursor,
+    FillRow,
+    FillRows,
+    FillWanted,
+    PackName,
+)
+
+_ORDER = (EVENT_TIME, GATEWAY, EPOCH, SEQ, PLACE)
+_OWN = (*_ORDER, WITHDRAWN)
+_DAY = 86_400_000_000
+_SLICE_ROWS = 500_000
+"""Rows that are read and sorted at once, about: an interval with more is halved."""
+
+_SHORTEST = 1_000_000
+_KEPT_SLICES = 4
+
+
+@dataclass(slots=True)
+class _Slice:
+    """Rows of an interval that are sorted and not all sent."""
+
+    table: pa.Table
+    until: int
+    expected: int
+
+
+@dataclass(slots=True)
+class LakePieces:
+    """Reads pieces; nothing that a piece needs is kept but for speed.
+
+    Args:
+        lake: Where the readings are.
+    """
+
+    lake: Lake
+    _slices: "OrderedDict[str, _Slice]" = field(default_factory=OrderedDict)
+
+    def piece(self, wanted: FillWanted) -> FillRows:
+        """Return the piece that is asked for.
+
+        Raises:
+            LakeError: The lake cannot be read.
+        """
+        try:
+            missing = self._missing(wanted)
+        except NotKeptError:
+            return FillRows(wanted.id, done=True)
+        if missing:
+            return FillRows(wanted.id, missing=missing)
+        kept = self._slices.pop(wanted.id, None)
+        since = wanted.since if wanted.after is None else max(wanted.since, wanted.after[0])
+        while True:
+            if kept is None:
+                kept = self._slice(wanted, since)
+            table = kept.table if wanted.after is None else _after(kept.table, wanted.after)
+            if table.num_rows:
+                break
+            if kept.until >= LATEST:
+                return FillRows(wanted.id, after=wanted.after, done=True, expected=kept.expected)
+            since, kept = kept.until, None
+        sent = table.slice(0, _cut(table))
+        rest = table.slice(sent.num_rows)
+        if rest.num_rows or kept.until < LATEST:
+            self._slices[wanted.id] = _Slice(rest, kept.until, kept.expected)
+            if len(self._slices) > _KEPT_SLICES:
+                self._slices.popitem(last=False)
+        done = not rest.num_rows and kept.until >= LATEST
+        return _answer(wanted, sent, done=done, expected=kept.expected)
+
+    def _missing(self, wanted: FillWanted) -> int:
+        """Return how many of the awaited packs the lake does not have."""
+        if not wanted.awaited:
+            self.lake.table(wanted.source)
+            return 0
+        scan = self.lake.plan(wanted.source, wanted.awaited_since, columns=(GATEWAY, EPOCH, SEQ))
+        awaited = set(wanted.awaited)
+        for batch in scan.batches():
+            if not awaited:
+                break
+            least = min(number for _gateway, _epoch, number in awaited)
+            recent = batch.filter(pc.greater_equal(batch.column(2), least))
+            columns = (recent.column(n).to_pylist() for n in range(3))
+            awaited.difference_update(zip(*columns, strict=True))
+        return len(awaited)
+
+    def _slice(self, wanted: FillWanted, since: int) -> _Slice:
+        """Read and sort the rows of an interval that begins at a time."""
+        whole = scan = self._scan(wanted, since, LATEST)
+        until, newest = LATEST, self._newest(wanted.source)
+        while _estimate(scan, since, until) > _SLICE_ROWS and newest - since > _SHORTEST:
+            until = newest = since + (newest - since) // 2
+            scan = self._scan(wanted, since, until)
+        return _Slice(self._read(wanted, scan), until, whole.rows)
+
+    def _read(self, wanted: FillWanted, scan: LakeScan) -> pa.Table:
+        """Return the rows of a scan in order; the columns that are asked for have numbers."""
+        kept = self.lake.columns_of(self.lake.table(wanted.source))
+        tables = []
+        for batch in scan.batches():
+            columns = []
+            for wish in wanted.columns:
+                found = kept.find(wish.name, wish.type, wish.unit)
+                columns.append(
+                    pa.nulls(batch.num_rows, arrow_type(wish.type))
+                    if found is None
+                    else batch.column(batch.schema.get_field_index(found.column))
+                )
+            own = [batch.column(batch.schema.get_field_index(name)) for name in _OWN]
+            names = [*map(str, range(len(columns))), *_OWN]
+            table = pa.Table.from_arrays([*columns, *own], names=names)
+            if wanted.gateway:
+                table = table.filter(pc.equal(table.column(GATEWAY), wanted.gateway))
+            tables.append(table)
+        if not tables:
+            return pa.table({EVENT_TIME: pa.array([], TIME)})
+        return pa.concat_tables(tables).sort_by([(name, "ascending") for name in _ORDER])
+
+    def _newest(self, source: str) -> int:
+        """Return when the source last got rows: hardly any is later."""
+        snapshot = self.lake.table(source).current_snapshot()
+        return 0 if snapshot is None else snapshot.timestamp_ms * 1_000
+
+    def _scan(self, wanted: FillWanted, since: int, until: int) -> LakeScan:
+        kept = self.lake.columns_of(self.lake.table(wanted.source))
+        found = [kept.find(c.name, c.type, c.unit) for c in wanted.columns]
+        columns = tuple(dict.fromkeys(c.column for c in found if c is not None))
+        return self.lake.plan(wanted.source, since, until, (*columns, *_OWN))
+
+
+def _estimate(scan: LakeScan, since: int, until: int) -> float:
+    """Return about how many rows a scan reads: files are of a day each."""
+    return scan.rows * min(1.0, (until - since) / _DAY)
+
+
+def _after(table: pa.Table, after: Cursor) -> pa.Table:
+    """Return the rows behind a row; the table is in order."""
+    if not table.num_rows:
+        return table
+    times = np.asarray(table.column(EVENT_TIME).cast(pa.int64()).combine_chunks())
+    begin = int(np.searchsorted(times, after[0], side="left"))
+    end = int(np.searchsorted(times, after[0], side="right"))
+    same = table.slice(begin, end - begin).select(_ORDER[1:])
+    names = zip(*(same.column(name).to_pylist() for name in _ORDER[1:]), strict=True)
+    passed = sum(name <= after[1:] for name in names)
+    return table.slice(begin + passed)
+
+
+def _cut(table: pa.Table) -> int:
+    """Return how many rows an answer has: rows of one event time stay together.
+
+    A withdrawal has the event time of its row, and takes nothing away before that is there.
+    """
+    if table.num_rows <= MAX_FILL_ROWS:
+        return int(table.num_rows)
+    times = np.asarray(table.column(EVENT_TIME).cast(pa.int64()).combine_chunks())
+    first = int(np.searchsorted(times, times[MAX_FILL_ROWS], side="left"))
+    if first:
+        return first
+    return int(np.searchsorted(times, times[MAX_FILL_ROWS], side="right"))
+
+
+def _answer(wanted: FillWanted, table: pa.Table, *, done: bool, expected: int) -> FillRows:
+    packs: dict[PackName, int] = {}
+    ids = list(zip(*(table.column(n).to_pylist() for n in (GATEWAY, EPOCH, SEQ)), strict=True))
+    places = [packs.setdefault(name, len(packs)) for name in ids]
+    times = table.column(EVENT_TIME).cast(pa.int64()).to_pylist()
+    gone = table.column(WITHDRAWN).to_pylist()
+    columns = [
+        _values(table.column(str(number)), column.type)
+        for number, column in enumerate(wanted.columns)
+    ]
+    rows = tuple(
+        FillRow(place, ts, row, bool(withdrawn))
+        for place, ts, row, withdrawn in zip(
+            places, times, zip(*columns, strict=True), gone, strict=True
+        )
+    )
+    last = table.num_rows - 1
+    after = (times[last], *ids[last], table.column(PLACE)[last].as_py())
+    return FillRows(wanted.id, tuple(packs), rows, after, done=done, expected=expected)
+
+
+def _values(column: pa.ChunkedArray, dtype: DataType) -> list[RowValue]:
+    if dtype == DataType.TIMESTAMP:
+        column = column.cast(pa.int64())
+    values: list[RowValue] = column.to_pylist()
+    return values
