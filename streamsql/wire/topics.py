@@ -148,7 +148,7 @@ class Topics:
         return f"{self.root}/host/{host}/alarms"
 
     def fill(self, gateway: str = "+") -> str:
-        """What the lake has for a site's windows (`FillRows`), from the static engine."""
+        """Pieces of the lake for a site's windows (`FillRows`), from the static engine."""
         return f"{self.root}/gw/{gateway}/fill"
 
     def fill_request(self, host: str = "static", sender: str = "+", scope: str = "own") -> str:
