@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from host.files.epoch_file import next_epoch
 from host.files.site_directory import SiteDirectory
@@ -18,6 +19,7 @@ from static_engine.evaluation.static_executor import StaticExecutor
 from static_engine.filling.lake_pieces import LakePieces
 from static_engine.history.past_readings import PastReadings
 from static_engine.lake.lake import Lake
+from static_engine.pipeline.piped_executor import PipedExecutor
 from static_engine.service.engine_figures import static_figures
 from static_engine.service.engine_reports import will_state
 from static_engine.service.static_engine import MakeExecutor, StaticEngine
@@ -29,6 +31,9 @@ from streamsql.algebra.user_functions import INSTALLED, modules_of
 from streamsql.errors import DeploymentError, FederationError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.topics import Topics
+
+if TYPE_CHECKING:
+    from static_engine.pipeline.spark_pipeline import SparkPipeline
 
 
 def client_of(settings: StaticSettings, epoch: int) -> MessageClient:
@@ -65,8 +70,34 @@ def past_of(settings: StaticSettings) -> PastReadings:
     return PastReadings(None if settings.lake is None else Lake(settings.lake))
 
 
-def executor_maker(settings: StaticSettings, past: PastReadings) -> MakeExecutor:
-    """Return what starts the engine that settings ask for."""
+def pipeline_of(settings: StaticSettings) -> "SparkPipeline | None":
+    """Return the pipeline that settings describe; None: readings are not kept.
+
+    Raises:
+        DeploymentError: Spark is not installed.
+        LakeError: What the pipeline has kept for itself is damaged.
+    """
+    if settings.lake is None or not settings.segments or not settings.use_spark:
+        return None
+    try:
+        from static_engine.pipeline.spark_pipeline import PipelineSettings, SparkPipeline  # noqa: PLC0415
+    except ImportError as error:
+        raise _not_installed(error) from error
+    return SparkPipeline(
+        PipelineSettings(
+            settings.site,
+            settings.lake,
+            Path(settings.segments).absolute(),
+            settings.data_path / "pipeline",
+            settings.batch_seconds,
+        )
+    )
+
+
+def executor_maker(
+    settings: StaticSettings, past: PastReadings, pipeline: "SparkPipeline | None" = None
+) -> MakeExecutor:
+    """Return what starts the engine that settings ask for, and the pipeline in it."""
     limit = settings.max_result_rows
 
     def local(store: TableStore, _progress: Callable[[str], None]) -> StaticExecutor:
@@ -78,17 +109,26 @@ def executor_maker(settings: StaticSettings, past: PastReadings) -> MakeExecutor
             from static_engine.spark.spark_executor import SparkExecutor  # noqa: PLC0415
             from static_engine.spark.spark_session import SessionSettings, start_session  # noqa: PLC0415
         except ImportError as error:
-            hint = 'pip install "pando[static]", or run with --no-spark'
-            raise DeploymentError(f"Spark is not installed: {error}", hint=hint) from error
+            raise _not_installed(error) from error
         session = SessionSettings(
             settings.data_path,
             settings.spark_master,
             settings.memory,
             settings.class_data_archive,
         )
-        return SparkExecutor(start_session(session, progress), store, past, max_result_rows=limit)
+        running = start_session(session, progress)
+        executor = SparkExecutor(running, store, past, max_result_rows=limit)
+        if pipeline is None:
+            return executor
+        pipeline.attach(running)
+        return PipedExecutor(executor, pipeline.detach)
 
     return spark if settings.use_spark else local
+
+
+def _not_installed(error: ImportError) -> DeploymentError:
+    hint = 'pip install "pando[static]", or run with --no-spark'
+    return DeploymentError(f"Spark is not installed: {error}", hint=hint)
 
 
 async def _until_signalled(settings: StaticSettings) -> None:
@@ -99,15 +139,17 @@ async def _until_signalled(settings: StaticSettings) -> None:
         past = past_of(settings)
         bridge = LocalExecutor(store, past, max_result_rows=limit) if settings.use_spark else None
         client = client_of(settings, epoch)
+        pipeline = pipeline_of(settings)
         engine = StaticEngine(
             settings,
             epoch,
             client,
             store,
-            executor_maker(settings, past),
+            executor_maker(settings, past, pipeline),
             bridge=bridge,
             past=past,
             pieces=None if settings.lake is None else LakePieces(Lake(settings.lake)),
+            pipeline=pipeline,
         )
         async with serving_status(
             settings.metrics_host,

@@ -52,7 +52,9 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         metrics_port: Where `/metrics` and `/health` are served; 0 for nowhere.
         metrics_host: Address to serve them on; there are no accounts on this port.
         lake: Where readings and managed tables are kept; None: nowhere.
-        segments: Folder of the lander's segments, which become rows of the lake; empty: none do.
+        segments: Folder of the lander's segments; empty: readings are not kept. Workers of a
+            cluster have to see it, too.
+        batch_seconds: Between two batches of readings into the lake.
     """
 
     broker: str
@@ -84,6 +86,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metrics_host: str = "127.0.0.1"
     lake: LakeSettings | None = None
     segments: str = ""
+    batch_seconds: float = 3.0
 
     def __post_init__(self) -> None:
         check_port(self.metrics_port, "metrics_port")
@@ -103,6 +106,14 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not (math.isfinite(self.poll_seconds) and 0.05 <= self.poll_seconds <= 3600):
             raise DeploymentError(
                 f"setting poll_seconds is {self.poll_seconds}; it must be between 0.05 and 3600"
+            )
+        if not (math.isfinite(self.batch_seconds) and 0.2 <= self.batch_seconds <= 3600):
+            raise DeploymentError(
+                f"setting batch_seconds is {self.batch_seconds}; it must be between 0.2 and 3600"
+            )
+        if self.segments and self.lake is None:
+            raise DeploymentError(
+                "setting segments needs the setting lake", hint="set both, or neither"
             )
         for name, least in (
             ("max_table_rows", 1),

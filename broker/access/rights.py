@@ -158,6 +158,8 @@ def _static(site: str) -> _Topics:
         f"host/{site}/tables",
         f"host/{site}/reports",
         f"host/{site}/fill/+/+",
+        # Definitions by which readings that were landed are read.
+        "source/+",
     )
 
 

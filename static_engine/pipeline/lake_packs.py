@@ -8,7 +8,7 @@ from pyiceberg.table import Table
 from static_engine.lake.kept_readings import ARRIVED, EPOCH, GATEWAY, SEQ
 from static_engine.lake.lake import Lake
 from static_engine.lake.lake_scan import moment
-from static_engine.lake.system_tables import DIGEST
+from static_engine.lake.message_tables import DIGEST
 from static_engine.pipeline.pack_numbers import PackNumbers
 
 RECENT = 3_600_000_000

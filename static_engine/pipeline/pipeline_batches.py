@@ -16,8 +16,8 @@ from pathlib import Path
 from pyroaring import BitMap64
 
 from static_engine.lake.lake import Lake
+from static_engine.lake.message_tables import SystemTable, ensure_system
 from static_engine.lake.readings_files import remove_files
-from static_engine.lake.system_tables import SystemTable, ensure_system
 from static_engine.pipeline.known_definitions import KnownDefinitions
 from static_engine.pipeline.lake_packs import packs_of_lake, recent_digests
 from static_engine.pipeline.pack_numbers import PackNumbers
@@ -54,6 +54,7 @@ class BatchReport:
         arrived: When its first message arrived, in microseconds; None: it had none.
         seconds: That it took.
         drift: A sentence for each column that a source had not before.
+        learned: Sources that have a definition now that they had not.
         damaged: Segments that could not be read, and why.
     """
 
@@ -66,6 +67,7 @@ class BatchReport:
     arrived: int | None = None
     seconds: float = 0.0
     drift: list[str] = field(default_factory=list)
+    learned: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
 
 
@@ -115,12 +117,11 @@ class PipelineBatches:
         contents = contents_of(segments, self.topics)
         report = BatchReport(number, contents.messages, arrived=contents.arrived)
         for path, reason in contents.damaged:
-            report.damaged.append(f"segment {set_aside(path)} cannot be read: {reason}")
-            log.warning("%s", report.damaged[-1])
-        self.definitions.learn(contents.shapes)
+            _set_aside(path, reason, report)
+        report.learned = self.definitions.learn(contents.shapes)
         if contents.messages:
             plan = self.plan(number, contents, report.drift)
-            self._keep(number, work(plan), report)
+            self._keep(number, work(plan, [str(path) for path in segments]), report)
         report.seconds = time.perf_counter() - began
         return report
 
@@ -175,6 +176,9 @@ class PipelineBatches:
         files: dict[tuple[bool, str], list[str]] = {}
         for each in found:
             report.repeated += each.repeated
+            if each.damaged is not None:
+                _set_aside(Path(each.damaged[0]), each.damaged[1], report)
+                continue
             if each.is_system:
                 kept = self._once_messages(each, digests)
                 if each.table == SystemTable.DEAD_LETTERS:
@@ -231,3 +235,8 @@ class PipelineBatches:
     def close(self) -> None:
         """Close what it has open."""
         self.seen.close()
+
+
+def _set_aside(path: Path, reason: str, report: BatchReport) -> None:
+    report.damaged.append(f"segment {set_aside(path)} cannot be read: {reason}")
+    log.warning("%s", report.damaged[-1])

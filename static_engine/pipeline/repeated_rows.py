@@ -10,8 +10,8 @@ from pyiceberg.io import FileIO
 from pyroaring import BitMap64
 
 from static_engine.lake.kept_readings import EPOCH, GATEWAY, SEQ
+from static_engine.lake.message_tables import DIGEST
 from static_engine.lake.readings_files import ROW_GROUP_ROWS, remove_files
-from static_engine.lake.system_tables import DIGEST
 from static_engine.pipeline.staged_files import Staged
 
 _AGAIN = "-once.parquet"

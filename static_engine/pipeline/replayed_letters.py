@@ -13,8 +13,8 @@ from pyiceberg.table import Table
 from static_engine.lake.file_swaps import swap_files
 from static_engine.lake.kept_readings import ARRIVED
 from static_engine.lake.lake_commits import retried
+from static_engine.lake.message_tables import DIGEST, SystemTable, ensure_system
 from static_engine.lake.readings_files import remove_files, write_readings
-from static_engine.lake.system_tables import DIGEST, SystemTable, ensure_system
 from static_engine.pipeline.pack_numbers import PackNumbers
 from static_engine.pipeline.pack_rows import LANES
 from static_engine.pipeline.pipeline_batches import ALL, REPLAYING, PipelineBatches

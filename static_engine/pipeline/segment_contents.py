@@ -1,6 +1,6 @@
 """A look into segments before their batch: which sources they have, births, and damage."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -53,19 +53,6 @@ def contents_of(segments: Iterable[Path], topics: Topics) -> SegmentContents:
         except (OSError, pa.ArrowException, KeyError) as error:
             contents.damaged.append((path, f"{error!s:.300}"))
     return contents
-
-
-def check_whole(segments: Sequence[Path]) -> list[tuple[Path, str]]:
-    """Read segments to the end; return those that cannot be read, with the reason."""
-    damaged = []
-    for path in segments:
-        try:
-            pq.read_table(path, memory_map=False, partitioning=None).select(SCHEMA.names)
-        except FileNotFoundError:
-            continue
-        except (OSError, pa.ArrowException, KeyError) as error:
-            damaged.append((path, f"{error!s:.300}"))
-    return damaged
 
 
 def set_aside(path: Path) -> Path:

@@ -4,17 +4,19 @@ This is what executors do: `staged` needs no catalog and no Spark. What is stage
 a commit of the driver, or never.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from uuid import uuid4
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyiceberg.io import FileIO, load_file_io
 
 from static_engine.lake.kept_readings import ARRIVED, EVENT_TIME
+from static_engine.lake.message_tables import DIGEST, MESSAGE_SCHEMA, SystemTable, digest_of
 from static_engine.lake.readings_files import write_readings
-from static_engine.lake.system_tables import DIGEST, MESSAGE_SCHEMA, SystemTable, digest_of
+from static_engine.landing.segment_files import SCHEMA
 from static_engine.pipeline.pack_numbers import PackNumbers, SerializedPacks
 from static_engine.pipeline.pack_rows import LANES, DeadPack, KeptRows, Landed, rows_of_packs
 from streamsql.catalog.definitions import SourceDefinition
@@ -77,6 +79,7 @@ class Staged(msgspec.Struct, frozen=True):
         packs: Whose rows they have, as (gateway, epoch, bitmap).
         digests: Of the messages they have, 16 bytes each.
         repeated: Packs that were not written since they are kept already.
+        damaged: A segment that cannot be read, and why; nothing of it is in the files.
     """
 
     table: str
@@ -86,6 +89,37 @@ class Staged(msgspec.Struct, frozen=True):
     packs: tuple[tuple[str, int, bytes], ...] = ()
     digests: tuple[bytes, ...] = ()
     repeated: int = 0
+    damaged: tuple[str, str] | None = None
+
+
+def staged_segments(paths: Iterable[str], plan: StagePlan) -> Iterator[Staged]:
+    """Write the messages of segments into files; yield what has been written.
+
+    Args:
+        paths: Of segments; one that is gone has been kept before.
+        plan: See `StagePlan`.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
+    damaged: list[tuple[str, str]] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for path in paths:
+            try:
+                # As a whole first: of a damaged segment nothing is kept.
+                table = pq.read_table(path, memory_map=False, partitioning=None)
+                found = table.select(SCHEMA.names).cast(SCHEMA).to_batches()
+            except FileNotFoundError:
+                continue
+            except (OSError, pa.ArrowException, KeyError) as error:
+                damaged.append((path, f"{error!s:.300}"))
+                continue
+            yield from found
+
+    yield from staged(batches(), plan)
+    for each in damaged:
+        yield Staged("", False, (), 0, damaged=each)
 
 
 def staged(batches: Iterable[pa.RecordBatch], plan: StagePlan) -> Iterator[Staged]:
@@ -228,5 +262,5 @@ def message_rows(messages: Iterable[tuple[str | None, Landed, str | None]]) -> p
     return pa.Table.from_arrays(arrays, schema=MESSAGE_SCHEMA)
 
 
-Work = Callable[[StagePlan], list[Staged]]
-"""Runs `staged` over the segments of a batch, in parallel."""
+Work = Callable[[StagePlan, Sequence[str]], list[Staged]]
+"""Runs `staged_segments` over the segments of a batch, in parallel."""

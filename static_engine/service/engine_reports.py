@@ -17,12 +17,13 @@ from streamsql.catalog.system import SYS_STREAM
 from streamsql.errors import FederationError
 from streamsql.wire.codec import decode_json, encode_json, encode_packed
 from streamsql.wire.messages import FlowReport, QueryProblem, ReportRequest, SystemRow, SystemRows
-from streamsql.wire.site_messages import RefreshState, SiteRole, SiteState
+from streamsql.wire.site_messages import PipelineState, RefreshState, SiteRole, SiteState
 from streamsql.wire.topics import Topics
 
 NO_TABLES: Mapping[str, int] = {}
 _FLOW_SECONDS = 10.0
 _MAX_DETAIL = 1_000
+_PIPELINE_SECONDS = 5
 log = logging.getLogger(__name__)
 
 
@@ -68,6 +69,7 @@ class Reporter:
         views: tuple[RefreshState, ...] = (),
         tables: Mapping[str, int] = NO_TABLES,
         fills: bool = False,
+        pipeline: PipelineState | None = None,
     ) -> None:
         """Publish the state if it is new or old enough."""
         state = SiteState(
@@ -81,10 +83,11 @@ class Reporter:
             views=views,
             tables=dict(tables),
             fills=fills,
+            pipeline=pipeline and _seldom(pipeline),
         )
         if (state == self._state and self.seconds_to_next() > 0) or not self._client.connected:
             return
-        full = msgspec.structs.replace(state, ts=wall_clock(), counters=counters)
+        full = msgspec.structs.replace(state, ts=wall_clock(), counters=counters, pipeline=pipeline)
         if self._publish(self._topics.host_state(self._site), encode_json(full)):
             self._state, self._state_at = state, time.monotonic()
 
@@ -146,6 +149,16 @@ class Reporter:
 
     def _publish(self, topic: str, payload: bytes, *, retain: bool = True, qos: int = 1) -> bool:
         return publish_or_warn(self._client, topic, payload, retain=retain, qos=qos)
+
+
+def _seldom(pipeline: PipelineState) -> PipelineState:
+    """Return what of a pipeline is told at once; counts are told every few seconds."""
+    step = _PIPELINE_SECONDS * 1_000_000
+    return PipelineState(
+        running=pipeline.running,
+        problem=pipeline.problem,
+        last=None if pipeline.last is None else pipeline.last // step * step,
+    )
 
 
 class JobReports:

@@ -34,6 +34,7 @@ from static_engine.service.batch_sender import Sender
 from static_engine.service.engine_reports import JobReports, Reporter
 from static_engine.service.installed_fragments import InstalledQuery, supersedes
 from static_engine.service.key_channels import KeyChannels
+from static_engine.service.landed_readings import Pipeline, definition_topics, learn_definition
 from static_engine.service.snapshot_requests import resync_any, resync_own
 from static_engine.static_settings import StaticSettings
 from static_engine.tables.narrowed_tables import NarrowedTables
@@ -55,8 +56,7 @@ SHORTEST_PAUSE = 0.05
 DEFECT_PAUSE = 1.0
 """Between two log entries of turns that fail."""
 
-Progress = Callable[[str], None]
-MakeExecutor = Callable[[TableStore, Progress], StaticExecutor]
+MakeExecutor = Callable[[TableStore, Callable[[str], None]], StaticExecutor]
 
 
 class StaticEngine:
@@ -71,6 +71,7 @@ class StaticEngine:
         bridge: Evaluates plans over small tables until the engine is there; the state reports it.
         past: What is kept of the past.
         pieces: The same, for windows that start full.
+        pipeline: Keeps what is landed; None: nothing is.
         clock: Wall-clock microseconds: when views are refreshed.
     """
 
@@ -85,6 +86,7 @@ class StaticEngine:
         bridge: StaticExecutor | None = None,
         past: PastReadings | None = None,
         pieces: Pieces | None = None,
+        pipeline: Pipeline | None = None,
         clock: Callable[[], int] = wall_clock,
     ) -> None:
         self.settings = settings
@@ -95,7 +97,7 @@ class StaticEngine:
         self._queries: dict[str, InstalledQuery] = {}
         self._last_sequence = 0
         self._store = store
-        self._past = past or PastReadings(None)
+        self._past, self._pipeline = past or PastReadings(None), pipeline
         self._watch = TableWatch(store)
         self.views = RefreshedViews(store, RowsFolder(settings.data_path / "views"), clock)
         self._refresher = Refresher(store, self._watch, self.views, wall=clock)
@@ -126,7 +128,8 @@ class StaticEngine:
         own = (topics.tables(me), topics.reports(me), topics.fragment("+", me))
         commands = (topics.command(me, "+"), topics.request(me), topics.host_state(me))
         asked = (topics.exchange("+", me, "+"), topics.fill_request(me, scope="+"))
-        await self.client.subscribe(*own, *commands, *asked)
+        learned = definition_topics(self._pipeline, topics)
+        await self.client.subscribe(*own, *commands, *asked, *learned)
         self._starter.start()
         try:
             while True:
@@ -263,16 +266,12 @@ class StaticEngine:
             tables=self._keyed.sizes.rows(),
             fills=self._fills.pieces is not None,
             counters=self.counters,
+            pipeline=None if self._pipeline is None else self._pipeline.state(),
         )
         # After the state, which discards the problems of the earlier incarnation.
-        problems = {name: self._problem_of(query) for name, query in self._queries.items()}
-        self._reporter.problems(problems)
-        self._reporter.flows(
-            {
-                name: query.flow(busy=self._reporter.evaluating or self._has_due(query))
-                for name, query in self._queries.items()
-            }
-        )
+        busy, queries = self._reporter.evaluating, self._queries.items()
+        self._reporter.problems({name: self._problem_of(query) for name, query in queries})
+        self._reporter.flows({n: q.flow(busy=busy or self._has_due(q)) for n, q in queries})
 
     def _detail(self) -> str:
         broken = [str(problem.message) for problem in self._watch.problems().values()]
@@ -336,6 +335,8 @@ class StaticEngine:
                 self._fills.take(sender, message.payload, is_base=scope == "all")
             case ["host", _me, "state"]:
                 self._reporter.heard_own_state(message.payload)
+            case ["source", level]:
+                learn_definition(self._pipeline, level, message.payload)
             case ["gw", _me, "cmd", "resync", sender]:
                 resync_own(self._queries, sender, decode_json(message.payload, Command))
             case ["gw", _me, "cmd", "forget", _]:

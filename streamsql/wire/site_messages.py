@@ -102,6 +102,42 @@ class RefreshState(msgspec.Struct, frozen=True):
     failed: Time | None = None
 
 
+class PipelineState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the pipeline into the lake does. Counts are those of this incarnation of its process.
+
+    Attributes:
+        running: Whether segments are taken now.
+        batches: Done so far.
+        rows: Readings kept.
+        rate: Readings kept a second, over the last minute.
+        lag: Seconds from the arrival of the last batch's first message to its commit.
+        batch_seconds: That the last batch took.
+        repeated: Packs that came again, and were not kept twice.
+        dead: Dead letters.
+        waiting: Segments that are not kept yet.
+        waiting_bytes: Of these.
+        last: When the last batch was committed; None: there was none.
+        problem: Why it does not run, or empty.
+        drift: Columns that sources had not before, the last ones, a sentence each.
+        damaged: Segments that could not be read, the last ones, a sentence each.
+    """
+
+    running: bool = False
+    batches: Count = 0
+    rows: Count = 0
+    rate: Number = 0.0
+    lag: Number | None = None
+    batch_seconds: Number | None = None
+    repeated: Count = 0
+    dead: Count = 0
+    waiting: Count = 0
+    waiting_bytes: Count = 0
+    last: Time | None = None
+    problem: Text = ""
+    drift: Annotated[tuple[Text, ...], MANY] = ()
+    damaged: Annotated[tuple[Text, ...], MANY] = ()
+
+
 class SiteRole(StrEnum):
     """Purpose of a site. GATEWAY has devices; BASE hosts top fragments; STATIC reads tables.
 
@@ -175,6 +211,7 @@ class SiteState(msgspec.Struct, frozen=True):
         endpoints: Of a gateway: what declared sources may name.
         fills: Of the static engine: whether it has a lake from which windows begin full.
         connection: Of an engine site: why it was last cut off from the broker, now that it is back.
+        pipeline: Of the static engine: what its pipeline does; None: it has none.
     """
 
     online: bool
@@ -198,6 +235,7 @@ class SiteState(msgspec.Struct, frozen=True):
     connection: ConnectionProblem | None = None
     tables: Counts = {}
     fills: bool = False
+    pipeline: PipelineState | None = None
 
 
 class SensorDescription(msgspec.Struct, frozen=True):

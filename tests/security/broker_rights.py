@@ -107,7 +107,7 @@ RULES = {
         lambda v: _only(v["sender"], ENGINES if v["scope"] == "own" else Who({"base"})),
         lambda v: _COORDINATOR | _only(v["host"], Who({"static"})),
     ),
-    "source": Rule(_COORDINATOR, _COORDINATOR | ENGINES),
+    "source": Rule(_COORDINATOR, _COORDINATOR | ANSWERING),
     "fragment": Rule(_COORDINATOR, lambda v: _COORDINATOR | _only(v["site"], ANSWERING)),
     "exchange": Rule(
         lambda v: _only(v["sender"], SITES), lambda v: _COORDINATOR | _only(v["to"], ANSWERING)

@@ -72,7 +72,7 @@ TABLE = {
     "dead/gw-1": ("1", "c"),
     "dead/static": ("s", "c"),
     "dead/lander": ("l", "c"),
-    "source/climate": ("c", "cb12"),
+    "source/climate": ("c", "cb12s"),
     "q/q1/frag/gw-1": ("c", "c1"),
     "q/q1/frag/static": ("c", "cs"),
     "q/q1/x/base/gw-1": ("1", "cb"),

@@ -1,20 +1,19 @@
 """Batches keep what was landed once, whatever is interrupted, repeated or damaged."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow.parquet as pq
 import pytest
 
 from static_engine.lake.lake import SYSTEM, Lake
 from static_engine.landing.segment_files import LandedMessage, SegmentWriter
 from static_engine.pipeline.known_definitions import KnownDefinitions
-from static_engine.pipeline.pipeline_batches import PipelineBatches
+from static_engine.pipeline.pipeline_batches import BatchReport, PipelineBatches
 from static_engine.pipeline.replayed_letters import replay_letters
-from static_engine.pipeline.staged_files import Staged, StagePlan, Work, staged
+from static_engine.pipeline.staged_files import Staged, StagePlan, staged_segments
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
@@ -77,18 +76,13 @@ class Landing:
     def land(self, *messages: LandedMessage) -> Path:
         return self.segments.write(messages, AT / 1_000_000)
 
-    def work(self, *segments: Path) -> Work:
-        def stage(plan: StagePlan) -> list[Staged]:
-            found: list[Staged] = []
-            for path in segments:
-                if path.exists():
-                    found += staged(pq.read_table(path).to_batches(), plan)
-            return found
+    def run(self, number: int, *segments: Path) -> BatchReport:
+        """Keep segments by two tasks that know nothing of each other."""
+        return self.pipeline.run(number, segments, in_two_tasks)
 
-        return stage
 
-    def run(self, number: int, *segments: Path) -> object:
-        return self.pipeline.run(number, segments, self.work(*segments))
+def in_two_tasks(plan: StagePlan, paths: Sequence[str]) -> list[Staged]:
+    return [*staged_segments(paths[::2], plan), *staged_segments(paths[1::2], plan)]
 
 
 @pytest.fixture
@@ -113,11 +107,7 @@ def test_what_was_landed_is_kept(landing: Landing) -> None:
     state = LandedMessage(TOPICS.state("gw-1"), encode_json(SiteState(True, 1, AT)), AT)
     rows = SystemRows(4, 1, (("q1", "e", "job", "rows", 5.0),))
     job = LandedMessage(TOPICS.observation("static", "sys_stream"), encode_json(rows), AT + 9)
-    report = landing.pipeline.run(
-        0,
-        [path := landing.land(birth(HEAT, SEAT), pack(1), state, pack(2, SEAT), job)],
-        landing.work(path),
-    )
+    report = landing.run(0, landing.land(birth(HEAT, SEAT), pack(1), state, pack(2, SEAT), job))
     assert (report.messages, report.rows, report.packs, report.dead) == (5, 5, 3, 0)
     assert values(landing.lake) == [1, 1]
     assert values(landing.lake, "seat") == [2, 2]
@@ -145,13 +135,18 @@ def test_poison_is_a_dead_letter_and_a_damaged_segment_is_set_aside(landing: Lan
     good = landing.land(birth(HEAT), pack(1), LandedMessage(topic, b"\xff\x00{", AT))
     bad = landing.land(pack(2))
     bad.write_bytes(bad.read_bytes()[:-40])
+    # Its footer is whole: only who reads all of it knows.
+    late = landing.land(pack(5))
+    content = bytearray(late.read_bytes())
+    content[4:40] = bytes(36)
+    late.write_bytes(content)
     other = landing.folder / "segments" / "20260101T000000-x-1-000000001.parquet"
     other.write_bytes(b"")
-    report = landing.pipeline.run(0, [good, bad, other], landing.work(good, bad, other))
+    report = landing.run(0, good, bad, other, late)
     assert values(landing.lake) == [1, 1]
     assert report.dead == 1
     assert [str(path.name) for path in (landing.folder / "damaged").iterdir()]
-    assert len(report.damaged) == 2
+    assert len(report.damaged) == 3
     assert "cannot be read" in report.damaged[0]
     assert [row["payload"] for row in messages(landing.lake, "dead_letters")] == [b"\xff\x00{"]
 
@@ -159,7 +154,7 @@ def test_poison_is_a_dead_letter_and_a_damaged_segment_is_set_aside(landing: Lan
 def test_a_source_that_drifts_goes_on_in_columns_of_its_own(landing: Landing) -> None:
     landing.run(0, landing.land(birth(HEAT), pack(1)))
     segment = landing.land(birth(WARM), pack(2, WARM, value="warm"), pack(3))
-    report = landing.pipeline.run(1, [segment], landing.work(segment))
+    report = landing.run(1, segment)
     assert report.drift == ["source heat: column v is now v TEXT; it is kept as v__2"]
     assert values(landing.lake) == [1, 1, 3, 3]
     assert values(landing.lake, column="v__2") == ["warm", "warm"]
@@ -240,7 +235,7 @@ def _interrupt(landing: Landing, commit: Callable[..., bool], left: int, *, afte
 def test_a_full_disk_is_an_error_and_the_batch_is_repeated(landing: Landing) -> None:
     segment = landing.land(birth(HEAT), pack(1))
 
-    def full(_plan: StagePlan) -> list[Staged]:
+    def full(_plan: StagePlan, _paths: Sequence[str]) -> list[Staged]:
         raise OSError(28, "No space left on device")
 
     with pytest.raises((OSError, FederationError), match="No space left"):

@@ -1,0 +1,31 @@
+"""An executor whose session the pipeline runs in."""
+
+from collections.abc import Callable
+
+from static_engine.evaluation.static_executor import StaticExecutor
+from streamsql.algebra.operators import Plan
+from streamsql.data.delta import Delta
+
+
+class PipedExecutor:
+    """An executor in whose session something else runs, which is ended first."""
+
+    def __init__(self, executor: StaticExecutor, end: Callable[[], None]) -> None:
+        self._executor = executor
+        self._end = end
+
+    @property
+    def description(self) -> str:
+        """Of the executor."""
+        return self._executor.description
+
+    def evaluate(self, plan: Plan) -> Delta:
+        """See `StaticExecutor.evaluate`."""
+        return self._executor.evaluate(plan)
+
+    def stop(self) -> None:
+        """End the other, then the executor."""
+        try:
+            self._end()
+        finally:
+            self._executor.stop()
