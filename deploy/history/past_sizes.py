@@ -28,5 +28,6 @@ def sizes_in(settings: LakeSettings, plan: Plan) -> tuple[PastSize, ...]:
         except FederationError as error:
             found.append(PastSize(text, problem=error.message))
         else:
-            found.append(PastSize(text, len(lake.files), lake.rows, lake.bytes))
+            size = (len(lake.files), lake.rows, lake.bytes) if lake is not None else (0, 0, 0)
+            found.append(PastSize(text, *size))
     return tuple(found)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from static_engine.lake.kept_columns import KeptColumns
 from static_engine.lake.kept_readings import OWN_NAMES
 from static_engine.sources.conversion import arrow_schema
-from streamsql.algebra.operators import Scan
+from streamsql.algebra.operators import Scan, ScanPart
 from streamsql.data.schema import Schema
 
 
@@ -38,7 +38,8 @@ def layout_of(scan: Scan, kept: KeptColumns) -> KeptLayout:
         for field, unit in zip(scan.columns.fields, units, strict=True)
     ]
     names = [None if column is None else column.column for column in found]
-    return KeptLayout(scan.schema, (*names, *OWN_NAMES))
+    own = OWN_NAMES if scan.part == ScanPart.KEPT else ()
+    return KeptLayout(scan.schema, (*names, *own))
 
 
 def kept_batch(batch: pa.RecordBatch, layout: KeptLayout) -> pa.RecordBatch:

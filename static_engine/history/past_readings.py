@@ -15,10 +15,12 @@ from pyiceberg.table import Table
 from sqlalchemy.exc import SQLAlchemyError
 
 from static_engine.history.kept_batches import KeptLayout, kept_batch, layout_of
-from static_engine.lake.lake import Lake
-from static_engine.lake.lake_errors import LakeError
+from static_engine.history.table_versions import version_at
+from static_engine.lake.kept_readings import READINGS
+from static_engine.lake.lake import TABLES, Lake
+from static_engine.lake.lake_errors import LakeError, NotKeptError
 from static_engine.lake.lake_scan import LakeScan, planned
-from streamsql.algebra.operators import Plan, Scan
+from streamsql.algebra.operators import Plan, Scan, ScanPart
 from streamsql.data.types import EARLIEST, LATEST
 from streamsql.errors import DeploymentError, FederationError
 from streamsql.history.past_plans import kept_scans, with_kept_rows
@@ -38,12 +40,23 @@ class PastScan:
     """The files that one scan reads now, and the places of its columns there.
 
     Attributes:
+        lake: None: a managed table that had no rows then.
         metadata: Address of the table's metadata; the same while nobody has changed the table.
     """
 
-    lake: LakeScan
+    lake: LakeScan | None
     layout: KeptLayout
     metadata: str
+
+    @property
+    def version(self) -> str:
+        """The same for the same rows."""
+        return "" if self.lake is None else self.lake.version
+
+    @property
+    def rows(self) -> int:
+        """At most so many rows are read."""
+        return 0 if self.lake is None else self.lake.rows
 
 
 class PastReadings:
@@ -95,7 +108,7 @@ class PastReadings:
         if not all(isinstance(each, PastScan) for _, each in found):
             return None
         return tuple(
-            (f"{scan.source} {scan.history}", each.lake.version)
+            (f"{scan.source} {scan.history}", each.version)
             for scan, each in found
             if isinstance(each, PastScan)
         )
@@ -108,7 +121,7 @@ class PastReadings:
     def rows(self, plan: Plan) -> int:
         """Return how many rows of the past a plan reads at most, as of the last look."""
         found = (self._found.get(scan) for scan in past_of(plan))
-        return sum(each.lake.rows for each in found if isinstance(each, PastScan))
+        return sum(each.rows for each in found if isinstance(each, PastScan))
 
     def batches(self, scan: Scan) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a scan, columns c0, c1, … in its order.
@@ -117,6 +130,8 @@ class PastReadings:
             FederationError: They cannot be read.
         """
         past = self.scan(scan)
+        if past.lake is None:
+            return
         try:
             for batch in past.lake.batches():
                 yield kept_batch(batch, past.layout)
@@ -133,17 +148,26 @@ class PastReadings:
                 f"the past of {scan.source} is not kept: this static engine has no lake",
                 hint="set lake.catalog and lake.warehouse",
             )
+        is_version = scan.part != ScanPart.KEPT
         try:
-            table = tables.get(scan.source) or self._lake.table(scan.source)
-            tables[scan.source] = table
+            key = f"{TABLES if is_version else READINGS}.{scan.source}"
+            if key not in tables:
+                tables[key] = self._lake.table(scan.source, TABLES if is_version else READINGS)
+            table = tables[key]
             before = self._found.get(scan)
             if isinstance(before, PastScan) and before.metadata == table.metadata_location:
                 return before
             layout = layout_of(scan, self._lake.columns_of(table))
+            if is_version and scan.history is not None:
+                then = version_at(table, scan.source, layout.read, scan.history.instant(0))
+                return PastScan(then, layout, table.metadata_location)
             since, until = (None, None) if scan.history is None else scan.history.interval(0)
             first = EARLIEST if since is None else since
             last = LATEST if until is None else until
             found = planned(table, scan.source, layout.read, first, last)
+        except NotKeptError as error:
+            # A managed table is there from its first row on.
+            return PastScan(None, KeptLayout(scan.schema, ()), "") if is_version else error
         except LakeError as error:
             return error
         except (OSError, ValueError, pa.ArrowException, SQLAlchemyError) as error:

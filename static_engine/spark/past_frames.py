@@ -10,8 +10,10 @@ from pyspark.sql.types import DataType as SparkType
 from pyspark.sql.types import IntegerType, StructField, StructType, TimestampType
 
 from static_engine.evaluation.static_executor import EvaluationError
-from static_engine.history.past_readings import PastReadings, PastScan
+from static_engine.history.kept_batches import KeptLayout
+from static_engine.history.past_readings import PastReadings
 from static_engine.lake.kept_readings import EVENT_TIME, PLACE
+from static_engine.lake.lake_scan import LakeScan
 from static_engine.lowering.spark_types import SPARK_TYPES
 from static_engine.sources.conversion import arrow_schema
 from streamsql.algebra.operators import Scan
@@ -31,12 +33,12 @@ def past_frame(scan: Scan, past: PastReadings, session: SparkSession) -> DataFra
         EvaluationError: Spark does not reach the files, and they have too many rows.
     """
     found = past.scan(scan)
-    if found.lake.rows > FEW_ROWS:
+    if found.lake is not None and found.rows > FEW_ROWS:
         if all(path.startswith("file://") for path in found.lake.paths):
-            return _of_files(found, session)
-        if found.lake.rows > MOST_ROWS:
+            return _of_files(found.lake, found.layout, session)
+        if found.rows > MOST_ROWS:
             raise EvaluationError(
-                f"the past of {scan.source} in this interval has up to {found.lake.rows} rows, in "
+                f"the past of {scan.source} in this interval has up to {found.rows} rows, in "
                 f"files that Spark does not reach; the max is {MOST_ROWS}",
                 hint="ask for a shorter time, or keep the lake in a folder that all workers see",
             )
@@ -44,15 +46,15 @@ def past_frame(scan: Scan, past: PastReadings, session: SparkSession) -> DataFra
     return session.createDataFrame(rows)
 
 
-def _of_files(found: PastScan, session: SparkSession) -> DataFrame:
-    lake, layout = found.lake, found.layout
+def _of_files(lake: LakeScan, layout: KeptLayout, session: SparkSession) -> DataFrame:
     types = dict(zip(layout.columns, layout.schema.dtypes, strict=True))
     fields = [StructField(name, _kept_type(name, types[name])) for name in layout.read]
     frame = session.read.schema(StructType(fields)).parquet(*lake.paths)
-    time = fn.col(f"`{EVENT_TIME}`")
-    since, until = (fn.timestamp_micros(fn.lit(bound)) for bound in (lake.since, lake.until))
-    inside = frame.filter((time >= since) & (time < until))
-    return inside.select(
+    if EVENT_TIME in layout.columns:  # managed tables have none
+        time = fn.col(f"`{EVENT_TIME}`")
+        since, until = (fn.timestamp_micros(fn.lit(bound)) for bound in (lake.since, lake.until))
+        frame = frame.filter((time >= since) & (time < until))
+    return frame.select(
         *(
             _plain(name, dtype).alias(f"c{number}")
             for number, (name, dtype) in enumerate(

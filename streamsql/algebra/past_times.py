@@ -15,10 +15,12 @@ class HistoryKind(enum.StrEnum):
     BETWEEN: the bag of all readings with an event time in an interval; withdrawals take none away.
     AS_OF: the contents of the source at a time, as it would show them with a clock that shows it
     and with every reading up to it there; late readings count.
+    VERSION: the rows that a managed table had at a time, by when they were written.
     """
 
     BETWEEN = "between"
     AS_OF = "as_of"
+    VERSION = "version"
 
 
 class Moment(msgspec.Struct, frozen=True, array_like=True):
@@ -63,7 +65,7 @@ class History(msgspec.Struct, frozen=True):
     @property
     def is_as_of(self) -> bool:
         """Whether it is the contents at one time."""
-        return self.kind == HistoryKind.AS_OF
+        return self.kind != HistoryKind.BETWEEN
 
     @property
     def follows_start(self) -> bool:

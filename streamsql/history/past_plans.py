@@ -11,6 +11,8 @@ engine of tables computes it.
 * AS OF, without key: the readings, less one equal reading of the same gateway for each withdrawal,
   the oldest first.
 * A lifetime, or a window by time, bounds what is read of the lake as well.
+
+The rows that a managed table had at a time are a leaf that stays as it is.
 """
 
 from collections.abc import Sequence
@@ -66,6 +68,8 @@ def with_kept_rows(plan: Plan) -> Plan:
         plan: Its scans of the past stand still, see `fixed`.
     """
     match plan:
+        case Scan(history=History(kind=HistoryKind.VERSION)):
+            return plan
         case Scan(history=History(), part=ScanPart.ROWS):
             return _Past(plan).plan(None)
         case Window(input=Scan(history=History(), part=ScanPart.ROWS) as scan):
@@ -77,7 +81,7 @@ def with_kept_rows(plan: Plan) -> Plan:
 def kept_scans(plan: Plan) -> tuple[Scan, ...]:
     """Return what a plan of `with_kept_rows` reads of the lake, each scan once."""
     leaves = (node for node in walk_plan(plan) if isinstance(node, Scan))
-    return tuple(dict.fromkeys(leaf for leaf in leaves if leaf.part == ScanPart.KEPT))
+    return tuple(dict.fromkeys(leaf for leaf in leaves if leaf.history is not None))
 
 
 class _Past:

@@ -20,7 +20,11 @@ SPARK = ("static_fragments",)
 REAL = "recursive_real"
 OWN_TESTS = ("device_faults", "fleet", "intake", "soak_faults")
 """With tests of their own, which run them."""
-SHORTER = {"recursive": ("--cap", "0.5"), "recursive_figures": ("--figures", "12,16")}
+SHORTER = {
+    "history": ("--no-spark",),
+    "recursive": ("--cap", "0.5"),
+    "recursive_figures": ("--figures", "12,16"),
+}
 """Of those that take long even with --quick, what is enough to print JSON."""
 TRIANGLE = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
 <graph edgedefault="undirected">

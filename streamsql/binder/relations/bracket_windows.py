@@ -2,7 +2,8 @@
 
 from sqlglot import exp
 
-from streamsql.algebra.operators import Plan, Scan, Window, WindowKind
+from streamsql.algebra.operators import Plan, Scan, SourceKind, Window, WindowKind
+from streamsql.algebra.past_times import HistoryKind
 from streamsql.binder.names.environment import Environment, Scope
 from streamsql.binder.relations.change_streams import windowed_stream
 from streamsql.binder.relations.view_windows import NoWindow, pushed
@@ -24,7 +25,7 @@ def windowed(
     def on(scan: Scan) -> Window:
         return Window(scan, kind, size, slide, partition, within)
 
-    if isinstance(plan, Scan) and plan.kind == "table" and plan.history is None:
+    if isinstance(plan, Scan) and _is_stored(plan):
         raise environment.error(
             window,
             f"{name!r} is a stored table and cannot have a window: its rows do not expire",
@@ -45,6 +46,11 @@ def windowed(
             "empty between readings"
         )
     return made
+
+
+def _is_stored(scan: Scan) -> bool:
+    past = scan.history
+    return scan.kind == SourceKind.TABLE and (past is None or past.kind == HistoryKind.VERSION)
 
 
 def _no_window(

@@ -66,7 +66,8 @@ def historic_scan(
     if not definition.is_table:
         return msgspec.structs.replace(scan, kind=SourceKind.TABLE, lateness=None, history=history)
     if is_managed(definition) and history.is_as_of:
-        return msgspec.structs.replace(scan, history=history)
+        version = msgspec.structs.replace(history, kind=HistoryKind.VERSION)
+        return msgspec.structs.replace(scan, history=version)
     if environment.expanding:
         environment.binding.warn(
             f"{name} is a stored table: its present rows are joined with the past of the others"

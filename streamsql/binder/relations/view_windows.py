@@ -16,7 +16,7 @@ from streamsql.algebra.operators import (
     Window,
     WindowKind,
 )
-from streamsql.algebra.past_times import History
+from streamsql.algebra.past_times import History, HistoryKind
 
 
 class NoWindow(enum.Enum):
@@ -54,9 +54,9 @@ def pushed(plan: Plan, kind: WindowKind, window: Callable[[Scan], Window]) -> Pl
     whose values sort higher among equal times: it passes a projection that only renames.
     """
     match plan:
-        case Scan(history=History(is_as_of=True)):
+        case Scan(history=History(kind=HistoryKind.AS_OF)):
             return window(plan)
-        case Scan(history=History()):
+        case Scan(history=History(kind=HistoryKind.BETWEEN)):
             return NoWindow.PAST
         case Scan(kind=SourceKind.TABLE):
             return NoWindow.STORED
