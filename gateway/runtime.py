@@ -141,6 +141,7 @@ class Gateway:
         self.buffer = DiskBuffer(directory.path / "buffer.sqlite", settings.buffer)
         self.lane = ObservationLane(me, epoch, self.client, self.topics, self.buffer, published)
         self.host.fills.cut = self.lane.cut
+        self.lane.is_read = self.host.inbox.interest.is_read
         self.last = LastValues(me, epoch, self.client, self.topics)
         self.links = LinkPublishers(me, self.engine, self.client, self.topics)
         self.devices = Devices(

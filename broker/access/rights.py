@@ -136,6 +136,7 @@ def _engine_site(site: str) -> _Topics:
         f"gw/{site}/fill",
         f"gw/{site}/settings",
         "source/+",
+        "interest/+",
         f"gw/{site}/link/#",
     )
     return (*own, *written), (*read, *more)
@@ -187,6 +188,7 @@ def _coordinator(site: str) -> _Topics:
         "gw/+/cmd/+",
         "gw/+/settings",
         "source/+",
+        "interest/+",
         # What is retained of a gateway is emptied when an operator removes it permanently.
         "gw/+/state",
         "gw/+/birth",

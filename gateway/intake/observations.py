@@ -8,7 +8,7 @@ the client's bounded queue alone; only when that is full too a pack is lost, and
 
 import logging
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -83,12 +83,17 @@ def _places(rows: Sequence[Observed], positions: Iterable[int]) -> Iterator[int]
             yield place
 
 
+def _everything(_stream: str) -> bool:
+    return True
+
+
 class ObservationLane:
     """Collects rows per stream; `flush` sends them, `replay` catches up, `settle` forgets.
 
     Attributes:
         sequence: Number of the next pack of this epoch.
         stamps: Version and layout of the definition of each declared source.
+        is_read: Says whether anybody reads a stream; what nobody reads is not collected.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917  (each is one seam)
@@ -108,6 +113,7 @@ class ObservationLane:
         self.published = published
         self.sequence = 0
         self.stamps: Mapping[str, tuple[int, int]] = {}
+        self.is_read: Callable[[str], bool] = _everything
         self._collected: dict[str, _Collected] = {}
         self._in_flight: deque[tuple[int, PublishTicket]] = deque()
         self._flying: set[int] = set()
@@ -139,6 +145,8 @@ class ObservationLane:
             schema: Of the rows.
             withdrawn: Positions of those that are withdrawals.
         """
+        if not self.is_read(stream):
+            return  # it has no number: for readers that come later the stream begins then
         collected = self._collected.get(stream)
         if collected is None or collected.schema != schema:
             self._send(stream)

@@ -170,7 +170,7 @@ class SiteHost:
             topics.request(me),
             topics.settings(me),
             topics.fill(me),
-            topics.source(),
+            *(topics.source(), topics.interest()),
         )
 
     def _glance(self, message: Message) -> None:

@@ -18,6 +18,7 @@ from gateway.observations.observation_lanes import ObservationLanes
 from gateway.observations.observation_reader import PACK, ObservationReader, SystemLane
 from gateway.observations.pack_answers import PackAnswers
 from gateway.observations.pack_requests import LOG
+from gateway.observations.stream_interest import StreamInterest
 from gateway.observations.unrecoverable_packs import redefined
 from gateway.site.declared_orders import DeclaredOrders
 from gateway.site.flow_reports import FlowReports
@@ -93,6 +94,7 @@ class SiteInbox:
         batches: Batches from other sites so far.
         logs: What is read here of what gateways publish.
         orders: What the catalog says of declared sources.
+        interest: Which streams are read by others.
     """
 
     def __init__(
@@ -111,6 +113,7 @@ class SiteInbox:
         self._on_own_link = on_own_link
         self._differing: dict[str, FragmentBundle] = {}
         self.orders = DeclaredOrders()
+        self.interest = StreamInterest()
         self._observations = ObservationReader(self.orders.layout_of)
         self._system = SystemLane()
         self._requests = ReceiverRequests(host, self.logs, self.count)
@@ -208,13 +211,19 @@ class SiteInbox:
                 host.fills.take(message, time.monotonic())
             case ["gw", site, "settings"] if site == me:
                 self._settings(payload)
-            case ["source", level]:
-                host.left_fragments.saw(self.orders.name(level))
-                self.orders.take(level, payload)
+            case ["source" | "interest" as kind, level]:
+                self._order(kind, level, payload)
             case ["gw", site, "link", *levels] if site == me:
                 self._own_link(levels, message)
             case _:
                 raise WireError(f"no handler reads {message.topic!r:.200}")
+
+    def _order(self, kind: str, level: str, payload: bytes) -> None:
+        if kind == "interest":
+            self.interest.heard(level, payload)
+            return
+        self._host.left_fragments.saw(self.orders.name(level))
+        self.orders.take(level, payload)
 
     def _batch(self, query: str, sender: str, payload: bytes) -> None:
         host = self._host

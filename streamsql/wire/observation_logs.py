@@ -39,3 +39,12 @@ class PacksPublished(msgspec.Struct, frozen=True):
     first: Count | None
     next: Count
     newest: Time | None = None
+
+
+class Interest(msgspec.Struct, frozen=True):
+    """Whether anybody reads what gateways publish of a stream; retained, from the coordinator.
+
+    A gateway that has none publishes.
+    """
+
+    wanted: bool

@@ -169,6 +169,14 @@ class Topics:
         """
         return f"{self.root}/source/{name}"
 
+    def interest(self, stream: str = "+") -> str:
+        """Whether anybody reads the observations of a stream (`Interest`); retained.
+
+        Args:
+            stream: Its name, as `level_of` writes it.
+        """
+        return f"{self.root}/interest/{stream}"
+
     def fragment(self, query: str = "+", site: str = "+") -> str:
         """The fragments of a query for one site; retained; empty uninstalls."""
         return f"{self.root}/q/{query}/frag/{site}"

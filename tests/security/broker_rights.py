@@ -108,6 +108,7 @@ RULES = {
         lambda v: _COORDINATOR | _only(v["host"], Who({"static"})),
     ),
     "source": Rule(_COORDINATOR, _COORDINATOR | ANSWERING),
+    "interest": Rule(_COORDINATOR, _COORDINATOR | ENGINES),
     "fragment": Rule(_COORDINATOR, lambda v: _COORDINATOR | _only(v["site"], ANSWERING)),
     "exchange": Rule(
         lambda v: _only(v["sender"], SITES), lambda v: _COORDINATOR | _only(v["to"], ANSWERING)

@@ -29,7 +29,7 @@ from streamsql.wire.messages import (
     TableSet,
     WeightedRow,
 )
-from streamsql.wire.observation_logs import PacksPublished, PacksWanted
+from streamsql.wire.observation_logs import Interest, PacksPublished, PacksWanted
 from streamsql.wire.site_messages import Birth, SiteRole, SiteState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.source_orders import SourceOrder
@@ -58,6 +58,7 @@ KINDS: dict[str, tuple[Any, ...]] = {
     "tables": (TableSet,),
     "reports": (ReportRequest,),
     "alarms": (AlarmChange,),
+    "interest": (Interest,),
     "source": (SourceOrder,),
     "fragment": (FragmentBundle,),
     "exchange": (DeltaBatch,),

@@ -1,6 +1,6 @@
 """Publish fragments as retained messages, so that a site finds its work whenever it starts."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from federated_optimizer.coordinator.sites.flows import sites_of
 from host.mqtt import MessageClient
@@ -20,13 +20,22 @@ from streamsql.wire.topics import Topics, level_of
 RefreshOrders = tuple[RefreshOrder, ...]
 
 
+def _nothing(_bundle: FragmentBundle) -> None:
+    """Do nothing before a bundle is published."""
+
+
 class Deployment:
-    """Messages to sites. Every method only queues them."""
+    """Messages to sites. Every method only queues them.
+
+    Attributes:
+        before_publish: Called with a bundle before it is published.
+    """
 
     def __init__(self, client: MessageClient, topics: Topics, host: str) -> None:
         self._client = client
         self._topics = topics
         self._host = host
+        self.before_publish: Callable[[FragmentBundle], None] = _nothing
 
     def publish(self, bundle: FragmentBundle, previous: FragmentBundle | None = None) -> None:
         """Give every site the bundle; sites of the previous one that are not in it lose theirs.
@@ -36,6 +45,7 @@ class Deployment:
             MessagingError: The message queue is full or closed.
         """
         payload = _payload(bundle)
+        self.before_publish(bundle)
         sites = sites_of(bundle)
         for site in sites:
             self._retain(self._topics.fragment(bundle.query, site), payload)

@@ -8,6 +8,7 @@ from federated_optimizer.coordinator.queries.replanning import Replanning
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.system.announcing import Announcer
 from federated_optimizer.coordinator.system.host_reports import HostReports
+from federated_optimizer.coordinator.system.observation_interest import ObservationInterest
 from host.clocks import monotonic_clock
 
 log = logging.getLogger(__name__)
@@ -31,6 +32,7 @@ class Upkeep:
         self._announcer = announcer
         self._reports = reports
         self._repairs = repairs
+        self._interest = ObservationInterest(shared)
 
     def sites_changed(self) -> None:
         """Place queries anew after something happened to a site."""
@@ -55,5 +57,6 @@ class Upkeep:
             self.sites_changed()
         self._announcer.go_on()
         self._reports.look(self._queries.all(), monotonic_clock())
+        self._interest.look(self._queries.all())
         self._queries.request_missing()
         self._repairs.look(self._queries.all(), monotonic_clock())

@@ -73,6 +73,7 @@ TABLE = {
     "dead/static": ("s", "c"),
     "dead/lander": ("l", "c"),
     "source/climate": ("c", "cb12s"),
+    "interest/climate": ("c", "cb12"),
     "q/q1/frag/gw-1": ("c", "c1"),
     "q/q1/frag/static": ("c", "cs"),
     "q/q1/x/base/gw-1": ("1", "cb"),

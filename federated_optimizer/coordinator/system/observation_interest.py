@@ -1,0 +1,96 @@
+"""Tells gateways which streams' observations somebody reads; the others are not published.
+
+Readers are the lake, if there is a lander, and windows at base sites over the rows of all gateways.
+A gateway that was told nothing publishes, so nothing is lost where this is silent: before the first
+look, and for a while after it.
+"""
+
+import logging
+from collections.abc import Iterable
+
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.shared_parts import SharedParts
+from host.clocks import monotonic_clock
+from host.mqtt import MessagingError
+from streamsql.algebra.operators import Scan, SourceKind, walk_plan
+from streamsql.catalog.system import is_site_source
+from streamsql.data.types import MICROSECONDS
+from streamsql.wire.codec import encode_json
+from streamsql.wire.fragments import Engine, FragmentBundle
+from streamsql.wire.observation_logs import Interest
+from streamsql.wire.site_messages import SiteRole
+from streamsql.wire.topics import level_of
+
+log = logging.getLogger(__name__)
+
+SILENT_SECONDS = 30.0
+"""After a start, or a connection: a lander may not have been heard yet."""
+
+
+class ObservationInterest:
+    """Keeps the retained interest in each stream equal to whether it is read."""
+
+    def __init__(self, shared: SharedParts) -> None:
+        self._shared = shared
+        self._told: dict[str, bool] = {}
+        self._silent_until = 0
+        self._connected(True)
+        shared.client.on_connection(self._connected)
+        shared.deployment.before_publish = self.needed_by
+
+    def _connected(self, connected: bool) -> None:
+        """Begin again: a broker that was away may have forgotten what it was told."""
+        if connected:
+            self._told.clear()
+            self._silent_until = monotonic_clock() + int(SILENT_SECONDS * MICROSECONDS)
+
+    def needed_by(self, bundle: FragmentBundle) -> None:
+        """Have published what a query is about to read.
+
+        Raises:
+            MessagingError: The message queue is full.
+        """
+        for stream in sorted(streams_read_by(bundle)):
+            if self._told.get(stream) is False:
+                self._tell(stream, wanted=True)
+
+    def look(self, queries: Iterable[RunningQuery]) -> None:
+        """Tell what has changed."""
+        is_silent = monotonic_clock() < self._silent_until
+        is_kept = bool(self._shared.membership.with_role(SiteRole.LANDER))
+        streams = {
+            source.name.lower()
+            for source in self._shared.catalog.sources
+            if source.kind != SourceKind.TABLE
+        }
+        read = {name for query in queries for name in streams_read_by(query.bundle)}
+        try:
+            for stream in sorted(streams):
+                wanted = is_kept or stream in read
+                if self._told.get(stream) is not wanted and (wanted or not is_silent):
+                    self._tell(stream, wanted=wanted)
+            for stream in sorted(self._told.keys() - streams):
+                self._shared.client.publish(self._topic(stream), b"", retain=True)
+                del self._told[stream]
+        except MessagingError as error:
+            log.warning("interest in observations is told later: %s", error.message)
+
+    def _tell(self, stream: str, *, wanted: bool) -> None:
+        self._shared.client.publish(self._topic(stream), encode_json(Interest(wanted)), retain=True)
+        self._told[stream] = wanted
+
+    def _topic(self, stream: str) -> str:
+        return self._shared.topics.interest(level_of(stream))
+
+
+def streams_read_by(bundle: FragmentBundle) -> frozenset[str]:
+    """Return the streams whose observations a query reads at base sites, in lower case."""
+    return frozenset(
+        node.source.lower()
+        for fragment in bundle.fragments
+        if fragment.engine is Engine.BASE
+        for node in walk_plan(fragment.plan)
+        if isinstance(node, Scan)
+        and node.kind != SourceKind.TABLE
+        and not is_site_source(node.source)
+    )
