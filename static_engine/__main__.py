@@ -14,6 +14,7 @@ from host.metrics.service_figures import connection_problem
 from host.metrics.status_server import serving_status
 from host.mqtt import MessageClient, Will, open_service_client
 from host.service_process import on_stop_signals, read_command_line
+from static_engine.care.workers import CurrentWorkers, LocalWorkers
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import StaticExecutor
 from static_engine.filling.lake_pieces import LakePieces
@@ -22,6 +23,7 @@ from static_engine.lake.lake import Lake
 from static_engine.pipeline.piped_executor import PipedExecutor
 from static_engine.service.engine_figures import static_figures
 from static_engine.service.engine_reports import will_state
+from static_engine.service.lake_service import LakeService
 from static_engine.service.static_engine import MakeExecutor, StaticEngine
 from static_engine.sources.table_addresses import TableAddresses
 from static_engine.sources.table_locations import Locations
@@ -61,13 +63,13 @@ def store_of(settings: StaticSettings) -> TableStore:
     )
 
 
-def past_of(settings: StaticSettings) -> PastReadings:
-    """Return the past that settings describe.
+def lake_of(settings: StaticSettings) -> Lake | None:
+    """Return the lake that settings describe.
 
     Raises:
-        LakeError: The lake cannot be opened.
+        LakeError: It cannot be opened.
     """
-    return PastReadings(None if settings.lake is None else Lake(settings.lake))
+    return None if settings.lake is None else Lake(settings.lake)
 
 
 def pipeline_of(settings: StaticSettings) -> "SparkPipeline | None":
@@ -95,9 +97,15 @@ def pipeline_of(settings: StaticSettings) -> "SparkPipeline | None":
 
 
 def executor_maker(
-    settings: StaticSettings, past: PastReadings, pipeline: "SparkPipeline | None" = None
+    settings: StaticSettings,
+    past: PastReadings,
+    workers: CurrentWorkers,
+    pipeline: "SparkPipeline | None" = None,
 ) -> MakeExecutor:
-    """Return what starts the engine that settings ask for, and the pipeline in it."""
+    """Return what starts the engine that settings ask for, and the pipeline in it.
+
+    Its workers care for the lake, too.
+    """
     limit = settings.max_result_rows
 
     def local(store: TableStore, _progress: Callable[[str], None]) -> StaticExecutor:
@@ -108,6 +116,7 @@ def executor_maker(
         try:
             from static_engine.spark.spark_executor import SparkExecutor  # noqa: PLC0415
             from static_engine.spark.spark_session import SessionSettings, start_session  # noqa: PLC0415
+            from static_engine.spark.spark_workers import SparkWorkers  # noqa: PLC0415
         except ImportError as error:
             raise _not_installed(error) from error
         session = SessionSettings(
@@ -117,6 +126,7 @@ def executor_maker(
             settings.class_data_archive,
         )
         running = start_session(session, progress)
+        workers.use(SparkWorkers(running))
         executor = SparkExecutor(running, store, past, max_result_rows=limit)
         if pipeline is None:
             return executor
@@ -131,25 +141,52 @@ def _not_installed(error: ImportError) -> DeploymentError:
     return DeploymentError(f"Spark is not installed: {error}", hint=hint)
 
 
+def lake_service_of(
+    settings: StaticSettings,
+    epoch: int,
+    client: MessageClient,
+    lake: Lake | None,
+    workers: CurrentWorkers,
+) -> LakeService:
+    """Return what answers requests about the lake and cares for it."""
+    exports = "" if settings.lake is None else settings.lake.exports
+    return LakeService(
+        client,
+        Topics(settings.site),
+        settings.site_id,
+        epoch,
+        lake=lake,
+        workers=workers,
+        exports=Path(exports).absolute() if exports else settings.data_path / "exports",
+        pause=0.0 if settings.lake is None else settings.lake.care_seconds,
+    )
+
+
 async def _until_signalled(settings: StaticSettings) -> None:
     with SiteDirectory(settings.data_path):
         epoch = next_epoch(settings.epoch_path)
         store = store_of(settings)
         limit = settings.max_result_rows
-        past = past_of(settings)
+        lake = lake_of(settings)
+        past = PastReadings(lake)
+        workers = CurrentWorkers(None if settings.use_spark else LocalWorkers())
         bridge = LocalExecutor(store, past, max_result_rows=limit) if settings.use_spark else None
         client = client_of(settings, epoch)
         pipeline = pipeline_of(settings)
+        care = lake_service_of(settings, epoch, client, lake, workers)
+        if pipeline is not None:
+            care.replay_with(lambda: pipeline.replay().recovered)
         engine = StaticEngine(
             settings,
             epoch,
             client,
             store,
-            executor_maker(settings, past, pipeline),
+            executor_maker(settings, past, workers, pipeline),
             bridge=bridge,
             past=past,
-            pieces=None if settings.lake is None else LakePieces(Lake(settings.lake)),
+            pieces=None if lake is None else LakePieces(lake),
             pipeline=pipeline,
+            lake=care,
         )
         async with serving_status(
             settings.metrics_host,
@@ -158,9 +195,14 @@ async def _until_signalled(settings: StaticSettings) -> None:
             lambda: connection_problem(client),
         ):
             job = asyncio.create_task(engine.run())
+            caring = asyncio.create_task(care.run())
             on_stop_signals(job.cancel)
-            with contextlib.suppress(asyncio.CancelledError):
-                await job
+            try:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await job
+            finally:
+                caring.cancel()
+                await asyncio.gather(caring, return_exceptions=True)
 
 
 def main() -> int:

@@ -25,6 +25,7 @@ from ui.api.explanations import router as explanations
 from ui.api.fleet_routes import router as fleet
 from ui.api.grant_routes import router as grants
 from ui.api.history_routes import router as history_trials
+from ui.api.lake_routes import router as lake
 from ui.api.many_changes import router as many_changes
 from ui.api.metrics_routes import router as metrics
 from ui.api.notice_routes import router as notices
@@ -109,6 +110,7 @@ def create_app(
         sources,
         source_trials,
         history_trials,
+        lake,
         many_changes,
         grants,
         notices,

@@ -33,6 +33,7 @@ from ui.cli.console_command import Address, guarded
 from ui.cli.fleet_commands import add_fleet_commands
 from ui.cli.history_commands import trial_app
 from ui.cli.http_commands import app, gateway_app
+from ui.cli.lake_commands import lake_app
 from ui.cli.login_commands import login, logout, token_app, whoami
 from ui.cli.notice_commands import alarm_app, display_app
 from ui.cli.printing import check_format
@@ -52,6 +53,7 @@ app.add_typer(alarm_app, name="alarm")
 app.add_typer(sink_app, name="sink")
 app.add_typer(display_app, name="display")
 app.add_typer(trial_app, name="trial")
+app.add_typer(lake_app, name="lake")
 app.add_typer(endpoint_app, name="endpoint")
 app.add_typer(user_app, name="user")
 app.add_typer(token_app, name="token")

@@ -64,6 +64,7 @@ from federated_optimizer.coordinator.system.site_settings_changes import Setting
 from federated_optimizer.coordinator.system.source_publisher import SourcePublisher
 from federated_optimizer.coordinator.system.system_tables import SystemTables, rows_of_tables
 from federated_optimizer.coordinator.system.upkeep import Upkeep
+from federated_optimizer.coordinator.tables.lake_requests import LakeRequests
 from federated_optimizer.coordinator.tables.table_change_requests import TableChanges
 from federated_optimizer.coordinator.trials.history_runner import HistoryRunner
 from federated_optimizer.coordinator.trials.history_trials import HistoryTrials
@@ -146,6 +147,7 @@ class Coordinator(OpenedRooms):
         tables = rows_of_tables(self, shared.catalog, shared.settings.static)
         self._system = SystemTables(shared, tables, self._queries.fail)
         self._changes = TableChanges(shared)
+        self._lake = LakeRequests(shared)
         self._turns = StatementTurns(
             *(shared, self._queries, self._statements, self._replanning),
             *(self._rows, self._changes, self._past),
@@ -178,7 +180,7 @@ class Coordinator(OpenedRooms):
 
     def _make_receiver(self) -> Receiver:
         return Receiver(
-            *(self._shared, self._queries, self._changes, self._trials),
+            *(self._shared, self._queries, self._changes, self._lake, self._trials),
             on_sites=self._upkeep.sites_changed,
             on_removed=self._planner.forget,
             on_own_state=self._heard_own_state,

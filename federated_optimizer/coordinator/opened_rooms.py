@@ -6,6 +6,7 @@ from federated_optimizer.coordinator.checked.checked_rooms import CheckedGrants
 from federated_optimizer.coordinator.contract.audit_model import Audit
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi, RowQuestions
 from federated_optimizer.coordinator.contract.grant_model import GrantsApi
+from federated_optimizer.coordinator.contract.lake_model import LakeApi
 from federated_optimizer.coordinator.contract.principal import LOCAL
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
@@ -13,6 +14,7 @@ from federated_optimizer.coordinator.fleet.fleet import Fleet
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sinks.sinks import Sinks
+from federated_optimizer.coordinator.tables.lake_requests import LakeRequests
 from federated_optimizer.coordinator.trials.history_trials import HistoryTrials
 from federated_optimizer.coordinator.trials.source_trials import SourceTrials
 
@@ -24,6 +26,7 @@ class OpenedRooms(CoordinatorApi):
     _rows: RowExplanations
     _trials: SourceTrials
     _past: HistoryTrials
+    _lake: LakeRequests
     _sinks: Sinks
     _grants: GrantChanges
     _fleet: Fleet
@@ -42,6 +45,11 @@ class OpenedRooms(CoordinatorApi):
     @override
     def past(self) -> HistoryTrials:
         return self._past
+
+    @property
+    @override
+    def lake(self) -> LakeApi:
+        return self._lake
 
     @property
     @override

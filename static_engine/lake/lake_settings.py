@@ -6,9 +6,12 @@ from pathlib import Path
 import msgspec
 import sqlalchemy as sa
 
+from streamsql.catalog.keep_options import keep_of, rollups_of
 from streamsql.errors import DeploymentError
 
 MAX_OPTIONS = 50
+LEAST_PAUSE = 1.0
+LONGEST_PAUSE = 86_400.0
 
 
 class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -20,11 +23,19 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             folder in which the service was started.
         warehouse: Folder of the files, or `s3://bucket/prefix`.
         options: Of the store of files, as pyiceberg names them, e.g. `s3.endpoint`.
+        keep: How long readings of sources are kept whose option `keep` is not given.
+        rollup: The roll-ups of sources whose option `rollup` is not given.
+        care_seconds: Between two times that care looks what is due; 0: only what is asked is done.
+        exports: Folder of files that exports write; empty: `exports` in the static engine's folder.
     """
 
     catalog: str
     warehouse: str
     options: Mapping[str, str] = {}
+    keep: str = "forever"
+    rollup: str = "no"
+    care_seconds: float = 600.0
+    exports: str = ""
 
     def __post_init__(self) -> None:
         if not self.catalog or not self.warehouse:
@@ -34,6 +45,21 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
         if len(self.options) > MAX_OPTIONS:
             raise DeploymentError(f"the lake has more than {MAX_OPTIONS} options")
+        self._check_care()
+
+    def _check_care(self) -> None:
+        try:
+            kept, _ = keep_of(self.keep)
+            rollups_of(self.rollup)
+        except ValueError as error:
+            raise _bad_care(str(error)) from error
+        if not kept:
+            raise _bad_care("a lake that keeps nothing is none")
+        if self.care_seconds and not LEAST_PAUSE <= self.care_seconds <= LONGEST_PAUSE:
+            raise DeploymentError(
+                f"setting care_seconds of the lake is {self.care_seconds}; it must be 0, or between"
+                f" {LEAST_PAUSE:g} and {LONGEST_PAUSE:g}"
+            )
 
     @property
     def catalog_url(self) -> str:
@@ -64,4 +90,11 @@ def _bad_catalog() -> DeploymentError:
     return DeploymentError(
         "the lake's catalog is no address of SQLite or PostgreSQL",
         hint="write sqlite:///path/to/file or postgresql://user:password@host/database",
+    )
+
+
+def _bad_care(problem: str) -> DeploymentError:
+    return DeploymentError(
+        f"setting keep or rollup of the lake: {problem}",
+        hint="keep = 'forever' or '30 days'; rollup = 'no' or '1 min, 1 h'",
     )

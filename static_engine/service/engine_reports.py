@@ -12,6 +12,7 @@ from host.heartbeats import HEARTBEAT_SECONDS
 from host.mqtt import MessageClient
 from host.mqtt.publishing import publish_or_warn
 from static_engine.evaluation.evaluations import Evaluations
+from static_engine.history.past_readings import PastReadings
 from static_engine.service.installed_fragments import InstalledQuery
 from streamsql.catalog.system import SYS_STREAM
 from streamsql.errors import FederationError
@@ -222,3 +223,14 @@ def _rows(query: InstalledQuery, evaluations: Evaluations) -> Iterable[SystemRow
 def will_state(epoch: int) -> SiteState:
     """Return the will: the state that the broker publishes when the connection is lost."""
     return SiteState(False, epoch, wall_clock(), SiteRole.STATIC, "lost", ready=False)
+
+
+def problem_of(
+    query: InstalledQuery, evaluations: Evaluations, past: PastReadings
+) -> FederationError | None:
+    """Return why a query's fragments have no rows, or only former ones; None: they have."""
+    for fragment in query.whole:
+        error = past.problem(fragment.plan) or evaluations.outcome(fragment.plan).error
+        if error is not None:
+            return error
+    return query.keyed.error

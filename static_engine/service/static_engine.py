@@ -31,9 +31,10 @@ from static_engine.refreshing.refresher import Refresher
 from static_engine.refreshing.rows_file import RowsFolder
 from static_engine.refreshing.views import RefreshedViews
 from static_engine.service.batch_sender import Sender
-from static_engine.service.engine_reports import JobReports, Reporter
+from static_engine.service.engine_reports import JobReports, Reporter, problem_of
 from static_engine.service.installed_fragments import InstalledQuery, supersedes
 from static_engine.service.key_channels import KeyChannels
+from static_engine.service.lake_service import LakeService, define_kept
 from static_engine.service.landed_readings import Pipeline, definition_topics, learn_definition
 from static_engine.service.snapshot_requests import resync_any, resync_own
 from static_engine.static_settings import StaticSettings
@@ -44,6 +45,7 @@ from streamsql.algebra.user_functions import INSTALLED
 from streamsql.errors import FederationError, WireError
 from streamsql.wire.codec import decode_json, decode_packed
 from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.lake_messages import LakeRequest
 from streamsql.wire.messages import Command, DeltaBatch, TableSet
 from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.table_changes import TableChange
@@ -72,6 +74,7 @@ class StaticEngine:
         past: What is kept of the past.
         pieces: The same, for windows that start full.
         pipeline: Keeps what is landed; None: nothing is.
+        lake: Answers requests about the lake.
         clock: Wall-clock microseconds: when views are refreshed.
     """
 
@@ -87,6 +90,7 @@ class StaticEngine:
         past: PastReadings | None = None,
         pieces: Pieces | None = None,
         pipeline: Pipeline | None = None,
+        lake: LakeService | None = None,
         clock: Callable[[], int] = wall_clock,
     ) -> None:
         self.settings = settings
@@ -98,6 +102,7 @@ class StaticEngine:
         self._last_sequence = 0
         self._store = store
         self._past, self._pipeline = past or PastReadings(None), pipeline
+        self._lake = lake
         self._watch = TableWatch(store)
         self.views = RefreshedViews(store, RowsFolder(settings.data_path / "views"), clock)
         self._refresher = Refresher(store, self._watch, self.views, wall=clock)
@@ -294,12 +299,7 @@ class StaticEngine:
                 return problem
         if self._starter.problem is not None:
             return self._starter.problem
-        for fragment in query.whole:
-            outcome = self._evaluations.outcome(fragment.plan)
-            error = self._past.problem(fragment.plan) or outcome.error
-            if error is not None:
-                return error
-        return query.keyed.error
+        return problem_of(query, self._evaluations, self._past)
 
     def _on_connection(self, connected: bool) -> None:
         log.info("broker %s", "connected" if connected else "lost; reconnecting")
@@ -328,6 +328,7 @@ class StaticEngine:
                 orders = [decode_packed(order, RefreshOrder) for order in tables.refreshed]
                 self._watch.define(tuple(t for t in tables.tables if t.is_table))
                 self.views.define(orders)
+                define_kept(self._lake, tables)
                 self._poll_at = 0.0
             case ["host", _me, "reports"]:
                 self._jobs.request(message.payload)
@@ -343,6 +344,8 @@ class StaticEngine:
                 pass  # rows of tables do not expire, so there is nothing to discard
             case ["gw", _me, "cmd", "change"]:
                 self._changes.take(decode_packed(message.payload, TableChange))
+            case ["gw", _me, "cmd", "lake"] if self._lake is not None:
+                self._lake.take(decode_packed(message.payload, LakeRequest))
             case ["gw", _me, "cmd", verb]:
                 self._command(verb, decode_json(message.payload, Command))
             case _:

@@ -14,7 +14,8 @@ from streamsql.syntax.statements import AlterSite, AlterSource, Name
 
 _SITE = "ALTER SITE gw-1 SET (scheduler = 'chain', slice_ms = 5)"
 _SOURCE = (
-    "ALTER SOURCE name ADD COLUMN humidity DOUBLE FROM 'hum', or ALTER SOURCE name DROP COLUMN x"
+    "ALTER SOURCE name ADD COLUMN humidity DOUBLE FROM 'hum', ALTER SOURCE name DROP COLUMN x, or "
+    "ALTER SOURCE name SET (keep = '30 days')"
 )
 MAX_NAME = 64
 ALTERED = ("SITE", "SOURCE", "USER")
@@ -41,7 +42,11 @@ def parse_alter(cursor: Cursor, common: dict[str, Any]) -> AlterSite | AlterSour
 
 def _alter_source(cursor: Cursor, common: dict[str, Any]) -> AlterSource:
     name = cursor.name("the name of a source")
-    word = cursor.choice(("ADD", "DROP"), "ADD or DROP")
+    word = cursor.choice(("ADD", "DROP", "SET"), "ADD, DROP or SET")
+    if word == "SET":
+        options = parse_options(cursor)
+        cursor.end(hint=_SOURCE)
+        return AlterSource(**common, name=name, options=options)
     cursor.accept("COLUMN")
     if word == "DROP":
         dropped = cursor.name("the name of a column")

@@ -296,11 +296,15 @@ class AlterSite(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterSource(Statement):
-    """ALTER SOURCE name ADD [COLUMN] column TYPE … | DROP [COLUMN] column; one of both is given."""
+    """ALTER SOURCE name ADD [COLUMN] column TYPE … | DROP [COLUMN] column | SET (option = '…', …).
+
+    One of the three is given.
+    """
 
     name: Name
     added: ColumnDefinition | None = None
     dropped: Name | None = None
+    options: tuple[Option, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

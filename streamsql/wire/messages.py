@@ -25,6 +25,7 @@ from streamsql.wire.bounds import (
     Token,
     WireRow,
 )
+from streamsql.wire.lake_messages import KeptSource
 from streamsql.wire.site_settings import (
     LONGEST_REPORT_SECONDS,
     SHORTEST_REPORT_SECONDS,
@@ -268,10 +269,12 @@ class TableSet(msgspec.Struct, frozen=True):
     Attributes:
         tables: What it reads.
         refreshed: Views that it computes at times of day: a packed `RefreshOrder` each.
+        kept: What sources say of their readings in the lake.
     """
 
     tables: Annotated[tuple[SourceDefinition, ...], MANY] = ()
     refreshed: Annotated[tuple[Packed, ...], MANY] = ()
+    kept: Annotated[tuple[KeptSource, ...], MANY] = ()
 
 
 class ReportRequest(msgspec.Struct, frozen=True):

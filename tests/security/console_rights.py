@@ -80,6 +80,9 @@ _BY_ROLE = {
         GET /api/history/trials
         GET /api/history/trials/{trial}
         DELETE /api/history/trials/{trial}
+        GET /api/lake
+        GET /api/lake/jobs
+        GET /api/lake/tables/{table}/sample
     """,
     Role.OPERATOR: """
         GET /sources/new
@@ -93,6 +96,8 @@ _BY_ROLE = {
         POST /api/sites/{site}/restart
         POST /api/sinks/{name}/retry
         POST /api/sinks/{name}/discard
+        POST /api/lake/jobs
+        DELETE /api/lake/jobs/{job}
         POST /api/simulate
         GET /api/calibration/tables
         POST /api/calibration/tables

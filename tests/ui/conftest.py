@@ -107,6 +107,7 @@ from tests.headless_browser import headless_browser
 from tests.loop_turns import loop_turns
 from tests.server_sent_events import Events, wait_for
 from tests.streamsql.from_text import query_of
+from tests.ui.kept_readings import FakeLake
 from tests.ui.past_trials import FakePast
 from tests.ui.questions import questions
 from ui.app import create_app
@@ -355,6 +356,7 @@ class FakeCoordinator:
         self.offers: tuple[OfferedRecord, ...] = ()
         self.sinks = FakeSinks()
         self.past = FakePast()
+        self.lake = FakeLake()
         self.figures: Figures = FakeFigures()
 
         self.fleet = FakeFleet()

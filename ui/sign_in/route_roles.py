@@ -89,6 +89,9 @@ ROUTES: Mapping[str, Least] = {
     "GET /api/sinks/{name}": ANALYST,
     "GET /api/sinks/{name}/dead": ANALYST,
     "GET /api/sites/{site}/settings": ANALYST,
+    "GET /api/lake": ANALYST,
+    "GET /api/lake/jobs": ANALYST,
+    "GET /api/lake/tables/{table}/sample": ANALYST,
     # The federation.
     "GET /sources/new": OPERATOR,
     "GET /api/history/trials": ANALYST,
@@ -104,6 +107,8 @@ ROUTES: Mapping[str, Least] = {
     "POST /api/sites/{site}/restart": OPERATOR,
     "POST /api/sinks/{name}/retry": OPERATOR,
     "POST /api/sinks/{name}/discard": OPERATOR,
+    "POST /api/lake/jobs": OPERATOR,
+    "DELETE /api/lake/jobs/{job}": OPERATOR,
     "POST /api/simulate": OPERATOR,
     "GET /api/calibration/tables": OPERATOR,
     "POST /api/calibration/tables": OPERATOR,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from federated_optimizer.alarm_life_cycle import AlarmRow
+from federated_optimizer.coordinator.checked.checked_lake import CheckedLake
 from federated_optimizer.coordinator.checked.checked_rooms import (
     CheckedAudit,
     CheckedGrants,
@@ -33,6 +34,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 from federated_optimizer.coordinator.contract.fleet_model import FleetApi
 from federated_optimizer.coordinator.contract.grant_model import GrantsApi
 from federated_optimizer.coordinator.contract.history_model import HistoryTrialsApi
+from federated_optimizer.coordinator.contract.lake_model import LakeApi
 from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
@@ -99,6 +101,11 @@ class OnBehalf(CoordinatorApi):
     @override
     def past(self) -> HistoryTrialsApi:
         return CheckedPast(self._whole.past, self._principal)
+
+    @property
+    @override
+    def lake(self) -> LakeApi:
+        return CheckedLake(self._whole.lake, self._parts.shared, self._principal, self._may_read)
 
     @property
     @override

@@ -17,6 +17,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 from federated_optimizer.coordinator.contract.fleet_model import FleetApi
 from federated_optimizer.coordinator.contract.grant_model import GrantsApi
 from federated_optimizer.coordinator.contract.history_model import HistoryTrialsApi
+from federated_optimizer.coordinator.contract.lake_model import LakeApi
 from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.principal import Principal
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
@@ -155,6 +156,11 @@ class CoordinatorApi(Protocol):
     @property
     def past(self) -> HistoryTrialsApi:
         """Trials of queries on the past."""
+        ...
+
+    @property
+    def lake(self) -> LakeApi:
+        """What is kept of readings, and care of it."""
         ...
 
     @property

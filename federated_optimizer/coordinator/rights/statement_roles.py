@@ -81,6 +81,8 @@ ACTION_ROLES: Mapping[str, Role] = {
     "acknowledge alarms": Role.ANALYST,
     "ask about rows": Role.ANALYST,
     "run on history": Role.ANALYST,
+    "look at the lake": Role.ANALYST,
+    "care for the lake": Role.OPERATOR,
     "change sites": Role.OPERATOR,
     "remove gateways": Role.OPERATOR,
     "command sites": Role.OPERATOR,

@@ -9,6 +9,7 @@ from streamsql.errors import UnsupportedError
 from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
 from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.lake_messages import LAKE, KeptSource, LakeRequest
 from streamsql.wire.messages import Command, TableSet
 from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import SiteState
@@ -83,11 +84,15 @@ class Deployment:
         self._retain(self._topics.error(query, site), b"")
 
     def tables(
-        self, definitions: tuple[SourceDefinition, ...], refreshed: RefreshOrders, static: str
+        self,
+        definitions: tuple[SourceDefinition, ...],
+        refreshed: RefreshOrders,
+        kept: tuple[KeptSource, ...],
+        static: str,
     ) -> None:
-        """Tell the static engine about all stored tables, and the views it refreshes."""
+        """Tell the static engine about stored tables, refreshed views, and what the lake keeps."""
         orders = tuple(map(encode_packed, refreshed))
-        self._retain(self._topics.tables(static), encode_json(TableSet(definitions, orders)))
+        self._retain(self._topics.tables(static), encode_json(TableSet(definitions, orders, kept)))
 
     def source(self, definition: SourceDefinition) -> None:
         """Tell gateways of a declared source.
@@ -108,6 +113,10 @@ class Deployment:
     def command(self, site: str, verb: str, command: Command) -> None:
         """Send a command to a site."""
         self._client.publish(self._topics.command(site, verb), encode_json(command))
+
+    def ask_lake(self, site: str, request: LakeRequest) -> None:
+        """Ask the static engine something about the lake."""
+        self._client.publish(self._topics.command(site, LAKE), encode_packed(request))
 
     def change(self, site: str, change: TableChange) -> None:
         """Ask the static engine to change a table.

@@ -130,8 +130,8 @@ class DefinitionStatements:
         self._shared.catalog.define(definition, replace=True)
         if _is_declared(definition) or _is_declared(replaced):
             self._declared.changed(definition.name)
-        if _is_table(definition) or self._shared.catalog.refreshed:  # their plans may be others now
-            self._publish_tables()
+        if isinstance(definition, SourceDefinition) or self._shared.catalog.refreshed:
+            self._publish_tables()  # plans of refreshed views may be others now
         message = f"{kind_of(definition)} {definition.name} {_done(definition, replaced)}"
         return StatementResult(
             ResultKind.DONE, message, warnings=self._creation_warnings(definition)
@@ -254,7 +254,7 @@ class DefinitionStatements:
                 await self._starting.discard(query)
         if isinstance(definition, AlarmDefinition):
             await self._alarms.forget(definition)
-        if _is_table(definition) or self._shared.catalog.refreshed:
+        if isinstance(definition, SourceDefinition) or self._shared.catalog.refreshed:
             self._publish_tables()
         message = f"{statement.kind} {definition.name} dropped"
         return StatementResult(ResultKind.DONE, message, warnings=warnings)

@@ -8,6 +8,8 @@ from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook
 from federated_optimizer.coordinator.system.source_publisher import SourcePublisher
 from host.mqtt import MessagingError
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.wire.lake_messages import KeptSource
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +60,17 @@ class Announcer:
         self._shared.deployment.state(self._shared.presence.state(online=True))
 
     def tables(self) -> None:
-        """Tell the static engine which tables and refreshed views there are."""
+        """Tell the static engine which tables and refreshed views there are, and what is kept."""
         stored, refreshed = self._planner.tables(self._shared.settings.time_zone)
-        self._shared.deployment.tables(stored, refreshed, self._shared.settings.static)
+        kept = tuple(map(kept_source, self._shared.catalog.sources))
+        self._shared.deployment.tables(stored, refreshed, kept, self._shared.settings.static)
+
+
+def kept_source(definition: SourceDefinition) -> KeptSource:
+    """Return what a source says of its readings in the lake."""
+    return KeptSource(
+        definition.name,
+        definition.option("keep") or "",
+        definition.option("rollup") or "",
+        tuple(definition.schema.names[position] for position in definition.key),
+    )

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from broker.access.rights import RESPONSE_TOPIC
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.coordinator.tables.lake_requests import LakeRequests
 from federated_optimizer.coordinator.tables.table_change_requests import TableChanges
 from federated_optimizer.coordinator.trials.source_trials import SourceTrials
 from host.clocks import monotonic_clock
@@ -12,6 +13,7 @@ from host.mqtt import Message
 from host.mqtt.dead_letters import DeadLetters
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json
+from streamsql.wire.lake_messages import LakeAnswer
 from streamsql.wire.messages import Command, DeltaBatch, FlowReport, LinkMessage, QueryProblem
 from streamsql.wire.site_messages import ENGINE_ROLES, Birth, SiteRole, SiteState
 from streamsql.wire.table_changes import TableChanged
@@ -25,6 +27,7 @@ class Receiver:
         shared: What is known of sites.
         queries: Get what concerns them.
         changes: Wait for answers of the static engine.
+        lake: Likewise.
         trials: Wait for what gateways report of sources that are tried.
         on_sites: Called when sites or what they offer have changed.
         on_removed: Called with a site that was removed.
@@ -42,6 +45,7 @@ class Receiver:
         shared: SharedParts,
         queries: Queries,
         changes: TableChanges,
+        lake: LakeRequests,
         trials: SourceTrials,
         *,
         on_sites: Callable[[], None],
@@ -55,6 +59,7 @@ class Receiver:
         self._shared = shared
         self._queries = queries
         self._changes = changes
+        self._lake = lake
         self._trials = trials
         self._on_sites = on_sites
         self._on_removed = on_removed
@@ -129,7 +134,9 @@ class Receiver:
                 raise WireError(f"the coordinator does not read {message.topic!r:.200}")
 
     def _answer(self, site: str, request: str, payload: bytes) -> None:
-        if site == self._shared.settings.static:
+        if site == self._shared.settings.static and self._lake.waits_for(request):
+            self._lake.heard(decode_packed(payload, LakeAnswer))
+        elif site == self._shared.settings.static:
             self._changes.heard(decode_packed(payload, TableChanged))
         elif self._trials.waits_for(site, request):
             # Whoever else asks a gateway for something gets the answer on such a topic, too.

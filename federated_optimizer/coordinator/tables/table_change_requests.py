@@ -1,13 +1,12 @@
 """Changes of stored tables: the static engine, which alone reads them, does them."""
 
-import asyncio
 import secrets
-import time
 
 import msgspec
 
 from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
 from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.coordinator.tables.awaited_answers import AwaitedAnswers
 from streamsql.algebra.operators import Plan, Scan, walk_plan
 from streamsql.binder import bind_delete, bind_insert, bind_merge, bind_update
 from streamsql.catalog.definitions import SourceDefinition
@@ -25,16 +24,15 @@ SECONDS = 20.0
 """Less than a terminal waits for the console (`ui.cli.client`)."""
 
 
-_LOOK_SECONDS = 0.25
-
-
 class TableChanges:
     """Sends changes and waits for the answers."""
 
     def __init__(self, shared: SharedParts) -> None:
         self._shared = shared
         self._static = shared.settings.static
-        self._waiting: dict[str, asyncio.Future[TableChanged]] = {}
+        self._answers: AwaitedAnswers[TableChanged] = AwaitedAnswers(
+            shared, MAX_WAITING, "changes of tables", "change_failed"
+        )
 
     async def run(self, statement: Changing) -> StatementResult:
         """Change a table and return how many rows.
@@ -61,9 +59,7 @@ class TableChanges:
 
     def heard(self, answer: TableChanged) -> None:
         """Ingest an answer; one that nobody waits for any more is dropped."""
-        waiting = self._waiting.get(answer.id)
-        if waiting is not None and not waiting.done():
-            waiting.set_result(answer)
+        self._answers.heard(answer.id, answer)
 
     def _bound(self, statement: Changing) -> tuple[TableChange, str]:
         number = secrets.token_hex(8)
@@ -110,44 +106,26 @@ class TableChanges:
             )
 
     async def _asked(self, change: TableChange) -> TableChanged:
-        self._shared.membership.check_reachable(self._static)
-        if len(self._waiting) >= MAX_WAITING:
-            raise DeploymentError(
-                f"{MAX_WAITING} changes of tables already wait",
-                hint="retry later",
-                code="change_failed",
-            )
-        asked = msgspec.structs.replace(change, epoch=self._shared.membership.epoch(self._static))
-        waiting: asyncio.Future[TableChanged] = asyncio.get_running_loop().create_future()
-        self._waiting[change.id] = waiting
-        try:
+        epoch = 0
+
+        def send(meant: int) -> None:
+            nonlocal epoch
+            epoch = meant
+            asked = msgspec.structs.replace(change, epoch=meant)
             self._shared.deployment.change(self._static, asked)
-            await self._until_answered_or_gone(waiting, asked.epoch)
-        finally:
-            del self._waiting[change.id]
-        if waiting.done():
-            return waiting.result()
+
+        answer = await self._answers.ask(change.id, send, SECONDS)
+        if answer is not None:
+            return answer
         name = change.definition.name
         what = (
             f"the static engine did not answer within {SECONDS:g} s; it is unknown whether "
             f"table {name} has changed or will change"
-            if self._is_there(asked.epoch)
+            if self._answers.is_there(epoch)
             else "the static engine stopped before it answered; it is unknown whether table "
             f"{name} has changed"
         )
         raise DeploymentError(what, hint="check with SELECT before you retry", code="no_answer")
-
-    async def _until_answered_or_gone(
-        self, waiting: asyncio.Future[TableChanged], epoch: int
-    ) -> None:
-        """Wait for an answer while the static engine that was asked is online, not restarted."""
-        end = time.monotonic() + SECONDS
-        while not waiting.done() and self._is_there(epoch) and time.monotonic() < end:
-            await asyncio.wait((waiting,), timeout=min(_LOOK_SECONDS, SECONDS))
-
-    def _is_there(self, epoch: int) -> bool:
-        membership = self._shared.membership
-        return membership.is_online(self._static) and membership.epoch(self._static) == epoch
 
 
 def constant_rows(plan: Plan, statement: Merge) -> tuple[Row, ...]:

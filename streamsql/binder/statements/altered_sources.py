@@ -1,4 +1,4 @@
-"""ALTER SOURCE: a short form of CREATE OR REPLACE SOURCE with one column more or less."""
+"""ALTER SOURCE: a short form of CREATE OR REPLACE SOURCE with a column more or less, or options."""
 
 from dataclasses import replace
 
@@ -8,7 +8,10 @@ from streamsql.errors import BindingError, InternalError
 from streamsql.syntax import parse_statement
 from streamsql.syntax.cursor import did_you_mean
 from streamsql.syntax.source_text import source_text
-from streamsql.syntax.statements import AlterSource, ColumnDefinition, CreateSource, Name
+from streamsql.syntax.statements import AlterSource, ColumnDefinition, CreateSource, Name, Option
+
+SETTABLE = ("keep", "rollup")
+"""Options that ALTER SOURCE … SET changes: no row that queries see depends on them."""
 
 
 def altered_source(statement: AlterSource, catalog: Catalog) -> CreateSource:
@@ -18,13 +21,16 @@ def altered_source(statement: AlterSource, catalog: Catalog) -> CreateSource:
 
     Raises:
         BindingError: There is no such source, or it may not be read, or there is no such column, or
-            the column cannot go.
+            the column cannot go, or an option cannot be set.
     """
     old = _source(statement, catalog)
+    columns, options = old.columns, old.options
     if statement.added is not None:
         columns = (*old.columns, _checked(statement.added, old))
     elif statement.dropped is not None:
         columns = _without(statement.dropped, old)
+    elif statement.options:
+        options = _with_options(old.options, statement.options)
     else:
         raise InternalError("ALTER SOURCE without a change")
     new = replace(
@@ -33,9 +39,26 @@ def altered_source(statement: AlterSource, catalog: Catalog) -> CreateSource:
         span=statement.span,
         script=statement.script,
         columns=columns,
+        options=options,
         replace=True,
     )
     return replace(new, text=source_text(new))
+
+
+def _with_options(old: tuple[Option, ...], given: tuple[Option, ...]) -> tuple[Option, ...]:
+    """Return options with those that ALTER SOURCE … SET gives in place of the old ones."""
+    for option in given:
+        if option.name not in SETTABLE:
+            raise BindingError(
+                f"option {option.name!r:.40} cannot be set",
+                span=option.span,
+                hint=f"{' and '.join(SETTABLE)} can; CREATE OR REPLACE SOURCE with the whole "
+                "definition changes all others",
+                code="bad_option",
+            )
+    new = {option.name: option for option in given}
+    kept = tuple(option for option in old if option.name not in new)
+    return (*kept, *new.values())
 
 
 def _source(statement: AlterSource, catalog: Catalog) -> CreateSource:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Never
 
 from streamsql.algebra.operators import SourceKind
+from streamsql.catalog.keep_options import keep_of, rollups_of
 from streamsql.catalog.table_options import (
     TABLE_OPTIONS,
     delimiter_of,
@@ -23,7 +24,7 @@ from streamsql.errors import BindingError
 from streamsql.syntax.cursor import did_you_mean, nearest
 from streamsql.syntax.statements import CreateSource, Option
 
-KEEPING_OPTIONS = ("sample", "ttl", "idle", "colocate")
+KEEPING_OPTIONS = ("sample", "ttl", "idle", "colocate", "keep", "rollup")
 """Options that say which rows of a source are kept, and where, however they come."""
 MAPPING_OPTIONS = (
     "connector", "endpoint", "gateways", "format", "rows", "only", "only_rows", "delimiter",
@@ -41,6 +42,8 @@ _MISSED = {
         "CREATE SOURCE, or source = 'csv'",
     ),
     "colocate": ("a table is stored in one place", "remove colocate"),
+    "keep": ("only readings of sources go to the lake, but this is a table", "remove keep"),
+    "rollup": ("only readings of sources are rolled up, but this is a table", "remove rollup"),
 }
 """Options of sources that somebody may expect of tables, with what is wrong and what to do."""
 
@@ -108,6 +111,8 @@ def stream_ttl(statement: CreateSource, schema: Schema) -> int | None:
                 _check_idle(option, statement)
             case "colocate":
                 _check_columns(option, schema)
+            case "keep" | "rollup":
+                check_value(option, *_LAKE_VALUES[option.name])
             case "sample":
                 _duration(option)
                 _check_devices(option, statement, schema)
@@ -212,6 +217,10 @@ _TABLE_VALUES: Mapping[str, tuple[Callable[[str], object], str]] = {
     "refresh": (refresh_of, "refresh = '10 min'"),
 }
 """Check and example of the value of an option."""
+_LAKE_VALUES: Mapping[str, tuple[Callable[[str], object], str]] = {
+    "keep": (keep_of, "keep = '30 days', 'forever' or 'no'"),
+    "rollup": (rollups_of, "rollup = '1 min, 1 h', or 'no'"),
+}
 
 
 def check_value(option: Option, check: Callable[[str], object], example: str) -> None:

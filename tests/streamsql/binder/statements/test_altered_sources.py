@@ -45,7 +45,29 @@ def test_a_column_more_and_one_less() -> None:
     )
 
 
+def test_what_the_lake_keeps_is_set_and_nothing_else_changes() -> None:
+    catalog = catalog_of(CATALOG)
+    before = catalog.find("hop")
+    assert isinstance(before, SourceDefinition)
+    kept = altered("ALTER SOURCE hop SET (keep = '30 days', rollup = '1 h, 1 min')", catalog)
+    assert (kept.option("keep"), kept.option("rollup")) == ("30 days", "1 h, 1 min")
+    assert kept.option("topic") == before.option("topic")
+    assert (kept.schema, kept.key, kept.ttl, kept.units) == (
+        before.schema,
+        before.key,
+        before.ttl,
+        before.units,
+    )
+    assert kept.text.endswith("colocate = 'room', keep = '30 days', rollup = '1 h, 1 min')")
+    catalog.define(kept, replace=True)
+    shorter = altered("ALTER SOURCE hop SET (keep = 'no')", catalog)
+    assert (shorter.option("keep"), shorter.option("rollup")) == ("no", "1 h, 1 min")
+
+
 REFUSED = [
+    ("ALTER SOURCE hop SET («ttl» = '5 s')", "cannot be set", "keep and rollup can"),
+    ("ALTER SOURCE hop SET («keep» = '5 min')", "shorter than a day", "keep = '30 days'"),
+    ("ALTER SOURCE hop SET («rollup» = '5 min')", "is no roll-up", "rollup = '1 min, 1 h'"),
     ("ALTER SOURCE «hopp» DROP room", "there is no source", "hop"),
     ("ALTER SOURCE «desks» DROP desk", "there is no source", "it is a table"),
     ("ALTER SOURCE hop DROP «Cost2»", "there is no column", "did you mean Cost?"),
@@ -58,7 +80,7 @@ REFUSED = [
     ("ALTER SOURCE hop ADD x TEXT SCALE «2»", "for numbers", "SCALE 0.1"),
     ("ALTER SOURCE hop ADD x DOUBLE UNIT «'celsus'»", "celsus", "UNIT 'Cel'"),
     ("ALTER SOURCE alone ADD x DOUBLE «UNIT» 'Cel'", "no connector", "connector ="),
-    ("ALTER SOURCE hop «RENAME» room TO r", "ADD or DROP", "one of ADD, DROP"),
+    ("ALTER SOURCE hop «RENAME» room TO r", "ADD, DROP or SET", "one of ADD, DROP, SET"),
     ("ALTER SOURCE hop ADD x TEXT«,» y TEXT", "should end here", "one column"),
     ("«ALTER» TABLE desks DROP desk", "not a StreamSQL statement", ""),
 ]

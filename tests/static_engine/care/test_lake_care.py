@@ -1,0 +1,127 @@
+"""Care of a lake as a whole: what is asked and what is due is done; what goes wrong is said."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from static_engine.care.care_jobs import JobBook
+from static_engine.care.lake_care import LakeCare
+from static_engine.care.rollups import ROLLUPS
+from static_engine.care.workers import LocalWorkers
+from static_engine.lake.lake import Lake
+from static_engine.lake.lake_errors import LakeError
+from streamsql.catalog.keep_options import DAY
+from streamsql.wire.lake_messages import (
+    ExportFormat,
+    JobState,
+    KeptSource,
+    LakeJob,
+    LakeRequest,
+    LakeTask,
+)
+from tests.static_engine.care.test_compaction import NOON, SECOND, filled, rows_of
+from tests.static_engine.lake.lake_rows import lake_in
+
+
+def care_of(lake: Lake, folder: Path, now: int = NOON) -> LakeCare:
+    return LakeCare(
+        lake, LocalWorkers, folder / "exports", lambda: now, JobBook(lambda: now, "job-1")
+    )
+
+
+def asked(care: LakeCare, task: LakeTask, **more: object) -> LakeJob:
+    request = LakeRequest("0123456789abcdef", 1, task, **more)  # type: ignore[arg-type]
+    job, run = care.order(request)
+    care.run(job, run)
+    return care.jobs.all()[-1]
+
+
+def test_status_says_what_there_is(tmp_path: Path) -> None:
+    care = care_of(filled(tmp_path), tmp_path)
+    care.sources = {"heat": KeptSource("heat", "30 days", "1 h")}
+    tables, more = care.tables()
+    (heat,) = [table for table in tables if table.namespace == "readings"]
+    assert (heat.name, heat.rows, heat.files, heat.small_files, more) == ("heat", 27, 9, 9, 0)
+    assert (heat.first, heat.last) == (NOON - DAY + SECOND * 0 + 1, NOON + 3 * SECOND + 4)
+    assert (heat.keep, heat.rollups, heat.problem) == ("30 days", ("1 h",), "")
+    assert [(column.name, column.type) for column in heat.columns][:2] == [
+        ("sensor", "string"),
+        ("v", "double"),
+    ]
+
+
+def test_what_is_asked_is_done_and_noted(tmp_path: Path) -> None:
+    lake = filled(tmp_path)
+    before = rows_of(lake)
+    care = care_of(lake, tmp_path)
+    job = asked(care, LakeTask.COMPACT, table="heat")
+    assert (job.state, job.message, job.done, job.total) == (
+        JobState.DONE,
+        "9 files became 2",
+        1,
+        1,
+    )
+    assert asked(care, LakeTask.EXPIRE).state == JobState.DONE
+    assert rows_of(lake) == before
+
+
+@pytest.mark.parametrize("form", list(ExportFormat))
+def test_an_interval_is_exported(tmp_path: Path, form: ExportFormat) -> None:
+    care = care_of(filled(tmp_path), tmp_path)
+    job = asked(
+        care, LakeTask.EXPORT, table="readings.heat", since=NOON - 60, until=NOON + 1, form=form
+    )
+    assert job.message.startswith("4 rows written to ")
+    (file,) = (tmp_path / "exports").iterdir()
+    assert str(file) in job.message
+    (count,) = duckdb.execute(f"SELECT count(*) FROM '{file}'").fetchall()
+    assert count == (4,)
+
+
+def test_what_is_due_is_done_by_itself(tmp_path: Path) -> None:
+    lake = filled(tmp_path, batches=8)
+    care = care_of(lake, tmp_path, now=NOON + DAY)
+    care.sources = {"heat": KeptSource("heat", "1 day", "1 h, 1 day")}
+    care.pass_due(0.0)
+    job = care.jobs.all()[-1]
+    assert job.state == JobState.DONE
+    assert "17 files became 2" in job.message
+    assert "1 day roll-up of 1 days" in job.message
+    assert "24 readings were kept long enough" in job.message
+    assert len(lake.plan("heat").files) == 1
+    assert len(lake.table("heat__1h", ROLLUPS).scan().to_arrow()) == 5
+    care.pass_due(1.0)
+    assert care.jobs.all()[-1] == job  # nothing to say
+
+
+def test_a_sample_is_the_newest_rows_and_a_plot(tmp_path: Path) -> None:
+    care = care_of(filled(tmp_path), tmp_path)
+    sample = care.sample(LakeRequest("a", 1, LakeTask.SAMPLE, "heat", rows=2))
+    assert [row[:2] for row in sample.rows] == [("s4", 27.0), ("s2", 25.0)]
+    plots = [f"{name}_{what}" for name in ("v", "hum") for what in ("min", "max", "avg")]
+    assert sample.series == ("_from", "_count", *plots)
+    assert sum(int(row[1] or 0) for row in sample.buckets) == 15
+    assert not sample.cut
+
+
+def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+    care = care_of(lake_in(tmp_path), tmp_path)
+    for task in (LakeTask.COMPACT, LakeTask.EXPIRE, LakeTask.EXPORT):
+        with pytest.raises(LakeError, match=r"no table readings\.heat"):
+            care.order(LakeRequest("a", 1, task, "heat"))
+    with pytest.raises(LakeError, match="no part 'secret'"):
+        care.order(LakeRequest("a", 1, LakeTask.COMPACT, "secret.heat"))
+    with pytest.raises(LakeError, match="no pipeline"):
+        care.order(LakeRequest("a", 1, LakeTask.REPLAY))
+    assert care.jobs.all() == ()
+
+
+def test_a_job_that_is_cancelled_before_it_begins_does_nothing(tmp_path: Path) -> None:
+    lake = filled(tmp_path)
+    care = care_of(lake, tmp_path)
+    job, run = care.order(LakeRequest("a", 1, LakeTask.COMPACT))
+    care.jobs.cancel(job.id)
+    care.run(job, run)
+    assert care.jobs.all()[-1].state == JobState.CANCELLED
+    assert len(lake.plan("heat").files) == 9
