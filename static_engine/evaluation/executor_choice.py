@@ -7,7 +7,16 @@ from typing import Protocol
 from static_engine.evaluation.static_executor import StaticExecutor, tables_of
 from static_engine.history.past_readings import PastReadings
 from static_engine.tables.table_store import TableStore
-from streamsql.algebra.operators import Join, JoinKind, Plan, Scan, SourceKind, Values
+from streamsql.algebra.operators import (
+    Fixpoint,
+    Join,
+    JoinKind,
+    Plan,
+    Scan,
+    SourceKind,
+    Values,
+    walk_plan,
+)
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
@@ -19,6 +28,7 @@ JOB_SECONDS = 0.3
 MOST_ROWS = 200_000
 """However quick this machine is: the rows are Python objects, some hundred bytes each."""
 _SAMPLE = 2_000
+_PAST_COSTS = 4
 
 
 class Starter(Protocol):
@@ -58,12 +68,13 @@ class ExecutorChoice:
         engine = self._starter.executor
         if self._bridge is None or (engine is None and not self.is_bridged):
             return engine
-        rows = self._work(plan)[1] + self._past.rows(plan)
+        past = self._past.rows(plan)
+        rows = self._work(plan)[1] + past
         if engine is None:
             return self._bridge if rows <= self._bridge_rows else None
-        # The past is read by the engine, which reads files side by side.
-        own = rows <= self.local_rows and not self._past.rows(plan) and self._in_memory(plan)
-        return self._bridge if own else engine
+        # Rows of the past are read from files and pass a few operators more.
+        small = rows + _PAST_COSTS * past <= self.local_rows and not _recurses(plan)
+        return self._bridge if small and self._in_memory(plan) else engine
 
     def _in_memory(self, plan: Plan) -> bool:
         tables = [self._store.find(name) for name in tables_of(plan)]
@@ -99,6 +110,11 @@ class ExecutorChoice:
             pairs = below[0][0] * below[1][0]
             return (pairs, work + pairs) if isinstance(plan, Join) else (rows, work + rows)
         return rows, work + rows
+
+
+def _recurses(plan: Plan) -> bool:
+    """Whether a plan has a recursion, whose rounds nobody knows before; the engine decides."""
+    return any(isinstance(node, Fixpoint) for node in walk_plan(plan))
 
 
 def rows_per_second() -> float:

@@ -112,6 +112,8 @@ def _kept(leaf: Scan | Window, *, closes: bool) -> str:
         return f"rows of {name} until their window closes"
     if isinstance(leaf, Window) and leaf.kind != WindowKind.UNBOUNDED:
         return f"rows of {name} [{window_text(leaf)}]"
+    if scan.history is not None:
+        return f"the past of {name}"
     if scan.kind == SourceKind.TABLE:
         return f"table {name}"
     if scan.key:

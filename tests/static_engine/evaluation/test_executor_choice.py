@@ -3,15 +3,25 @@
 from pathlib import Path
 from typing import cast
 
+import msgspec
 import pytest
+from typing_extensions import override
 
 from static_engine.evaluation.executor_choice import MOST_ROWS, ExecutorChoice, rows_per_second
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import StaticExecutor
-from static_engine.history.past_readings import PastReadings
+from static_engine.history.past_readings import PastReadings, past_of
 from static_engine.sources.table_locations import Locations
 from static_engine.tables.table_store import TableStore
-from streamsql.algebra.operators import Join, JoinKind, Plan, SourceKind
+from streamsql.algebra.operators import (
+    Fixpoint,
+    Join,
+    JoinKind,
+    Plan,
+    RecursiveReference,
+    SourceKind,
+)
+from streamsql.algebra.past_times import History, HistoryKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
@@ -29,19 +39,28 @@ BY_KEY = Join(SCAN, SCAN, JoinKind.INNER, ((0, 0),))
 PRODUCT = Join(SCAN, SCAN, JoinKind.INNER)
 
 
+NOTHING_KEPT = PastReadings(None)
+
+
 class Spark:
     executor: StaticExecutor | None = None
     problem: FederationError | None = None
 
 
 class Chosen:
-    def __init__(self, folder: Path, local_rows: int, bridge_rows: int = 1_000) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        local_rows: int,
+        bridge_rows: int = 1_000,
+        past: PastReadings = NOTHING_KEPT,
+    ) -> None:
         (folder / "t.csv").write_text("id\n" + "\n".join(map(str, range(ROWS))) + "\n")
         self.store = TableStore(Locations(folder), folder / "snapshots")
         self.store.load(T)
         self.spark, self.local = Spark(), LocalExecutor(self.store)
         self.choice = ExecutorChoice(
-            self.spark, self.local, self.store, PastReadings(None), bridge_rows, local_rows
+            self.spark, self.local, self.store, past, bridge_rows, local_rows
         )
 
     def name(self, plan: Plan) -> str:
@@ -90,6 +109,29 @@ def test_a_table_that_is_not_in_memory_is_the_engines(
     monkeypatch.setattr(chosen.store, "_memory_rows", 10)
     chosen.store.load(T)
     assert chosen.name(SCAN) == "spark"
+
+
+class Readings(PastReadings):
+    """A past of so many rows, whoever asks."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(None)
+        self._count = count
+
+    @override
+    def rows(self, plan: Plan) -> int:
+        return self._count if past_of(plan) else 0
+
+
+@pytest.mark.parametrize(
+    ("past", "expected"), [(100, "local"), (201, "spark"), (1_000_000, "spark")]
+)
+def test_little_of_the_past_is_read_here(tmp_path: Path, past: int, expected: str) -> None:
+    chosen = started(Chosen(tmp_path, 1_000, past=Readings(past)))
+    scan = msgspec.structs.replace(SCAN, history=History(HistoryKind.BETWEEN))
+    assert chosen.name(scan) == expected
+    looped = Fixpoint("r", SCAN.columns, (scan,), (RecursiveReference("r", SCAN.columns),))
+    assert chosen.name(looped) == "spark"
 
 
 def test_the_rate_is_measured(tmp_path: Path) -> None:
