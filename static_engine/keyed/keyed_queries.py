@@ -227,12 +227,14 @@ class KeyedQueries:
         if looked.by_database is None or looked.decided is None:
             return self._evaluations.versions(looked.keyed.tables)
         table = looked.decided
+        if table.name not in self._prints:
+            return None  # its file is looked at first
         try:
             refresh = table_options(table).refresh
         except TableError:
             return None
         turn = int(self._clock() / refresh) if refresh else 0
-        return (self._watch.revision(table.name), turn, self._prints.get(table.name))
+        return (self._watch.revision(table.name), turn, self._prints[table.name])
 
     def _print_of(self, definition: SourceDefinition) -> Fingerprint | None:
         try:
