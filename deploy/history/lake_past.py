@@ -1,6 +1,7 @@
 """The lake as trials on history read it: columns of definitions, states of gateways."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -8,10 +9,22 @@ from typing_extensions import override
 
 from deploy.history.happenings import Presence
 from deploy.history.order_run import KeptPast
-from static_engine.lake.kept_readings import arrow_type
-from static_engine.lake.lake import Lake
-from static_engine.lake.lake_scan import LakeScan
+from host.heartbeats import TRUST_SECONDS
+from static_engine.lake.kept_readings import ARRIVED, arrow_type
+from static_engine.lake.lake import SYSTEM, Lake
+from static_engine.lake.lake_errors import NotKeptError
+from static_engine.lake.lake_scan import LakeScan, moment
+from static_engine.lake.system_tables import SystemTable
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.types import EARLIEST
+from streamsql.errors import WireError
+from streamsql.wire.codec import decode_json
+from streamsql.wire.site_messages import SiteRole, SiteState
+
+STATES_BEFORE = 3_600_000_000
+"""Microseconds before an interval from which states are read: gateways repeat theirs."""
+
+SILENCE = int(TRUST_SECONDS * 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +40,25 @@ class LakePast(KeptPast):
 
     @override
     def presences(self, since: int, until: int) -> list[Presence]:
-        return []
+        first = max(since - STATES_BEFORE, EARLIEST)
+        try:
+            table = self.lake.table(SystemTable.STATES.value, SYSTEM)
+        except NotKeptError:
+            return []
+        times = f"{ARRIVED} >= '{moment(first).isoformat()}' AND "
+        times += f"{ARRIVED} < '{moment(until).isoformat()}'"
+        scan = table.scan(row_filter=times, selected_fields=("site", "payload", ARRIVED))
+        states: list[tuple[int, str, SiteState]] = []
+        for batch in scan.to_arrow_batch_reader():
+            columns = (
+                batch.column("site").to_pylist(),
+                batch.column("payload").to_pylist(),
+                batch.column(ARRIVED).cast(pa.int64()).to_pylist(),
+            )
+            for site, payload, arrived in zip(*columns, strict=True):
+                with contextlib.suppress(WireError):
+                    states.append((arrived, site, decode_json(payload, SiteState)))
+        return presences_of(sorted(states, key=lambda state: state[:2]))
 
     @override
     def plan(
@@ -64,3 +95,28 @@ class _DefinedScan:
                 for name, place in self.places.items()
             ]
             yield pa.RecordBatch.from_arrays(columns, names=list(self.places))
+
+
+def presences_of(states: Iterable[tuple[int, str, SiteState]]) -> list[Presence]:
+    """Return when gateways left and came back, from their states.
+
+    A gateway repeats its state while it is there: one that was silent for too long was away,
+    whether its will is known or not.
+
+    Args:
+        states: Arrival in microseconds, site and state, by arrival.
+    """
+    found: list[Presence] = []
+    heard: dict[str, int] = {}
+    for at, site, state in states:
+        if state.role != SiteRole.GATEWAY:
+            continue
+        last = heard.get(site)
+        if last is not None and at - last > SILENCE:
+            found.append(Presence(last + SILENCE, site, online=False))
+        found.append(Presence(at, site, online=state.online))
+        if state.online:
+            heard[site] = at
+        else:
+            heard.pop(site, None)
+    return sorted(found, key=lambda presence: presence.at)

@@ -1,4 +1,4 @@
-"""How far back windows reach into sources of which no site keeps rows."""
+"""The reach of windows into sources of which no site keeps rows."""
 
 from collections.abc import Iterable
 from typing import Protocol
@@ -31,7 +31,7 @@ class Reach(msgspec.Struct, frozen=True):
 class _Placed(Protocol):
     @property
     def plan(self) -> Plan:
-        """What is computed."""
+        """The computation."""
         ...
 
 
