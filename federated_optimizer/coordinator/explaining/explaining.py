@@ -50,6 +50,9 @@ class QueryPlanner(Protocol):
     def past_notes(self, plan: Plan, started: int = 0) -> tuple[str, ...]:
         """Return how much a plan reads of the past, a sentence per scan."""
 
+    def fill_notes(self, plan: Plan, fills: tuple[str, ...]) -> tuple[str, ...]:
+        """Return with how much of the past windows begin, a sentence per source."""
+
 
 def explained(
     statement: Explain, catalog: Catalog, planner: QueryPlanner, running: Sequence[RunningQuery]
@@ -98,7 +101,12 @@ def _noted(bundle: FragmentBundle, planner: QueryPlanner) -> FragmentBundle:
     """Return a bundle with notes on how much its fragments read of the past."""
     fragments = tuple(
         msgspec.structs.replace(
-            part, notes=(*part.notes, *planner.past_notes(part.plan, bundle.started))
+            part,
+            notes=(
+                *part.notes,
+                *planner.past_notes(part.plan, bundle.started),
+                *planner.fill_notes(part.plan, bundle.fills),
+            ),
         )
         for part in bundle.fragments
     )

@@ -7,6 +7,7 @@ from typing import TypeGuard
 import msgspec
 from msgspec.structs import replace
 
+from federated_optimizer.coordinator.queries.filled_windows import fill_notes, filled_sources
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sites.federation_membership import Membership
@@ -32,7 +33,6 @@ from streamsql.algebra.operators import (
     SourceKind,
     walk_plan,
 )
-from streamsql.algebra.window_reach import reaches_of
 from streamsql.binder import BoundQuery, bind_query, bind_refresh, with_columns
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
@@ -215,6 +215,10 @@ class Planner:
             return ()
         return tuple(map(str, self._sizes(fixed(plan, started or self._shared.clock()))))
 
+    def fill_notes(self, plan: Plan, fills: tuple[str, ...]) -> tuple[str, ...]:
+        """Return with how much of the past windows of a fragment begin; blocking."""
+        return tuple(fill_notes(plan, fills, self._shared.clock(), self._sizes))
+
     def planned(
         self,
         text: str,
@@ -243,11 +247,6 @@ class Planner:
             bound, query=query, version=version, text=text, current=current, gathered=gathered
         )
         return Planned(bundle, tuple(bound.warnings), bound.order, bound.reads)
-
-
-def filled_sources(bundle: FragmentBundle) -> tuple[str, ...]:
-    """Return the sources that windows of a bundle begin with the past of."""
-    return tuple(sorted(reach.source for reach in reaches_of(bundle.fragments)))
 
 
 def _with_columns_of(bound: BoundQuery, current: FragmentBundle) -> BoundQuery:
