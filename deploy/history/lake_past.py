@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from static_engine.lake.system_tables import SystemTable
 from typing_extensions import override
 
 from deploy.history.happenings import Presence
@@ -15,6 +14,7 @@ from static_engine.lake.kept_readings import ARRIVED, arrow_type
 from static_engine.lake.lake import SYSTEM, Lake
 from static_engine.lake.lake_errors import NotKeptError
 from static_engine.lake.lake_scan import LakeScan, moment
+from static_engine.lake.message_tables import SystemTable
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import EARLIEST
 from streamsql.errors import WireError

@@ -77,6 +77,10 @@ class LocalPlanner:
         """Return nothing: the past of a session is what it has inserted."""
         return ()
 
+    def fill_notes(self, plan: Plan, fills: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG002
+        """Return nothing: a session keeps all that was inserted."""
+        return ()
+
 
 class Executor(Protocol):
     """Answers a query at the end of a history."""

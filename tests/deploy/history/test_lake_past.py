@@ -6,7 +6,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from static_engine.lake.system_tables import MESSAGE_SCHEMA, SystemTable, ensure_system
 
 from deploy.console import open_history
 from deploy.history.engine_runner import EngineRunner
@@ -21,6 +20,7 @@ from federated_optimizer.coordinator.trials.history_runner import (
 )
 from host.heartbeats import TRUST_SECONDS
 from static_engine.lake.lake_settings import LakeSettings
+from static_engine.lake.message_tables import MESSAGE_SCHEMA, SystemTable, ensure_system
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
 from streamsql.errors import DeploymentError

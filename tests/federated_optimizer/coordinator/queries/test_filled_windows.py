@@ -31,8 +31,11 @@ def test_the_interval_of_the_window_is_what_is_asked() -> None:
         asked.append(plan)
         return ("reads 12 files",)
 
-    (fragment,) = bundle.fragments
-    (note,) = fill_notes(fragment.plan, ("noise",), 10 * DAY, sizes)
+    (note,) = [
+        note
+        for fragment in bundle.fragments
+        for note in fill_notes(fragment.plan, ("noise",), 10 * DAY, sizes)
+    ]
     assert note == (
         "windows over noise begin with what the lake has of the last 7 days; it reads 12 files"
     )
