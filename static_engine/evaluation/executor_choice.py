@@ -4,6 +4,7 @@ import time
 from functools import cached_property
 from typing import Protocol
 
+from static_engine.evaluation.local_executor import MOST_PAST_ROWS
 from static_engine.evaluation.static_executor import StaticExecutor, tables_of
 from static_engine.history.past_readings import PastReadings
 from static_engine.tables.table_store import TableStore
@@ -28,7 +29,7 @@ JOB_SECONDS = 0.3
 MOST_ROWS = 200_000
 """However quick this machine is: the rows are Python objects, some hundred bytes each."""
 _SAMPLE = 2_000
-_PAST_COSTS = 4
+_PAST_COSTS = 5
 
 
 class Starter(Protocol):
@@ -68,12 +69,12 @@ class ExecutorChoice:
         engine = self._starter.executor
         if self._bridge is None or (engine is None and not self.is_bridged):
             return engine
-        past = self._past.rows(plan)
-        rows = self._work(plan)[1] + past
+        work, past = self._work(plan)[1], self._past.rows(plan)
         if engine is None:
-            return self._bridge if rows <= self._bridge_rows else None
+            return self._bridge if work + past <= self._bridge_rows else None
         # Rows of the past are read from files and pass a few operators more.
-        small = rows + _PAST_COSTS * past <= self.local_rows and not _recurses(plan)
+        likely = work + _PAST_COSTS * self._past.likely_rows(plan)
+        small = likely <= self.local_rows and past <= MOST_PAST_ROWS and not _recurses(plan)
         return self._bridge if small and self._in_memory(plan) else engine
 
     def _in_memory(self, plan: Plan) -> bool:

@@ -11,6 +11,9 @@ from streamsql.data.types import Row
 from streamsql.history.past_plans import kept_scans, with_kept_rows
 from streamsql.reference import Database, evaluate
 
+MOST_PAST_ROWS = 2_000_000
+"""Rows of the past that one plan may read in this process; they are Python objects."""
+
 
 class LocalExecutor:
     """Evaluates by the definition of the language; enough for tables that fit memory.
@@ -30,7 +33,7 @@ class LocalExecutor:
         past: PastReadings | None = None,
         *,
         max_result_rows: int = 1_000_000,
-        max_past_rows: int = 2_000_000,
+        max_past_rows: int = MOST_PAST_ROWS,
     ) -> None:
         self._store = store
         self._past = past or PastReadings(None)

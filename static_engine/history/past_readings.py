@@ -26,6 +26,7 @@ from streamsql.errors import DeploymentError, FederationError
 from streamsql.history.past_plans import kept_scans, with_kept_rows
 
 _PLANS = 256
+_DAY = 86_400_000_000
 _SHARE = 20.0
 
 
@@ -123,6 +124,15 @@ class PastReadings:
         found = (self._found.get(scan) for scan in past_of(plan))
         return sum(each.rows for each in found if isinstance(each, PastScan))
 
+    def likely_rows(self, plan: Plan) -> int:
+        """Return how many rows of the past a plan reads if they are spread evenly over days."""
+        found = ((scan, self._found.get(scan)) for scan in past_of(plan))
+        return sum(
+            round(each.rows * _share_of_days(scan))
+            for scan, each in found
+            if isinstance(each, PastScan)
+        )
+
     def batches(self, scan: Scan) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a scan, columns c0, c1, … in its order.
 
@@ -177,6 +187,15 @@ class PastReadings:
                 hint="look whether its catalog and its files are there",
             )
         return PastScan(found, layout, table.metadata_location)
+
+
+def _share_of_days(scan: Scan) -> float:
+    """Return the length of an interval as a share of the days (UTC) that it touches."""
+    since, until = (None, None) if scan.history is None else scan.history.interval(0)
+    if scan.part != ScanPart.KEPT or since is None or until is None:
+        return 1.0
+    days = -(-until // _DAY) - since // _DAY
+    return min((until - since) / (days * _DAY), 1.0) if days > 0 else 0.0
 
 
 @lru_cache(_PLANS)

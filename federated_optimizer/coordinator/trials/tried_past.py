@@ -43,6 +43,13 @@ def tried_past(statement: RunOnHistory, catalog: Catalog, text: str | None) -> T
     query = bind_query(inner, catalog)
     sources: dict[str, SourceDefinition] = {}
     for scan in scans_of(query):
+        if scan.history is not None:
+            raise UnsupportedError(
+                f"this query reads the past of {scan.source} itself, by FOR SYSTEM_TIME",
+                span=statement.span,
+                hint="remove FOR SYSTEM_TIME, or run the query as it is, without RUN",
+                code="no_history",
+            )
         definition = catalog.find(scan.source)
         if is_site_source(scan.source) or not isinstance(definition, SourceDefinition):
             raise _no_past(scan.source, statement)

@@ -114,13 +114,17 @@ def test_a_table_that_is_not_in_memory_is_the_engines(
 class Readings(PastReadings):
     """A past of so many rows, whoever asks."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, likely: int = 10**9) -> None:
         super().__init__(None)
-        self._count = count
+        self._count, self._likely = count, likely
 
     @override
     def rows(self, plan: Plan) -> int:
         return self._count if past_of(plan) else 0
+
+    @override
+    def likely_rows(self, plan: Plan) -> int:
+        return min(self.rows(plan), self._likely)
 
 
 @pytest.mark.parametrize(
@@ -132,6 +136,15 @@ def test_little_of_the_past_is_read_here(tmp_path: Path, past: int, expected: st
     assert chosen.name(scan) == expected
     looped = Fixpoint("r", SCAN.columns, (scan,), (RecursiveReference("r", SCAN.columns),))
     assert chosen.name(looped) == "spark"
+
+
+@pytest.mark.parametrize(("past", "expected"), [(1_900_000, "local"), (2_000_001, "spark")])
+def test_a_short_time_of_large_files_is_read_here_as_far_as_it_may_be(
+    tmp_path: Path, past: int, expected: str
+) -> None:
+    chosen = started(Chosen(tmp_path, 1_000, past=Readings(past, likely=50)))
+    scan = msgspec.structs.replace(SCAN, history=History(HistoryKind.BETWEEN))
+    assert chosen.name(scan) == expected
 
 
 def test_the_rate_is_measured(tmp_path: Path) -> None:

@@ -138,3 +138,15 @@ def test_a_catalog_that_does_not_answer_is_a_problem_and_not_the_end(tmp_path: P
     lake.catalog.destroy_tables()
     past.look([plan])
     assert "cannot read the lake" in str(past.problem(plan))
+
+
+def test_an_hour_of_a_day_likely_has_its_share_of_the_rows(tmp_path: Path) -> None:
+    lake = lake_in(tmp_path)
+    past = PastReadings(lake)
+    keep(lake, defined(), [reading(-15 * n) for n in range(48)])
+    plan = plan_of(HOUR)
+    past.look([plan])
+    assert (past.rows(plan), past.likely_rows(plan)) == (48, 2)
+    plan = plan_of("SELECT room FROM climate FOR SYSTEM_TIME ALL")
+    past.look([plan])
+    assert past.likely_rows(plan) == past.rows(plan) == 48
