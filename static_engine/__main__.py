@@ -124,10 +124,17 @@ def executor_maker(
             settings.spark_master,
             settings.memory,
             settings.class_data_archive,
+            settings.spark_properties,
         )
         running = start_session(session, progress)
         workers.use(SparkWorkers(running))
-        executor = SparkExecutor(running, store, past, max_result_rows=limit)
+        executor = SparkExecutor(
+            running,
+            store,
+            past,
+            max_result_rows=limit,
+            max_seconds=settings.max_evaluation_seconds,
+        )
         if pipeline is None:
             return executor
         pipeline.attach(running)

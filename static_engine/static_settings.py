@@ -9,6 +9,8 @@ import msgspec
 
 from host.files.settings_file import check_port, read_settings
 from static_engine.lake.lake_settings import LakeSettings
+from static_engine.spark.session_properties import check_properties
+from static_engine.spark.spark_masters import master_kind
 from streamsql.catalog.table_options import TABLE_OPTIONS
 from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.topics import check_id
@@ -31,8 +33,11 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         database_dialects: Databases a table may name by URL, as SQLAlchemy calls them.
         changed_sources: Sources whose tables take INSERT and DELETE: csv, parquet, json, sql.
         use_spark: False evaluates in this process instead.
-        spark_master: `local[*]`, `spark://…`, `sc://…` or anything else Spark takes.
+        spark_master: `local[*]`, `spark://…`, `k8s://…`, `yarn` or `sc://…`.
+        spark_properties: Further properties of Spark's: memory and cores of executors, the image of
+            Kubernetes' pods, …
         memory: Heap limit of the driver JVM.
+        max_evaluation_seconds: For which Spark may evaluate one fragment.
         class_data_archive: Keep an archive of loaded classes, for faster later starts.
         bridge_rows: While Spark warms up, plans over tables with together at most this many rows
             are evaluated in this process; 0 makes them wait.
@@ -69,7 +74,9 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     changed_sources: tuple[str, ...] = tuple(TABLE_OPTIONS)
     use_spark: bool = True
     spark_master: str = "local[*]"
+    spark_properties: dict[str, str] = {}
     memory: str = "1g"
+    max_evaluation_seconds: float = 600.0
     class_data_archive: bool = True
     bridge_rows: int = 5_000
     local_rows: int = -1
@@ -123,6 +130,14 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ):
             if getattr(self, name) < least:
                 raise DeploymentError(f"setting {name} must be at least {least}")
+        if not 1 <= self.max_evaluation_seconds <= 86_400:
+            raise DeploymentError(
+                f"setting max_evaluation_seconds is {self.max_evaluation_seconds}; it must be "
+                "between 1 and 86400"
+            )
+        if self.use_spark:
+            master_kind(self.spark_master)
+            check_properties(self.spark_properties)
 
     @property
     def data_path(self) -> Path:

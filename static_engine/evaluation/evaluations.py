@@ -1,9 +1,16 @@
 """Results of plans, each computed once per version of its tables, whoever asks."""
 
+import threading
 import time
+from collections.abc import Set
 from dataclasses import dataclass
 
-from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor, tables_of
+from static_engine.evaluation.static_executor import (
+    EngineLostError,
+    EvaluationCancelledError,
+    StaticExecutor,
+    tables_of,
+)
 from static_engine.history.past_readings import PastReadings
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.operators import Plan
@@ -55,6 +62,7 @@ class Evaluations:
         self._past = past
         self._outcomes: dict[Plan, Outcome] = {}
         self._narrowed: dict[Plan, Plan] = {}
+        self._running: tuple[Plan, Plan, StaticExecutor] | None = None
         self.count = 0
 
     def narrow(self, plans: dict[Plan, Plan]) -> None:
@@ -98,6 +106,20 @@ class Evaluations:
             EngineLostError: The engine is gone. A plan that loses it twice is given up until its
                 tables change, so that one query cannot keep the engine down.
         """
+        self._running = plan, self.narrowed(plan), executor
+        try:
+            self._evaluate(plan, executor, now)
+        finally:
+            self._running = None
+
+    def cancel_unneeded(self, plans: Set[Plan]) -> None:
+        """End the evaluation of a plan that is none of these, in the background."""
+        running = self._running
+        if running is not None and running[0] not in plans:
+            _plan, evaluated, executor = running
+            threading.Thread(target=executor.cancel, args=(evaluated,), daemon=True).start()
+
+    def _evaluate(self, plan: Plan, executor: StaticExecutor, now: float) -> None:
         versions = self.versions(plan) or ()
         before = self.outcome(plan)
         outcome = Outcome(versions, now, before.result, runs=before.runs + 1)
@@ -113,6 +135,8 @@ class Evaluations:
             outcome.error = error
             self._outcomes[plan] = outcome
             raise
+        except EvaluationCancelledError:
+            return  # as if it had not begun: whoever reads the plan meanwhile has it evaluated
         except FederationError as error:
             outcome.error = error
         except Exception as error:  # noqa: BLE001 - one query must not stop the others

@@ -55,6 +55,9 @@ class LocalExecutor:
         check_size(sum(result.values()), self._max_result_rows)
         return result
 
+    def cancel(self, plan: Plan) -> None:
+        """Do nothing: nothing ends Python's loops from outside, and the tables fit memory."""
+
     def stop(self) -> None:
         """Discard the rows."""
         self._events.clear()

@@ -29,10 +29,16 @@ class EvaluationError(DeploymentError):
     code = "evaluation_failed"
 
 
+class EvaluationCancelledError(EvaluationError):
+    """An evaluation was ended because nobody reads its plan any more."""
+
+    code = "evaluation_cancelled"
+
+
 class StaticExecutor(Protocol):
     """Evaluates plans over the current versions of a `TableStore`, and over the past.
 
-    Called by one thread at a time, never by the event loop's.
+    Called by one thread at a time, never by the event loop's; `cancel` by any other.
     """
 
     @property
@@ -47,9 +53,14 @@ class StaticExecutor(Protocol):
             TableError: A table has not been read, or was declared again.
             LakeError: The past cannot be read.
             UnsupportedError: The plan needs the stream engine.
-            EvaluationError: It failed, or its result is too large.
+            EvaluationError: It failed, takes too long, or its result is too large.
+            EvaluationCancelledError: `cancel` ended it.
             EngineLostError: The engine is gone.
         """
+        ...
+
+    def cancel(self, plan: Plan) -> None:
+        """End the evaluation of a plan if it runs now and can be ended."""
         ...
 
     def stop(self) -> None:

@@ -23,6 +23,10 @@ class PipedExecutor:
         """See `StaticExecutor.evaluate`."""
         return self._executor.evaluate(plan)
 
+    def cancel(self, plan: Plan) -> None:
+        """See `StaticExecutor.cancel`."""
+        self._executor.cancel(plan)
+
     def stop(self) -> None:
         """End the other, then the executor."""
         try:

@@ -1,11 +1,12 @@
 """The part of one query that runs here: results of its fragments and channels to their readers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from static_engine.evaluation.static_executor import tables_of
 from static_engine.keyed.keyed_queries import KeyedQuery
+from streamsql.algebra.operators import Plan
 from streamsql.data.delta import Delta, accumulate, difference
 from streamsql.errors import WireError
 from streamsql.history.past_plans import fixed
@@ -200,3 +201,8 @@ def supersedes(bundle: FragmentBundle, old: FragmentBundle) -> bool:
     A different one of the same version comes from a new catalog, whose versions start again.
     """
     return bundle.version > old.version or (bundle.version == old.version and bundle != old)
+
+
+def whole_plans(queries: Iterable[InstalledQuery]) -> set[Plan]:
+    """Return the plans that are evaluated over whole tables."""
+    return {fragment.plan for query in queries for fragment in query.whole}

@@ -32,7 +32,7 @@ from static_engine.refreshing.rows_file import RowsFolder
 from static_engine.refreshing.views import RefreshedViews
 from static_engine.service.batch_sender import Sender
 from static_engine.service.engine_reports import JobReports, Reporter, problem_of
-from static_engine.service.installed_fragments import InstalledQuery, supersedes
+from static_engine.service.installed_fragments import InstalledQuery, supersedes, whole_plans
 from static_engine.service.key_channels import KeyChannels
 from static_engine.service.lake_service import LakeService, define_kept
 from static_engine.service.landed_readings import Pipeline, definition_topics, learn_definition
@@ -208,8 +208,7 @@ class StaticEngine:
 
     async def _evaluate(self) -> None:
         """Evaluate what is due, one plan after the other; identical plans once."""
-        plans = {f.plan for query in self._queries.values() for f in query.whole}
-        self._evaluations.keep(plans)
+        self._evaluations.keep(plans := whole_plans(self._queries.values()))
         for plan in plans:
             executor = self._choice.executor(self._evaluations.narrowed(plan))
             if executor is None or not self._evaluations.is_due(plan, time.monotonic()):
@@ -369,6 +368,7 @@ class StaticEngine:
                 log.info("query %s version %d installed", name, bundle.version)
         elif old is not None:
             log.info("query %s removed", name)
+        self._evaluations.cancel_unneeded(whole_plans(self._queries.values()))
 
     def _command(self, verb: str, command: Command) -> None:
         match verb:

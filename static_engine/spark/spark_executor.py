@@ -1,16 +1,9 @@
-"""Evaluation by Spark, and a watch over the workers of its cluster meanwhile.
+"""Evaluation of plans by Spark."""
 
-Spark waits without end for workers when the last one is gone, and reports it in its log only.
-"""
-
-import logging
 import math
-import threading
-import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from functools import reduce
-from types import TracebackType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,6 +14,7 @@ from pyspark.sql import functions as fn
 
 from static_engine.evaluation.static_executor import (
     EngineLostError,
+    EvaluationCancelledError,
     EvaluationError,
     check_size,
     refuse_streams,
@@ -30,67 +24,27 @@ from static_engine.lowering.spark_plans import lower_plan
 from static_engine.sources.conversion import rows_in
 from static_engine.spark.past_frames import past_frame
 from static_engine.spark.spark_session import RunningSpark, error_text
+from static_engine.spark.spark_work import (
+    WORK_SECONDS,
+    WORKER_SECONDS,
+    Cancelled,
+    Pool,
+    SparkWork,
+    WorkCancelledError,
+)
 from static_engine.tables.table_store import StoredTable, TableStore
+from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import Filter, Join, Plan, Project, Scan, UnionAll
 from streamsql.data.delta import Delta, from_rows
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.history.past_plans import with_kept_rows
 
-log = logging.getLogger(__name__)
-
-WORKER_SECONDS = 20.0
-_POLL_SECONDS = 1.0
 _FIXED_BYTES = 8
 _LONG_ROWS = 10_000
 """So many rows share one half of a result's bytes, all that are allowed the other."""
 _LONG = "pando: a row is longer than its share"
 _PATIENCE_SECONDS = 3.0  # a service that is stopped should not take longer
-
-
-class WorkerWatch:
-    """Cancels all of Spark's work once there has been no worker for some time.
-
-    On this machine the driver does the work itself, so nothing is watched.
-
-    Attributes:
-        has_cancelled: Whether that has happened.
-    """
-
-    def __init__(self, spark: RunningSpark, seconds: float) -> None:
-        self._spark = spark
-        self._seconds = seconds
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
-        self.has_cancelled = False
-
-    def __enter__(self) -> None:
-        if self._spark.has_workers:
-            self._thread = threading.Thread(target=self._watch, name="spark-workers", daemon=True)
-            self._thread.start()
-
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        self._ended.set()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _watch(self) -> None:
-        seen = time.monotonic()
-        while not self._ended.wait(_POLL_SECONDS):
-            try:
-                if self._spark.workers():
-                    seen = time.monotonic()
-                elif time.monotonic() - seen >= self._seconds:
-                    log.warning("Spark has no worker; its waiting jobs are cancelled")
-                    self.has_cancelled = True
-                    self._spark.session.sparkContext.cancelAllJobs()
-            except (Py4JError, OSError):
-                return  # the JVM has ended; the evaluation fails
 
 
 class SparkExecutor:
@@ -102,9 +56,10 @@ class SparkExecutor:
         past: What is kept of the past; None: nothing.
         max_result_rows: Most rows a plan may produce.
         worker_seconds: For which a cluster may have no worker before a plan fails.
+        max_seconds: For which one evaluation may run.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it works with, and bounds
         self,
         spark: RunningSpark,
         store: TableStore,
@@ -112,13 +67,15 @@ class SparkExecutor:
         *,
         max_result_rows: int = 1_000_000,
         worker_seconds: float = WORKER_SECONDS,
+        max_seconds: float = WORK_SECONDS,
     ) -> None:
         self._spark = spark
         self._store = store
         self._past = past or PastReadings(None)
         self._max_result_rows = max_result_rows
         self._worker_seconds = worker_seconds
-        self._watch: WorkerWatch | None = None
+        self._max_seconds = max_seconds
+        self._running: tuple[Plan, SparkWork] | None = None
         self._frames: dict[str, tuple[int, DataFrame]] = {}
 
     @property
@@ -137,25 +94,31 @@ class SparkExecutor:
             kept.append(frame.persist())
             return kept[-1]
 
+        work = self._spark.work(
+            Pool.INTERACTIVE,
+            f"stored part of a query: {describe(plan):.120}",
+            worker_seconds=self._worker_seconds,
+            max_seconds=self._max_seconds,
+        )
+        self._running = plan, work
         try:
-            with self._watched():  # a recursion runs its rounds here
+            with work:
                 frame = lower_plan(plan, self._frame_of, self._spark.session, keep)
-            if not width:
-                with self._watched():
+                if not width:
                     count = frame.count()
-                check_size(count, self._max_result_rows)
-                return {(): count} if count else {}
-            # One row more than may be: the JVM would hold all of them before anybody counts.
-            with self._watched():
+                    check_size(count, self._max_result_rows)
+                    return {(): count} if count else {}
+                # One row more than may be: the JVM would hold all of them before anybody counts.
                 if most_rows(plan, self._rows_of) > self._max_result_rows:
                     counted = frame.limit(self._max_result_rows + 1).count()
                     check_size(counted, self._max_result_rows)
                 result = self._collected(frame.limit(self._max_result_rows + 1), plan.schema)
-        except (PySparkException, Py4JError, OSError) as error:
+        except (PySparkException, Py4JError, WorkCancelledError, OSError) as error:
             if not self._spark.usable():
                 raise EngineLostError(f"Spark has ended: {error_text(error)}") from error
-            raise self._failure(error) from error
+            raise self._failure(work, error) from error
         finally:
+            self._running = None
             for frame in kept:
                 with suppress(PySparkException, Py4JError, OSError):  # its JVM may have ended
                     frame.unpersist()
@@ -200,19 +163,31 @@ class SparkExecutor:
             )
         return frame.toArrow()
 
-    def _watched(self) -> AbstractContextManager[None]:
-        """Cancel Spark's jobs when its cluster has had no worker for a while."""
-        self._watch = WorkerWatch(self._spark, self._worker_seconds)
-        return self._watch
+    def cancel(self, plan: Plan) -> None:
+        """See `StaticExecutor.cancel`."""
+        running = self._running
+        if running is not None and running[0] == plan:
+            running[1].cancel()
 
-    def _failure(self, error: Exception) -> EvaluationError:
-        if self._watch is not None and self._watch.has_cancelled:
-            return EvaluationError(
-                f"Spark has had no worker for {self._worker_seconds:g} s",
-                hint="start a worker of its cluster, or find out why the workers stop; the "
-                "query is retried every minute",
-                code="no_workers",
-            )
+    def _failure(self, work: SparkWork, error: Exception) -> EvaluationError:
+        match work.cancelled:
+            case Cancelled.NO_WORKERS:
+                return EvaluationError(
+                    f"Spark has had no worker for {self._worker_seconds:g} s",
+                    hint="start a worker of its cluster, or find out why the workers stop; the "
+                    "query is retried every minute",
+                    code="no_workers",
+                )
+            case Cancelled.TOO_LONG:
+                return EvaluationError(
+                    f"the stored part of the query takes more than {self._max_seconds:g} s",
+                    hint="filter or aggregate it, give Spark more cores, or raise "
+                    "max_evaluation_seconds",
+                )
+            case Cancelled.STOPPED:
+                return EvaluationCancelledError("nobody reads the query any more")
+            case None:
+                pass
         text = error_text(error)
         if "maxResultSize" in text:
             return EvaluationError(

@@ -1,7 +1,6 @@
 """Spark sessions: the only place that creates or configures one.
 
-A local master (`local[…]`) and a standalone cluster (`spark://…`) get a JVM that we start; any
-other classic master goes through PySpark's own start, and `sc://` through Spark Connect.
+We start the driver's JVM, whatever its master; only `sc://…` is a driver that others started.
 """
 
 import contextlib
@@ -10,8 +9,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -19,6 +18,12 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from static_engine.spark.session_properties import (
+    PYTHON,
+    check_properties,
+    driver_properties,
+    query_properties,
+)
 from static_engine.spark.spark_jvm import (
     ARCHIVE_SECONDS,
     JvmSettings,
@@ -27,18 +32,13 @@ from static_engine.spark.spark_jvm import (
     spark_home,
     start_jvm,
 )
+from static_engine.spark.spark_masters import MasterKind, master_kind
+from static_engine.spark.spark_work import WORKER_SECONDS, Pool, SparkWork
 
-_LOCAL_CORES = 8
 _RESULT_SHARE = 8
 """Of the heap for one result: the task that makes it holds it twice, the driver once more."""
-_BATCH_BYTES = 4 * 2**20
-# Spark keeps finished work for web pages that we do not serve.
-_KEPT_FOR_PAGES = (
-    "spark.ui.retainedJobs",
-    "spark.ui.retainedStages",
-    "spark.ui.retainedTasks",
-    "spark.sql.ui.retainedExecutions",
-)
+_CONNECT_RETRIES = 4
+"""Of a request to a Connect server, about 5 s; PySpark's own 15 take ten minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,14 @@ class SessionSettings:
         master: `local[*]`, `spark://…`, `sc://…` or another master of Spark's.
         memory: Heap limit of the driver JVM.
         archive: Whether to keep an archive of loaded classes for faster starts.
+        properties: Further properties of Spark's, as `check_properties` takes them.
     """
 
     data_dir: Path
     master: str = "local[*]"
     memory: str = "1g"
     archive: bool = True
+    properties: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def result_bytes(self) -> int:
@@ -63,9 +65,14 @@ class SessionSettings:
         return bytes_of(self.memory) // _RESULT_SHARE
 
     @property
+    def kind(self) -> MasterKind:
+        """Where the work is done."""
+        return master_kind(self.master)
+
+    @property
     def is_local(self) -> bool:
         """Whether Spark runs on this machine and sees our files."""
-        return self.master == "local" or self.master.startswith("local[")
+        return self.kind is MasterKind.LOCAL
 
 
 class RunningSpark:
@@ -74,12 +81,14 @@ class RunningSpark:
     Attributes:
         session: The session.
         is_local: Whether workers see our files.
+        maintenance: Held by the work that runs in the pool of that name.
         result_bytes: Most bytes of one result.
         description: For people, e.g. "Spark 4.3.0 on local[*], Java 21".
     """
 
     def __init__(self, session: SparkSession, settings: SessionSettings, jvm: SparkJvm | None):
         self.session = session
+        self.maintenance = threading.Lock()
         self.is_local = settings.is_local
         self.result_bytes = settings.result_bytes
         self._jvm = jvm
@@ -96,6 +105,22 @@ class RunningSpark:
         """Whether others than the driver do the work, as far as we can see."""
         return self._jvm is not None and not self.is_local
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether the driver is a Spark Connect server."""
+        return self._jvm is None
+
+    def work(
+        self,
+        pool: Pool,
+        name: str,
+        *,
+        worker_seconds: float = WORKER_SECONDS,
+        max_seconds: float | None = None,
+    ) -> SparkWork:
+        """Return work to enter on the thread that calls Spark; see `SparkWork`."""
+        return SparkWork(self, pool, name, worker_seconds=worker_seconds, max_seconds=max_seconds)
+
     def workers(self) -> int:
         """Return the number of executors without the driver.
 
@@ -108,7 +133,7 @@ class RunningSpark:
     def usable(self) -> bool:
         """Whether JVM and session still work, as far as known without a query."""
         if self._jvm is None:
-            return True  # a remote one is known by its answers only
+            return _answers(self.session)
         if not self._jvm.alive():
             return False
         try:
@@ -140,15 +165,18 @@ def start_session(settings: SessionSettings, progress: Callable[[str], None]) ->
     Raises:
         NoJavaError: A JVM must be started and there is no usable Java.
         SparkStartError: The JVM or the cluster did not answer.
+        DeploymentError: Master or properties are none that Spark has.
     """
+    check_properties(settings.properties)
     # Without this workers run `python3`, which may lack our packages.
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = settings.properties.get(PYTHON, sys.executable)
     _silence_loggers()
-    if settings.is_local or settings.master.startswith("spark://"):
+    if settings.kind.starts_jvm:
         running = _start_own(settings, progress)
     else:
         progress(f"connecting to {settings.master}")
-        running = RunningSpark(_build(settings), settings, None)
+        running = RunningSpark(_connect(settings), settings, None)
     progress("session ready")
     return running
 
@@ -169,9 +197,12 @@ def error_text(error: BaseException, limit: int = 400) -> str:
 def _start_own(settings: SessionSettings, progress: Callable[[str], None]) -> RunningSpark:
     if settings.is_local:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    ours = driver_properties(
+        settings.kind, settings.master, settings.memory, settings.result_bytes, settings.data_dir
+    )
+    properties = {**ours, **settings.properties}
     jvm = start_jvm(
-        JvmSettings(settings.data_dir, settings.memory, _properties(settings), settings.archive),
-        progress,
+        JvmSettings(settings.data_dir, settings.memory, properties, settings.archive), progress
     )
     progress("starting the session")
     # PySpark reads these once; left in place they would send children to our JVM.
@@ -191,51 +222,38 @@ def _start_own(settings: SessionSettings, progress: Callable[[str], None]) -> Ru
     return RunningSpark(session, settings, jvm)
 
 
-def _build(settings: SessionSettings) -> SparkSession:
-    connect = settings.master.startswith("sc://")
-    builder = SparkSession.builder
-    builder = builder.remote(settings.master) if connect else builder.master(settings.master)
-    for name, value in _query_properties().items():
-        builder = builder.config(name, value)
+def _connect(settings: SessionSettings) -> SparkSession:
+    session: SparkSession | None = None
     try:
-        return builder.getOrCreate()
+        session = SparkSession.builder.remote(settings.master).create()
+        _bound_retries(session)
+        for name, value in {**query_properties(), **settings.properties}.items():
+            session.conf.set(name, value)  # the first one finds out whether the server is there
     except ImportError as error:
         message = f"Spark Connect is not installed: {error}"
-        raise SparkStartError(message, hint='pip install "pyspark[connect]"') from error
-    except (PySparkException, Py4JError, OSError) as error:
+        raise SparkStartError(message, hint='pip install "pando[connect]"') from error
+    except (PySparkException, OSError) as error:
+        if session is not None:
+            session.stop()
         message = f"Spark did not open a session on {settings.master}: {error_text(error)}"
-        raise SparkStartError(message, hint="check the address of the master") from error
+        raise SparkStartError(message, hint="check the address of the server") from error
+    return session
 
 
-def _query_properties() -> dict[str, str]:
-    """Return what decides the meaning of queries, alike on every master."""
-    return {
-        "spark.sql.ansi.enabled": "true",  # nothing wraps around or turns NULL unasked
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.execution.arrow.maxBytesPerBatch": str(_BATCH_BYTES),
-        "spark.sql.shuffle.partitions": str(min(os.cpu_count() or 2, _LOCAL_CORES)),
-    }
+def _bound_retries(session: SparkSession) -> None:
+    from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - an extra's
+
+    policy = DefaultPolicy(max_retries=_CONNECT_RETRIES, max_backoff=2_000)
+    session.client.set_retry_policies([policy])
 
 
-def _properties(settings: SessionSettings) -> dict[str, str]:
-    properties = {
-        "spark.master": settings.master,
-        "spark.app.name": "pando",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        **dict.fromkeys(_KEPT_FOR_PAGES, "10"),
-        "spark.driver.memory": settings.memory,
-        # Spark compares what tasks have made already; SparkExecutor bounds what one task makes.
-        "spark.driver.maxResultSize": f"{2 * settings.result_bytes}b",
-        "spark.local.dir": str(settings.data_dir / "spark-scratch"),
-        "spark.sql.warehouse.dir": str(settings.data_dir / "spark-warehouse"),
-        "spark.sql.catalogImplementation": "in-memory",
-        **_query_properties(),
-    }
-    if settings.is_local:
-        properties["spark.driver.bindAddress"] = properties["spark.driver.host"] = "127.0.0.1"
-    return properties
+def _answers(session: SparkSession) -> bool:
+    """Whether a Connect server answers and knows the session."""
+    try:
+        session.conf.get("spark.sql.ansi.enabled")
+    except (PySparkException, OSError, ValueError):  # ValueError: its channel is closed
+        return False
+    return True
 
 
 def bytes_of(memory: str) -> int:

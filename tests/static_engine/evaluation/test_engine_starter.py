@@ -21,6 +21,9 @@ class Engine:
     def evaluate(self, plan: Plan) -> Delta:  # noqa: ARG002  (nobody may ask it)
         raise AssertionError("nothing is evaluated here")
 
+    def cancel(self, _plan: Plan, /) -> None:
+        raise AssertionError("nothing is cancelled here")
+
     def stop(self) -> None:
         self.ended += 1
 

@@ -88,6 +88,9 @@ class World:
             raise EngineLostError("it died")
         return {("r1",): 1}
 
+    def cancel(self, _plan: Plan, /) -> None:
+        raise AssertionError("nothing is cancelled here")
+
     def stop(self) -> None:
         pass
 

@@ -50,6 +50,9 @@ class Engine:
         self.evaluated.append(plan)
         return self.rows
 
+    def cancel(self, _plan: Plan, /) -> None:
+        raise AssertionError("nothing is cancelled here")
+
     def stop(self) -> None:
         pass
 
