@@ -20,6 +20,7 @@ from static_engine.evaluation.static_executor import StaticExecutor
 from static_engine.filling.lake_pieces import LakePieces
 from static_engine.history.past_readings import PastReadings
 from static_engine.lake.lake import Lake
+from static_engine.lake.managed_tables import ManagedTables
 from static_engine.pipeline.piped_executor import PipedExecutor
 from static_engine.service.engine_figures import static_figures
 from static_engine.service.engine_reports import will_state
@@ -54,6 +55,7 @@ def store_of(settings: StaticSettings) -> TableStore:
         settings.database_dialects,
         settings.changed_sources,
         TableAddresses(Path(settings.secrets_file).absolute() if settings.secrets_file else None),
+        ManagedTables(settings.lake) if settings.lake is not None else None,
     )
     return TableStore(
         locations,

@@ -11,7 +11,7 @@ from host.files.settings_file import check_port, read_settings
 from static_engine.lake.lake_settings import LakeSettings
 from static_engine.spark.session_properties import check_properties
 from static_engine.spark.spark_masters import master_kind
-from streamsql.catalog.table_options import TABLE_OPTIONS
+from streamsql.catalog.table_options import CHANGED_SOURCES
 from streamsql.errors import DeploymentError, WireError
 from streamsql.wire.topics import check_id
 
@@ -31,7 +31,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         closed_folders: Folders whose files they may not, though within an open one; `data_dir` is.
         secrets_file: Lines `name = address` of databases that tables name as `secret:name`.
         database_dialects: Databases a table may name by URL, as SQLAlchemy calls them.
-        changed_sources: Sources whose tables take INSERT and DELETE: csv, parquet, json, sql.
+        changed_sources: Sources whose tables take INSERT, UPDATE, DELETE and MERGE: lake, sql.
         use_spark: False evaluates in this process instead.
         spark_master: `local[*]`, `spark://…`, `k8s://…`, `yarn` or `sc://…`.
         spark_properties: Further properties of Spark's: memory and cores of executors, the image of
@@ -71,7 +71,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     closed_folders: tuple[str, ...] = ()
     secrets_file: str = ""
     database_dialects: tuple[str, ...] = ("sqlite", "postgresql")
-    changed_sources: tuple[str, ...] = tuple(TABLE_OPTIONS)
+    changed_sources: tuple[str, ...] = CHANGED_SOURCES
     use_spark: bool = True
     spark_master: str = "local[*]"
     spark_properties: dict[str, str] = {}
@@ -105,10 +105,10 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not self.data_dir:
             raise DeploymentError("setting data_dir is empty", hint="set a writable folder")
         for source in self.changed_sources:
-            if source not in TABLE_OPTIONS:
+            if source not in CHANGED_SOURCES:
                 raise DeploymentError(
                     f"setting changed_sources names {source!r:.40}",
-                    hint=f"write some of {', '.join(TABLE_OPTIONS)}, or none",
+                    hint=f"write some of {', '.join(CHANGED_SOURCES)}, or none",
                 )
         if not (math.isfinite(self.poll_seconds) and 0.05 <= self.poll_seconds <= 3600):
             raise DeploymentError(

@@ -1,1 +1,1 @@
-"""INSERT and DELETE on stored tables: their files, changed as a whole or not at all."""
+"""Changes of stored tables: managed tables of the lake, and tables of databases."""

@@ -1,18 +1,8 @@
-"""Checks of a change: the table's files and its primary key; and how a change is refused."""
+"""Checks of a change: its primary key; and how a change is refused."""
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import TypeVar
 
-from static_engine.sources.declared_options import TableOptions
 from static_engine.sources.table_errors import TableError
-from static_engine.sources.table_locations import (
-    Fingerprint,
-    Locations,
-    files_of,
-    fingerprint,
-    resolve,
-)
 from streamsql.algebra.row_changes import MergeError, RowChange, merged_rows, updated_rows
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.catalog.definitions import SourceDefinition
@@ -20,7 +10,6 @@ from streamsql.data.types import Row, Value
 from streamsql.wire.table_changes import TableChange
 
 Key = tuple[Value, ...]
-T = TypeVar("T")
 
 
 def failed(message: str, hint: str = "") -> TableError:
@@ -69,29 +58,6 @@ def check_keys(definition: SourceDefinition, known: Iterable[Key], added: list[K
     for key in known if seen else ():
         if key in seen:
             raise duplicate(definition, key)
-
-
-def kept_and_added(
-    change: TableChange, found: list[tuple[T, Row]]
-) -> tuple[list[tuple[T, Row]], tuple[Row, ...]]:
-    """Return the records that a change keeps, and the rows that it adds.
-
-    Args:
-        change: The change.
-        found: The records of the table, each with its row.
-
-    Raises:
-        TableError: A new row has no key of its own.
-    """
-    if change.delete:
-        if change.predicate is None:
-            return [], ()
-        goes = compile_predicate(change.predicate)
-        return [record for record in found if not goes(record[1])], ()
-    added = tuple(tuple(row) for row in change.rows)
-    known = keys_of(change.definition, (row for _, row in found))
-    check_keys(change.definition, known, keys_of(change.definition, added))
-    return found, added
 
 
 def row_changes(change: TableChange, rows: Iterable[Row]) -> Iterator[RowChange]:
@@ -144,52 +110,3 @@ def _shown(definition: SourceDefinition, key: Key) -> str:
     names = ", ".join(definition.schema.names[k] for k in definition.key)
     values = ", ".join("NULL" if part is None else repr(part) for part in key)
     return f"({names}) = ({values:.120})"
-
-
-def is_folder(options: TableOptions, locations: Locations) -> bool:
-    """Whether a table is a folder of files."""
-    return resolve(options.path, locations).is_dir()
-
-
-def one_file(
-    definition: SourceDefinition,
-    options: TableOptions,
-    locations: Locations,
-    suffixes: tuple[str, ...],
-) -> Path:
-    """Return the file of a table that is in one.
-
-    Args:
-        definition: The table.
-        options: Its options.
-        locations: Where it may be.
-        suffixes: How the name of a file ends that is changed: a path may name anything.
-
-    Raises:
-        TableMissingError: It is not there.
-        TableError: It is a folder, or no file of that kind.
-    """
-    if is_folder(options, locations):
-        raise not_writable(
-            definition,
-            f"is a folder of {options.source} files: INSERT and DELETE change one file",
-        )
-    (file,) = files_of(options.path, locations, f".{options.source}")
-    if file.suffix.lower() not in suffixes:
-        raise not_writable(
-            definition,
-            f"is in {file.name}: INSERT and DELETE change plain files named {', '.join(suffixes)}",
-        )
-    return file
-
-
-def check_unchanged(
-    options: TableOptions, locations: Locations, before: Fingerprint | None, where: str
-) -> None:
-    """Check that a table's files are those that were read.
-
-    Raises:
-        TableError: Somebody else has changed them.
-    """
-    if fingerprint(options, locations) != before:
-        raise failed(f"{where} was changed by another process in the meantime", "try again")

@@ -1,7 +1,10 @@
 """One transaction in a database that is changed: done, not done, or honestly not known."""
 
+import os
+import stat
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Engine, create_engine, event, text
@@ -10,7 +13,6 @@ from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from static_engine.changing.change_checks import failed
-from static_engine.changing.whole_file import check_may_write
 from static_engine.sources.database_reader import prepare_session
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import sqlite_file
@@ -31,7 +33,7 @@ _LOST = ("08", "57P", "40003", "XX", "58")
 _AGAIN = ("40001", "40P01")
 """Somebody else changed the same rows, or waits for us as we for them."""
 _HINTS = (
-    (("42501",), "GRANT SELECT, INSERT, DELETE on the table to the user of the address"),
+    (("42501",), "GRANT SELECT, INSERT, UPDATE, DELETE on the table to the user of the address"),
     (("25006", "SQLITE_READONLY"), "make it writable, or change it in the database"),
     (("SQLITE_CANTOPEN",), "make the file and its folder writable for the static engine's user"),
     (("SQLITE_BUSY", "SQLITE_LOCKED", "55P03"), "another session is changing it; retry"),
@@ -164,14 +166,14 @@ def _find_out(engine: Engine, number: int | None, where: str, lost: DBAPIError) 
 
 def _engine(url: URL, where: str) -> Engine:
     if url.get_backend_name() == "postgresql":
-        # Nobody else's change comes between what a DELETE reads and what it takes away.
+        # Nobody else's change comes between what a statement reads and what it changes.
         return create_engine(
             url,
             poolclass=NullPool,
             isolation_level="REPEATABLE READ",
             connect_args={"connect_timeout": CONNECT_SECONDS, "application_name": "pando"},
         )
-    check_may_write(sqlite_file(url), where)
+    _check_may_write(sqlite_file(url), where)
     writable = url.update_query_dict({"mode": "rw"})
     engine = create_engine(writable, poolclass=NullPool, connect_args={"timeout": LOCK_SECONDS})
 
@@ -185,6 +187,24 @@ def _engine(url: URL, where: str) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine
+
+
+def _check_may_write(file: Path, where: str) -> None:
+    """Check that the file of a database may be written.
+
+    The permissions count for the superuser, too: a removed permission is meant.
+
+    Raises:
+        TableError: It may not.
+    """
+    try:
+        status = file.stat()
+    except OSError as error:
+        raise failed(f"{where} cannot be read: {error.strerror or error}") from error
+    if not status.st_mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(
+        file, os.W_OK
+    ):
+        raise failed(f"{where} is read-only", "make it writable for the static engine's user")
 
 
 def is_retried(error: DBAPIError) -> bool:

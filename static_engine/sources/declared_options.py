@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeVar
 
 from static_engine.sources.table_errors import TableError
@@ -11,6 +12,8 @@ from streamsql.catalog.table_options import (
     TABLE_OPTIONS,
     TableSource,
     delimiter_of,
+    layer_of,
+    moment_of,
     needed_options,
     refresh_of,
     truth_of,
@@ -22,11 +25,13 @@ class TableOptions:
     """The place of a table's rows, and the interval between readings.
 
     Attributes:
-        path: File or folder as written; empty for sql.
+        path: File or folder as written; empty for sql and lake.
         url: SQLAlchemy address; sql only.
         table: Table or `schema.table` in the database; sql only.
         header: Whether the first line of a CSV file names the columns.
         delimiter: Between fields of a CSV file.
+        layer: Of a model or a map; empty for others.
+        interval: Of the occurrences in a calendar; None: its events as they are written.
         refresh: Seconds between two readings; None means only when a file changes.
     """
 
@@ -36,6 +41,8 @@ class TableOptions:
     table: str = ""
     header: bool = True
     delimiter: str = ","
+    layer: str = ""
+    interval: tuple[datetime, datetime] | None = None
     refresh: float | None = None
 
 
@@ -46,12 +53,12 @@ def table_options(definition: SourceDefinition) -> TableOptions:
         TableError: One is unknown, missing or malformed.
     """
     options = dict(definition.options)
-    source = options.get("source", "").lower()
+    source = options.get("source", TableSource.LAKE).lower()
     if source not in TABLE_OPTIONS:
         known = ", ".join(TABLE_OPTIONS)
-        what = f"has the unknown source {source!r:.40}" if source else "names no source"
         raise TableError(
-            f"table {definition.name} {what}", hint=f"WITH (source = '…'), one of {known}"
+            f"table {definition.name} has the unknown source {source!r:.40}",
+            hint=f"WITH (source = '…'), one of {known}",
         )
     for name in options:
         _check_known(definition.name, name, source)
@@ -68,8 +75,20 @@ def table_options(definition: SourceDefinition) -> TableOptions:
         table=options.get("table", ""),
         header=_value(definition, "header", True, truth_of),
         delimiter=_value(definition, "delimiter", ",", delimiter_of),
+        layer=_value(definition, "layer", "", lambda text: layer_of(text, source)),
+        interval=_interval(definition),
         refresh=_value(definition, "refresh", None, _seconds),
     )
+
+
+def _interval(definition: SourceDefinition) -> tuple[datetime, datetime] | None:
+    since = _value(definition, "since", None, moment_of)
+    until = _value(definition, "until", None, moment_of)
+    if since is None or until is None:
+        return None
+    if since >= until:
+        raise TableError(f"table {definition.name}: until must be later than since")
+    return since, until
 
 
 def _check_known(table: str, name: str, source: str) -> None:
@@ -85,9 +104,10 @@ def _check_known(table: str, name: str, source: str) -> None:
 
 
 T = TypeVar("T")
+D = TypeVar("D")
 
 
-def _value(definition: SourceDefinition, name: str, default: T, read: Callable[[str], T]) -> T:
+def _value(definition: SourceDefinition, name: str, default: D, read: Callable[[str], T]) -> T | D:
     """Return an option's value.
 
     Raises:

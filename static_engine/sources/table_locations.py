@@ -9,11 +9,12 @@ from urllib.parse import quote, unquote
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from static_engine.lake.managed_tables import ManagedTables
 from static_engine.sources.declared_options import TableOptions
 from static_engine.sources.table_addresses import TableAddresses
 from static_engine.sources.table_errors import TableError, TableMissingError
 from streamsql.catalog.open_folders import OpenFolders
-from streamsql.catalog.table_options import TABLE_OPTIONS, TableSource
+from streamsql.catalog.table_options import CHANGED_SOURCES, SUFFIXES, TableSource
 
 MAX_FILES = 10_000
 """Files of a folder that is a table."""
@@ -44,16 +45,18 @@ class Locations:
         opened: Further folders whose files may be named.
         closed: Folders whose files may not, though they may be within one that is open.
         dialects: Databases that may be named by URL.
-        changed: Sources whose tables take INSERT and DELETE.
+        changed: Sources whose tables take INSERT, UPDATE, DELETE and MERGE.
         secrets: Addresses of databases by name.
+        managed: The managed tables; None without a lake.
     """
 
     base: Path
     opened: tuple[Path, ...] = ()
     closed: tuple[Path, ...] = ()
     dialects: tuple[str, ...] = ("sqlite", "postgresql")
-    changed: tuple[str, ...] = tuple(TABLE_OPTIONS)
+    changed: tuple[str, ...] = CHANGED_SOURCES
     secrets: TableAddresses = field(default_factory=TableAddresses)
+    managed: ManagedTables | None = None
 
     def folders(self) -> OpenFolders:
         """Return the folders as they are now, with links followed."""
@@ -96,8 +99,8 @@ def _check_open(real: Path, path: str, folders: OpenFolders) -> None:
         )
 
 
-def files_of(path: str, locations: Locations, suffix: str) -> tuple[Path, ...]:
-    """Return the file, or the folder's files with a suffix in order of their names.
+def files_of(path: str, locations: Locations, *suffixes: str) -> tuple[Path, ...]:
+    """Return the file, or the folder's files with one of the suffixes in order of their names.
 
     Raises:
         TableMissingError: There is none.
@@ -111,7 +114,7 @@ def files_of(path: str, locations: Locations, suffix: str) -> tuple[Path, ...]:
             if not stat.S_ISREG(mode):
                 raise TableError(f"{where} is not a regular file")
             return (full,)
-        files = tuple(sorted(f for f in full.iterdir() if f.suffix == suffix and f.is_file()))
+        files = tuple(sorted(f for f in full.iterdir() if f.suffix in suffixes and f.is_file()))
     except FileNotFoundError:
         raise TableMissingError(
             f"file {where} is missing", hint="create it; Pando reads it as soon as it appears"
@@ -123,10 +126,29 @@ def files_of(path: str, locations: Locations, suffix: str) -> tuple[Path, ...]:
         if file.is_symlink():
             _check_open(file.resolve(), f"{path}/{file.name}", folders)
     if not files:
-        raise TableMissingError(f"folder {where} has no {suffix} files")
+        raise TableMissingError(f"folder {where} has no {' or '.join(suffixes)} files")
     if len(files) > MAX_FILES:
         raise TableError(f"folder {where} has more than {MAX_FILES} files")
     return files
+
+
+def table_files(options: TableOptions, locations: Locations) -> tuple[Path, ...]:
+    """Return the files that a table's rows, or the list of its files, are in.
+
+    Raises:
+        TableMissingError: There is none.
+        TableError: They may not be read.
+    """
+    match options.source:
+        case TableSource.ICEBERG if options.path.endswith(".metadata.json"):
+            return files_of(options.path, locations, ".json")
+        case TableSource.ICEBERG:
+            return files_of(f"{options.path}/metadata", locations, ".json")
+        case TableSource.DELTA:
+            return files_of(f"{options.path}/_delta_log", locations, ".json")
+        case source:
+            suffixes = SUFFIXES.get(source, (f".{source}",))
+            return files_of(options.path, locations, *suffixes)
 
 
 def database_url(url: str, locations: Locations) -> URL:
@@ -197,9 +219,10 @@ def fingerprint(options: TableOptions, locations: Locations) -> Fingerprint | No
         TableMissingError: They are not there.
         TableError: They cannot be looked at.
     """
+    if options.source == TableSource.LAKE:
+        return None
     if options.source != TableSource.SQL:
-        files = files_of(options.path, locations, f".{options.source}")
-        return tuple(_print_of(file) for file in files)
+        return tuple(_print_of(file) for file in table_files(options, locations))
     url = database_url(options.url, locations)
     if url.get_backend_name() != "sqlite" or url.database is None:
         return None

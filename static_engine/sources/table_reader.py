@@ -7,10 +7,16 @@ import pyarrow as pa
 from static_engine.sources.csv_file import read_csv
 from static_engine.sources.database_reader import read_database
 from static_engine.sources.declared_options import table_options
+from static_engine.sources.documents.calendar_rows import read_calendar
+from static_engine.sources.documents.geo_rows import read_geojson
+from static_engine.sources.documents.imdf_rows import read_imdf
 from static_engine.sources.json_rows import read_json
+from static_engine.sources.managed_rows import read_managed
 from static_engine.sources.parquet_file import read_parquet
 from static_engine.sources.table_errors import TableError
-from static_engine.sources.table_locations import Locations, database_url, files_of
+from static_engine.sources.table_folders.delta_folder import read_delta
+from static_engine.sources.table_folders.iceberg_folder import read_iceberg
+from static_engine.sources.table_locations import Locations, database_url, resolve, table_files
 from streamsql.algebra.expressions import Expression
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.table_options import TableSource
@@ -35,11 +41,14 @@ def _batches(
     definition: SourceDefinition, locations: Locations, conditions: tuple[Expression, ...]
 ) -> Iterator[pa.RecordBatch]:
     options = table_options(definition)
+    if options.source == TableSource.LAKE:
+        yield from read_managed(definition, locations.managed)
+        return
     if options.source == TableSource.SQL:
         url = database_url(options.url, locations)
         yield from read_database(definition, url, options.table, conditions)
         return
-    files = files_of(options.path, locations, f".{options.source}")
+    files = table_files(options, locations)
     match options.source:
         case TableSource.CSV:
             yield from read_csv(definition, options, files)
@@ -47,6 +56,21 @@ def _batches(
             yield from read_parquet(definition, files)
         case TableSource.JSON:
             yield from read_json(definition, files)
+        case TableSource.GEOJSON:
+            yield from read_geojson(definition, files)
+        case TableSource.IMDF:
+            yield from read_imdf(definition, resolve(options.path, locations), options.layer)
+        case TableSource.ICS:
+            yield from read_calendar(definition, files, options.interval)
+        case TableSource.RDF:
+            # Imported here: it takes long to load, and few installations have a model.
+            from static_engine.sources.documents.rdf_rows import read_rdf  # noqa: PLC0415
+
+            yield from read_rdf(definition, files, options.layer)
+        case TableSource.ICEBERG:
+            yield from read_iceberg(definition, options.path, locations)
+        case TableSource.DELTA:
+            yield from read_delta(definition, options.path, locations)
 
 
 def unique_rows(

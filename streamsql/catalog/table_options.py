@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from streamsql.data.durations import parse_duration
@@ -14,6 +15,13 @@ class TableSource(StrEnum):
     PARQUET = "parquet"
     JSON = "json"
     SQL = "sql"
+    GEOJSON = "geojson"
+    IMDF = "imdf"
+    ICS = "ics"
+    RDF = "rdf"
+    ICEBERG = "iceberg"
+    DELTA = "delta"
+    LAKE = "lake"
 
 
 _FILE = ("source", "path", "refresh")
@@ -22,8 +30,28 @@ TABLE_OPTIONS: Mapping[str, tuple[str, ...]] = {
     TableSource.PARQUET: _FILE,
     TableSource.JSON: _FILE,
     TableSource.SQL: ("source", "url", "table", "refresh"),
+    TableSource.GEOJSON: _FILE,
+    TableSource.IMDF: (*_FILE, "layer"),
+    TableSource.ICS: (*_FILE, "since", "until"),
+    TableSource.RDF: (*_FILE, "layer"),
+    TableSource.ICEBERG: _FILE,
+    TableSource.DELTA: _FILE,
+    TableSource.LAKE: ("source",),
 }
-"""Options by source."""
+"""Options by source. A table without the option source is one of the lake."""
+
+CHANGED_SOURCES = (TableSource.LAKE, TableSource.SQL)
+"""Tables of these take INSERT, UPDATE, DELETE and MERGE. Files are their owner's."""
+
+SUFFIXES: Mapping[str, tuple[str, ...]] = {
+    TableSource.GEOJSON: (".geojson", ".json"),
+    TableSource.IMDF: (".geojson",),
+    TableSource.RDF: (".ttl", ".nt", ".n3", ".rdf", ".xml"),
+}
+"""Ends of the names of files in a folder that is a table; of other sources, their own name."""
+
+RDF_LAYERS = ("entities", "relations", "values", "triples")
+_LAYER = re.compile(r"[a-z][a-z_]{0,39}")
 
 SECRET = "secret:"  # noqa: S105  (how a name begins)
 """Begins an address that is looked up by name where it is used: statements hold no password."""
@@ -37,7 +65,42 @@ LEAST_REFRESH = 1_000_000
 
 def needed_options(source: str) -> tuple[str, ...]:
     """Return the options that tables of a source must have."""
-    return ("url", "table") if source == TableSource.SQL else ("path",)
+    match source:
+        case TableSource.SQL:
+            return ("url", "table")
+        case TableSource.IMDF | TableSource.RDF:
+            return ("path", "layer")
+        case TableSource.LAKE:
+            return ()
+        case _:
+            return ("path",)
+
+
+def layer_of(text: str, source: str) -> str:
+    """Return the layer of a model or a map that a table holds.
+
+    Raises:
+        ValueError: There is no such layer.
+    """
+    layer = text.strip().lower()
+    if source == TableSource.RDF and layer not in RDF_LAYERS:
+        raise ValueError(f"{text!r:.40} is none of {', '.join(RDF_LAYERS)}")
+    if not _LAYER.fullmatch(layer):
+        raise ValueError(f"{text!r:.40} is not the name of a layer, such as 'unit' or 'level'")
+    return layer
+
+
+def moment_of(text: str) -> datetime:
+    """Return a day or a time of a calendar's interval; without a zone it is UTC.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(f"{text!r:.40} is not a day or time such as '2026-01-31'") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def secret_of(url: str) -> str | None:

@@ -11,7 +11,10 @@ from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.keep_options import keep_of, rollups_of
 from streamsql.catalog.table_options import (
     TABLE_OPTIONS,
+    TableSource,
     delimiter_of,
+    layer_of,
+    moment_of,
     needed_options,
     refresh_of,
     secret_of,
@@ -71,12 +74,26 @@ def check_table_options(statement: CreateSource) -> None:
             refuse_option(option, message, listed_or_close(option.name, TABLE_OPTIONS[kind]))
         if option.name in _TABLE_VALUES:
             check_value(option, *_TABLE_VALUES[option.name])
+        if option.name == "layer":
+            check_value(option, lambda text: layer_of(text, kind), "name one layer")
+    if kind == TableSource.ICS:
+        _check_interval(options)
     for name in needed_options(kind):
         if name not in options:
             refuse_option(
                 source,
                 f"a table from {kind} needs the option {name}",
                 f"WITH (source = '{kind}', {name} = '…')",
+            )
+
+
+def _check_interval(options: Mapping[str, Option]) -> None:
+    for name, other in (("since", "until"), ("until", "since")):
+        if name in options and other not in options:
+            refuse_option(
+                options[name],
+                f"{name} needs the option {other}: occurrences are those of an interval",
+                "WITH (since = '2026-01-01', until = '2027-01-01')",
             )
 
 
@@ -215,6 +232,8 @@ _TABLE_VALUES: Mapping[str, tuple[Callable[[str], object], str]] = {
     "header": (truth_of, "header = 'false' for a file without a header line"),
     "delimiter": (delimiter_of, "delimiter = ';'"),
     "refresh": (refresh_of, "refresh = '10 min'"),
+    "since": (moment_of, "since = '2026-01-01'"),
+    "until": (moment_of, "until = '2027-01-01'"),
 }
 """Check and example of the value of an option."""
 _LAKE_VALUES: Mapping[str, tuple[Callable[[str], object], str]] = {

@@ -3,12 +3,15 @@
 from pathlib import Path
 
 from static_engine.changing.change_table import change_table
+from static_engine.lake.lake_settings import LakeSettings
+from static_engine.lake.managed_tables import ManagedTables
 from static_engine.sources.table_locations import Locations
 from static_engine.sources.table_reader import read_table
 from streamsql.binder import bind_delete, bind_insert, bind_merge, bind_update, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import expand
+from streamsql.catalog.table_options import CHANGED_SOURCES
 from streamsql.data.types import Row
 from streamsql.reference import Database, evaluate
 from streamsql.syntax import CreateSource, Delete, Insert, Merge, Update, parse_statement
@@ -46,10 +49,16 @@ def change_of(definition: SourceDefinition, text: str, number: str = "c1") -> Ta
     return TableChange(number, 1, definition, delete=True, predicate=gone.predicate)
 
 
+def locations_of(folder: Path, changed: tuple[str, ...] = CHANGED_SOURCES) -> Locations:
+    """Return a folder whose tables may be read, with a lake."""
+    lake = LakeSettings(f"sqlite:///{folder / 'lake.db'}", str(folder / "lake"))
+    return Locations(folder, changed=changed, managed=ManagedTables(lake))
+
+
 def done(folder: Path, change: TableChange) -> int:
     """Do what came over the wire."""
     sent = decode_packed(encode_packed(change), TableChange)
-    return change_table(sent, Locations(folder))
+    return change_table(sent, locations_of(folder))
 
 
 def run(folder: Path, definition: SourceDefinition, text: str, number: str = "c1") -> int:
@@ -65,6 +74,6 @@ def insert(folder: Path, definition: SourceDefinition, *rows: Row, number: str =
 def rows_of(folder: Path, definition: SourceDefinition) -> list[Row]:
     """Return the rows as queries read them."""
     found: list[Row] = []
-    for batch in read_table(definition, Locations(folder)):
+    for batch in read_table(definition, locations_of(folder)):
         found += zip(*(column.to_pylist() for column in batch.columns), strict=True)
     return found

@@ -1,0 +1,1 @@
+"""Iceberg and Delta tables by path: folders whose metadata name the files of the rows."""
