@@ -45,6 +45,7 @@ from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefi
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.sampling import Sampler, sampler_of
 from streamsql.catalog.system import system_source
+from streamsql.catalog.table_options import TableSource
 from streamsql.completion import complete
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
@@ -371,8 +372,8 @@ def _stored_rows(definition: Definition) -> list[Row]:
     """
     if not isinstance(definition, SourceDefinition) or not definition.is_table:
         return []
-    if definition.option("source") is None:
-        return []
+    if definition.option("source") in (None, TableSource.LAKE):
+        return []  # a script has no lake: such a table is empty at its start
     # Imported here because it loads Arrow, which most scripts do not need.
     from static_engine.sources.table_locations import Locations  # noqa: PLC0415
     from static_engine.sources.table_reader import read_table  # noqa: PLC0415

@@ -74,9 +74,10 @@ class _Attempt:
     def inserted(self, files: Iterator[list[pa.Array]]) -> Rewritten:
         """Return the outcome of an INSERT; files are read only where a key is declared."""
         rows = [tuple(row) for row in self._change.rows]
-        added = keys_of(self._definition, rows)
-        known = (self._definition.key and self._rows(files)) or ()
-        check_keys(self._definition, (tuple(r[k] for k in self._definition.key) for r in known), added)
+        key = self._definition.key
+        if key:
+            known = (tuple(row[k] for k in key) for row in self._rows(files))
+            check_keys(self._definition, known, keys_of(self._definition, rows))
         self.count = len(rows)
         return Rewritten(added=_columns(self._definition, rows) if rows else None)
 

@@ -1,4 +1,4 @@
-"""A table of rooms in a CSV file, and the topics of the federation that has it."""
+"""A table of rooms, in a CSV file and in the lake, and the topics of the federation that has it."""
 
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
@@ -11,3 +11,5 @@ SCHEMA = Schema.of(("room", DataType.TEXT), ("seats", DataType.INTEGER))
 ROOMS = SourceDefinition(
     "rooms", SourceKind.TABLE, SCHEMA, options=(("source", "csv"), ("path", "rooms.csv"))
 )
+MANAGED = SourceDefinition("rooms", SourceKind.TABLE, SCHEMA)
+"""The same as a managed table of the lake."""

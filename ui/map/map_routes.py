@@ -1,6 +1,5 @@
 """Routes of the map: its page, its script, its events, directions, simulation."""
 
-import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -20,7 +19,7 @@ from ui.map.calibration import (
     point_id,
     removal_script,
 )
-from ui.map.calibration_tables import create_script, make_files, missing_tables
+from ui.map.calibration_tables import create_script, missing_tables
 from ui.map.declared_links import DeclaredLinks
 from ui.map.directions import Wish, path_query, route_query
 from ui.map.map_events import MapEvents
@@ -166,13 +165,12 @@ async def calibration_tables(coordinator: Coordinator) -> dict[str, Any]:
 
 
 @router.post("/api/calibration/tables")
-async def create_calibration_tables(request: Request, coordinator: Coordinator) -> dict[str, Any]:
-    """Create the tables of positions that are missing, over new CSV files."""
+async def create_calibration_tables(coordinator: Coordinator) -> dict[str, Any]:
+    """Create the tables of positions that are missing."""
     missing = missing_tables([d.name for d in coordinator.definitions()])
-    folder = await asyncio.to_thread(make_files, missing, service_of(request).folders)
     if missing:
         await coordinator.execute(create_script(missing))
-    return {"created": missing, "folder": str(folder)}
+    return {"created": missing}
 
 
 @router.post("/api/simulate")

@@ -23,7 +23,6 @@ class MapService:
 
     def __init__(self, coordinator: CoordinatorApi, settings: ConsoleSettings) -> None:
         self.kind = settings.layers
-        self.folders = settings.folders
         self.layers = LayerQueries(coordinator, layers_of(settings.layers))
         self.sessions = SessionQueries()
         self.placed = PlacedSources(coordinator, self.sessions)

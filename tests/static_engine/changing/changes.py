@@ -10,8 +10,8 @@ from static_engine.sources.table_reader import read_table
 from streamsql.binder import bind_delete, bind_insert, bind_merge, bind_update, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.data.delta import expand
 from streamsql.catalog.table_options import CHANGED_SOURCES
+from streamsql.data.delta import expand
 from streamsql.data.types import Row
 from streamsql.reference import Database, evaluate
 from streamsql.syntax import CreateSource, Delete, Insert, Merge, Update, parse_statement

@@ -19,18 +19,7 @@ from streamsql.catalog.definitions import SourceDefinition
 from tests.static_engine.changing.changes import change_of, locations_of, rows_of, run, table
 
 COLUMNS = "k INTEGER PRIMARY KEY, a TEXT, n INTEGER"
-OPTIONS = {
-    "lake": "source = 'lake'",
-    "sqlite": "source = 'sql', url = 'sqlite:///t.db', table = 't'",
-}
-
-
-def made(kind: str, folder: Path, columns: str = COLUMNS) -> SourceDefinition:
-    connection = sqlite3.connect(folder / "t.db")
-    connection.execute(f"CREATE TABLE t ({columns})")
-    connection.close()
-    return table(columns, OPTIONS[kind])
-
+LAKE = "source = 'lake'"
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 8), st.sampled_from(["x", "y", "z"]), st.integers(-5, 5)),
@@ -47,42 +36,38 @@ STATEMENT = st.sampled_from(
 )
 
 
-@pytest.mark.parametrize("kind", OPTIONS)
 @settings(max_examples=8, deadline=None, phases=(Phase.explicit, Phase.generate))
 @given(steps=st.lists(ROWS | STATEMENT, min_size=2, max_size=6))
 def test_updates_and_merges_are_those_of_sqlite(
-    kind: str, steps: list[list[tuple[int, str, int]] | str]
+    steps: list[list[tuple[int, str, int]] | str],
 ) -> None:
     oracle = sqlite3.connect(":memory:")
     oracle.execute(f"CREATE TABLE desks ({COLUMNS})")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        definition = made(kind, folder)
+        definition = table(COLUMNS, LAKE)
         for step in steps:
             if isinstance(step, str):
-                expected = oracle.execute(step).rowcount
-                assert run(folder, definition, step) == expected
+                oracle.execute(step)
+                run(folder, definition, step)
             else:
                 given_rows = ", ".join(f"({k}, '{a}', {n})" for k, a, n in step)
                 oracle.execute(
                     f"INSERT INTO desks VALUES {given_rows} "
                     "ON CONFLICT (k) DO UPDATE SET a = excluded.a, n = n + excluded.n"
                 )
-                merged = run(
+                run(
                     folder, definition,
                     f"MERGE INTO desks USING (VALUES {given_rows}) AS s (k, a, n) ON desks.k = s.k "
                     "WHEN MATCHED THEN UPDATE SET a = s.a, n = desks.n + s.n "
                     "WHEN NOT MATCHED THEN INSERT VALUES (s.k, s.a, s.n)",
                 )  # fmt: skip
-                # A row that becomes what it was counts, too.
-                assert merged == len(step)
             found = sorted(rows_of(folder, definition), key=str)
             assert found == sorted(oracle.execute("SELECT * FROM desks").fetchall(), key=str)
 
 
-@pytest.mark.parametrize("kind", OPTIONS)
-def test_the_first_branch_that_fits_is_done(kind: str, tmp_path: Path) -> None:
-    definition = made(kind, tmp_path)
+def test_the_first_branch_that_fits_is_done(tmp_path: Path) -> None:
+    definition = table(COLUMNS, LAKE)
     run(tmp_path, definition, "INSERT INTO desks VALUES (1, 'a', 1), (2, 'b', 2), (3, 'c', 3)")
     done = run(
         tmp_path, definition,
@@ -96,7 +81,6 @@ def test_the_first_branch_that_fits_is_done(kind: str, tmp_path: Path) -> None:
     assert sorted(rows_of(tmp_path, definition)) == [(2, "b", 20), (3, "c", 3), (5, None, 6)]
 
 
-@pytest.mark.parametrize("kind", OPTIONS)
 @pytest.mark.parametrize(
     ("text", "code"),
     [
@@ -114,22 +98,20 @@ def test_the_first_branch_that_fits_is_done(kind: str, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_refused_statement_changes_nothing(
-    kind: str, text: str, code: str, tmp_path: Path
-) -> None:
-    definition = made(kind, tmp_path)
+def test_a_refused_statement_changes_nothing(text: str, code: str, tmp_path: Path) -> None:
+    definition = table(COLUMNS, LAKE)
     before = [(1, "a", 1), (2, "b", 2)]
     run(tmp_path, definition, "INSERT INTO desks VALUES (1, 'a', 1), (2, 'b', 2)")
     with pytest.raises(TableError) as refusal:
         run(tmp_path, definition, text)
-    assert refusal.value.code in (code, "constraint_violated")
+    assert refusal.value.code == code
     assert sorted(rows_of(tmp_path, definition)) == before
 
 
 def test_a_new_column_is_null_in_older_rows_and_old_ones_stay(tmp_path: Path) -> None:
-    first = table("k INTEGER, a TEXT", "source = 'lake'")
+    first = table("k INTEGER, a TEXT", LAKE)
     run(tmp_path, first, "INSERT INTO desks VALUES (1, 'a'), (2, 'b'), (3, 'c')")
-    second = table("k INTEGER, b DOUBLE", "source = 'lake'")
+    second = table("k INTEGER, b DOUBLE", LAKE)
     run(tmp_path, second, "INSERT INTO desks VALUES (4, 0.5)")
     run(tmp_path, second, "DELETE FROM desks WHERE k = 2")
     assert sorted(rows_of(tmp_path, second)) == [(1, None), (3, None), (4, 0.5)]
@@ -137,7 +119,7 @@ def test_a_new_column_is_null_in_older_rows_and_old_ones_stay(tmp_path: Path) ->
 
 
 def test_two_engines_at_a_time_lose_no_row(tmp_path: Path) -> None:
-    definition = table(COLUMNS, "source = 'lake'")
+    definition = table(COLUMNS, LAKE)
     settings_ = LakeSettings(f"sqlite:///{tmp_path / 'lake.db'}", str(tmp_path / "lake"))
     run(tmp_path, definition, "INSERT INTO desks VALUES (1, 'a', 0)")
     tables = ManagedTables(settings_)
@@ -158,7 +140,7 @@ def test_two_engines_at_a_time_lose_no_row(tmp_path: Path) -> None:
 
 
 def test_many_small_files_become_one(tmp_path: Path) -> None:
-    definition = table(COLUMNS, "source = 'lake'")
+    definition = table(COLUMNS, LAKE)
     locations = locations_of(tmp_path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(managed_tables, "MAX_SMALL_FILES", 3)
@@ -172,7 +154,7 @@ def test_many_small_files_become_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../../outside", "a/b", "a.b", "ü ß"])
 def test_a_name_never_leaves_the_warehouse(name: str, tmp_path: Path) -> None:
-    plain = table(COLUMNS, "source = 'lake'")
+    plain = table(COLUMNS, LAKE)
     definition = SourceDefinition(name, plain.kind, plain.schema, plain.key, options=plain.options)
     change = change_of(plain, "INSERT INTO desks VALUES (1, 'a', 0)")
     lake = locations_of(tmp_path)
@@ -182,7 +164,7 @@ def test_a_name_never_leaves_the_warehouse(name: str, tmp_path: Path) -> None:
 
 
 def test_without_a_lake_it_is_said_what_to_do(tmp_path: Path) -> None:
-    definition = table(COLUMNS, "source = 'lake'")
+    definition = table(COLUMNS, LAKE)
     with pytest.raises(TableError, match="managed table of the lake") as refusal:
         change_table(change_of(definition, "INSERT INTO desks (k) VALUES (1)"), Locations(tmp_path))
     assert "setting lake" in (refusal.value.hint or "")

@@ -14,6 +14,9 @@ import pytest
 
 from broker.broker_testing import BrokerProcess
 from host.mqtt import Message, MessageClient, open_client
+from static_engine.lake.lake_settings import LakeSettings
+from static_engine.lake.managed_tables import ManagedTables
+from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import Delta
 from streamsql.wire.channel_protocol import ReceivingChannel
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
@@ -22,7 +25,7 @@ from streamsql.wire.messages import DeltaBatch, TableSet
 from streamsql.wire.site_messages import SiteState
 from streamsql.wire.table_changes import CHANGE, TableChange, TableChanged
 from tests.static_engine.children import lend_archive
-from tests.static_engine.rooms_table import ROOMS, TOPICS
+from tests.static_engine.rooms_table import MANAGED, ROOMS, TOPICS
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
 
@@ -91,12 +94,14 @@ class Process:
             assert time.monotonic() < deadline, f"{self.state} {self.rows}"
             await asyncio.sleep(0.02)
 
-    async def observer(self, broker: BrokerProcess) -> MessageClient:
+    async def observer(
+        self, broker: BrokerProcess, rooms: SourceDefinition = ROOMS
+    ) -> MessageClient:
         client = open_client(broker.url, "observer")
         client.on_messages(self.hear)
         await client.connect()
         await client.subscribe(TOPICS.host_state(), TOPICS.exchange())
-        client.publish(TOPICS.tables("static"), encode_json(TableSet((ROOMS,))), retain=True)
+        client.publish(TOPICS.tables("static"), encode_json(TableSet((rooms,))), retain=True)
         client.publish(TOPICS.fragment("q1", "static"), encode_packed(BUNDLE), retain=True)
         return client
 
@@ -155,29 +160,32 @@ def test_a_change_of_a_table_is_answered_and_shows_at_once(
     answers: list[TableChanged] = []
 
     async def scenario() -> None:
-        client = await process.observer(broker)
+        client = await process.observer(broker, MANAGED)
         asking = open_client(broker.url, "coordinator")
         asking.on_messages(
             lambda burst: answers.extend(decode_packed(m.payload, TableChanged) for m in burst)
         )
         await asking.connect()
         await asking.subscribe(TOPICS.response("static"))
-        await process.until(lambda: process.rows == {("r1", 2): 1})
+        await process.until(lambda: process.rows == {})
         for number, row in (("c1", ("r2", 7)), ("c2", ("r3", None))):
-            change = TableChange(number, 1, ROOMS, (row,))
+            change = TableChange(number, 1, MANAGED, (row,))
             asking.publish(TOPICS.command("static", CHANGE), encode_packed(change))
         await process.until(lambda: answers == [TableChanged("c1", 1), TableChanged("c2", 1)])
-        expected: Delta = {("r1", 2): 1, ("r2", 7): 1, ("r3", None): 1}
+        expected: Delta = {("r2", 7): 1, ("r3", None): 1}
         await process.until(lambda: process.rows == expected)
         await asking.close()
         await client.close()
 
-    process = Process(tmp_path, broker, poll_seconds=3600)
+    lake = {"catalog": f"sqlite:///{tmp_path / 'lake.db'}", "warehouse": str(tmp_path / "lake")}
+    process = Process(tmp_path, broker, poll_seconds=3600, lake=lake)
     try:
         asyncio.run(scenario())
     finally:
         process.end()
-    assert (tmp_path / "rooms.csv").read_text() == "room,seats\nr1,2\nr2,7\nr3,\n"
+    kept = ManagedTables(LakeSettings(lake["catalog"], lake["warehouse"])).batches(MANAGED)
+    found = [row for columns in kept for row in zip(*(c.to_pylist() for c in columns), strict=True)]
+    assert sorted(found) == [("r2", 7), ("r3", None)]
 
 
 @pytest.mark.spark

@@ -383,7 +383,7 @@ def test_addresses_of_other_kinds_are_refused(tmp_path: Path, url: str) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "names no source"),
+        ({}, "has no source, so it is a managed table"),
         (
             {"source": "excel", "path": "a"},
             "hint: WITH (source = '…'), one of csv",

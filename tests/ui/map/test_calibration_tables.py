@@ -1,15 +1,10 @@
-"""The tables of positions: their files, their statements, and folders that cannot be written."""
-
-from pathlib import Path
+"""The tables of positions: which are missing, and the statements that create them."""
 
 import httpx
-import pytest
 
-from streamsql.catalog.open_folders import OpenFolders
-from streamsql.errors import DeploymentError
 from tests.streamsql.from_text import bound_query, catalog_of
 from ui.map.calibration import POINTS
-from ui.map.calibration_tables import TABLES, create_script, make_files, missing_tables
+from ui.map.calibration_tables import TABLES, create_script, missing_tables
 
 
 def test_the_library_views_bind_over_what_is_created() -> None:
@@ -25,27 +20,8 @@ def test_the_library_views_bind_over_what_is_created() -> None:
     assert missing_tables(["Receiver", "x"]) == ("calibration_point", "radio_map")
 
 
-def test_files_are_made_once_with_their_columns(tmp_path: Path) -> None:
-    folders = OpenFolders(str(tmp_path / "tables"))
-    kept = tmp_path / "tables" / "receiver.csv"
-    kept.parent.mkdir()
-    kept.write_text("receiver,room,floor,x,y\nr1,hall,0,1,2\n")
-    assert make_files(TABLES, folders) == tmp_path / "tables"
-    assert kept.read_text().endswith("r1,hall,0,1,2\n")
-    assert (kept.parent / "radio_map.csv").read_text() == "point,receiver,rssi\n"
-    assert (kept.parent / "calibration_point.csv").read_text() == "point,room,floor,x,y\n"
-
-
-def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    with pytest.raises(DeploymentError, match="does not know the folder"):
-        make_files(TABLES, None)
-    (tmp_path / "file").touch()
-    with pytest.raises(DeploymentError, match=r"cannot be written in .*file"):
-        make_files(TABLES, OpenFolders(str(tmp_path / "file")))
-
-
 def test_the_console_says_what_is_missing(client: httpx.Client) -> None:
     found = client.get("/api/calibration/tables").json()
     assert found == {"missing": list(TABLES)}
-    refused = client.post("/api/calibration/tables", json={})
-    assert "does not know the folder" in refused.json()["error"]["message"]
+    created = client.post("/api/calibration/tables", json={}).json()
+    assert created == {"created": list(TABLES)}

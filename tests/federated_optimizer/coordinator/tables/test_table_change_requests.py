@@ -1,42 +1,70 @@
-"""INSERT and DELETE on a stored table in a federation with a real static engine."""
+"""Changes of a stored table in a federation with a real static engine."""
 
 import asyncio
 import contextlib
-import json
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from federated_optimizer.coordinator.tables import table_change_requests as table_changes
 from static_engine.changing.change_requests import ChangeRequests
+from static_engine.changing.change_table import change_table
 from static_engine.evaluation.local_executor import LocalExecutor
+from static_engine.lake.lake_settings import LakeSettings
+from static_engine.lake.managed_tables import ManagedTables
 from static_engine.service.static_engine import StaticEngine
 from static_engine.sources.table_locations import Locations
+from static_engine.sources.table_reader import read_table
 from static_engine.static_settings import StaticSettings
 from static_engine.tables.table_store import TableStore
+from streamsql.binder import define
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.types import Row
 from streamsql.errors import BindingError, DeploymentError, FederationError, UnsupportedError
+from streamsql.syntax import CreateSource, parse_statement
 from streamsql.wire.codec import decode_packed, encode_packed
 from streamsql.wire.table_changes import TableChange, TableChanged
 
 TABLE = "CREATE TABLE desks (desk TEXT PRIMARY KEY, room TEXT, n INTEGER)"
-FILE = "desk,room,n\nd1,r1,1\nd2,r1,2\nd3,r2,\n"
+FIRST: tuple[Row, ...] = (("d1", "r1", 1), ("d2", "r1", 2), ("d3", "r2", None))
+
+
+def desks() -> SourceDefinition:
+    statement = parse_statement(TABLE)
+    assert isinstance(statement, CreateSource)
+    definition = define(statement, Catalog())
+    assert isinstance(definition, SourceDefinition)
+    return definition
+
+
+def lake(folder: Path) -> ManagedTables:
+    return ManagedTables(LakeSettings(f"sqlite:///{folder / 'lake.db'}", str(folder / "lake")))
+
+
+def kept(federation: Any) -> list[Row]:
+    """Return the rows of the managed table, as another process reads them."""
+    found: list[Row] = []
+    for batch in read_table(desks(), Locations(federation.folder, managed=lake(federation.folder))):
+        found += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    return sorted(found, key=str)
 
 
 @contextlib.asynccontextmanager
 async def static_engine(federation: Any, epoch: int = 1) -> AsyncIterator[None]:
     folder = federation.folder
-    (folder / "desks.csv").write_text(FILE)
+    locations = Locations(folder, managed=lake(folder))
+    if not kept(federation):
+        change_table(TableChange("first", 0, desks(), FIRST), locations)
     # Files are looked at once an hour: what shows at once shows because of the change.
     settings = StaticSettings(
         broker="mqtt://unused", data_dir=str(folder / "static"), base_dir=str(folder),
         poll_seconds=3600, use_spark=False,
     )  # fmt: skip
-    store = TableStore(Locations(folder), folder / "snapshots", snapshots=False)
+    store = TableStore(locations, folder / "snapshots", snapshots=False)
     client = federation.broker.client("static")
     engine = StaticEngine(settings, epoch, client, store, lambda found, _: LocalExecutor(found))
     job = asyncio.create_task(engine.run())
@@ -59,7 +87,7 @@ def count(folder: Path) -> int:
         return int(connection.execute("SELECT COUNT(*) FROM desks").fetchone()[0])
 
 
-async def begin(federation: Any, options: str = "source = 'csv', path = 'desks.csv'") -> Any:
+async def begin(federation: Any, options: str = "source = 'lake'") -> Any:
     await federation.site("base", "base")
     await federation.site("gw-1")
     coordinator = await federation.coordinator(define_schema=True)
@@ -93,39 +121,25 @@ def test_running_queries_see_a_change_at_once(harness: Any) -> None:
             await harness.until_rows(coordinator, query, [*first[1:], ("r2", "d4"), ("r2", "d5")])
             (done,) = await coordinator.execute("DELETE FROM desks WHERE n = 1")
             assert done.message == "0 rows deleted from table desks"
-            assert (federation.folder / "desks.csv").read_text() == (
-                "desk,room,n\nd2,r1,2\nd3,r2,\nd4,r2,\nd5,r2,\n"
-            )
+            assert kept(federation) == [
+                ("d2", "r1", 2), ("d3", "r2", None), ("d4", "r2", None), ("d5", "r2", None)
+            ]  # fmt: skip
 
     harness.run(scenario)
 
 
 KINDS = {
-    "csv": "source = 'csv', path = 'desks.csv'",
-    "json": "source = 'json', path = 'desks.jsonl'",
-    "parquet": "source = 'parquet', path = 'desks.parquet'",
-    "folder": "source = 'parquet', path = 'desks'",
+    "lake": "source = 'lake'",
     "sqlite": "source = 'sql', url = 'sqlite:///desks.db', table = 'desks'",
 }
 
 
-def store(folder: Path, kind: str) -> None:
-    rows = [{"desk": "d1", "room": "r1", "n": 1}, {"desk": "d2", "room": "r2", "n": None}]
-    match kind:
-        case "json":
-            (folder / "desks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        case "parquet" | "folder":
-            (folder / "desks").mkdir()
-            name = "desks.parquet" if kind == "parquet" else "desks/part.parquet"
-            pq.write_table(pa.Table.from_pylist(rows), folder / name)
-        case "sqlite":
-            ask(
-                folder / "desks.db",
-                "CREATE TABLE desks (desk TEXT, room TEXT DEFAULT 'r2', n INTEGER)",
-                "INSERT INTO desks VALUES ('d1', 'r1', 1), ('d2', 'r2', NULL)",
-            )
-        case _:
-            (folder / "desks.csv").write_text("desk,room,n\nd1,r1,1\nd2,r2,\n")
+def store(folder: Path) -> None:
+    ask(
+        folder / "desks.db",
+        "CREATE TABLE desks (desk TEXT, room TEXT DEFAULT 'r2', n INTEGER)",
+        "INSERT INTO desks VALUES ('d1', 'r1', 1), ('d2', 'r1', 2), ('d3', 'r2', NULL)",
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -133,14 +147,14 @@ def test_a_table_of_every_kind_is_changed_and_read_at_once(harness: Any, kind: s
     async def scenario(federation: Any) -> None:
         coordinator = await begin(federation, KINDS[kind])
         async with static_engine(federation):
-            store(federation.folder, kind)
+            store(federation.folder)
             await is_there(harness, coordinator)
             federation.sites["gw-1"].put("roomsensor", ("r1", "open"), ("r2", "open"))
             query = await harness.start_query(
                 coordinator,
                 "SELECT s.rid, d.desk FROM RoomSensor s JOIN desks d ON d.room = s.rid",
             )
-            first = [("r1", "d1"), ("r2", "d2")]
+            first = [("r1", "d1"), ("r1", "d2"), ("r2", "d3")]
             await harness.until_rows(coordinator, query, first)
             (done,) = await coordinator.execute(
                 "INSERT INTO desks (desk, room) VALUES ('d4', 'r2'), ('d5', 'r1')"
@@ -149,7 +163,11 @@ def test_a_table_of_every_kind_is_changed_and_read_at_once(harness: Any, kind: s
             await harness.until_rows(coordinator, query, [*first, ("r2", "d4"), ("r1", "d5")])
             (done,) = await coordinator.execute("DELETE FROM desks WHERE n = 1")
             assert done.message == "1 row deleted from table desks"
-            rest = [("r2", "d2"), ("r2", "d4"), ("r1", "d5")]
+            rest = [("r1", "d2"), ("r2", "d3"), ("r2", "d4"), ("r1", "d5")]
+            await harness.until_rows(coordinator, query, rest)
+            (done,) = await coordinator.execute("UPDATE desks SET room = 'r2' WHERE desk = 'd2'")
+            assert done.message == "1 row updated in table desks"
+            rest[0] = ("r2", "d2")
             await harness.until_rows(coordinator, query, rest)
             if kind == "sqlite":
                 await coordinator.execute("INSERT INTO desks (desk) VALUES ('d6')")
@@ -162,7 +180,7 @@ def test_what_a_trigger_changes_elsewhere_is_read_at_once(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await begin(federation, KINDS["sqlite"])
         async with static_engine(federation):
-            store(federation.folder, "sqlite")
+            store(federation.folder)
             ask(
                 federation.folder / "desks.db",
                 "CREATE TABLE seats (desk TEXT)",
@@ -189,8 +207,7 @@ def test_changes_that_come_together_are_all_done(harness: Any) -> None:
             await is_there(harness, coordinator)
             texts = [f"INSERT INTO desks VALUES ('e{n}', 'r1', {n})" for n in range(10)]
             await asyncio.gather(*map(coordinator.execute, texts))
-        lines = (federation.folder / "desks.csv").read_text().splitlines()
-        assert sorted(lines[4:]) == [f"e{n},r1,{n}" for n in range(10)]
+        assert kept(federation)[3:] == [(f"e{n}", "r1", n) for n in range(10)]
 
     harness.run(scenario)
 
@@ -215,19 +232,17 @@ def test_what_is_refused_leaves_the_file(harness: Any) -> None:
                 "CREATE TABLE w (a TEXT) WITH (source = 'sql', url = 'sqlite:///s.db', table='w');"
                 "CREATE TABLE f (a TEXT) WITH (source = 'csv', path = '.');"
                 "CREATE TABLE m (a TEXT) WITH (source = 'csv', path = 'missing.csv');"
-                "CREATE TABLE nowhere (a TEXT);"
                 "CREATE MATERIALIZED VIEW v REFRESH AT ('14:00') AS SELECT desk FROM desks"
             )
             cases: tuple[tuple[str, type[FederationError], str], ...] = (
                 ("INSERT INTO RoomSensor VALUES ('r1', 'x')", UnsupportedError, "local_only"),
                 ("DELETE FROM RoomSensor", UnsupportedError, "local_only"),
-                ("INSERT INTO p VALUES ('a')", DeploymentError, "table_missing"),
+                ("INSERT INTO p VALUES ('a')", UnsupportedError, "not_writable"),
                 ("DELETE FROM j", UnsupportedError, "not_writable"),
                 ("INSERT INTO s VALUES ('a'), ('too long')", BindingError, "constraint_violated"),
                 ("DELETE FROM w", UnsupportedError, "not_writable"),
                 ("INSERT INTO f VALUES ('a')", UnsupportedError, "not_writable"),
-                ("INSERT INTO nowhere VALUES ('a')", UnsupportedError, "not_writable"),
-                ("INSERT INTO m VALUES ('a')", DeploymentError, "table_missing"),
+                ("INSERT INTO m VALUES ('a')", UnsupportedError, "not_writable"),
                 ("DELETE FROM v", BindingError, "not_a_source"),
                 ("DELETE FROM sys_queries", BindingError, "not_a_source"),
                 ("INSERT INTO desks VALUES ('d1', 'r1', 1)", BindingError, "duplicate_key"),
@@ -259,7 +274,7 @@ def test_what_is_refused_leaves_the_file(harness: Any) -> None:
                     await coordinator.execute(text)
                 assert refusal.value.code == code, text
                 assert refusal.value.hint, text
-            assert (federation.folder / "desks.csv").read_text() == FILE
+            assert kept(federation) == list(FIRST)
 
     harness.run(scenario)
 
@@ -311,7 +326,7 @@ def test_an_engine_that_is_killed_between_commit_and_answer_has_done_it_once(
         with monkeypatch.context() as patch:
             patch.setattr(ChangeRequests, "_answer", lambda *_: federation.broker.cut("static"))
             async with static_engine(federation):
-                store(federation.folder, "sqlite")
+                store(federation.folder)
                 await is_there(harness, coordinator)
                 asked = asyncio.create_task(
                     coordinator.execute("INSERT INTO desks VALUES ('d4', 'r2', 4)")
@@ -352,7 +367,7 @@ def test_a_request_that_comes_twice_is_done_once_and_an_old_one_not_at_all(harne
             peer.publish(topics.command("static", "change"), encode_packed(change))
             await harness.until(lambda: len(answers) >= 2)
         assert set(answers) == {TableChanged("one", 1)}
-        assert (federation.folder / "desks.csv").read_text() == FILE + "d4,r1,1\n"
+        assert kept(federation) == [*FIRST, ("d4", "r1", 1)]
         await peer.close()
 
     harness.run(scenario)

@@ -55,9 +55,9 @@ export class CalibrationPoints {
   async createTables() {
     this.create.disabled = true;
     try {
-      const { created, folder } = await post("/api/calibration/tables", {});
+      const { created } = await post("/api/calibration/tables", {});
       await this.begin();
-      this.say(`Created ${created.join(", ")} in ${folder}.`);
+      this.say(`Created ${created.join(", ")}.`);
     } catch (thrown) {
       this.sayProblem(thrown);
     } finally {
