@@ -155,8 +155,9 @@ async def measured(folder: Path, rows: int, plan: Plan, changes: int) -> dict[st
         }
         keyed = []
         for number in range(1, changes + 1) if plan is BY_KEY else ():
-            receiver.ask(range(number, number + 1))
-            keyed.append(await until(lambda n=number: receiver.has(n, KEYS + n)))  # type: ignore[misc]
+            key = number * step + 1
+            receiver.ask(range(key, key + 1))
+            keyed.append(await until(lambda k=key, n=number: receiver.has(k, KEYS + n)))  # type: ignore[misc]
         if keyed:
             figures["ms a key"] = median(keyed) * 1_000
         turns = []

@@ -3,10 +3,14 @@
 The database is asked where it compares keys as we do.
 """
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
 from static_engine.evaluation.static_executor import (
     StaticExecutor,
@@ -14,12 +18,13 @@ from static_engine.evaluation.static_executor import (
     refuse_streams,
 )
 from static_engine.keyed.keyed_fragments import KeyedFragment
-from static_engine.sources.conversion import rows_in
+from static_engine.sources.conversion import arrow_schema, rows_in
 from static_engine.sources.database_lookup import DatabaseLookup, LookupRequest
 from static_engine.sources.declared_options import table_options
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations, database_url
 from static_engine.sources.table_reader import unique_rows
+from static_engine.tables.table_store import TableStore
 from streamsql.algebra.expressions import Column, Expression, columns_of, map_columns
 from streamsql.algebra.operators import (
     Filter,
@@ -34,8 +39,10 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.table_options import TableSource
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
-from streamsql.data.types import Row
+from streamsql.data.types import DataType, Row
 from streamsql.reference import Database, evaluate
+
+_ALIKE = (DataType.INTEGER, DataType.TEXT, DataType.BOOLEAN, DataType.TIMESTAMP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +98,70 @@ class DatabaseKeys:
         options = table_options(self._definition)
         url = database_url(options.url, self._locations)
         lookup = DatabaseLookup(self._definition, url, options.table, self._request)
-        events: list[SourceEvent] = []
         batches: Iterator[pa.RecordBatch] = lookup.batches(keys)
         if set(self._definition.key) <= self._request.columns | set(self._request.keys):
             batches = unique_rows(self._definition, batches)
-        for batch in batches:
-            events += [SourceEvent(row, ts=0) for row in rows_in(batch)]
-            check_size(len(events), self._max_rows)
-        database = Database()
-        database.append(self._scan.source, events)
-        keyed = self._keyed
-        return evaluate(keyed.join, database, 0, {keyed.keys.fragment: list(keys)})
+        return _answer(self._keyed, self._scan, batches, keys, self._max_rows)
+
+
+class StoredKeys:
+    """Looks keys up in a table that was read: Arrow finds rows in memory or in our Parquet file.
+
+    Args:
+        keyed: The fragment; its tables are filters and projections over one table.
+        store: The tables.
+        max_rows: Most rows that keys may find.
+    """
+
+    def __init__(self, keyed: KeyedFragment, store: TableStore, max_rows: int) -> None:
+        self._keyed, self._store, self._max_rows = keyed, store, max_rows
+        self._chain = chain_of(keyed)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether keys and table have columns of a type that Arrow compares as we do."""
+        if self._chain is None:
+            return False
+        types = self._chain.scan.columns.dtypes
+        pairs = zip(self._keyed.keys.columns.dtypes, self._chain.keys, strict=True)
+        return all(dtype == types[place] and dtype in _ALIKE for dtype, place in pairs)
+
+    def find(self, keys: Sequence[Row]) -> Delta:
+        """Return the fragment's rows for some keys.
+
+        Raises:
+            TableError: The table has not been read, or was declared again.
+            EvaluationError: The keys find too many rows.
+        """
+        if self._chain is None:
+            raise ValueError("no chain over one table")
+        scan = self._chain.scan
+        table = self._store.table(scan)
+        rows = ds.dataset(table.data if table.data is not None else str(table.snapshot))
+        kinds = arrow_schema(scan.columns).types
+        wanted = [
+            pc.field(f"c{place}").isin(pa.array(list({key[n] for key in keys}), kinds[place]))
+            for n, place in enumerate(self._chain.keys)
+        ]
+        found = rows.to_batches(filter=reduce(operator.and_, wanted))
+        return _answer(self._keyed, scan, found, keys, self._max_rows)
+
+
+def _answer(
+    keyed: KeyedFragment,
+    scan: Scan,
+    batches: Iterator[pa.RecordBatch],
+    keys: Sequence[Row],
+    max_rows: int,
+) -> Delta:
+    """Return a fragment's rows for some keys from at least the rows of its table that hold them."""
+    events: list[SourceEvent] = []
+    for batch in batches:
+        check_size(len(events) + batch.num_rows, max_rows)
+        events += [SourceEvent(row, ts=0) for row in rows_in(batch)]
+    database = Database()
+    database.append(scan.source, events)
+    return evaluate(keyed.join, database, 0, {keyed.keys.fragment: list(keys)})
 
 
 def find_by_executor(keyed: KeyedFragment, executor: StaticExecutor, keys: Sequence[Row]) -> Delta:

@@ -9,6 +9,7 @@ from static_engine.evaluation.evaluations import Evaluations
 from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor, check_size
 from static_engine.keyed.key_lookups import (
     DatabaseKeys,
+    StoredKeys,
     chain_of,
     database_of,
     find_by_executor,
@@ -49,6 +50,7 @@ class _Looked:
 
     Attributes:
         by_database: How, if the database is asked; None: the tables are read.
+        in_store: How, if keys are looked up in one table that is read; None: a plan is evaluated.
         decided: The definition for which that was decided.
     """
 
@@ -57,11 +59,19 @@ class _Looked:
         self.port = keys_port(fragment)
         self.chain = chain_of(self.keyed)
         self.by_database: DatabaseKeys | None = None
+        self.in_store: StoredKeys | None = None
         self.decided: SourceDefinition | None = None
         self.compares_otherwise: SourceDefinition | None = None
         self.begun = False
         self.error: FederationError | None = None
         self.retry_at = float("-inf")
+
+    @property
+    def finder(self) -> DatabaseKeys | StoredKeys | None:
+        """The lookup that spares an evaluation over all rows, if there is one."""
+        if self.by_database is not None:
+            return self.by_database
+        return self.in_store if self.in_store is not None and self.in_store.is_possible else None
 
 
 class KeyedQuery:
@@ -124,6 +134,8 @@ class KeyedQueries:
     def decide(self, queries: Iterable[_Reader]) -> None:
         """Find out which tables are asked for keys, so that they need not be read."""
         for looked in _all_looked(queries):
+            if looked.in_store is None and looked.chain is not None:
+                looked.in_store = StoredKeys(looked.keyed, self._store, self._max_rows)
             definition = self._watch.definition(looked.chain.scan.source) if looked.chain else None
             if definition == looked.decided:
                 continue
@@ -172,8 +184,9 @@ class KeyedQueries:
         executor_for: ExecutorFor,
         compute: Compute,
     ) -> None:
-        executor = None if looked.by_database else executor_for(looked.keyed.tables)
-        if executor is None and looked.by_database is None:
+        finder = looked.finder
+        executor = executor_for(looked.keyed.tables) if finder is None else None
+        if executor is None and finder is None:
             return
         found: list[Delta] = []
         try:
@@ -196,8 +209,9 @@ class KeyedQueries:
     ) -> None:
         """Add the rows for a job's keys to `found`, or note why there are none."""
         try:
-            if looked.by_database is not None:
-                found.append(looked.by_database.find(job.keys))
+            finder = looked.finder
+            if finder is not None:
+                found.append(finder.find(job.keys))
             elif executor is not None:
                 found.append(find_by_executor(looked.keyed, executor, job.keys))
         except NoLookupError:
