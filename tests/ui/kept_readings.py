@@ -38,6 +38,10 @@ class FakeLake(LakeApi):
         self.sample = LakeSample()
         self.problem: DeploymentError | None = None
 
+    def finish(self) -> None:
+        """Let all jobs come to their end."""
+        self.jobs = [_further(_further(job)) for job in self.jobs]
+
     @override
     async def ask(self, request: LakeRequest) -> LakeAnswer:
         self.asked.append(request)
@@ -102,8 +106,14 @@ def hour_of_temperature() -> LakeSample:
         NOON,
         ("_from", "_count", "celsius_min", "celsius_max", "celsius_avg"),
         tuple(
-            (f"2026-10-28T11:{minute:02}:00Z", 60, 20.0, 22.0 + minute / 60, 21.0 + minute / 120)
-            for minute in range(60)
-            if minute != 30
+            (
+                f"2026-10-28T11:{n // 2:02}:{n % 2 * 30:02}Z",
+                60,
+                20.0,
+                22.0 + n / 120,
+                21.0 + n / 240,
+            )
+            for n in range(120)
+            if n != 60
         ),
     )

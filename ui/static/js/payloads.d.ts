@@ -663,6 +663,76 @@ export interface Me {
   account?: Account | null;
 }
 
+/** `table_object` of ui/api/lake_routes.py. */
+export interface LakeTable {
+  table: string;
+  namespace: "readings" | "rollups" | "system" | "tables";
+  name: string;
+  rows: number;
+  bytes: number;
+  files: number;
+  small_files: number;
+  snapshots: number;
+  first: string | null;
+  last: string | null;
+  committed: string | null;
+  columns: { name: string; type: string; words: string }[];
+  keep: string;
+  rollups: string[];
+  problem: string;
+}
+
+/** `job_object` of ui/api/lake_routes.py. */
+export interface LakeJob {
+  id: string;
+  task: string;
+  table: string;
+  state: "waiting" | "running" | "done" | "failed" | "cancelled";
+  share: number; // from 0 to 1
+  began: string | null;
+  ended: string | null;
+  message: string;
+}
+
+/** `pipeline_of`: PipelineState of streamsql/wire/site_messages.py. */
+export interface LakePipeline {
+  running: boolean;
+  batches: number;
+  rows: number;
+  rate: number;
+  lag: number | null;
+  batch_seconds: number | null;
+  repeated: number;
+  dead: number;
+  waiting: number;
+  waiting_bytes: number;
+  last: string | null;
+  problem: string;
+  drift: string[];
+  damaged: string[];
+}
+
+export interface LakeStatus {
+  where: string;
+  workers: string;
+  tables: LakeTable[];
+  more: number;
+  jobs: LakeJob[];
+  readers: Record<string, { kind: string; name: string }[]>; // by source
+  pipeline: LakePipeline | null;
+}
+
+/** `sample_object` of ui/api/lake_routes.py. */
+export interface LakeSample {
+  columns: string[];
+  rows: Value[][];
+  since: string | null;
+  until: string | null;
+  series: string[]; // `_from`, `_count`, then `_min`, `_max` and `_avg` of each number
+  buckets: Value[][];
+  cut: boolean;
+}
+
 // What a path answers.
 
 export type GetAnswer<P extends string> = P extends "/api/queries"
@@ -683,47 +753,55 @@ export type GetAnswer<P extends string> = P extends "/api/queries"
                 ? Definition[]
                 : P extends "/api/sinks"
                   ? Sink[]
-                  : P extends "/api/sources"
-                    ? SourceServing[]
-                    : P extends "/api/alarms/count"
-                      ? AlarmCount
-                      : P extends "/api/site.geojson"
-                        ? SiteFile
-                        : P extends `/api/queries/${string}/explain`
-                          ? Result<Explained>
-                          : P extends `/api/queries/${string}`
-                            ? Query
-                            : P extends `/api/sites/${string}/settings`
-                              ? SiteSettings
-                              : P extends `/api/sources/trials/${string}`
-                                ? Trial
-                                : P extends "/api/calibration/tables"
-                                  ? { missing: string[] }
-                                  : unknown;
+                  : P extends "/api/lake"
+                    ? LakeStatus
+                    : P extends "/api/lake/jobs"
+                      ? LakeJob[]
+                      : P extends `/api/lake/tables/${string}`
+                        ? LakeSample
+                        : P extends "/api/sources"
+                          ? SourceServing[]
+                          : P extends "/api/alarms/count"
+                            ? AlarmCount
+                            : P extends "/api/site.geojson"
+                              ? SiteFile
+                              : P extends `/api/queries/${string}/explain`
+                                ? Result<Explained>
+                                : P extends `/api/queries/${string}`
+                                  ? Query
+                                  : P extends `/api/sites/${string}/settings`
+                                    ? SiteSettings
+                                    : P extends `/api/sources/trials/${string}`
+                                      ? Trial
+                                      : P extends "/api/calibration/tables"
+                                        ? { missing: string[] }
+                                        : unknown;
 
 export type PostAnswer<P extends string> = P extends "/api/statements"
   ? Result[]
-  : P extends "/api/validate"
-    ? Validation
-    : P extends "/api/complete"
-      ? Completion[]
-      : P extends "/api/what-if"
-        ? Answered<WhatIf>
-        : P extends `/api/queries/${string}/why`
-          ? Answered<Why>
-          : P extends "/api/route" | "/api/path" | "/api/calibration/heard" | "/api/calibration/points"
-            ? Query
-            : P extends "/api/calibration"
-              ? { point: string; receivers: number }
-              : P extends "/api/calibration/tables"
-                ? { created: string[]; folder: string }
-                : P extends "/api/sources/trials"
-                  ? Trial
-                  : P extends "/api/sources/try"
-                    ? Mapped
-                    : P extends `/api/sources/trials/${string}/proposals`
-                      ? Proposal[]
-                      : unknown;
+  : P extends "/api/lake/jobs"
+    ? LakeJob
+    : P extends "/api/validate"
+      ? Validation
+      : P extends "/api/complete"
+        ? Completion[]
+        : P extends "/api/what-if"
+          ? Answered<WhatIf>
+          : P extends `/api/queries/${string}/why`
+            ? Answered<Why>
+            : P extends "/api/route" | "/api/path" | "/api/calibration/heard" | "/api/calibration/points"
+              ? Query
+              : P extends "/api/calibration"
+                ? { point: string; receivers: number }
+                : P extends "/api/calibration/tables"
+                  ? { created: string[]; folder: string }
+                  : P extends "/api/sources/trials"
+                    ? Trial
+                    : P extends "/api/sources/try"
+                      ? Mapped
+                      : P extends `/api/sources/trials/${string}/proposals`
+                        ? Proposal[]
+                        : unknown;
 
 // What an element may hold: null, undefined and false are nothing.
 export type Child = Node | string | number | false | null | undefined | readonly Child[];
