@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from deploy.history.happenings import Readings
@@ -27,6 +28,7 @@ SKEW = 60_000_000
 """Microseconds that clocks of devices may be ahead; and how late a lost connection is noticed."""
 
 Times = NDArray[np.int64]
+_Pack = tuple[int, int]
 Absences = Mapping[str, Sequence[tuple[int, int]]]
 """By gateway: when it was away, from and until, in microseconds."""
 
@@ -66,6 +68,7 @@ class KeptSource:
     definition: SourceDefinition
     direct: bool
     absences: Absences = field(default_factory=dict)
+    _firsts: dict[tuple[str, int], _Pack | None] = field(default_factory=dict)
 
     def gateways(self, since: int, until: int) -> set[str]:
         """Return the gateways that have readings in an interval of event time."""
@@ -117,8 +120,28 @@ class KeptSource:
             for left, back in self.absences.get(gateway, ()):
                 # Taken while it was away, or just before, and sent when it was back.
                 held = own & (happened >= left - SKEW) & (happened < back) & (known >= back)
+                if not held.any():
+                    continue
+                held &= ~_made_after(table, self._first_after(gateway, back))
                 known[held] = np.maximum(happened[held], left - SKEW)
         return known
+
+    def _first_after(self, gateway: str, back: int) -> _Pack | None:
+        """Return the first pack with a reading that a gateway took when it was back.
+
+        What is late of itself, and was taken then, is told by its number.
+        """
+        key = (gateway, back)
+        if key not in self._firsts:
+            columns = ("_gateway", "_epoch", "_seq")
+            scan = self.lake.plan(self.definition.name, back, back + _FIRST, columns)
+            packs: set[_Pack] = set()
+            for batch in scan.batches():
+                mine = batch.filter(pc.equal(batch.column("_gateway"), gateway))
+                numbers = (mine.column(name).to_pylist() for name in columns[1:])
+                packs.update(zip(*numbers, strict=True))
+            self._firsts[key] = min(packs, default=None)
+        return self._firsts[key]
 
     @staticmethod
     def _split(table: pa.Table, before: int | None) -> tuple[pa.Table, pa.Table | None]:
@@ -159,6 +182,16 @@ class KeptSource:
             SourceEvent(row, ts, delete=bool(gone))
             for row, ts, gone in zip(rows, times, withdrawn, strict=True)
         ]
+
+
+def _made_after(table: pa.Table, first: _Pack | None) -> NDArray[np.bool_]:
+    """Return which rows are in a pack or in later ones of the same gateway."""
+    if first is None:
+        return np.zeros(table.num_rows, dtype=np.bool_)
+    epochs = np.asarray(table.column("_epoch").combine_chunks())
+    numbers = np.asarray(table.column("_seq").combine_chunks())
+    later: NDArray[np.bool_] = (epochs > first[0]) | ((epochs == first[0]) & (numbers >= first[1]))
+    return later
 
 
 def _times(table: pa.Table, column: str) -> Times:

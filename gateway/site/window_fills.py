@@ -256,9 +256,11 @@ class WindowFills:
         filling.after, filling.rows = answer.after, filling.rows + len(answer.rows)
         source = filling.reach.source
         try:
-            self._engine.fill(filling.query, source, events, (FILL, _noted(filling)))
+            runs = self._engine.fill(filling.query, source, events, (FILL, _noted(filling)))
         except DeploymentError as error:
             log.warning("query %s is not filled: %s", filling.query, error.message)
+            runs = False
+        if not runs:  # it was stopped here, or reads the source otherwise
             self._ended(filling)
             return
         if self._is_base:

@@ -42,6 +42,8 @@ def test_a_gateway_knew_what_it_took_while_it_was_away() -> None:
         KeptRow("gw-1", 2, 2 * HOUR, 4 * HOUR, ("a", 2)),  # held back
         KeptRow("gw-1", 3, 3 * HOUR, 4 * HOUR, ("a", 3)),  # held back
         KeptRow("gw-1", 4, HOUR // 2, 4 * HOUR + 9, ("a", 4)),  # late of itself
+        KeptRow("gw-1", 6, 4 * HOUR + 8, 4 * HOUR + 10, ("a", 6)),
+        KeptRow("gw-1", 7, 3 * HOUR, 4 * HOUR + 11, ("a", 7)),  # late, taken when it was back
         KeptRow("gw-2", 5, 2 * HOUR, 4 * HOUR, ("b", 5)),  # late, though it was there
     ]
     lake, definition = _lake(rows)
@@ -52,6 +54,7 @@ def test_a_gateway_knew_what_it_took_while_it_was_away() -> None:
         return {event.row[1]: readings.at for readings in found for event in readings.events}
 
     arrived = {1: HOUR + 5, 2: 4 * HOUR, 3: 4 * HOUR, 4: 4 * HOUR + 9, 5: 4 * HOUR}
+    arrived |= {6: 4 * HOUR + 10, 7: 4 * HOUR + 11}
     assert times(direct=True) == arrived
     assert times(direct=False) == {**arrived, 2: 2 * HOUR, 3: 3 * HOUR}
 

@@ -37,7 +37,7 @@ def test_the_interval_of_the_window_is_what_is_asked() -> None:
         for note in fill_notes(fragment.plan, ("noise",), 10 * DAY, sizes)
     ]
     assert note == (
-        "windows over noise begin with what the lake has of the last 7 days; it reads 12 files"
+        "windows over noise begin with what the lake has of the last 168 h; it reads 12 files"
     )
     (scan,) = asked
     assert isinstance(scan, Scan)
