@@ -77,7 +77,7 @@ class Bundler:
             partition=route.partition,
             reasons=reasons,
             homes=piece.homes if isinstance(piece, NetworkPiece) else (),
-            notes=piece.notes if isinstance(piece, StaticPiece) else (),
+            notes=self._notes(piece) if isinstance(piece, StaticPiece) else (),
         )
         for child, cut in cuts.items():
             destinations = sites if cut.partition else sites[:1]
@@ -92,6 +92,20 @@ class Bundler:
         plan = _renamed(keys.plan, read)
         self._fragments[name] = Fragment(
             name, engine, plan, sites, route.consumer, route.destinations
+        )
+
+    def _notes(self, piece: StaticPiece) -> tuple[str, ...]:
+        """Return what to tell of a static piece: also who evaluates it, if that is known."""
+        statistics = self._cutter.statistics
+        facts = [statistics.sources.get(name.lower()) for name in piece.tables]
+        rows = [fact.rows for fact in facts if fact is not None and fact.rows is not None]
+        limit = statistics.local_rows
+        if piece.notes or limit is None or len(rows) < len(piece.tables):
+            return piece.notes
+        who = "in the static engine's process" if sum(rows) <= limit else "by Spark"
+        return (
+            f"evaluated {who}: about {sum(rows):,.0f} rows are read; Spark takes over at about "
+            f"{limit:,} rows read and paired",
         )
 
     def _place(self, piece: Piece) -> tuple[Engine, tuple[str, ...], tuple[str, ...]]:

@@ -74,6 +74,8 @@ class Statistics:
         recursions: By the key of the recursion (`recursion_key`).
         placed: By the same key, where the query to be planned computes it now.
         homes: Of the ends of links.
+        local_rows: Most rows that the static engine evaluates without Spark; None: it has none, or
+            has not said.
         looked_up: Tables, in lower case, in which the query to be planned looks keys up now; that
             is changed only for much smaller ones.
     """
@@ -83,6 +85,7 @@ class Statistics:
     placed: Mapping[str, Placed] = field(default_factory=dict)
     homes: Homes = Homes()
     looked_up: frozenset[str] = frozenset()
+    local_rows: int | None = None
 
 
 NOTHING_KNOWN = Statistics()

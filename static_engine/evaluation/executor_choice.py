@@ -23,6 +23,7 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 from streamsql.errors import FederationError
 from streamsql.reference import Database, evaluate
+from streamsql.wire.site_messages import LOCAL_ROWS
 
 JOB_SECONDS = 0.3
 """What Spark takes for a plan over a few rows, once it is warm: planning, tasks, two transfers."""
@@ -89,6 +90,11 @@ class ExecutorChoice:
         """
         starter = self._starter
         return self._bridge is not None and starter.executor is None and starter.problem is None
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """Counters for the engine's state; none while there is no choice."""
+        return {} if self._bridge is None else {LOCAL_ROWS: self.local_rows}
 
     @cached_property
     def local_rows(self) -> int:

@@ -269,7 +269,7 @@ class StaticEngine:
             views=self.views.states(),
             tables=self._keyed.sizes.rows(),
             fills=self._fills.pieces is not None,
-            counters=self.counters,
+            counters=self.counters | self._choice.figures,
             pipeline=None if self._pipeline is None else self._pipeline.state(),
         )
         # After the state, which discards the problems of the earlier incarnation.

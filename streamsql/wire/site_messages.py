@@ -192,6 +192,10 @@ class EndpointState(msgspec.Struct, frozen=True):
     browses: bool = False
 
 
+LOCAL_ROWS = "local_rows"
+"""The counter of a static engine that says up to how many rows it evaluates without Spark."""
+
+
 class SiteState(msgspec.Struct, frozen=True):
     """Online or offline. The will is the same message with `online` false and the same epoch.
 

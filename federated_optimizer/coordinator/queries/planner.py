@@ -128,6 +128,7 @@ class Planner:
             recursions=recursion_facts(self._running(), monotonic_clock()),
             placed={} if current is None else _placed(current),
             homes=self._shared.links.homes(),
+            local_rows=self._shared.membership.local_rows(),
             looked_up=frozenset() if current is None else looked_up(current),
         )
 

@@ -16,7 +16,7 @@ from host.heartbeats import Trust
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import BindingError, DeploymentError
-from streamsql.wire.site_messages import Birth, ConnectorState, SiteRole, SiteState
+from streamsql.wire.site_messages import LOCAL_ROWS, Birth, ConnectorState, SiteRole, SiteState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.source_shapes import differences, shape_of
 
@@ -266,6 +266,12 @@ class Membership:
             if site.state is not None and site.state.role == SiteRole.STATIC
             for name, rows in site.state.tables.items()
         }
+
+    def local_rows(self) -> int | None:
+        """Return up to how many rows the static engine does without Spark, if it has said."""
+        states = [site.state for site in self._sites.values() if site.state is not None]
+        told = [s.counters.get(LOCAL_ROWS) for s in states if s.role == SiteRole.STATIC]
+        return next((rows for rows in told if rows is not None), None)
 
     def long_gone(self, now: int, microseconds: int) -> frozenset[str]:
         """Return the sites that have been away for at least so long."""

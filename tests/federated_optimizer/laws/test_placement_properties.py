@@ -31,7 +31,7 @@ from streamsql.algebra.expressions import Call, Column
 from streamsql.algebra.operators import Distinct, Join, JoinKind, Plan
 from streamsql.reference import evaluate
 from streamsql.wire.codec import decode_packed, encode_packed
-from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.fragments import Engine, FragmentBundle
 
 ALL_RULES = tuple(dict.fromkeys(LOGICAL_RULES + WIDTH_RULES))
 
@@ -116,6 +116,24 @@ def test_a_join_with_a_large_table_is_the_same_by_keys(
     by_keys = any(fragment.notes for fragment in bundle.fragments)
     assert by_keys == _may_be_by_keys(plan, table_first=table_first)
     assert evaluate_bundle(bundle, world, NOW) == evaluate(plan, world.whole, NOW)
+
+
+@pytest.mark.parametrize(
+    ("local_rows", "told"),
+    [
+        (None, ()),
+        (1_500, ("evaluated in the static engine's process: about 1,500 rows are read",)),
+        (1_499, ("evaluated by Spark: about 1,500 rows are read",)),
+    ],
+)
+def test_who_evaluates_stored_tables_is_told(local_rows: int | None, told: tuple[str, ...]) -> None:
+    sizes = {"machines": SourceFacts(rows=1_000), "software": SourceFacts(rows=500)}
+    plan = Join(MACHINES, SOFTWARE, JoinKind.INNER, ((0, 0),))
+    known = Statistics(sources=sizes, local_rows=local_rows)
+    bundle = place(plan, TOPOLOGY, query="q1", statistics=known)
+    (notes,) = [f.notes for f in bundle.fragments if f.engine == Engine.STATIC]
+    assert tuple(note.split(";")[0] for note in notes) == told
+    assert bundle.runs_as(place(plan, TOPOLOGY, query="q1"))
 
 
 SOFTWARE_SEATS = Join(SEAT, SOFTWARE, JoinKind.INNER, ((0, 0),))

@@ -151,3 +151,4 @@ def test_the_rate_is_measured(tmp_path: Path) -> None:
     assert rows_per_second() > 1_000
     chosen = Chosen(tmp_path, -1)
     assert 300 < chosen.choice.local_rows <= MOST_ROWS
+    assert chosen.choice.figures == {"local_rows": chosen.choice.local_rows}
