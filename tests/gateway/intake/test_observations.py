@@ -286,3 +286,27 @@ def test_a_pack_says_which_rows_are_withdrawals_where_others_have_no_records(
         assert pack.d == (1, 2)
 
     run(tmp_path, scenario)
+
+
+def test_a_cut_parts_what_was_taken_before_from_what_comes_after(tmp_path: Path) -> None:
+    async def scenario(lane: Lane) -> None:
+        cuts = []
+        for _ in range(4):
+            for _ in range(3):
+                lane.add()
+            cuts.append((lane.added, lane.lane.cut("temperature")))
+        lane.add()
+        await lane.turn()
+        assert lane.once() == [float(n) for n in range(lane.added)]
+        for added, cut in cuts:
+            before = {
+                (epoch, number): values
+                for _lane, epoch, number, values in lane.arrived
+                if (epoch, number) < (cut.epoch, cut.number)
+            }
+            assert sorted(v for values in before.values() for v in values) == [
+                float(n) for n in range(added)
+            ]
+            assert cut.awaited[-1] == ("gw-1", *max(before))
+
+    run(tmp_path, scenario)
