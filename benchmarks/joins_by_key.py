@@ -1,4 +1,4 @@
-"""What does a stream's join with a large table of a database ship, and how long does a change take?
+"""Bytes and times of a stream's join with a large table of a database, by key and whole.
 
     python -m benchmarks.joins_by_key [--quick] [--json]
 

@@ -65,7 +65,7 @@ class KeyedFragment:
 
     @property
     def count(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         return len(self._answers) + len(self._waiting)
 
     def change(self, here: Iterable[Row], gone: Iterable[Row]) -> Delta:

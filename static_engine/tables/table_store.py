@@ -221,7 +221,7 @@ class TableStore:
 
     @property
     def locations(self) -> Locations:
-        """What may be read."""
+        """The folders and databases that may be read."""
         return self._locations
 
     def print_of(self, definition: SourceDefinition) -> Fingerprint | None:
