@@ -56,6 +56,7 @@ def store_of(settings: StaticSettings) -> TableStore:
         settings.changed_sources,
         TableAddresses(Path(settings.secrets_file).absolute() if settings.secrets_file else None),
         ManagedTables(settings.lake) if settings.lake is not None else None,
+        settings.table_stores,
     )
     return TableStore(
         locations,

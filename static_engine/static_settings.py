@@ -9,6 +9,7 @@ import msgspec
 
 from host.files.settings_file import check_port, read_settings
 from static_engine.lake.lake_settings import LakeSettings
+from static_engine.sources.object_stores import StoreSettings
 from static_engine.spark.session_properties import check_properties
 from static_engine.spark.spark_masters import master_kind
 from streamsql.catalog.table_options import CHANGED_SOURCES
@@ -29,6 +30,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             empty means the folder the process was started in.
         table_folders: Further folders whose files tables may name.
         closed_folders: Folders whose files they may not, though within an open one; `data_dir` is.
+        table_stores: Stores of objects (S3) that tables may name by URL.
         secrets_file: Lines `name = address` of databases that tables name as `secret:name`.
         database_dialects: Databases a table may name by URL, as SQLAlchemy calls them.
         changed_sources: Sources whose tables take INSERT, UPDATE, DELETE and MERGE: lake, sql.
@@ -69,6 +71,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     base_dir: str = ""
     table_folders: tuple[str, ...] = ()
     closed_folders: tuple[str, ...] = ()
+    table_stores: tuple[StoreSettings, ...] = ()
     secrets_file: str = ""
     database_dialects: tuple[str, ...] = ("sqlite", "postgresql")
     changed_sources: tuple[str, ...] = CHANGED_SOURCES

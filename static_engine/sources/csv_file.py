@@ -13,6 +13,7 @@ import pyarrow.csv as pc
 
 from static_engine.sources.column_matching import match_columns
 from static_engine.sources.conversion import convert_batch
+from static_engine.sources.csv_quotes import open_quote
 from static_engine.sources.declared_options import TableOptions
 from static_engine.sources.table_errors import TableError
 from streamsql.catalog.definitions import SourceDefinition
@@ -42,7 +43,7 @@ def columns_in(
     definition: SourceDefinition, options: TableOptions, file: Path
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Return the file's columns, by numbers (names may repeat), and those that are declared."""
-    _check_utf8(definition, file)
+    _check_text(definition, file, options.delimiter)
     parsing = pc.ParseOptions(delimiter=options.delimiter, newlines_in_values=True)
     # Lines of other lengths are judged when the rows are read; here only the first one counts.
     parsing.invalid_row_handler = lambda _row: "skip"
@@ -126,24 +127,49 @@ def _where(definition: SourceDefinition, file: Path) -> str:
     return f"table {definition.name}: {file.name}"
 
 
-def _check_utf8(definition: SourceDefinition, file: Path) -> None:
+def _check_text(definition: SourceDefinition, file: Path, delimiter: str) -> None:
     """Check a file before the parser sees it, which could not hand a row of other bytes to us.
 
     Raises:
-        TableError: It is no UTF-8; says in which line.
+        TableError: It is no UTF-8, or a quote is not closed; says in which line.
     """
     where = _where(definition, file)
     decoder = codecs.getincrementaldecoder("utf-8")()
+    quotes = 0
     try:
-        with file.open("rb") as content:
-            while block := content.read(_BLOCK_BYTES):
-                decoder.decode(block)
-            decoder.decode(b"", final=True)
+        for block in _blocks(file):
+            decoder.decode(block)
+            quotes += block.count(b'"')
+        decoder.decode(b"", final=True)
+        # Only then one of them may be open: the exact look is slower.
+        place = open_quote(_blocks(file), delimiter) if quotes % 2 else None
     except UnicodeDecodeError:
         line = _line_not_utf8(file)
         raise TableError(f"{where}: line {line} is not UTF-8", hint="save it as UTF-8") from None
     except OSError as error:
         raise TableError(f"{where} cannot be read: {error.strerror or error}") from error
+    if place is not None:
+        raise TableError(
+            f"{where}: the quote that opens in line {_line_at(file, place)} is not closed",
+            hint="close it, or write a quote in a text twice",
+        )
+
+
+def _blocks(file: Path) -> Iterator[bytes]:
+    with file.open("rb") as content:
+        while block := content.read(_BLOCK_BYTES):
+            yield block
+
+
+def _line_at(file: Path, place: int) -> int:
+    """Return the number of the line with a byte."""
+    line = 1
+    for block in _blocks(file):
+        line += block.count(b"\n", 0, max(place, 0))
+        place -= len(block)
+        if place < 0:
+            break
+    return line
 
 
 def _line_not_utf8(file: Path) -> int:

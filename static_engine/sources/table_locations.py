@@ -11,6 +11,7 @@ from sqlalchemy.exc import ArgumentError
 
 from static_engine.lake.managed_tables import ManagedTables
 from static_engine.sources.declared_options import TableOptions
+from static_engine.sources.object_stores import StoreSettings, is_stored
 from static_engine.sources.table_addresses import TableAddresses
 from static_engine.sources.table_errors import TableError, TableMissingError
 from streamsql.catalog.open_folders import OpenFolders
@@ -48,6 +49,7 @@ class Locations:
         changed: Sources whose tables take INSERT, UPDATE, DELETE and MERGE.
         secrets: Addresses of databases by name.
         managed: The managed tables; None without a lake.
+        stores: Stores of objects that tables may name by URL.
     """
 
     base: Path
@@ -57,6 +59,7 @@ class Locations:
     changed: tuple[str, ...] = CHANGED_SOURCES
     secrets: TableAddresses = field(default_factory=TableAddresses)
     managed: ManagedTables | None = None
+    stores: tuple[StoreSettings, ...] = ()
 
     def folders(self) -> OpenFolders:
         """Return the folders as they are now, with links followed."""
@@ -147,8 +150,12 @@ def table_files(options: TableOptions, locations: Locations) -> tuple[Path, ...]
         case TableSource.DELTA:
             return files_of(f"{options.path}/_delta_log", locations, ".json")
         case source:
-            suffixes = SUFFIXES.get(source, (f".{source}",))
-            return files_of(options.path, locations, *suffixes)
+            return files_of(options.path, locations, *suffixes_of(source))
+
+
+def suffixes_of(source: TableSource) -> tuple[str, ...]:
+    """Return the ends of the names of a table's files."""
+    return SUFFIXES.get(source, (f".{source}",))
 
 
 def database_url(url: str, locations: Locations) -> URL:
@@ -219,8 +226,8 @@ def fingerprint(options: TableOptions, locations: Locations) -> Fingerprint | No
         TableMissingError: They are not there.
         TableError: They cannot be looked at.
     """
-    if options.source == TableSource.LAKE:
-        return None
+    if options.source == TableSource.LAKE or is_stored(options.path):
+        return None  # like a server
     if options.source != TableSource.SQL:
         return tuple(_print_of(file) for file in table_files(options, locations))
     url = database_url(options.url, locations)

@@ -1,25 +1,34 @@
 """Read a stored table, whatever it is, into validated batches."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 
 from static_engine.sources.csv_file import read_csv
 from static_engine.sources.database_reader import read_database
-from static_engine.sources.declared_options import table_options
+from static_engine.sources.declared_options import TableOptions, table_options
 from static_engine.sources.documents.calendar_rows import read_calendar
 from static_engine.sources.documents.geo_rows import read_geojson
 from static_engine.sources.documents.imdf_rows import read_imdf
 from static_engine.sources.json_rows import read_json
 from static_engine.sources.managed_rows import read_managed
+from static_engine.sources.object_stores import fetched, is_stored
 from static_engine.sources.parquet_file import read_parquet
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_folders.delta_folder import read_delta
 from static_engine.sources.table_folders.iceberg_folder import read_iceberg
-from static_engine.sources.table_locations import Locations, database_url, resolve, table_files
+from static_engine.sources.table_locations import (
+    Locations,
+    database_url,
+    resolve,
+    suffixes_of,
+    table_files,
+)
 from streamsql.algebra.expressions import Expression
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.table_options import TableSource
+from streamsql.errors import InternalError
 
 
 def read_table(
@@ -41,14 +50,36 @@ def _batches(
     definition: SourceDefinition, locations: Locations, conditions: tuple[Expression, ...]
 ) -> Iterator[pa.RecordBatch]:
     options = table_options(definition)
-    if options.source == TableSource.LAKE:
-        yield from read_managed(definition, locations.managed)
-        return
-    if options.source == TableSource.SQL:
-        url = database_url(options.url, locations)
-        yield from read_database(definition, url, options.table, conditions)
-        return
-    files = table_files(options, locations)
+    match options.source:
+        case TableSource.LAKE:
+            yield from read_managed(definition, locations.managed)
+        case TableSource.SQL:
+            url = database_url(options.url, locations)
+            yield from read_database(definition, url, options.table, conditions)
+        case TableSource.ICEBERG | TableSource.DELTA if is_stored(options.path):
+            raise TableError(
+                f"table {definition.name}: tables of {options.source} are read from folders",
+                hint="copy the table into an open folder, or mount the store there",
+            )
+        case TableSource.ICEBERG:
+            yield from read_iceberg(definition, options.path, locations)
+        case TableSource.DELTA:
+            yield from read_delta(definition, options.path, locations)
+        case _ if is_stored(options.path):
+            suffixes = suffixes_of(options.source)
+            with fetched(options.path, suffixes, locations.stores, locations.secrets) as objects:
+                yield from _rows_of(definition, options, objects, locations)
+        case _:
+            files = table_files(options, locations)
+            yield from _rows_of(definition, options, files, locations)
+
+
+def _rows_of(
+    definition: SourceDefinition,
+    options: TableOptions,
+    files: tuple[Path, ...],
+    locations: Locations,
+) -> Iterator[pa.RecordBatch]:
     match options.source:
         case TableSource.CSV:
             yield from read_csv(definition, options, files)
@@ -59,7 +90,7 @@ def _batches(
         case TableSource.GEOJSON:
             yield from read_geojson(definition, files)
         case TableSource.IMDF:
-            yield from read_imdf(definition, resolve(options.path, locations), options.layer)
+            yield from read_imdf(definition, _archive(options, files, locations), options.layer)
         case TableSource.ICS:
             yield from read_calendar(definition, files, options.interval)
         case TableSource.RDF:
@@ -67,10 +98,13 @@ def _batches(
             from static_engine.sources.documents.rdf_rows import read_rdf  # noqa: PLC0415
 
             yield from read_rdf(definition, files, options.layer)
-        case TableSource.ICEBERG:
-            yield from read_iceberg(definition, options.path, locations)
-        case TableSource.DELTA:
-            yield from read_delta(definition, options.path, locations)
+        case source:
+            raise InternalError(f"tables of {source} have no files of their own")
+
+
+def _archive(options: TableOptions, files: tuple[Path, ...], locations: Locations) -> Path:
+    """Return the zip file or folder of a map."""
+    return files[0] if is_stored(options.path) else resolve(options.path, locations)
 
 
 def unique_rows(

@@ -94,18 +94,34 @@ def _events(
     if interval is None:
         return [one for one in calendar.walk("VEVENT") if isinstance(one, icalendar.Event)]
     for event in calendar.walk("VEVENT"):
-        rules = event.get("RRULE", [])
-        for rule in rules if isinstance(rules, list) else [rules]:
-            if any(str(each).upper() in _TOO_OFTEN for each in rule.get("FREQ", [])):
-                raise TableError(
-                    f"{where}: event {str(event.get('SUMMARY', ''))!r:.80} repeats every minute or "
-                    "second, which is too often for a table of occurrences"
-                )
+        _check_rules(event, where)
     try:
         return list(recurring_ical_events.of(calendar).between(*interval))
     except Exception as error:  # noqa: BLE001 - whatever the libraries say of bad input
         what = f"{type(error).__name__}: {error!s:.300}"
         raise TableError(f"{where}: a series of events cannot be unfolded: {what}") from None
+
+
+def _check_rules(event: icalendar.Component, where: str) -> None:
+    """Check that an event does not repeat too often.
+
+    Raises:
+        TableError: It does, or its rule cannot be understood.
+    """
+    title = str(event.get("SUMMARY", ""))
+    try:
+        given = event.get("RRULE", [])
+        rules = given if isinstance(given, list) else [given]
+        often = any(
+            str(each).upper() in _TOO_OFTEN for rule in rules for each in rule.get("FREQ", [])
+        )
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise TableError(f"{where}: event {title!r:.80}: {error!s:.200}") from None
+    if often:
+        raise TableError(
+            f"{where}: event {title!r:.80} repeats every minute or second, which is too often for "
+            "a table of occurrences"
+        )
 
 
 def _row(event: icalendar.Event, zone: tzinfo) -> dict[str, object]:

@@ -27,7 +27,7 @@ def test_the_newest_version_is_read(tmp_path: Path) -> None:
 
 
 def test_a_damaged_or_missing_table_is_an_error(tmp_path: Path) -> None:
-    assert "is missing" in refused(tmp_path, COLUMNS, **OPTIONS)
+    assert "has no Delta table" in refused(tmp_path, COLUMNS, **OPTIONS)
     folder = made(tmp_path)
     for file in folder.glob("*.parquet"):
         file.write_bytes(file.read_bytes()[:50])

@@ -82,4 +82,4 @@ def test_no_table_is_said(tmp_path: Path) -> None:
         fingerprint(
             table_options(table(COLUMNS, source="iceberg", path="none")), Locations(tmp_path)
         )
-    assert "is missing" in refused(tmp_path, COLUMNS, source="iceberg", path="none")
+    assert "has no Iceberg table" in refused(tmp_path, COLUMNS, source="iceberg", path="none")
