@@ -185,7 +185,7 @@ async def _until_signalled(settings: StaticSettings) -> None:
         pipeline = pipeline_of(settings)
         care = lake_service_of(settings, epoch, client, lake, workers)
         if pipeline is not None:
-            care.replay_with(lambda: pipeline.replay().recovered)
+            care.use_pipeline(lambda: pipeline.replay().recovered, pipeline.leave_out)
         engine = StaticEngine(
             settings,
             epoch,

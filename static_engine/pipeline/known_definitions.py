@@ -32,6 +32,9 @@ _NO_CONNECTOR = ""
 class KnownDefinitions:
     """All definitions, by source and layout. Threads may share it.
 
+    Attributes:
+        unkept: Sources whose readings do not go to the lake: option `keep = 'no'`.
+
     Args:
         path: The file, made when something is learned.
 
@@ -41,6 +44,7 @@ class KnownDefinitions:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.unkept: frozenset[str] = frozenset()
         self._known: dict[str, dict[int, SourceDefinition]] = {}
         for definition in SITE_SOURCES:
             self._known[definition.name] = {layout_of(definition.scan()): definition}

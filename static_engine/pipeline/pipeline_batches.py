@@ -137,10 +137,11 @@ class PipelineBatches:
         return StagePlan(
             self.topics.site,
             number,
-            tuple(self.targets(sorted(contents.sources), drift)),
+            tuple(self.targets(sorted(set(contents.sources) - self.definitions.unkept), drift)),
             {each.value: table.location() for each, table in self._system.items()},
             dict(self.lake.settings.options),
             {key: packs for key, packs in seen.items() if key[0] in contents.gateways},
+            tuple(sorted(self.definitions.unkept)),
         )
 
     def targets(self, sources: Iterable[str], drift: list[str]) -> list[Target]:

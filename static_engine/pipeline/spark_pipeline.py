@@ -122,6 +122,10 @@ class SparkPipeline:
         """Take a definition of the catalog; see `learn`."""
         self._learned |= bool(self._definitions.learn_order(definition))
 
+    def leave_out(self, sources: frozenset[str]) -> None:
+        """Keep nothing of some sources from the next batch on; of any thread."""
+        self._definitions.unkept = sources
+
     def replay(self) -> ReplayReport:
         """Try dead letters again; blocking, between two batches.
 

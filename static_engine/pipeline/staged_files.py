@@ -58,6 +58,7 @@ class StagePlan(msgspec.Struct, frozen=True):
         system: Addresses of the tables of namespace `system`.
         options: Of the store of files.
         seen: Packs that the lake has.
+        unkept: Sources whose packs are left out.
     """
 
     site: str
@@ -66,6 +67,7 @@ class StagePlan(msgspec.Struct, frozen=True):
     system: Mapping[str, str]
     options: Mapping[str, str]
     seen: SerializedPacks
+    unkept: tuple[str, ...] = ()
 
 
 class Staged(msgspec.Struct, frozen=True):
@@ -152,6 +154,7 @@ class _Stager:
     def __init__(self, plan: StagePlan) -> None:
         self._plan = plan
         self._topics = Topics(plan.site)
+        self._unkept = frozenset(plan.unkept)
         # A task that is repeated must not write where the first may still do so.
         self._name = f"{plan.batch:012d}-{uuid4().hex}"
         self._files = 0
@@ -183,6 +186,8 @@ class _Stager:
                 levels = self._topics.parts(topic)
             except WireError:
                 levels = []
+            if len(levels) == 4 and levels[2] in LANES and levels[3] in self._unkept:
+                continue
             table = None if levels[2:3] and levels[2] in LANES else system_table_of(levels)
             if table is None:
                 packs.append(message)

@@ -71,6 +71,7 @@ class LakeService:
         self._workers = workers
         self._pause = pause
         self._care: LakeCare | None = None
+        self._leave_out: Callable[[frozenset[str]], None] = lambda _sources: None
         if lake is not None:
             settings = lake.settings
             self._care = LakeCare(
@@ -92,9 +93,14 @@ class LakeService:
         """Take what sources say of their readings."""
         if self._care is not None:
             self._care.sources = {source.name: source for source in kept}
+            unkept = frozenset(n for n in self._care.sources if not self._care.keeping(n).kept)
+            self._leave_out(unkept)
 
-    def replay_with(self, replay: Callable[[], int] | None) -> None:
-        """Say how dead letters go through the pipeline again; None: there is no pipeline."""
+    def use_pipeline(
+        self, replay: Callable[[], int], leave_out: Callable[[frozenset[str]], None]
+    ) -> None:
+        """Name what a pipeline can do: take dead letters again, and leave sources out."""
+        self._leave_out = leave_out
         if self._care is not None:
             self._care.replay = replay
 

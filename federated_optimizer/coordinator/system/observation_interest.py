@@ -1,6 +1,7 @@
 """Tells gateways which streams' observations somebody reads; the others are not published.
 
-Readers are the lake, if there is a lander, and windows at base sites over the rows of all gateways.
+Readers are the lake, if there is a lander (but of no source with `keep = 'no'`), and windows at base
+sites over the rows of all gateways.
 A gateway that was told nothing publishes, so nothing is lost where this is silent: before the first
 look, and for a while after it.
 """
@@ -13,6 +14,7 @@ from federated_optimizer.coordinator.shared_parts import SharedParts
 from host.clocks import monotonic_clock
 from host.mqtt import MessagingError
 from streamsql.algebra.operators import Scan, SourceKind, walk_plan
+from streamsql.catalog.keep_options import NO
 from streamsql.catalog.system import is_site_source
 from streamsql.data.types import MICROSECONDS
 from streamsql.wire.codec import encode_json
@@ -63,10 +65,15 @@ class ObservationInterest:
             for source in self._shared.catalog.sources
             if source.kind != SourceKind.TABLE
         }
+        unkept = {
+            source.name.lower()
+            for source in self._shared.catalog.sources
+            if (source.option("keep") or "").strip().lower() == NO
+        }
         read = {name for query in queries for name in streams_read_by(query.bundle)}
         try:
             for stream in sorted(streams):
-                wanted = is_kept or stream in read
+                wanted = (is_kept and stream not in unkept) or stream in read
                 if self._told.get(stream) is not wanted and (wanted or not is_silent):
                     self._tell(stream, wanted=wanted)
             for stream in sorted(self._told.keys() - streams):

@@ -118,6 +118,15 @@ def test_what_was_landed_is_kept(landing: Landing) -> None:
     assert len(landing.lake.plan("heat", AT, AT + 1).files) == 1  # a file a day
 
 
+def test_a_source_that_is_not_kept_leaves_no_row_and_no_letter(landing: Landing) -> None:
+    landing.pipeline.definitions.unkept = frozenset({"seat"})
+    report = landing.run(0, landing.land(birth(HEAT, SEAT), pack(1), pack(2, SEAT)))
+    assert (report.rows, report.packs, report.dead) == (2, 1, 0)
+    assert "seat" not in landing.lake.kept_sources()
+    landing.pipeline.definitions.unkept = frozenset()
+    assert landing.run(1, landing.land(pack(3, SEAT))).rows == 2
+
+
 def test_packs_and_messages_that_come_again_are_kept_once(landing: Landing) -> None:
     born = birth(HEAT)
     first = landing.land(born, pack(1), pack(1), pack(2))

@@ -67,3 +67,21 @@ def test_nothing_is_switched_off_in_the_first_moments(harness: Any) -> None:
         await harness.until(lambda: told(federation) == {"temperature": True})
 
     harness.run(scenario)
+
+
+@pytest.mark.usefixtures("prompt")
+def test_a_lander_does_not_read_what_is_not_kept(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        lander = federation.broker.client("lander")
+        await lander.connect()
+        state = SiteState(True, 1, wall_clock(), SiteRole.LANDER)
+        lander.publish(federation.topics.host_state("lander"), encode_json(state), retain=True)
+        await harness.until(lambda: told(federation).get("temperature") is True)
+        await coordinator.execute("ALTER SOURCE temperature SET (keep = 'no')")
+        await harness.until(lambda: told(federation)["temperature"] is False)
+        await coordinator.execute("ALTER SOURCE temperature SET (keep = '9 days')")
+        await harness.until(lambda: told(federation)["temperature"] is True)
+        await lander.close()
+
+    harness.run(scenario)
