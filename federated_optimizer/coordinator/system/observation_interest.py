@@ -1,7 +1,8 @@
 """Tells gateways which streams' observations somebody reads; the others are not published.
 
-Readers are the lake, if there is a lander (but of no source with `keep = 'no'`), and windows at base
-sites over the rows of all gateways.
+Readers are the lake, if there is a lander (but of no source with `keep = 'no'`), and windows at
+base sites over the rows of all gateways.
+
 A gateway that was told nothing publishes, so nothing is lost where this is silent: before the first
 look, and for a while after it.
 """
