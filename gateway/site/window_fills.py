@@ -49,6 +49,9 @@ LANDING_SECONDS = 30.0
 SETTLE_SECONDS = 10.0
 """After which a base site asks: what was published before it listened is in the lake by then."""
 
+MAX_FILLED = 5_000_000
+"""Earlier rows that a site takes into the windows over one source of a query: about 1 GB."""
+
 MAX_HEARD = 1_000_000
 RECENT = 600_000_000
 """Microseconds before a query began: packs of that time may still be sent again."""
@@ -240,7 +243,9 @@ class WindowFills:
             self._fill(filling, answer)
         filling.expected = answer.expected
         filling.ask_at = now
-        if answer.done:
+        if filling.rows > MAX_FILLED and not answer.done:
+            self._give_up(filling)
+        elif answer.done:
             self._ended(filling)
         elif now - filling.began > 1.0:
             share = min(filling.rows / max(filling.expected, 1), 0.99)
@@ -277,6 +282,12 @@ class WindowFills:
         log.info(
             "query %s: %d earlier rows of %s", filling.query, filling.rows, filling.reach.source
         )
+
+    def _give_up(self, filling: _Filling) -> None:
+        """End a filling that would take the site's memory; the query goes on with what it has."""
+        self._tell(filling, f"it has more than {MAX_FILLED:,} rows here; later ones are missing")
+        filling.told = False  # what was said stays
+        self._ended(filling)
 
     def _tell(self, filling: _Filling, why: str) -> None:
         if filling.waits != why:

@@ -335,3 +335,21 @@ def test_notes_of_fillings_are_plain() -> None:
     (kept,) = world.fills.to_remember()
     assert kept[:3] == ("q", 1, "noise")
     assert FILL == "fill"
+
+
+def test_a_window_of_too_many_rows_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_fills, "MAX_FILLED", 10)
+    world = World(1, is_base=False)
+    _plan, bundle = planned(QUERIES[0], world.site)
+    for _ in range(60):
+        world.read()
+    world.engine.step(world.now)
+    world.land(everything=True)
+    world.fills.begin(bundle, world.moment)
+    world.engine.install(bundle)
+    for _ in range(60):
+        world.tick(1.0)
+        world.exchange()
+    assert world.fills.to_remember() == []
+    assert world.said[-1] is not None
+    assert "more than 10 rows here" in world.said[-1].message
