@@ -7,6 +7,7 @@ which batch has which. Executors read the segments themselves, so one that is da
 import json
 import logging
 import os
+import pickle
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -296,10 +297,14 @@ def _on_executors(spark: RunningSpark) -> Work:
         context = spark.session.sparkContext
         parts = max(1, min(len(paths), context.defaultParallelism))
         groups = [paths[part::parts] for part in range(parts)]
+        # Functions of queries are sent with the language's classes by value, which structs do not
+        # survive (`lowering.python_functions`). Bytes go as they are.
+        packed = pickle.dumps(plan)
 
         def stage(tasks: Iterable[Sequence[str]]) -> Iterator[Staged]:
+            known: StagePlan = pickle.loads(packed)  # noqa: S301  (our own, of this process)
             for task in tasks:
-                yield from staged_segments(task, plan)
+                yield from staged_segments(task, known)
 
         return context.parallelize(groups, parts).mapPartitions(stage).collect()
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+# The service has it loaded, too: it decides how the language's classes are sent to workers.
+import static_engine.lowering.python_functions  # noqa: F401
 from static_engine.lake.lake import Lake
 from static_engine.lake.lake_settings import LakeSettings
 from static_engine.landing.segment_files import SegmentWriter
