@@ -47,7 +47,7 @@ LANDING_SECONDS = 30.0
 """For which packs that the lake should have by now are waited for."""
 
 SETTLE_SECONDS = 10.0
-"""After which a base site asks: what was published before it listened is in the lake by then."""
+"""After which a base site takes answers: what was published before it listened is there by then."""
 
 MAX_FILLED = 5_000_000
 """Earlier rows that a site takes into the windows over one source of a query: about 1 GB."""
@@ -160,8 +160,7 @@ class WindowFills:
             if cut is None and not self._is_base:
                 continue
             since = self._clock() - reach.back
-            ask_at = now + (SETTLE_SECONDS if self._is_base else 0.0)
-            filling = _Filling(bundle.query, bundle.version, reach, since, cut, now, ask_at)
+            filling = _Filling(bundle.query, bundle.version, reach, since, cut, now, now)
             self._fillings[bundle.query, reach.source] = filling
             self._engine.take_in({}, (FILL, _noted(filling)))
 
@@ -231,6 +230,12 @@ class WindowFills:
         if filling is None:
             return
         filling.answered_at, filling.pause = now, ANSWER_SECONDS
+        if not answer.kept:
+            self._ended(filling)
+            return
+        if self._is_base and now < filling.began + SETTLE_SECONDS:
+            filling.ask_at = filling.began + SETTLE_SECONDS  # what was on its way may be missing
+            return
         if answer.problem and not answer.done:
             self._tell(filling, answer.problem)
             filling.ask_at = now + filling.pause

@@ -83,7 +83,7 @@ class FillRequests:
         self, wanted: FillWanted, run: Callable[[Callable[[], Any]], Awaitable[Any]]
     ) -> FillRows:
         if self.pieces is None:
-            return FillRows(wanted.id, done=True, problem="there is no lake")
+            return FillRows(wanted.id, done=True, problem="there is no lake", kept=False)
         try:
             found: FillRows = await run(partial(self.pieces.piece, wanted))
         except FederationError as error:

@@ -70,7 +70,7 @@ class LakePieces:
         try:
             missing = self._missing(wanted)
         except NotKeptError:
-            return FillRows(wanted.id, done=True)
+            return FillRows(wanted.id, done=True, kept=False)
         if missing:
             return FillRows(wanted.id, missing=missing)
         kept = self._slices.pop(wanted.id, None)

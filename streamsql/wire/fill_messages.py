@@ -91,6 +91,7 @@ class FillRows(msgspec.Struct, frozen=True):
         expected: About how many rows there are in all.
         missing: Packs of the request that the lake does not have yet; then there are no rows.
         problem: Why there will be none, or empty.
+        kept: Whether the lake keeps the source at all.
     """
 
     id: Name
@@ -101,3 +102,4 @@ class FillRows(msgspec.Struct, frozen=True):
     expected: Count = 0
     missing: Count = 0
     problem: Text = ""
+    kept: bool = True

@@ -353,3 +353,15 @@ def test_a_window_of_too_many_rows_is_left_as_it_is(monkeypatch: pytest.MonkeyPa
     assert world.fills.to_remember() == []
     assert world.said[-1] is not None
     assert "more than 10 rows here" in world.said[-1].message
+
+
+def test_a_source_that_is_not_kept_is_not_waited_for() -> None:
+    world = World(1, is_base=True)
+    _plan, bundle = planned(QUERIES[0], world.site)
+    world.fills.begin(bundle, world.moment)
+    world.engine.install(bundle)
+    world.fills.ask(world.moment)
+    (asked,) = world.asked()
+    answer = FillRows(decode_packed(asked, FillWanted).id, done=True, kept=False)
+    world.fills.take(Message(TOPICS.fill("base"), encode_packed(answer)), world.moment)
+    assert not world.fills.is_filling("q", world.moment)

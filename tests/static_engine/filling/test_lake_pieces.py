@@ -119,4 +119,4 @@ def test_columns_that_were_never_kept_are_null_and_sources_empty(tmp_path: Path)
     (row,) = LakePieces(made).piece(FillWanted("f", "q", "noise", columns, "", 0)).rows
     assert row.row == ("a", 1, None)
     other = LakePieces(made).piece(FillWanted("f", "q", "heat", COLUMNS, "", 0))
-    assert (other.rows, other.done, other.problem) == ((), True, "")
+    assert (other.rows, other.done, other.kept) == ((), True, False)
