@@ -62,12 +62,6 @@ from streamsql.syntax import (
 )
 from streamsql.syntax.statements import Name
 
-_NO_SOURCE = (
-    "this table has no option source, so queries over it wait for ever; write WITH (source "
-    "= 'csv', path = 'rows.csv')"
-)
-
-
 _NO_CONNECTOR = (
     "no connector feeds this source, so queries over it stay empty; write WITH (connector = "
     "'mqtt', …), or another connector"
@@ -215,7 +209,7 @@ class DefinitionStatements:
         if definition.refresh is not None:
             return ()
         if definition.is_table:
-            return () if definition.option("source") else (_NO_SOURCE,)
+            return ()
         if definition.mapping is not None:
             served = creation_warnings(definition.mapping, self._sites())
             return (*mapping_warnings(definition), *served)

@@ -19,6 +19,7 @@ from federated_optimizer.coordinator.statements.source_listings import (
     source_row,
 )
 from streamsql.binder import bind_query
+from streamsql.binder.relations.system_times import is_managed
 from streamsql.catalog.catalog import Catalog, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition
 from streamsql.catalog.functions import FunctionDefinition
@@ -226,5 +227,7 @@ def _display_row(display: DisplayDefinition, queries: tuple[QueryInfo, ...]) -> 
 def _origin(table: SourceDefinition) -> str:
     if is_system(table):
         return "the coordinator"
+    if is_managed(table):
+        return "the lake"
     parts = [table.option("source"), table.option("path") or table.option("table")]
     return " ".join(part for part in parts if part)

@@ -96,14 +96,6 @@ class TableChanges:
                 "FILE --local",
                 code="local_only",
             )
-        if not definition.option("source"):
-            raise UnsupportedError(
-                f"table {definition.name} has no option source, so {verb} has no place to "
-                "change it",
-                span=statement.source.span,
-                hint="CREATE TABLE it WITH (source = 'csv', path = 'rows.csv')",
-                code="not_writable",
-            )
 
     async def _asked(self, change: TableChange) -> TableChanged:
         epoch = 0

@@ -14,6 +14,7 @@ from streamsql.binder.expressions.expression_binder import ExpressionBinder
 from streamsql.binder.names.environment import Environment, Scope
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import is_system
+from streamsql.catalog.table_options import TableSource
 from streamsql.data.types import DataType, timestamp_text
 
 _EXAMPLE = "write for example NOW - INTERVAL '1 day' or '2026-01-01T12:00:00Z'"
@@ -87,7 +88,10 @@ def historic_scan(
 
 def is_managed(definition: SourceDefinition) -> bool:
     """Whether a stored table is kept in the lake, with its versions."""
-    reads_elsewhere = definition.option("source") is not None or definition.refresh is not None
+    reads_elsewhere = (
+        definition.option("source") not in (None, TableSource.LAKE)
+        or definition.refresh is not None
+    )
     return definition.is_table and not reads_elsewhere and not is_system(definition)
 
 

@@ -87,11 +87,11 @@ def count(folder: Path) -> int:
         return int(connection.execute("SELECT COUNT(*) FROM desks").fetchone()[0])
 
 
-async def begin(federation: Any, options: str = "source = 'lake'") -> Any:
+async def begin(federation: Any, options: str = "") -> Any:
     await federation.site("base", "base")
     await federation.site("gw-1")
     coordinator = await federation.coordinator(define_schema=True)
-    await coordinator.execute(f"{TABLE} WITH ({options})")
+    await coordinator.execute(f"{TABLE} WITH ({options})" if options else TABLE)
     return coordinator
 
 
@@ -129,7 +129,7 @@ def test_running_queries_see_a_change_at_once(harness: Any) -> None:
 
 
 KINDS = {
-    "lake": "source = 'lake'",
+    "lake": "",
     "sqlite": "source = 'sql', url = 'sqlite:///desks.db', table = 'desks'",
 }
 
