@@ -1,4 +1,4 @@
-"""What does a question of the past cost, beside DuckDB on the same files?
+"""Cost of a question of the past, beside DuckDB on the same files.
 
     python benchmarks/history.py [--quick] [--no-spark] [--sensors N] [--days N] [--json]
 

@@ -1,4 +1,4 @@
-"""How much of the lake plans read, for EXPLAIN; asked in a process forked for the statement."""
+"""Bounds of what plans read of the lake, for EXPLAIN; asked in a process forked for it."""
 
 from federated_optimizer.coordinator.trials.history_runner import PastSize
 from static_engine.history.past_readings import PastReadings, past_of

@@ -123,21 +123,21 @@ class SparkRecursion:
         steps = [plan for branch in branches for plan in variants(branch, name, news_name)]
         known = news = self._cut(self._best(base.distinct()))
         pieces, total = 1, self._counted(known)
+        fresh = total
         for _ in range(MAX_ROUNDS):
-            if news.isEmpty():
+            if not (fresh and steps):
                 return known
             scope = {self._plan.name: known, self._news: news}
             made = [self._evaluated(plan, scope) for plan in steps]
-            if not made:
-                return known
             found = reduce(DataFrame.unionAll, made).distinct()
             if self._plan.selection is not None:
                 best = self._cut(self._best(known.unionAll(found).distinct()))
                 news, known = self._cut(best.subtract(known)), best
-                total = self._counted(known)
+                total, fresh = self._counted(known), news.count()
                 continue
             news = self._cut(found.subtract(known))
-            total += self._counted(news, total)
+            fresh = self._counted(news, total)
+            total += fresh
             known, pieces = known.unionAll(news), pieces + 1
             if pieces > _PIECES:
                 known, pieces = self._cut(known), 1
@@ -149,13 +149,15 @@ class SparkRecursion:
     def _copies(self, base: DataFrame, branches: tuple[Plan, ...]) -> DataFrame:
         layer = known = self._cut(base)
         total = self._counted(layer)
+        fresh = total
         for _ in range(MAX_ROUNDS):
-            if layer.isEmpty() or not branches:
+            if not (fresh and branches):
                 return known
             scope = {self._plan.name: layer}
             made = [self._evaluated(branch, scope) for branch in branches]
             layer = self._cut(reduce(DataFrame.unionAll, made))
-            total += self._counted(layer, total)
+            fresh = self._counted(layer, total)
+            total += fresh
             known = known.unionAll(layer)
         raise RecursionLimitError(
             f"recursion {self._plan.name} still has chains after {MAX_ROUNDS} rounds",
