@@ -32,6 +32,7 @@ from static_engine.pipeline.pipeline_progress import PipelineProgress
 from static_engine.pipeline.replayed_letters import ReplayReport, replay_letters
 from static_engine.pipeline.staged_files import Staged, StagePlan, Work, staged_segments
 from static_engine.spark.spark_session import RunningSpark, error_text
+from static_engine.spark.spark_work import Cancelled, Pool, no_workers
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import DeploymentError, FederationError
 from streamsql.wire.site_messages import PipelineState
@@ -39,7 +40,6 @@ from streamsql.wire.source_shapes import SourceShape
 
 MAX_SEGMENTS = 200
 """Of a batch."""
-POOL = "pipeline"
 _FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 GRACE_SECONDS = 10.0
 """For which a segment stays after its batch: the checkpoint is written meanwhile."""
@@ -97,7 +97,13 @@ class SparkPipeline:
         return self._settings.folder / "checkpoint"
 
     def attach(self, spark: RunningSpark) -> None:
-        """Run in a session, until `detach` or its end."""
+        """Run in a session, until `detach` or its end; a Connect server cannot run it."""
+        if spark.is_remote:
+            self._progress.problem = (
+                "the pipeline does not run on a Spark Connect server: nothing is kept. Let "
+                "spark_master name a master whose driver is started here"
+            )
+            return
         self._stopped.clear()
         self._thread = threading.Thread(
             target=self._run, args=(spark,), name="pipeline", daemon=True
@@ -161,7 +167,6 @@ class SparkPipeline:
 
     def _start(self, spark: RunningSpark) -> StreamingQuery:
         session = spark.session
-        session.sparkContext.setLocalProperty("spark.scheduler.pool", POOL)
         names = (
             session.readStream.format("binaryFile")
             .schema(_FILES)
@@ -207,14 +212,24 @@ class SparkPipeline:
             if self._is_ending:
                 raise DeploymentError("the pipeline is being stopped; the batch is repeated")
             self._began_batch = True
-            paths = [Path(unquote(urlparse(row.path).path)) for row in frame.collect()]
-            if not paths:
-                return
-            report = self._open().run(number, sorted(paths), _on_executors(spark))
-            self._progress.add(report)
-            self._learned |= bool(report.learned)
-            moment = time.monotonic()
-            self._kept += [(moment, path) for path in paths]
+            work = spark.work(Pool.PIPELINE, f"batch {number} of the pipeline")
+            try:
+                with work:
+                    self._keep_batch(frame, number, spark)
+            except (PySparkException, Py4JError) as error:
+                if work.cancelled is Cancelled.NO_WORKERS:
+                    raise no_workers() from error
+                raise
+
+    def _keep_batch(self, frame: DataFrame, number: int, spark: RunningSpark) -> None:
+        paths = [Path(unquote(urlparse(row.path).path)) for row in frame.collect()]
+        if not paths:
+            return
+        report = self._open().run(number, sorted(paths), _on_executors(spark))
+        self._progress.add(report)
+        self._learned |= bool(report.learned)
+        moment = time.monotonic()
+        self._kept += [(moment, path) for path in paths]
 
     def _open(self) -> PipelineBatches:
         """Return the driver's part; its batches are numbered by the checkpoint."""

@@ -55,6 +55,15 @@ class WorkCancelledError(DeploymentError):
     code = "work_cancelled"
 
 
+def no_workers(seconds: float = WORKER_SECONDS) -> DeploymentError:
+    """Return the error of work that was cancelled for `Cancelled.NO_WORKERS`."""
+    return DeploymentError(
+        f"Spark has had no worker for {seconds:g} s",
+        hint="start a worker of its cluster, or find out why the workers stop",
+        code="no_workers",
+    )
+
+
 class WorkedSession(Protocol):
     """What work needs to know of the session it runs in."""
 

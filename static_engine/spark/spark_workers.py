@@ -8,10 +8,10 @@ from pyspark.errors import PySparkException
 
 from static_engine.lake.lake_errors import LakeError
 from static_engine.spark.spark_session import RunningSpark, error_text
+from static_engine.spark.spark_work import Cancelled, Pool, no_workers
 
 TOGETHER = 16
 """Tasks of one job of Spark's: so often it is told how far the work is, and may be cancelled."""
-POOL = "maintenance"
 
 
 class SparkWorkers:
@@ -43,6 +43,7 @@ class SparkWorkers:
 
         Raises:
             LakeError: Spark has ended, or a task failed.
+            DeploymentError: Its cluster has no worker.
         """
         for start in range(0, len(tasks), TOGETHER):
             yield from self._together(work, list(tasks[start : start + TOGETHER]), name)
@@ -59,13 +60,14 @@ class SparkWorkers:
                 )
 
         session, count = self._spark.session, len(tasks)
+        job = self._spark.work(Pool.MAINTENANCE, name)
         try:
-            if self._spark.jvm_pid is not None:
-                session.sparkContext.setLocalProperty("spark.scheduler.pool", POOL)
-                session.sparkContext.setJobDescription(name)
-            frame = session.range(0, count, 1, count).mapInArrow(each, "place long, outcome binary")
-            rows = frame.collect()
+            with job:
+                frame = session.range(0, count, 1, count)
+                rows = frame.mapInArrow(each, "place long, outcome binary").collect()
         except (PySparkException, Py4JError, OSError) as error:
+            if job.cancelled is Cancelled.NO_WORKERS:
+                raise no_workers() from error
             raise LakeError(
                 f"{name} failed: {error_text(error)}",
                 hint="pando logs static says more; it is tried again",

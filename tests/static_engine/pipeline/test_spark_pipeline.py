@@ -24,6 +24,8 @@ from tests.static_engine.pipeline.test_pipeline_batches import (
     values,
 )
 
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
 SECONDS = 90.0
 
 

@@ -22,6 +22,8 @@ from streamsql.history.past_plans import fixed
 from tests.static_engine.lake.lake_rows import keep, lake_in
 from tests.streamsql.from_text import bound_query, catalog_of
 
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
 NOON = 20_000 * DAY + DAY // 2
