@@ -1,4 +1,4 @@
-"""What is a scan of the lake worth before and after its small files are put together?
+"""Scans of the lake before and after its small files are put together: what is it worth?
 
     python benchmarks/compaction.py [--quick] [--files N] [--rows N] [--json]
 
