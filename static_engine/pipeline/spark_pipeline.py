@@ -7,7 +7,6 @@ which batch has which. Executors read the segments themselves, so one that is da
 import json
 import logging
 import os
-import pickle
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -46,6 +45,8 @@ GRACE_SECONDS = 10.0
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
 _POLL_SECONDS = 0.5
+_PATIENCE_SECONDS = 3.0
+"""For the end of a batch: a service that is stopped should not take longer."""
 _TRIES_WITH_A_CHECKPOINT = 3
 log = logging.getLogger(__name__)
 
@@ -104,6 +105,8 @@ class SparkPipeline:
                 "spark_master name a master whose driver is started here"
             )
             return
+        if self._thread is not None:
+            self._thread.join()  # its session has ended
         self._stopped.clear()
         self._thread = threading.Thread(
             target=self._run, args=(spark,), name="pipeline", daemon=True
@@ -111,11 +114,13 @@ class SparkPipeline:
         self._thread.start()
 
     def detach(self) -> None:
-        """End after the batch that runs; before its session is ended."""
+        """End after the batch that runs, before its session is ended.
+
+        A batch that goes on is cut off by the end of the session, and repeated.
+        """
         self._stopped.set()
         if self._thread is not None:
-            self._thread.join(_LONGEST_PAUSE)
-            self._thread = None
+            self._thread.join(_PATIENCE_SECONDS)
 
     def state(self) -> PipelineState:
         """Return what it does; segments were counted a moment ago."""
@@ -198,8 +203,8 @@ class SparkPipeline:
         finally:
             self._progress.running = False
             self._is_ending = True
-            with self._lock:  # for the end of a batch; the next one is refused
-                pass
+            if self._lock.acquire(timeout=_PATIENCE_SECONDS):  # the next batch is refused
+                self._lock.release()
             with suppress(PySparkException, Py4JError, OSError):
                 query.stop()
         error = query.exception() if spark.usable() else None
@@ -311,17 +316,19 @@ def _on_executors(spark: RunningSpark) -> Work:
     def work(plan: StagePlan, paths: Sequence[str]) -> list[Staged]:
         context = spark.session.sparkContext
         parts = max(1, min(len(paths), context.defaultParallelism))
-        groups = [paths[part::parts] for part in range(parts)]
+        groups = [list(paths[part::parts]) for part in range(parts)]
         # Functions of queries are sent with the language's classes by value, which structs do not
         # survive (`lowering.python_functions`). Bytes go as they are.
-        packed = pickle.dumps(plan)
+        packed = msgspec.msgpack.encode(plan)
 
-        def stage(tasks: Iterable[Sequence[str]]) -> Iterator[Staged]:
-            known: StagePlan = pickle.loads(packed)  # noqa: S301  (our own, of this process)
+        def stage(tasks: Iterable[list[str]]) -> Iterator[bytes]:
+            known = msgspec.msgpack.decode(packed, type=StagePlan)
             for task in tasks:
-                yield from staged_segments(task, known)
+                for each in staged_segments(task, known):
+                    yield msgspec.msgpack.encode(each)
 
-        return context.parallelize(groups, parts).mapPartitions(stage).collect()
+        found = context.parallelize(groups, parts).mapPartitions(stage).collect()
+        return [msgspec.msgpack.decode(each, type=Staged) for each in found]
 
     return work
 
