@@ -22,7 +22,7 @@ from static_engine.landing.lander_settings import LanderSettings
 from static_engine.landing.lander_state import LanderStates
 from static_engine.landing.missed_packs import MissedPacks
 from static_engine.landing.open_segment import OpenSegment
-from static_engine.landing.segment_files import LandedMessage, SegmentError, SegmentWriter
+from static_engine.landing.segment_files import LandedMessage, NoRoom, SegmentError, SegmentWriter
 from streamsql.errors import WireError
 from streamsql.wire.topics import LANDERS, Topics
 
@@ -92,6 +92,7 @@ class Lander:
         )
         self._states = LanderStates(client, self.topics, settings.site_id, epoch)
         self._retry_at = float("-inf")
+        self._room = settings.segment_bytes
         self._wake = asyncio.Event()
         self._defects = Defects("a turn", "the lander")
 
@@ -150,11 +151,13 @@ class Lander:
         )
 
     async def _write(self) -> None:
-        messages, receipts = self._open.taken()
+        messages, receipts = self._open.taken(self._room)
         try:
             await asyncio.to_thread(self._writer.write, messages, time.time())
         except SegmentError as error:
             moment = time.monotonic()
+            if isinstance(error, NoRoom):  # there may be room for less
+                self._room = max(sum([len(message.payload) for message in messages]) // 2, 1)
             self._open.put_back(messages, receipts, moment)
             self._retry_at = moment + RETRY_SECONDS
             self.counts.refused += 1
@@ -166,6 +169,7 @@ class Lander:
             self._open.put_back(messages, receipts, time.monotonic())
             raise
         self.client.acknowledge(receipts)
+        self._room = self.settings.segment_bytes
         if self.problem:
             log.info("landing goes on")
             self.problem = ""

@@ -41,9 +41,20 @@ class OpenSegment:
             return 0.0
         return max(self._since + self.seconds - moment, 0.0)
 
-    def taken(self) -> tuple[list[LandedMessage], list[int]]:
-        """Return messages and receipts for one segment, and begin the next."""
-        taken, self._waiting, self._size = self._waiting, [], 0
+    def taken(self, most: int) -> tuple[list[LandedMessage], list[int]]:
+        """Return the oldest messages and their receipts for one segment; the rest waits on.
+
+        Args:
+            most: Bytes of their payloads, unless the first one alone has more.
+        """
+        size = count = 0
+        for message, _receipt in self._waiting[: self.messages]:
+            if count and size + len(message.payload) > most:
+                break
+            size += len(message.payload)
+            count += 1
+        taken, self._waiting = self._waiting[:count], self._waiting[count:]
+        self._size -= size
         return [message for message, _receipt in taken], [receipt for _message, receipt in taken]
 
     def put_back(

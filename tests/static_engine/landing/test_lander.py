@@ -113,6 +113,21 @@ def test_nothing_is_acknowledged_without_room_and_it_goes_on_by_itself(tmp_path:
     run(World(tmp_path, max_folder_bytes=MIB), scenario)
 
 
+def test_what_waits_is_landed_piece_by_piece_where_there_is_room_for_less(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        filler = world.folder / "20200101T000000-other-1-000000001.parquet"
+        filler.write_bytes(bytes(MIB))
+        for number in range(8):
+            world.gateway.publish(CLIMATE, b"%d" % number + bytes(150_000))
+        await until(lambda: world.lander.waiting >= 8)
+        await until(lambda: bool(world.lander.problem))
+        filler.unlink()  # 1.2 MB wait, and 1.0 fit
+        await until(lambda: len(world.landed()) == 8)
+        await until(lambda: not world.lander.problem)
+
+    run(World(tmp_path, max_folder_bytes=MIB), scenario)
+
+
 def test_what_was_sent_while_it_was_away_is_landed(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         await world.end()

@@ -30,10 +30,10 @@ def test_it_is_due_at_once_by_number_and_by_bytes() -> None:
 def test_what_is_put_back_is_the_oldest() -> None:
     segment = OpenSegment(1.0, 10, 1_000)
     segment.add(message(0), 1, 0.0)
-    messages, receipts = segment.taken()
+    messages, receipts = segment.taken(1_000)
     segment.add(message(1), 2, 0.5)
     segment.put_back(messages, receipts, 0.6)
-    assert segment.taken() == ([message(0), message(1)], [1, 2])
+    assert segment.taken(1_000) == ([message(0), message(1)], [1, 2])
     assert segment.due_in(9.0) is None
 
 
@@ -42,4 +42,14 @@ def test_what_the_broker_sends_again_is_forgotten_and_the_rest_stays() -> None:
     segment.add(message(0), 1, 0.0)
     segment.add(message(1), 0, 0.0)
     segment.forget_what_comes_again()
-    assert segment.taken() == ([message(1)], [0])
+    assert segment.taken(1_000) == ([message(1)], [0])
+
+
+def test_a_segment_takes_as_much_as_it_may_and_one_message_at_least() -> None:
+    segment = OpenSegment(1.0, 3, 1_000)
+    for number in range(5):
+        segment.add(message(number, 100), number, 0.0)
+    assert segment.taken(250) == ([message(0, 100), message(1, 100)], [0, 1])
+    assert segment.taken(1) == ([message(2, 100)], [2])
+    assert segment.taken(1_000) == ([message(3, 100), message(4, 100)], [3, 4])
+    assert segment.due_in(0.0) is None
