@@ -6,7 +6,7 @@ it hears from then on, and leaves their rows out of what the lake sends.
 """
 
 import logging
-import secrets
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -73,7 +73,7 @@ class _Filling:
     cut: Cut | None
     began: float
     ask_at: float
-    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    id: str = field(default_factory=lambda: os.urandom(8).hex())
     heard: set[PackName] = field(default_factory=set)
     after: Cursor | None = None
     rows: int = 0

@@ -48,10 +48,10 @@ def loaded_for(query: str) -> list[str]:
     return loaded(START, COMPILE, given=encode_json(fragment))
 
 
-def test_a_gateway_loads_fewer_than_200_of_our_modules() -> None:
+def test_a_gateway_loads_fewer_than_210_of_our_modules() -> None:
     modules = loaded(START)
     assert "gateway.runtime" in modules
-    assert len(modules) < 200, f"{len(modules)} modules:\n" + "\n".join(modules)
+    assert len(modules) < 210, f"{len(modules)} modules:\n" + "\n".join(modules)
 
 
 @pytest.mark.parametrize(
