@@ -40,7 +40,7 @@ class Layout:
 
     @property
     def segments(self) -> Path:
-        """What the lander has written and the pipeline has not kept yet."""
+        """Segments that the lander has written and the pipeline has not kept yet."""
         return self.data("lander") / "segments"
 
     @property

@@ -1,4 +1,4 @@
-"""What the lake has already, read from it: packs, and messages of the last hour."""
+"""Contents of the lake, read from it: packs, and messages of the last hour."""
 
 from collections.abc import Iterable
 

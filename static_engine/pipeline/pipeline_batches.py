@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class BatchReport:
-    """What a batch did.
+    """Outcome of a batch.
 
     Attributes:
         number: Of the batch.

@@ -1,4 +1,4 @@
-"""What the pipeline has done, for people: counts, rate, lag, and what was unusual."""
+"""Progress of the pipeline, for people: counts, rate, lag, and what was unusual."""
 
 import time
 from collections import deque

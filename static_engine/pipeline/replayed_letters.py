@@ -29,7 +29,7 @@ ORIGIN = "replay"
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """What a replay did: letters tried, letters that are rows now, and rows kept."""
+    """Outcome of a replay: letters tried, letters that are rows now, and rows kept."""
 
     tried: int
     recovered: int

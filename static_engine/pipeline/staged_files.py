@@ -31,7 +31,7 @@ _CHUNK = 1_000
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Where rows of a definition go.
+    """Place of the rows of a definition.
 
     Attributes:
         definition: By which packs are read.

@@ -7,7 +7,7 @@ from streamsql.errors import DeploymentError
 
 
 class MasterKind(Enum):
-    """Where Spark's work is done."""
+    """Place where Spark's work is done."""
 
     LOCAL = "this machine"
     STANDALONE = "a standalone cluster"

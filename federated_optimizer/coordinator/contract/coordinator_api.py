@@ -160,7 +160,7 @@ class CoordinatorApi(Protocol):
 
     @property
     def lake(self) -> LakeApi:
-        """What is kept of readings, and care of it."""
+        """Readings that are kept, and care of them."""
         ...
 
     @property
