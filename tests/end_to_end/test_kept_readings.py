@@ -1,0 +1,72 @@
+"""The story of docs/data.md: readings are kept, asked for, tried, and read by others."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from static_engine.lake.lake import Lake
+from static_engine.lake.lake_settings import LakeSettings
+from tests.end_to_end.federation import Federation, federation
+
+pytestmark = [pytest.mark.end_to_end, pytest.mark.spark, pytest.mark.timeout(900)]
+
+SECONDS = 300.0
+"""Until Spark runs and has kept something, on a machine that does much else."""
+ENOUGH = 30
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Federation]:
+    with federation(tmp_path / "data", "--gateways", "2") as running:
+        yield running
+
+
+def lake_of(up: Federation) -> Lake:
+    catalog = up.data / "state" / "console" / "catalog.db"
+    return Lake(LakeSettings(f"sqlite:///{catalog}", str(up.data / "lake")))
+
+
+def kept(lake: Lake, source: str) -> int:
+    return lake.plan(source).rows if source in lake.kept_sources() else 0
+
+
+def test_the_past_is_kept_asked_for_and_read_by_others(up: Federation) -> None:
+    lake = lake_of(up)
+    up.until(lambda: kept(lake, "temperature") >= ENOUGH, SECONDS)
+
+    # Asked for: every reading of an interval that is over is there, once.
+    end = datetime.now(UTC)
+    up.until(lambda: kept(lake, "temperature") >= 2 * ENOUGH, SECONDS)
+    asked = up.pando(
+        *("query", "run", "--until-settled", "--format", "json"),
+        "SELECT COUNT(*) AS n, COUNT(DISTINCT sensor || CAST(ts AS TEXT)) AS different "
+        "FROM temperature FOR SYSTEM_TIME "
+        f"BETWEEN '2020-01-01T00:00:00Z' AND '{end:%Y-%m-%dT%H:%M:%SZ}'",
+        timeout=SECONDS,
+    )
+    assert asked.returncode == 0, asked.stdout + asked.stderr
+    (answer,) = [json.loads(line) for line in asked.stdout.splitlines() if '"n"' in line][-1:]
+    row = answer.get("row", answer)
+    assert row["n"] == row["different"] > 0
+
+    # An alarm is tried on what was.
+    tried = up.pando(
+        "run",
+        "-",
+        stdin="RUN CREATE ALARM any_heat AS SELECT rid FROM temperature [RANGE 5 MINUTES] "
+        "GROUP BY rid HAVING AVG(celsius) > -100 SEVERITY 'warning' "
+        "ON HISTORY BETWEEN NOW - INTERVAL '1 h' AND NOW;",
+        timeout=SECONDS,
+    )
+    assert tried.returncode == 0, tried.stdout + tried.stderr
+    assert "raised" in tried.stdout
+
+    # Others read it without Pando: the files of the present snapshot are Parquet.
+    scan = lake.plan("temperature")
+    found = duckdb.connect().execute("SELECT count(*) FROM read_parquet(?)", [scan.paths])
+    assert found.fetchone() == (scan.rows,)
+    assert scan.rows >= 2 * ENOUGH
