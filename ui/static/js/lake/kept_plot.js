@@ -90,8 +90,9 @@ export function plot(sample, column, words) {
  *  @param {(at: number) => number} x
  *  @param {(value: number) => number} y */
 function drawn(run, x, y) {
-  if (run.length === 1)
-    {return run.map(({ at, mean }) => shape("circle", { class: "dot", cx: x(at), cy: y(mean), r: 2 }));}
+  if (run.length === 1) {
+    return run.map(({ at, mean }) => shape("circle", { class: "dot", cx: x(at), cy: y(mean), r: 2 }));
+  }
   const upper = run.map(({ at, high }) => `${x(at)},${y(high)}`);
   const lower = run.map(({ at, low }) => `${x(at)},${y(low)}`).reverse();
   return [
