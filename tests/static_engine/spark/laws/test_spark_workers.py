@@ -1,4 +1,7 @@
-"""A cluster whose only worker ends: a query fails by name, and answers when there is one again."""
+"""A cluster of two workers: one of them is enough; without any, queries and pipeline say so.
+
+Both go on when there is a worker again.
+"""
 
 import contextlib
 import socket
@@ -18,6 +21,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 _DRIVER = """
 import sys
+import time
 from pathlib import Path
 from static_engine.evaluation.static_executor import EvaluationError
 from static_engine.spark.spark_session import SessionSettings, start_session
@@ -29,6 +33,11 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 
+from static_engine.lake.lake_settings import LakeSettings
+from static_engine.landing.segment_files import SegmentWriter
+from static_engine.pipeline.spark_pipeline import PipelineSettings, SparkPipeline
+from tests.static_engine.pipeline.test_pipeline_batches import HEAT, birth, pack
+
 folder = Path(sys.argv[1])
 (folder / "rooms.csv").write_text("room\\na\\nb\\n")
 options = (("source", "csv"), ("path", "rooms.csv"))
@@ -39,12 +48,26 @@ spark = start_session(settings, lambda text: None)
 store = TableStore(Locations(folder), folder / "tables")
 store.load(rooms)
 executor = SparkExecutor(spark, store, worker_seconds=float(sys.argv[3]))
+lake = LakeSettings(f"sqlite:///{folder / 'catalog.db'}", str(folder / "lake"))
+writer = SegmentWriter(folder / "segments", "lander", 1, 10**9)
+pipeline = SparkPipeline(PipelineSettings("demo", lake, writer.folder, folder / "pipeline", 0.2))
+pipeline.attach(spark)
+number = 0
 print("ready", flush=True)
-for _ in sys.stdin:
-    try:
-        print("rows", len(executor.evaluate(rooms.scan())), flush=True)
-    except EvaluationError as error:
-        print("error", error.code, error.message, flush=True)
+for line in sys.stdin:
+    match line.split():
+        case ["evaluate"]:
+            try:
+                print("rows", len(executor.evaluate(rooms.scan())), flush=True)
+            except EvaluationError as error:
+                print("error", error.code, error.message, flush=True)
+        case ["land"]:
+            number += 1
+            writer.write([birth(HEAT), pack(number)], time.time())
+            print("landed", number, flush=True)
+        case _:
+            state = pipeline.state()
+            print("kept", state.rows, state.problem, flush=True)
 spark.stop(patience=0)
 """
 
@@ -73,7 +96,39 @@ def listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_a_query_without_workers_fails_by_name_and_answers_when_one_is_back(
+class Driver:
+    """The process with the session, which does a thing at a time."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def answer(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def asked(self, what: str) -> str:
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{what}\n")
+        self.process.stdin.flush()
+        return self.answer()
+
+    def until(self, what: str, wanted: str) -> str:
+        """Ask until the answer begins so; return it."""
+        deadline = time.monotonic() + SECONDS
+        while not (answer := self.asked(what)).startswith(wanted):
+            assert time.monotonic() < deadline, answer
+            time.sleep(0.2)
+        return answer
+
+
+def end(worker: subprocess.Popen[bytes]) -> None:
+    """Kill a worker and its executors, as a machine that loses its power does."""
+    subprocess.run(["pkill", "-9", "-P", str(worker.pid)], check=False)
+    worker.kill()
+    worker.wait(SECONDS)
+
+
+def test_work_goes_on_with_one_worker_and_is_refused_by_name_without_any(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
@@ -92,8 +147,8 @@ def test_a_query_without_workers_fails_by_name_and_answers_when_one_is_back(
         while not listens(port):
             assert time.monotonic() < deadline
             time.sleep(0.2)
-        first = running.enter_context(java(tmp_path, *worker))
-        driver = running.enter_context(
+        first, second = (running.enter_context(java(tmp_path, *worker)) for _ in range(2))
+        process = running.enter_context(
             subprocess.Popen(
                 [sys.executable, "-c", _DRIVER, str(tmp_path), url, "10"],
                 stdin=subprocess.PIPE,
@@ -101,26 +156,27 @@ def test_a_query_without_workers_fails_by_name_and_answers_when_one_is_back(
                 text=True,
             )
         )
-        running.callback(driver.kill)
-        assert driver.stdin is not None
-        assert driver.stdout is not None
+        running.callback(process.kill)
+        driver = Driver(process)
+        assert driver.answer() == "ready"
+        assert driver.asked("land") == "landed 1"
+        driver.until("evaluate", "rows 2")
+        driver.until("state", "kept 2")  # a pack has two rows
 
-        def asked() -> str:
-            assert driver.stdin is not None
-            assert driver.stdout is not None
-            driver.stdin.write("evaluate\n")
-            driver.stdin.flush()
-            return driver.stdout.readline().strip()
+        end(first)
+        assert driver.asked("evaluate") == "rows 2"
+        assert driver.asked("land") == "landed 2"
+        driver.until("state", "kept 4")
 
-        assert driver.stdout.readline().strip() == "ready"
-        while (answer := asked()) != "rows 2":  # the worker may need longer to start than 10 s
-            assert answer.startswith("error no_workers"), answer
-            assert time.monotonic() < deadline + SECONDS
-        subprocess.run(["pkill", "-9", "-P", str(first.pid)], check=False)  # its executors
-        first.kill()
-        first.wait(SECONDS)
-        assert asked() == "error no_workers Spark has had no worker for 10 s"
+        end(second)
+        assert driver.asked("evaluate") == "error no_workers Spark has had no worker for 10 s"
+        assert driver.asked("land") == "landed 3"
+        deadline = time.monotonic() + SECONDS
+        while "Spark has had no worker" not in (state := driver.asked("state")):
+            assert state.startswith("kept 4")
+            assert time.monotonic() < deadline, state
+            time.sleep(0.2)
+
         running.enter_context(java(tmp_path, *worker))
-        while (answer := asked()) != "rows 2":
-            assert answer.startswith("error no_workers"), answer
-            assert time.monotonic() < deadline + 2 * SECONDS
+        driver.until("evaluate", "rows 2")
+        driver.until("state", "kept 6")
