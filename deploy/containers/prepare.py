@@ -3,10 +3,11 @@
     python -m deploy.containers.prepare --to /srv/pando --gateways 3
 
 The same site and settings that `pando up` makes for one machine, with the other services' names as
-addresses. No password is written: services take addresses that hold one from `PANDO_BROKER` and
-`PANDO_CATALOG_URL`. The federation's certificate authority and the broker's certificate are made
-too, in folders of their own. Running it again overwrites what it wrote, but for the authority, and
-the broker's certificate as long as it is not to be renewed; what services keep is elsewhere.
+addresses. No password is written: services take addresses that hold one from `PANDO_BROKER`,
+`PANDO_CATALOG_URL` and `PANDO_LAKE_CATALOG`. The federation's certificate authority and the
+broker's certificate are made too, in folders of their own. Running it again overwrites what it
+wrote, but for the authority, and the broker's certificate as long as it is not to be renewed; what
+services keep is elsewhere.
 """
 
 import argparse
@@ -31,6 +32,9 @@ BROKER_NAMES = ("broker", "localhost", "127.0.0.1")
 """Names in the broker's certificate; `PANDO_BROKER_NAMES` adds those that others know it by."""
 SPARK_MASTER = "spark://spark-master:7077"
 CONSOLE_PORT = 8080
+LAKE = {"catalog": "postgresql://postgres:5432/pando_catalog", "warehouse": "/srv/lake"}
+"""The lake, at the same place in all containers; `PANDO_LAKE_CATALOG` has the address with the
+password."""
 SEGMENTS = "segments"
 """Folder of what the lander has written, below the state of the static engine."""
 FIGURES: dict[str, Any] = {"metrics_port": 9464, "metrics_host": "0.0.0.0"}  # noqa: S104 - not published
@@ -129,6 +133,7 @@ def console_settings(layout: Layout, state: Path, authority: Path) -> dict[str, 
         # Both containers have the volume at the same place: what the static engine would refuse to
         # open is refused when it is defined.
         "base_dir": str(layout.tables),
+        "lake": LAKE,
     }
 
 
@@ -144,6 +149,7 @@ def static_settings(layout: Layout, state: Path) -> dict[str, Any]:
         "spark_master": SPARK_MASTER,
         "class_data_archive": False,
         "segments": str(state / SEGMENTS),
+        "lake": LAKE,
     }
 
 

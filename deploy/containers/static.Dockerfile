@@ -22,7 +22,7 @@ COPY streamsql/ streamsql/
 COPY host/ host/
 COPY static_engine/ static_engine/
 
-RUN useradd --uid 10001 --create-home pando && mkdir /var/lib/pando && chown pando /var/lib/pando
+RUN useradd --uid 10001 --create-home pando && mkdir /var/lib/pando /srv/lake && chown pando /var/lib/pando /srv/lake
 USER pando
 VOLUME /var/lib/pando
 

@@ -1,5 +1,6 @@
 """Settings of the lake: where its catalog and its files are."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import sqlalchemy as sa
 from streamsql.catalog.keep_options import keep_of, rollups_of
 from streamsql.errors import DeploymentError
 
+CATALOG_VARIABLE = "PANDO_LAKE_CATALOG"
 MAX_OPTIONS = 50
 LEAST_PAUSE = 1.0
 LONGEST_PAUSE = 86_400.0
@@ -19,8 +21,8 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         catalog: SQLAlchemy URL of the database with the lake's catalog (SQLite or PostgreSQL); it
-            may be the database of Pando's own catalog. Relative paths of SQLite start from the
-            folder in which the service was started.
+            may be the database of Pando's own catalog. `PANDO_LAKE_CATALOG` overrides it. Relative
+            paths of SQLite start from the folder in which the service was started.
         warehouse: Folder of the files, or `s3://bucket/prefix`.
         options: Of the store of files, as pyiceberg names them, e.g. `s3.endpoint`.
         keep: How long readings of sources are kept whose option `keep` is not given.
@@ -68,8 +70,10 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             DeploymentError: It is no address of SQLite or PostgreSQL.
         """
+        # An address with a password stands in no file that several services read.
+        address = os.environ.get(CATALOG_VARIABLE) or self.catalog
         try:
-            parsed = sa.make_url(self.catalog)
+            parsed = sa.make_url(address)
         except sa.exc.ArgumentError as error:
             raise _bad_catalog() from error
         if parsed.get_backend_name() in ("postgresql", "postgres"):

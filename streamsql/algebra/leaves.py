@@ -116,6 +116,11 @@ class Scan(_Leaf, frozen=True, tag="scan"):
     units: tuple[str, ...] = ()
     history: History | None = None
 
+    def __post_init__(self) -> None:
+        width = len(self.columns)
+        named = self.key if self.time_column is None else (*self.key, self.time_column)
+        require(all(0 <= position < width for position in named), "key or event time of a scan")
+
     @property
     def schema(self) -> Schema:
         """The declared columns, behind those of its part."""

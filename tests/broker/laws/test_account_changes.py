@@ -153,7 +153,7 @@ def test_a_new_site_connects_without_a_restart_and_has_its_rights(
         assert gateway.publish(f"{ROOT}/gw/gw-1/birth", b"{}") == NOT_AUTHORIZED
     (listed,) = admin.ask(list_clients())
     assert set(listed.data["clients"]) == {
-        "base", "coordinator", "gw-1", "gw-2", "gw-4", "static", "viewer",
+        "base", "coordinator", "gw-1", "gw-2", "gw-4", "lander", "static", "viewer",
     }  # fmt: skip
 
 
@@ -206,7 +206,7 @@ def test_what_is_no_command_is_answered_and_changes_nothing(
     answers = json.loads(admin.client.wait_for(1)[0].payload)["responses"]
     assert all(answer["error"] for answer in answers)
     (listed,) = admin.ask(list_clients())
-    assert len(listed.data["clients"]) == 6
+    assert len(listed.data["clients"]) == 7
 
 
 @pytest.mark.parametrize("site", ["gw-1", "base", "static", "viewer"])

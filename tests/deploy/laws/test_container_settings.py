@@ -16,6 +16,7 @@ import static_engine.static_settings
 import ui.console_settings
 from host.certificates.certificate_facts import facts_of
 from host.mqtt.broker_address import parse_address
+from static_engine.lake.lake_settings import CATALOG_VARIABLE
 from streamsql.catalog.open_folders import OpenFolders
 from tests.deploy.compose_file import (
     COMPOSE,
@@ -87,7 +88,21 @@ def test_every_variable_of_a_service_changes_a_setting(service: str, prepared: P
         for field in type(changed).__struct_fields__
         if getattr(changed, field) != getattr(plain, field)
     }
-    assert values == set(given.values())
+    settings = {name: value for name, value in given.items() if name != CATALOG_VARIABLE}
+    assert values == set(settings.values())
+
+
+def test_the_lakes_catalog_is_the_consoles_by_the_variable(
+    prepared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = SERVICES["static"]["environment"]
+    console = SERVICES["coordinator"]["environment"]
+    assert given[CATALOG_VARIABLE] == console[CATALOG_VARIABLE] == console["PANDO_CATALOG_URL"]
+    lake = settings_of("static", prepared).lake
+    assert lake is not None
+    monkeypatch.setenv(CATALOG_VARIABLE, given[CATALOG_VARIABLE])
+    assert lake.catalog_url == given[CATALOG_VARIABLE]
+    assert settings_of("coordinator", prepared).lake["warehouse"] == lake.warehouse
 
 
 @pytest.mark.parametrize("service", SETTABLE)
