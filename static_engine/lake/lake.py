@@ -188,8 +188,25 @@ class Lake:
             return self.catalog.create_table(
                 (READINGS, definition.name),
                 schema=schema,
+                # Names may hold anything, a step out of the folder too.
+                location=f"{self.settings.warehouse_url}/{READINGS}/{folder_of(definition.name)}",
                 partition_spec=day_parts(schema),
                 properties={**TABLE_PROPERTIES, PROPERTY: columns.as_property()},
             )
         except TableAlreadyExistsError:
             return self.catalog.load_table((READINGS, definition.name))
+
+
+def folder_of(name: str) -> str:
+    """Return the name of a table's folder: plain names as they are, others with escapes.
+
+    Examples:
+        >>> folder_of("heat"), folder_of("../Heat")
+        ('heat', '%2E%2E%2F%48eat')
+    """
+    plain = "abcdefghijklmnopqrstuvwxyz0123456789_-"
+    escaped = (
+        letter if letter in plain else "".join(f"%{byte:02X}" for byte in letter.encode())
+        for letter in name
+    )
+    return "".join(escaped)

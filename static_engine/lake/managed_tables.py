@@ -8,7 +8,6 @@ row on; before, it is empty. Dropping its definition keeps its rows.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
-from urllib.parse import quote
 
 import pyarrow as pa
 from pyiceberg.exceptions import (
@@ -25,7 +24,7 @@ from pyiceberg.types import NestedField
 
 from static_engine.lake.kept_columns import PROPERTY, KeptColumns
 from static_engine.lake.kept_readings import arrow_type, iceberg_type
-from static_engine.lake.lake import TABLES, Lake
+from static_engine.lake.lake import TABLES, Lake, folder_of
 from static_engine.lake.lake_commits import retried
 from static_engine.lake.lake_errors import LakeError
 from static_engine.lake.lake_settings import LakeSettings
@@ -172,7 +171,7 @@ class ManagedTables:
             )
         )
         # A name may hold anything, also "/" and "..".
-        folder = quote(definition.name, safe="").replace(".", "%2E")
+        folder = folder_of(definition.name)
         try:
             return lake.catalog.create_table(
                 (TABLES, definition.name),

@@ -4,6 +4,7 @@ import threading
 from pathlib import Path
 
 import duckdb
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -149,6 +150,19 @@ def test_a_definition_that_changes_adds_columns_and_mixes_none(tmp_path: Path) -
         (None, "warm", "L1", "x"),
         (1.5, None, None, None),
     ]
+
+
+@pytest.mark.parametrize("name", ["../../out", "a/b", "..", "x y%2F", "Heat", "heat"])
+def test_a_table_of_any_name_stays_in_its_folder(tmp_path: Path, name: str) -> None:
+    lake = lake_in(tmp_path)
+    named = msgspec.structs.replace(HEAT, name=name)
+    keep(lake, named, [reading(NOON)])
+    assert lake.kept_sources() == [name]
+    assert lake.plan(name).rows == 1
+    for path in lake.plan(name).paths:
+        real = Path(path.removeprefix("file://")).resolve()
+        assert real.is_relative_to(tmp_path / "lake" / "readings")
+        assert real.parent.parent.parent.parent == tmp_path / "lake" / "readings"
 
 
 def test_files_are_plain_parquet_for_others(tmp_path: Path) -> None:
