@@ -173,11 +173,6 @@ def test_what_is_in_use_stays_and_what_is_refused(harness: Any) -> None:
         for text, code in (
             ("SELECT rid FROM RoomSensor", "not_refreshable"),
             ("SELECT query FROM sys_queries", "not_refreshable"),
-            (
-                "WITH RECURSIVE r (a) AS (SELECT desk FROM desks UNION SELECT d.room FROM desks d "
-                "JOIN r ON r.a = d.desk) SELECT a FROM r",
-                "not_refreshable",
-            ),
         ):
             with pytest.raises(UnsupportedError) as refusal:
                 await coordinator.execute(

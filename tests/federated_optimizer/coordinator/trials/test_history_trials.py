@@ -16,7 +16,9 @@ from federated_optimizer.coordinator.trials.history_runner import (
     HistoryEnd,
     HistoryMessage,
     HistoryOrder,
+    PastSize,
 )
+from streamsql.algebra.operators import Plan
 from streamsql.errors import FederationError
 from streamsql.wire.site_messages import SiteRole
 from tests.deploy.history.kept_rows import KeptRow, RowsInMemory
@@ -53,6 +55,9 @@ class Saying:
             await asyncio.Event().wait()
         finally:
             self.closed += 1
+
+    def sizes(self, _plan: Plan) -> tuple[PastSize, ...]:
+        return ()
 
 
 async def ended(made: Any, result: Any) -> HistoryTrialInfo:
