@@ -64,6 +64,18 @@ def replace_file(
     return _sync_folder(file.parent)
 
 
+def settle_file(written: Path, file: Path) -> bool:
+    """Sync a file that is written and rename it over another; return whether the rename lasts.
+
+    Raises:
+        OSError: It cannot be; the other file stays.
+    """
+    with written.open("rb") as content:
+        os.fsync(content.fileno())
+    written.replace(file)
+    return _sync_folder(file.parent)
+
+
 def remove_file(file: Path) -> None:
     """Remove a file if it is there; the log says why one cannot be removed."""
     try:

@@ -1,7 +1,6 @@
 """An interval of a table as one file that other programs read: Parquet or CSV."""
 
 import contextlib
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import pyarrow.parquet as pq
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.table import Table
 
+from host.files.atomic_file import settle_file
 from static_engine.care.compaction import Progress
 from static_engine.care.lake_figures import time_column
 from static_engine.lake.lake_errors import LakeError
@@ -102,9 +102,7 @@ def _whole(path: Path) -> Iterator[Path]:
     unfinished = path.with_name(f".{path.name}.tmp")
     try:
         yield unfinished
-        with unfinished.open("rb") as file:
-            os.fsync(file.fileno())
-        unfinished.replace(path)
+        settle_file(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
 

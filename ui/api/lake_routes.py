@@ -1,10 +1,11 @@
 """REST: the lake: what is kept, samples of it, and jobs that care for it."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
 import msgspec
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, Field
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
@@ -72,14 +73,14 @@ async def begin(body: Job, coordinator: Coordinator) -> Object:
         form=ExportFormat(body.format),
     )
     answer = await coordinator.lake.ask(request)
-    return job_object(answer.jobs[0])
+    return job_object(_only(answer.jobs))
 
 
 @router.delete("/jobs/{job}")
 async def cancel(job: str, coordinator: Coordinator) -> Object:
     """Tell a job to end at its next step; what is done stays done."""
     answer = await coordinator.lake.ask(_request(LakeTask.CANCEL, job=job[:MAX_NAME]))
-    return job_object(answer.jobs[0])
+    return job_object(_only(answer.jobs))
 
 
 @router.get("/tables/{table}/sample")
@@ -175,3 +176,14 @@ def _micros(moment: datetime | None) -> int | None:
 
 def _text(micros: int | None) -> str | None:
     return None if micros is None else timestamp_text(micros)
+
+
+def _only(jobs: Sequence[LakeJob]) -> LakeJob:
+    """Return the job that an answer is about.
+
+    Raises:
+        HTTPException: 404: the answer has none.
+    """
+    if not jobs:
+        raise HTTPException(404, "there is no such job; pando lake status lists those there are")
+    return jobs[0]

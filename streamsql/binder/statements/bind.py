@@ -64,7 +64,7 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
     if query.tree.args.get("order") is not None:
         is_top = not _order_is_shown_only(query.tree)
         order = output_order(query.tree, plan.schema, environment, shown=is_top)
-    backfill, query = backfill_of(query)
+    backfill, query = backfill_of(query) if query.options else (True, query)
     if query.options:
         plan = with_choice(plan, query, binding)
     if query.emit is not None:
