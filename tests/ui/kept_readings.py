@@ -56,7 +56,7 @@ class FakeLake(LakeApi):
             case LakeTask.SAMPLE:
                 return LakeAnswer("", sample=self.sample)
             case LakeTask.CANCEL:
-                return LakeAnswer("", jobs=(self.jobs[-1],))
+                return LakeAnswer("", jobs=tuple(self.jobs[-1:]))
             case task:
                 number = len(self.jobs) + 1
                 job = LakeJob(f"job-1-{number}", str(task), request.table, JobState.WAITING)
