@@ -159,10 +159,11 @@ class BoundedServer:
             for task in self._open:
                 task.cancel()
             await asyncio.gather(*self._open, return_exceptions=True)
+            await asyncio.sleep(0)  # time passes: one turn, in which what was aborted is closed
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._is_closed:  # accepted just before
-            writer.close()
+            writer.transport.abort()
             return
         if len(self._open) >= self._limits.connections:
             if not self._waiting:
@@ -175,7 +176,14 @@ class BoundedServer:
         self._open.add(task)
         task.add_done_callback(self._open.discard)
         # Not in the task: one that is cancelled before its first turn runs nothing.
-        task.add_done_callback(lambda _: writer.close())
+        task.add_done_callback(lambda _: self._end(writer))
+
+    def _end(self, writer: asyncio.StreamWriter) -> None:
+        if self._is_closed:
+            # Nobody waits until the other side has read the rest.
+            writer.transport.abort()
+        else:
+            writer.close()
 
     async def _serve(self, connection: _Connection) -> None:
         """Answer the requests of a connection until one of both sides ends it."""
