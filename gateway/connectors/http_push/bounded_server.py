@@ -18,6 +18,7 @@ from gateway.connectors.http.content import Body, ContentError
 
 _READ_BYTES = 65_536
 _HEAD_BYTES = 16_384
+_TURNS = 8
 _LINGER_BYTES = 2_000_000
 _LINGER_SECONDS = 2.0
 SEND_SECONDS = 10.0
@@ -154,12 +155,13 @@ class BoundedServer:
         try:
             yield int(server.sockets[0].getsockname()[1])
         finally:
-            server.close()
             self._is_closed = True
+            server.close()
+            await _turns()  # what is being accepted now comes to `_accept`, which ends it
             for task in self._open:
                 task.cancel()
             await asyncio.gather(*self._open, return_exceptions=True)
-            await asyncio.sleep(0)  # time passes: one turn, in which what was aborted is closed
+            await _turns()  # what was aborted is closed
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._is_closed:  # accepted just before
@@ -247,6 +249,15 @@ class BoundedServer:
             return Answer(400, {"error": str(error)[:200]})
         finally:
             self._bytes -= held
+
+
+async def _turns() -> None:
+    """Let the event loop do what is due, and what follows from it.
+
+    A loop that ends drops what it was about to accept, and its sockets stay open.
+    """
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)  # time passes: a turn of the loop
 
 
 def too_busy(reason: str) -> Answer:
