@@ -26,7 +26,7 @@ from tests.static_engine.pipeline.test_pipeline_batches import (
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-SECONDS = 90.0
+SECONDS = 240.0
 
 
 def until(condition: Callable[[], bool]) -> None:
