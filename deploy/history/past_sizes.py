@@ -1,4 +1,11 @@
-"""Bounds of what plans read of the lake, for EXPLAIN; asked in a process forked for it."""
+"""Bounds of what plans read of the lake, for EXPLAIN; a process of its own asks the lake.
+
+`python -m deploy.history.past_sizes` reads settings and plan from its standard input, and writes
+the sizes, pickled, as `OpenedPast.sizes` sends and reads them.
+"""
+
+import pickle
+import sys
 
 from federated_optimizer.coordinator.trials.history_runner import PastSize
 from static_engine.history.past_readings import PastReadings, past_of
@@ -31,3 +38,8 @@ def sizes_in(settings: LakeSettings, plan: Plan) -> tuple[PastSize, ...]:
             size = (len(lake.files), lake.rows, lake.bytes) if lake is not None else (0, 0, 0)
             found.append(PastSize(text, *size))
     return tuple(found)
+
+
+if __name__ == "__main__":
+    asked = pickle.load(sys.stdin.buffer)  # noqa: S301  (of the console that has started this)
+    sys.stdout.buffer.write(pickle.dumps(sizes_in(*asked)))

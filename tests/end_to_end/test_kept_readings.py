@@ -53,6 +53,11 @@ def test_the_past_is_kept_asked_for_and_read_by_others(up: Federation) -> None:
     row = answer.get("row", answer)
     assert row["n"] == row["different"] > 0
 
+    # EXPLAIN says how much is read, while the console has the same database open.
+    shown = up.pando("explain", "SELECT rid FROM temperature FOR SYSTEM_TIME ALL", timeout=SECONDS)
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert "reads the past of temperature ALL: at most " in shown.stdout
+
     # An alarm is tried on what was.
     tried = up.pando(
         "run",
