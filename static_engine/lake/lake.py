@@ -123,24 +123,32 @@ class Lake:
             except NoSuchTableError:
                 table = self._create(definition)
             before = self.columns_of(table)
-
-            def grow() -> bool:
-                table.refresh()
-                grown, added = self.columns_of(table).grown(definition)
-                if not added:
-                    return False
-                with table.transaction() as transaction:
-                    with transaction.update_schema() as update:
-                        for column in added:
-                            update.add_column(
-                                column.column, iceberg_type(column.type), doc=column.words
-                            )
-                    transaction.set_properties({PROPERTY: grown.as_property()})
-                return True
-
-            grew = retried(grow, table)
+            grew = self.grow(table, definition)
             after = self.columns_of(table).columns
             return table, drift_words(before, after[len(before.columns) :]) if grew else []
+
+    def grow(self, table: Table, definition: SourceDefinition) -> bool:
+        """Add the columns that a definition has and a table has not; return whether there were any.
+
+        Raises:
+            LakeBusyError: Others change it all the time.
+        """
+
+        def attempt() -> bool:
+            table.refresh()
+            grown, added = self.columns_of(table).grown(definition)
+            if not added:
+                return False
+            with table.transaction() as transaction:
+                with transaction.update_schema() as update:
+                    for column in added:
+                        update.add_column(
+                            column.column, iceberg_type(column.type), doc=column.words
+                        )
+                transaction.set_properties({PROPERTY: grown.as_property()})
+            return True
+
+        return retried(attempt, table)
 
     def schema_of(self, definition: SourceDefinition, table: Table) -> pa.Schema:
         """Return the schema of files with readings of a definition that `ensure` has seen."""

@@ -144,22 +144,7 @@ class ManagedTables:
         table = self._find(definition)
         if table is None:
             table = self._created(lake, definition)
-
-        def grow() -> bool:
-            table.refresh()
-            grown, added = lake.columns_of(table).grown(definition)
-            if not added:
-                return False
-            with table.transaction() as transaction:
-                with transaction.update_schema() as update:
-                    for column in added:
-                        update.add_column(
-                            column.column, iceberg_type(column.type), doc=column.words
-                        )
-                transaction.set_properties({PROPERTY: grown.as_property()})
-            return True
-
-        retried(grow, table)
+        lake.grow(table, definition)
         return table
 
     def _created(self, lake: Lake, definition: SourceDefinition) -> Table:
