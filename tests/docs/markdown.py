@@ -8,6 +8,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 WALK = "walk"
 """Note of the blocks that a reader runs in their order, from nothing."""
+KEPT = "kept"
+"""Marks what needs a lake with readings; end_to_end/test_kept_readings.py runs it."""
 PEOPLE = "people"
 """Note of the blocks that need accounts."""
 _FENCE = re.compile(r"^```(\w*)[ \t]*([^\n`]*)\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)

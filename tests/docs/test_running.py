@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from tests.docs.markdown import PEOPLE, ROOT, WALK, Block, blocks, pages
+from tests.docs.markdown import KEPT, PEOPLE, ROOT, WALK, Block, blocks, pages
 from tests.end_to_end.federation import PANDO, PATIENCE, Federation, federation
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(1200)]
@@ -84,7 +84,7 @@ def test_example_runs(block: Block, tidy: Federation) -> None:
 
 def page_commands(page: Path) -> list[str]:
     """Return the commands of a page's shell blocks."""
-    shown = [block for block in blocks(page, "sh") if block.note not in (WALK, PEOPLE)]
+    shown = [block for block in blocks(page, "sh") if block.note not in (WALK, PEOPLE, KEPT)]
     text = "\n".join(block.text.replace("\\\n", " ") for block in shown)
     lines = [line.split(" #")[0].strip() for line in text.splitlines()]
     other = next((n for n, line in enumerate(lines) if REPLAYS.match(line)), len(lines))

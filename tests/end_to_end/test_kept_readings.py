@@ -10,6 +10,7 @@ import pytest
 
 from static_engine.lake.lake import Lake
 from static_engine.lake.lake_settings import LakeSettings
+from tests.docs.markdown import KEPT, ROOT, blocks
 from tests.end_to_end.federation import Federation, federation
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.spark, pytest.mark.timeout(900)]
@@ -57,6 +58,19 @@ def test_the_past_is_kept_asked_for_and_read_by_others(up: Federation) -> None:
     shown = up.pando("explain", "SELECT rid FROM temperature FOR SYSTEM_TIME ALL", timeout=SECONDS)
     assert shown.returncode == 0, shown.stdout + shown.stderr
     assert "reads the past of temperature ALL: at most " in shown.stdout
+
+    # What the pages show of it, but for sources and databases that are not here.
+    pages = (ROOT / "README.md", ROOT / "docs" / "data.md")
+    shown_statements = [b.text for page in pages for b in blocks(page, "sql") if b.note == KEPT]
+    here = [text for text in shown_statements if not text.startswith("CREATE")]
+    assert len(here) >= 2
+    for text in here:
+        answer_of_page = up.http.post("/api/statements", json={"text": text})
+        assert answer_of_page.is_success, answer_of_page.text
+    for block in [b for b in blocks(pages[1], "sh") if b.note == KEPT]:
+        for line in block.text.splitlines():
+            done = up.pando(*line.split(" #")[0].split()[1:], timeout=SECONDS)
+            assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
 
     # An alarm is tried on what was.
     tried = up.pando(
