@@ -7,7 +7,9 @@
 
 import logging
 import os
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, is_hypothesis_test, settings
@@ -23,6 +25,7 @@ OWN_PROCESSES = (
     "tests/static_engine/sources/",
     "tests/static_engine/spark/laws/",
     "tests/static_engine/spark/test_spark_session.py",
+    "tests/static_engine/spark/test_stuck_tasks.py",
 )
 """In the folders of Spark, but without the shared session: they start processes, or no Spark."""
 ALONE = (
@@ -45,6 +48,9 @@ LONG = (
     "tests/ui/laws/test_browser_hidden.py",
 )
 """Where files or tests take most of a minute or more: begun last, all wait for one of them."""
+
+SERVICES = frozenset({"broker", "spark", "end_to_end", "browser", "postgres", "published"})
+NAMED_MARK = re.compile(rf"\bmark\.({'|'.join(sorted(SERVICES))})\b")
 
 # Two busy cores make any wall-clock limit on one example meaningless.
 settings.register_profile(
@@ -95,6 +101,22 @@ def place_in_queue(file: str) -> int:
     return 1 + place
 
 
+def needs_services(file: Path) -> bool:
+    """Whether a file of tests names a mark of tests that start services."""
+    return NAMED_MARK.search(file.read_text()) is not None
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without services where only services are asked for.
+
+    Every worker would import seven hundred modules to find the hundred that it runs.
+    """
+    asked = set(config.option.markexpr.split(" or "))
+    if not asked <= SERVICES or not collection_path.name.startswith("test_"):
+        return None
+    return True if collection_path.is_file() and not needs_services(collection_path) else None
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FilesTogether | None:
     if config.getoption("dist") != "loadfile":
@@ -110,7 +132,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order what must be last; give properties the time that nightly numbers of examples take."""
+    """Order what must be last; give properties the time that nightly numbers of examples take.
+
+    Raises:
+        UsageError: A file's tests get a mark of services from elsewhere: they would be left out.
+    """
+    marked = {item.path for item in items if any(item.get_closest_marker(m) for m in SERVICES)}
+    if hidden := sorted(str(file) for file in marked if not needs_services(file)):
+        raise pytest.UsageError(f"these tests need services, and do not name the mark: {hidden}")
     items.sort(
         key=lambda item: (
             place_in_queue(item.nodeid.split("::", maxsplit=1)[0]),

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from static_engine.spark.spark_masters import MasterKind
+from static_engine.spark.stuck_tasks import STUCK_SECONDS
 from streamsql.errors import DeploymentError
 
 POOLS_FILE = Path(__file__).with_name("fair_pools.xml")
@@ -86,4 +87,7 @@ def driver_properties(
     }
     if kind is MasterKind.LOCAL:
         properties["spark.driver.bindAddress"] = properties["spark.driver.host"] = "127.0.0.1"
+    else:  # here RunningSpark does the same
+        properties["spark.task.reaper.enabled"] = "true"
+        properties["spark.task.reaper.killTimeout"] = f"{STUCK_SECONDS:.0f}s"
     return properties

@@ -123,6 +123,10 @@ class SparkJvm:
         """Whether it still runs."""
         return self._process.poll() is None
 
+    def kill(self) -> None:
+        """End it at once; `stop` still has to be called."""
+        self._process.kill()
+
     def stop(self, *, timeout: float = _STOP_SECONDS, patience: float = ARCHIVE_SECONDS) -> None:
         """End it and keep the class archive it writes on its first regular exit.
 

@@ -34,6 +34,9 @@ from static_engine.spark.spark_jvm import (
 )
 from static_engine.spark.spark_masters import MasterKind, master_kind
 from static_engine.spark.spark_work import WORKER_SECONDS, Pool, SparkWork
+from static_engine.spark.stuck_tasks import STUCK_SECONDS, is_stuck, tasks_left
+
+log = logging.getLogger(__name__)
 
 _RESULT_SHARE = 8
 """Of the heap for one result: the task that makes it holds it twice, the driver once more."""
@@ -92,6 +95,7 @@ class RunningSpark:
         self.is_local = settings.is_local
         self.result_bytes = settings.result_bytes
         self._jvm = jvm
+        self._watch: threading.Thread | None = None
         java = f", Java {jvm.java.version}" if jvm else ""
         self.description = f"Spark {session.version} on {settings.master}{java}"
 
@@ -129,6 +133,24 @@ class RunningSpark:
         """
         context = self.session.sparkContext._jsc.sc()  # noqa: SLF001
         return len(context.statusTracker().getExecutorInfos()) - 1
+
+    def end_cancelled(self) -> None:
+        """See to it that cancelled tasks give their cores back; returns at once.
+
+        A JVM of ours in which one stays for `STUCK_SECONDS` is ended, and with it all its work.
+        """
+        if self._jvm is None or not self.is_local or (self._watch and self._watch.is_alive()):
+            return
+        jvm, left = self._jvm, tasks_left(self.session)
+
+        def end_stuck() -> None:
+            with contextlib.suppress(Py4JError, OSError):  # the JVM has ended
+                if is_stuck(left, seconds=STUCK_SECONDS):
+                    log.error("cancelled work goes on after %g s: Spark is ended", STUCK_SECONDS)
+                    jvm.kill()
+
+        self._watch = threading.Thread(target=end_stuck, name="stuck-tasks", daemon=True)
+        self._watch.start()
 
     def usable(self) -> bool:
         """Whether JVM and session still work, as far as known without a query."""

@@ -84,6 +84,10 @@ class WorkedSession(Protocol):
         """Return the number of executors without the driver."""
         ...
 
+    def end_cancelled(self) -> None:
+        """See to it that cancelled tasks give their cores back."""
+        ...
+
 
 class SparkWork:
     """The jobs that a thread starts while it is inside.
@@ -161,12 +165,13 @@ class SparkWork:
         if self.cancelled is not None or self._ended.is_set():
             return
         self.cancelled = reason
-        with suppress(PySparkException, Py4JError, OSError):
+        with suppress(PySparkException, Py4JError, OSError):  # its JVM may have ended
             if self._spark.is_remote:
                 self._spark.session.interruptTag(self._group)
             else:
                 context = self._spark.session.sparkContext._jsc.sc()  # noqa: SLF001
                 context.cancelJobGroupAndFutureJobs(self._group)
+            self._spark.end_cancelled()
 
     def _refuse_if_cancelled(self) -> None:
         if self.cancelled is not None:
@@ -204,7 +209,9 @@ class SparkWork:
                     seen = moment
             except (Py4JError, OSError):
                 return  # the JVM has ended; the work fails
-            if moment - seen >= self._worker_seconds:
+            if self.cancelled is not None:
+                pass  # its tasks still have to end
+            elif moment - seen >= self._worker_seconds:
                 log.warning("Spark has no worker; %s is cancelled", self._name)
                 self.cancel(Cancelled.NO_WORKERS)
             elif moment - began >= self._max_seconds:

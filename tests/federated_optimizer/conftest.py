@@ -67,7 +67,7 @@ class Golden:
             outputs: From a case to the texts by key.
         """
         path = GOLDEN / file
-        cases = yaml.safe_load(path.read_text(encoding="utf-8"))
+        cases = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
         assert len(cases) >= least
         made = [outputs(case) for case in cases]
         if self._update:

@@ -19,12 +19,10 @@ from streamsql.algebra.operators import (
     AggregateFunction,
     Distinct,
     Filter,
-    Fixpoint,
     Join,
     JoinKind,
     Plan,
     Project,
-    RecursiveReference,
     RemoteSource,
     Scan,
     SourceKind,
@@ -283,14 +281,12 @@ LINKS = Scan("links", SourceKind.LINK, Schema.of(("a", INT)))
         LINKS,
         Distinct(RemoteSource("f1", Schema.of(("a", INT)))),
         Window(LINKS, WindowKind.NOW),
-        RecursiveReference("r", Schema.of(("a", INT))),
-        Fixpoint("r", Schema.of(("i0", INT)), (relation((1,), types="i"),), ()),
     ],
 )
 def test_what_belongs_into_the_stream_engine_is_refused(
     executor: SparkExecutor, plan: Plan
 ) -> None:
-    with pytest.raises(UnsupportedError, match="no streams and no recursion"):
+    with pytest.raises(UnsupportedError, match="the static engine has no streams"):
         executor.evaluate(plan)
 
 

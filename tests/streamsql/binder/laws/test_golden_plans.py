@@ -16,7 +16,7 @@ CASES = 168
 
 
 def load(path: Path) -> dict[str, Any]:
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    content = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     assert isinstance(content, dict)
     return content
 
@@ -59,8 +59,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if metafunc.config.getoption("update_golden", default=False):
             for path in FILES:
                 rewrite(path, load(path))
-        found = [(load(path)["catalog"], case) for path in FILES for case in load(path)["cases"]]
-        names = [f"{path.stem}-{case['name']}" for path in FILES for case in load(path)["cases"]]
+        contents = {path.stem: load(path) for path in FILES}
+        cases = [(name, case) for name, content in contents.items() for case in content["cases"]]
+        found = [(contents[name]["catalog"], case) for name, case in cases]
+        names = [f"{name}-{case['name']}" for name, case in cases]
         metafunc.parametrize(("catalog_text", "case"), found, ids=names)
 
 
