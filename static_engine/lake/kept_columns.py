@@ -7,10 +7,12 @@ that was. What stands for what is in the table's property `pando.columns`.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import count
 
 import msgspec
 
 from static_engine.lake.kept_readings import OWN_NAMES
+from static_engine.lake.lake_errors import LakeError
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType
 
@@ -72,7 +74,11 @@ class KeptColumns(msgspec.Struct, frozen=True):
         return [self.find(*each) for each in _described(definition)]
 
     def grown(self, definition: SourceDefinition) -> tuple["KeptColumns", tuple[KeptColumn, ...]]:
-        """Return the columns with those that a definition adds, and these alone."""
+        """Return the columns with those that a definition adds, and these alone.
+
+        Raises:
+            LakeError: There would be more than `MAX_COLUMNS`.
+        """
         added: list[KeptColumn] = []
         taken = {column.column for column in self.columns} | set(OWN_NAMES)
         for name, dtype, unit in _described(definition):
@@ -80,6 +86,13 @@ class KeptColumns(msgspec.Struct, frozen=True):
                 column = _free(name, taken)
                 taken.add(column)
                 added.append(KeptColumn(name, dtype, column, unit))
+        if added and len(self.columns) + len(added) > MAX_COLUMNS:
+            raise LakeError(
+                f"source {definition.name!r:.80} would have {len(self.columns) + len(added):,} "
+                f"columns in the lake, those of former definitions counted; the max is "
+                f"{MAX_COLUMNS:,}",
+                hint="set keep = 'no' for it, or declare it under another name",
+            )
         return KeptColumns((*self.columns, *added)), tuple(added)
 
 
@@ -104,4 +117,4 @@ def _described(definition: SourceDefinition) -> Iterable[tuple[str, DataType, st
 def _free(name: str, taken: set[str]) -> str:
     if name not in taken:
         return name
-    return next(f"{name}__{n}" for n in range(2, MAX_COLUMNS) if f"{name}__{n}" not in taken)
+    return next(each for n in count(2) if (each := f"{name}__{n}") not in taken)

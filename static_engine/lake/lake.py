@@ -1,6 +1,7 @@
 """The lake: opening its catalog, its tables, and what of them a query reads."""
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from threading import Lock
 
 import msgspec
@@ -27,6 +28,8 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import EARLIEST, LATEST
 
 CATALOG_NAME = "pando"
+_LONGEST_FOLDER = 200
+"""File systems take 255 bytes."""
 SYSTEM = "system"
 TABLES = "tables"
 NAMESPACES = (READINGS, SYSTEM, TABLES)
@@ -208,13 +211,20 @@ class Lake:
 def folder_of(name: str) -> str:
     """Return the name of a table's folder: plain names as they are, others with escapes.
 
+    What would be longer than file systems take ends in a digest.
+
     Examples:
         >>> folder_of("heat"), folder_of("../Heat")
         ('heat', '%2E%2E%2F%48eat')
+        >>> len(folder_of("x" * 900))
+        133
     """
     plain = "abcdefghijklmnopqrstuvwxyz0123456789_-"
     escaped = (
         letter if letter in plain else "".join(f"%{byte:02X}" for byte in letter.encode())
         for letter in name
     )
-    return "".join(escaped)
+    folder = "".join(escaped)
+    if len(folder) <= _LONGEST_FOLDER:
+        return folder
+    return f"{folder[:100]}-{blake2b(name.encode(), digest_size=16).hexdigest()}"

@@ -1,5 +1,7 @@
 """Errors of the lake."""
 
+from pyiceberg.exceptions import ValidationError
+
 from streamsql.errors import DeploymentError
 
 
@@ -19,3 +21,7 @@ class LakeBusyError(LakeError):
     """Others change a table all the time; it may be tried again."""
 
     code = "lake_busy"
+
+
+DAMAGE = (LakeError, ValidationError, ValueError, TypeError, LookupError, FileNotFoundError)
+"""Raised where one table is damaged or cannot be made; what passes by itself raises others."""

@@ -105,7 +105,12 @@ class SegmentWriter:
             is_durable = replace_file(
                 path,
                 lambda output: pq.write_table(
-                    table, output, compression="zstd", compression_level=1, use_dictionary=["topic"]
+                    table,
+                    output,
+                    compression="zstd",
+                    compression_level=1,
+                    use_dictionary=["topic"],
+                    write_page_checksum=True,
                 ),
                 temporary=path.with_name(f".{path.name}{UNFINISHED}"),
             )
@@ -174,7 +179,9 @@ def read_segment(path: Path) -> pa.Table:
         SegmentError: It is gone, damaged, or has other columns.
     """
     try:
-        table = pq.read_table(path, memory_map=False, partitioning=None)
+        table = pq.read_table(
+            path, memory_map=False, partitioning=None, page_checksum_verification=True
+        )
     except (OSError, pa.ArrowException) as error:
         raise SegmentError(
             f"segment {path} cannot be read: {error!s:.300}",

@@ -4,8 +4,10 @@ They come from births of gateways and from orders of the catalog, and are kept i
 that was made by a former definition may arrive long after the source has another.
 """
 
+import logging
 from collections.abc import Iterable
 from pathlib import Path
+from threading import Lock
 
 import msgspec
 
@@ -27,6 +29,7 @@ MAX_LAYOUTS = 200
 MAX_FILE_BYTES = 100_000_000
 
 _NO_CONNECTOR = ""
+log = logging.getLogger(__name__)
 
 
 class KnownDefinitions:
@@ -44,6 +47,7 @@ class KnownDefinitions:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._lock = Lock()
         self.unkept: frozenset[str] = frozenset()
         self._known: dict[str, dict[int, SourceDefinition]] = {}
         for definition in SITE_SOURCES:
@@ -61,17 +65,19 @@ class KnownDefinitions:
             OSError: The file cannot be written.
         """
         new: list[str] = []
-        for shape in shapes:
-            if shape.source in self._own:
-                continue
-            try:
-                definition = definition_of_shape(shape)
-            except WireError:
-                continue
-            if self._put(definition):
-                new.append(definition.name)
-        if new:
-            self._write()
+        with self._lock:
+            for shape in shapes:
+                if shape.source in self._own:
+                    continue
+                try:
+                    definition = definition_of_shape(shape)
+                except WireError as error:
+                    log.warning("a definition of a gateway is left out: %s", error.message)
+                    continue
+                if self._put(definition):
+                    new.append(definition.name)
+            if new:
+                self._write()
         return new
 
     def learn_order(self, definition: SourceDefinition) -> list[str]:
@@ -95,6 +101,10 @@ class KnownDefinitions:
         layout = layout_of(definition.scan())
         if layouts is None:
             if len(self._known) >= MAX_DEFINITIONS:
+                log.warning(
+                    "the definition of source %.80r is left out: %d sources are known already",
+                    *(definition.name, MAX_DEFINITIONS),
+                )
                 return False
             layouts = self._known[definition.name] = {}
         grown = {key: value for key, value in layouts.items() if key != layout}

@@ -1,5 +1,6 @@
 """Contents of the lake, read from it: packs, and messages of the last hour."""
 
+import logging
 from collections.abc import Iterable
 
 import pyarrow as pa
@@ -7,23 +8,35 @@ from pyiceberg.table import Table
 
 from static_engine.lake.kept_readings import ARRIVED, EPOCH, GATEWAY, SEQ
 from static_engine.lake.lake import Lake
+from static_engine.lake.lake_errors import DAMAGE
 from static_engine.lake.lake_scan import moment
 from static_engine.lake.message_tables import DIGEST
 from static_engine.pipeline.pack_numbers import PackNumbers
 
 RECENT = 3_600_000_000
+log = logging.getLogger(__name__)
 
 
 def packs_of_lake(lake: Lake) -> PackNumbers:
-    """Return the packs whose rows are kept; reads three columns of all of them."""
+    """Return the packs whose rows are kept; reads three columns of all of them.
+
+    A damaged table is left out: nothing of its source is kept until it is mended.
+    """
     packs = PackNumbers()
     for name in lake.kept_sources():
-        for batch in lake.plan(name, columns=[GATEWAY, EPOCH, SEQ]).batches():
-            rows = pa.Table.from_batches([batch])
-            grouped = rows.group_by([GATEWAY, EPOCH]).aggregate([(SEQ, "distinct")])
-            for row in grouped.to_pylist():
-                packs.add_all(row[GATEWAY], row[EPOCH], row[f"{SEQ}_distinct"])
+        try:
+            _add_packs(lake, name, packs)
+        except DAMAGE as error:
+            log.warning("table %r of the lake is damaged: %s", name, error)
     return packs
+
+
+def _add_packs(lake: Lake, name: str, packs: PackNumbers) -> None:
+    for batch in lake.plan(name, columns=[GATEWAY, EPOCH, SEQ]).batches():
+        rows = pa.Table.from_batches([batch])
+        grouped = rows.group_by([GATEWAY, EPOCH]).aggregate([(SEQ, "distinct")])
+        for row in grouped.to_pylist():
+            packs.add_all(row[GATEWAY], row[EPOCH], row[f"{SEQ}_distinct"])
 
 
 def recent_digests(tables: Iterable[Table], limit: int) -> list[bytes]:

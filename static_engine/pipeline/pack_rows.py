@@ -13,6 +13,7 @@ import pyarrow as pa
 from static_engine.lake.kept_readings import OWN_NAMES, TIME
 from static_engine.pipeline.pack_numbers import PackNumbers
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.keep_options import DAY
 from streamsql.catalog.system import SYS_STREAM
 from streamsql.data.schema import Schema
 from streamsql.data.types import EARLIEST, LATEST, DataType, Row
@@ -24,6 +25,8 @@ from streamsql.wire.topics import Topics, check_id
 
 MAX_PACK_BYTES = 2_000_000
 MAX_REASON = 500
+MAX_DAYS = 2_000
+"""Days of event time in one pack: each is a file of the lake."""
 LANES = ("obs", "hist")
 _EXACT = 2**53
 
@@ -142,6 +145,12 @@ def _take(message: Landed, topics: Topics, definition_of: DefinitionOf, kept: Ke
             raise WireError(
                 f"row {max(withdrawn)} of {len(rows)} in a pack of {stream} is withdrawn"
             )
+        days = len({ts // DAY for ts, _ in rows})
+        if days > MAX_DAYS:
+            raise WireError(
+                f"the readings of a pack of {stream} are of {days:,} days; "
+                f"the max is {MAX_DAYS:,}: see whether a clock jumps, or send fewer in a pack"
+            )
     else:
         # As base sites read them: the sender's rows, at their arrival.
         rows = [(message.arrived, (message.arrived, gateway, *row)) for row in pack.rows]
@@ -201,7 +210,9 @@ def _row(values: dict[str, Any], schema: Schema) -> Row:
                     type(value) is float and value.is_integer() and (abs(value) <= _EXACT)
                 ):
                     value = int(value)
-                case DataType.TIMESTAMP | DataType.INTERVAL if type(value) is float:
+                case DataType.TIMESTAMP if type(value) is float:
+                    value = _event_time(value)
+                case DataType.INTERVAL if type(value) is float:
                     value = microseconds(value)
                 case _:
                     return row_from(values, schema)

@@ -16,6 +16,7 @@ from pathlib import Path
 from pyroaring import BitMap64
 
 from static_engine.lake.lake import Lake
+from static_engine.lake.lake_errors import DAMAGE, LakeBusyError, LakeError
 from static_engine.lake.message_tables import SystemTable, ensure_system
 from static_engine.lake.readings_files import remove_files
 from static_engine.pipeline.known_definitions import KnownDefinitions
@@ -134,23 +135,47 @@ class PipelineBatches:
             drift: What is new of sources is appended to it.
         """
         seen = self.seen.before(number)
+        refused: dict[str, str] = {}
+        sources = sorted(set(contents.sources) - self.definitions.unkept)
         return StagePlan(
             self.topics.site,
             number,
-            tuple(self.targets(sorted(set(contents.sources) - self.definitions.unkept), drift)),
+            tuple(self.targets(sources, drift, refused)),
             {each.value: table.location() for each, table in self._system.items()},
             dict(self.lake.settings.options),
             {key: packs for key, packs in seen.items() if key[0] in contents.gateways},
             tuple(sorted(self.definitions.unkept)),
+            refused,
         )
 
-    def targets(self, sources: Iterable[str], drift: list[str]) -> list[Target]:
-        """Return where packs of sources go; what is new of these is appended to `drift`."""
+    def targets(
+        self, sources: Iterable[str], drift: list[str], refused: dict[str, str]
+    ) -> list[Target]:
+        """Return where packs of sources go.
+
+        Args:
+            sources: Their names.
+            drift: What is new of them is appended to it.
+            refused: Gets the sources that have a definition that the lake cannot take, and why.
+
+        Raises:
+            LakeBusyError: The batch is to be repeated.
+            OSError: Likewise.
+        """
         found = []
         for name in sources:
             newest = self.definitions.find(name, 0)
             for layout, definition in self.definitions.of(name).items():
-                target = self._target(definition, layout, drift, newest=definition == newest)
+                try:
+                    target = self._target(definition, layout, drift, newest=definition == newest)
+                except LakeBusyError:
+                    raise
+                except DAMAGE as error:
+                    # A source that no repetition makes good keeps nothing from the others.
+                    why = error.message if isinstance(error, LakeError) else repr(error)
+                    refused[name] = f"the lake cannot take source {name!r:.80}: {why:.300}"
+                    log.warning("%s", refused[name])
+                    continue
                 found.append(target)
         return found
 

@@ -1,5 +1,6 @@
 """A look into segments before their batch: which sources they have, births, and damage."""
 
+import errno
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,11 @@ from streamsql.wire.topics import Topics
 ASIDE = "damaged"
 """Folder beside the segments for those that cannot be read."""
 MAX_BIRTH_BYTES = 2_000_000
+_PASSING = (
+    *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.EINTR, errno.ESTALE),
+    *(errno.ETIMEDOUT, errno.ENOTCONN, errno.EHOSTDOWN, errno.EHOSTUNREACH),
+)
+"""Of the machine, not of the file: the batch is repeated."""
 
 
 @dataclass(slots=True)
@@ -43,7 +49,11 @@ class SegmentContents:
 
 
 def contents_of(segments: Iterable[Path], topics: Topics) -> SegmentContents:
-    """Look into segments; one that is gone has been kept before."""
+    """Look into segments; one that is gone has been kept before.
+
+    Raises:
+        OSError: A segment cannot be read at this moment.
+    """
     contents = SegmentContents()
     for path in segments:
         try:
@@ -51,8 +61,15 @@ def contents_of(segments: Iterable[Path], topics: Topics) -> SegmentContents:
         except FileNotFoundError:
             continue
         except (OSError, pa.ArrowException, KeyError) as error:
-            contents.damaged.append((path, f"{error!s:.300}"))
+            contents.damaged.append((path, damage_of(error)))
     return contents
+
+
+def damage_of(error: Exception) -> str:
+    """Return what is wrong with a segment, or raise the error: what passes is no damage."""
+    if isinstance(error, OSError) and error.errno in _PASSING:
+        raise error
+    return f"{error!s:.300}"
 
 
 def set_aside(path: Path) -> Path:
@@ -67,11 +84,12 @@ def set_aside(path: Path) -> Path:
 
 
 def _look(path: Path, topics: Topics, contents: SegmentContents) -> None:
-    with pq.ParquetFile(path, memory_map=False) as file:
+    with pq.ParquetFile(path, memory_map=False, page_checksum_verification=True) as file:
         schema = file.schema_arrow
         if schema.names != SCHEMA.names or not schema.equals(SCHEMA, check_metadata=False):
             raise KeyError(f"it is no segment: its columns are {', '.join(schema.names)}")
         look = file.read(["topic", "arrived"])
+        look.validate(full=True)
         contents.messages += look.num_rows
         first = pc.min(look.column("arrived")).cast(pa.int64()).as_py()
         if first is not None and (contents.arrived is None or first < contents.arrived):

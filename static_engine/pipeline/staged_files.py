@@ -19,6 +19,7 @@ from static_engine.lake.readings_files import write_readings
 from static_engine.landing.segment_files import SCHEMA
 from static_engine.pipeline.pack_numbers import PackNumbers, SerializedPacks
 from static_engine.pipeline.pack_rows import LANES, DeadPack, KeptRows, Landed, rows_of_packs
+from static_engine.pipeline.segment_contents import damage_of
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import WireError
 from streamsql.wire.topics import Topics
@@ -59,6 +60,7 @@ class StagePlan(msgspec.Struct, frozen=True):
         options: Of the store of files.
         seen: Packs that the lake has.
         unkept: Sources whose packs are left out.
+        refused: Sources that the lake cannot take, and why: their packs become dead letters.
     """
 
     site: str
@@ -68,6 +70,7 @@ class StagePlan(msgspec.Struct, frozen=True):
     options: Mapping[str, str]
     seen: SerializedPacks
     unkept: tuple[str, ...] = ()
+    refused: Mapping[str, str] = {}
 
 
 class Staged(msgspec.Struct, frozen=True):
@@ -102,7 +105,7 @@ def staged_segments(paths: Iterable[str], plan: StagePlan) -> Iterator[Staged]:
         plan: See `StagePlan`.
 
     Raises:
-        OSError: A file cannot be written.
+        OSError: A file cannot be written, or a segment cannot be read at this moment.
     """
     damaged: list[tuple[str, str]] = []
 
@@ -110,12 +113,15 @@ def staged_segments(paths: Iterable[str], plan: StagePlan) -> Iterator[Staged]:
         for path in paths:
             try:
                 # As a whole first: of a damaged segment nothing is kept.
-                table = pq.read_table(path, memory_map=False, partitioning=None)
+                table = pq.read_table(
+                    path, memory_map=False, partitioning=None, page_checksum_verification=True
+                )
                 found = table.select(SCHEMA.names).cast(SCHEMA).to_batches()
+                table.validate(full=True)
             except FileNotFoundError:
                 continue
             except (OSError, pa.ArrowException, KeyError) as error:
-                damaged.append((path, f"{error!s:.300}"))
+                damaged.append((path, damage_of(error)))
                 continue
             yield from found
 
@@ -200,6 +206,8 @@ class _Stager:
 
     def _definition(self, name: str, layout: int) -> SourceDefinition | None:
         target = self._targets.get((name, layout))
+        if target is None and name in self._plan.refused:
+            raise WireError(self._plan.refused[name])
         return None if target is None else target.definition
 
     def _keep_dead(self, dead: DeadPack) -> None:
