@@ -36,6 +36,7 @@ _ORDER = (SystemTable.DEAD_LETTERS, SystemTable.BIRTHS, SystemTable.STATES, Syst
 ALL = 2**62
 """Number after all batches."""
 _ORIGIN = "origin"
+_HANDED_OVER = "handed_over"
 REPLAYING = "replaying"
 """Fact of `SeenPacks`: packs are being kept that no batch has; empty: none are."""
 log = logging.getLogger(__name__)
@@ -96,8 +97,13 @@ class PipelineBatches:
         self._origin = f"pipeline-{origin}"
         self._ensured: dict[tuple[str, int], Target] = {}
         self._recent: OrderedDict[bytes, None] = OrderedDict()
-        if self.seen.is_new or self.seen.fact(_ORIGIN) != self._origin or self.seen.fact(REPLAYING):
+        is_other = self.seen.fact(_ORIGIN) != self._origin
+        was_handed_over = self.seen.fact(_HANDED_OVER) == "1"
+        if self.seen.is_new or self.seen.fact(REPLAYING) or (is_other and not was_handed_over):
             self._begin()
+        elif is_other:
+            self.seen.renumber()
+        self.seen.note(**{_ORIGIN: self._origin, _HANDED_OVER: ""})
         self._system = {each: ensure_system(lake, each) for each in SystemTable}
         for digest in recent_digests(self._system.values(), MAX_DIGESTS):
             self._recent[digest] = None
@@ -256,7 +262,14 @@ class PipelineBatches:
             for (gateway, epoch), known in self.seen.before(ALL).items():
                 packs.add_all(gateway, epoch, BitMap64.deserialize(known))
         self.seen.begin(dict(packs.items()))
-        self.seen.note(**{_ORIGIN: self._origin, REPLAYING: ""})
+        self.seen.note(**{REPLAYING: ""})
+
+    def hand_over(self) -> None:
+        """Note that the last batch is complete: another checkpoint goes on from here.
+
+        Whoever comes next need not look at all of the lake.
+        """
+        self.seen.note(**{_HANDED_OVER: "1"})
 
     def close(self) -> None:
         """Close what it has open."""

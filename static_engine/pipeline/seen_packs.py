@@ -82,6 +82,11 @@ class SeenPacks:
             self._database.execute("INSERT OR REPLACE INTO fact VALUES ('version', ?)", (VERSION,))
         self.is_new = False
 
+    def renumber(self) -> None:
+        """Take all that is known as from before the first batch."""
+        known = self.before(2**62)
+        self.begin({key: BitMap64.deserialize(packs) for key, packs in known.items()})
+
     def before(self, batch: int) -> dict[tuple[str, int], bytes]:
         """Return all packs that batches before this one had, as serialized bitmaps."""
         rows = self._database.execute(

@@ -7,6 +7,7 @@ which batch has which. Executors read the segments themselves, so one that is da
 import json
 import logging
 import os
+import shutil
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,6 +40,9 @@ from streamsql.wire.source_shapes import SourceShape
 
 MAX_SEGMENTS = 200
 """Of a batch."""
+RENEW_BATCHES = 200_000
+RENEW_SEGMENTS = 300_000
+"""After so many a new checkpoint is begun: Spark keeps the names of all segments in memory."""
 _FILES = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 GRACE_SECONDS = 10.0
 """For which a segment stays after its batch: the checkpoint is written meanwhile."""
@@ -92,6 +96,9 @@ class SparkPipeline:
         self._waiting = (0, 0)
         self._learned = False
         self._is_ending = False
+        self._is_complete = False
+        self._segments = 0
+        self._is_old = False
 
     @property
     def _checkpoint(self) -> Path:
@@ -153,18 +160,21 @@ class SparkPipeline:
         while not self._stopped.is_set() and spark.usable():
             self._began_batch = self._is_ending = False
             try:
+                if failures >= _TRIES_WITH_A_CHECKPOINT and self._checkpoint.exists():
+                    self._set_checkpoint_aside()
+                    failures = 0
                 self._settings.segments.mkdir(parents=True, exist_ok=True)
                 self._watch(self._start(spark), spark)
-            except (PySparkException, Py4JError, OSError, FederationError) as error:
+                if self._is_old:
+                    self._renew_checkpoint()
+                    continue
+            except Exception as error:  # noqa: BLE001 - whatever it is, the pipeline goes on
                 if not spark.usable():
                     break
                 self._failed(error)
             else:
                 break
             failures = 0 if self._began_batch else failures + 1
-            if failures >= _TRIES_WITH_A_CHECKPOINT and self._checkpoint.exists():
-                self._set_checkpoint_aside()
-                failures = 0
             pause = _FIRST_PAUSE if self._began_batch else min(2 * pause, _LONGEST_PAUSE)
             self._count_waiting()
             self._stopped.wait(pause)
@@ -177,6 +187,9 @@ class SparkPipeline:
             .schema(_FILES)
             .option("ignoreMissingFiles", "true")
             .option("pathGlobFilter", "*.parquet")
+            # By default a segment that is a week older than the newest counts for nothing: after a
+            # clock that was wrong, that would be all of them.
+            .option("maxFileAge", "36500d")
             .option("maxFilesPerTrigger", str(MAX_SEGMENTS))
             .load(str(self._settings.segments))
             .select("path")
@@ -200,6 +213,8 @@ class SparkPipeline:
                 self._count_waiting()
                 if self._learned:
                     self._replay_learned()
+                if self._is_old:
+                    break
         finally:
             self._progress.running = False
             self._is_ending = True
@@ -216,7 +231,7 @@ class SparkPipeline:
         with self._lock:
             if self._is_ending:
                 raise DeploymentError("the pipeline is being stopped; the batch is repeated")
-            self._began_batch = True
+            self._began_batch, self._is_complete = True, False
             work = spark.work(Pool.PIPELINE, f"batch {number} of the pipeline")
             try:
                 with work:
@@ -225,11 +240,14 @@ class SparkPipeline:
                 if work.cancelled is Cancelled.NO_WORKERS:
                     raise no_workers() from error
                 raise
+            self._is_complete = True
+            self._is_old = number >= RENEW_BATCHES or self._segments >= RENEW_SEGMENTS
 
     def _keep_batch(self, frame: DataFrame, number: int, spark: RunningSpark) -> None:
         paths = [Path(unquote(urlparse(row.path).path)) for row in frame.collect()]
         if not paths:
             return
+        self._segments += len(paths)
         report = self._open().run(number, sorted(paths), _on_executors(spark))
         self._progress.add(report)
         self._learned |= bool(report.learned)
@@ -273,7 +291,7 @@ class SparkPipeline:
             return
         try:
             report = self.replay()
-        except (FederationError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - they are tried again with the next definition
             log.warning("dead letters could not be tried again: %s", error)
             return
         if report.recovered:
@@ -281,17 +299,39 @@ class SparkPipeline:
 
     def _failed(self, error: Exception) -> None:
         text = error.message if isinstance(error, FederationError) else _cause(error)
+        if not isinstance(error, PySparkException | Py4JError | OSError | FederationError):
+            log.error("a defect interrupted the pipeline", exc_info=error)
         log.warning("the pipeline stands still, and goes on by itself: %s", text)
         self._progress.problem = text
 
     def _set_checkpoint_aside(self) -> None:
         """Begin with a new checkpoint: what was kept is known by its packs."""
-        aside = self._checkpoint.with_name(f"checkpoint-{wall_clock() // 1_000_000}")
+        name = f"checkpoint-{wall_clock() // 1_000_000}"
+        names = (name, *(f"{name}-{number}" for number in range(2, 1_000)))
+        aside = next(each for each in map(self._checkpoint.with_name, names) if not each.exists())
         self._checkpoint.rename(aside)
+        self._close()
+        log.warning("Spark cannot go on from the checkpoint; it is in %s now", aside)
+
+    def _renew_checkpoint(self) -> None:
+        """Begin with a new checkpoint where the old one has ended."""
+        self._is_old = False
+        self._segments = 0
+        if not self._is_complete or self._batches is None:
+            return  # the next batch is looked at again
+        over = self._checkpoint.with_name(".checkpoint-over")
+        shutil.rmtree(over, ignore_errors=True)
+        with self._lock:
+            self._batches.hand_over()
+            self._close()
+            self._checkpoint.rename(over)
+        shutil.rmtree(over, ignore_errors=True)
+        log.info("the pipeline begins a new checkpoint")
+
+    def _close(self) -> None:
         if self._batches is not None:
             self._batches.close()
             self._batches = None
-        log.warning("Spark cannot go on from the checkpoint; it is in %s now", aside)
 
 
 def checkpoint_id(checkpoint: Path) -> str:

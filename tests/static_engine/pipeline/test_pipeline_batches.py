@@ -10,7 +10,10 @@ import pytest
 
 from static_engine.lake.lake import SYSTEM, Lake
 from static_engine.landing.segment_files import LandedMessage, SegmentWriter
+from static_engine.pipeline import pipeline_batches
 from static_engine.pipeline.known_definitions import KnownDefinitions
+from static_engine.pipeline.lake_packs import packs_of_lake
+from static_engine.pipeline.pack_numbers import PackNumbers
 from static_engine.pipeline.pipeline_batches import BatchReport, PipelineBatches
 from static_engine.pipeline.replayed_letters import replay_letters
 from static_engine.pipeline.staged_files import Staged, StagePlan, staged_segments
@@ -193,6 +196,32 @@ def test_another_checkpoint_begins_with_what_the_lake_has(landing: Landing) -> N
     landing.run(0, first, second, landing.land(pack(3)))
     assert values(landing.lake) == [1, 1, 2, 2, 3, 3]
     assert len(messages(landing.lake, "births")) == 1
+
+
+def test_a_checkpoint_that_was_handed_over_is_gone_on_from(
+    landing: Landing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = landing.land(birth(HEAT), pack(1), pack(2))
+    landing.run(7, first)
+    landing.pipeline.hand_over()
+    landing.pipeline.close()
+    with monkeypatch.context() as patched:
+        patched.setattr(pipeline_batches, "packs_of_lake", None)  # nobody looks at the lake
+        landing.pipeline = landing.opened("two")
+    assert landing.run(0, first, landing.land(pack(1), pack(3))).repeated == 3
+    assert values(landing.lake) == [1, 1, 2, 2, 3, 3]
+    # Whoever came after it has not handed over: it may have ended in a batch.
+    landing.pipeline.close()
+    looked: list[Lake] = []
+
+    def look(lake: Lake) -> PackNumbers:
+        looked.append(lake)
+        return packs_of_lake(lake)
+
+    monkeypatch.setattr(pipeline_batches, "packs_of_lake", look)
+    landing.pipeline = landing.opened("three")
+    assert looked
+    assert landing.run(0, first).repeated == 2
 
 
 class Stop(BaseException):

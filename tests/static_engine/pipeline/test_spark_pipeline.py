@@ -1,5 +1,6 @@
 """The pipeline in a session of Spark: segments become rows, and are gone."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,10 +11,11 @@ import pytest
 import static_engine.lowering.python_functions  # noqa: F401
 from static_engine.lake.lake import Lake
 from static_engine.lake.lake_settings import LakeSettings
-from static_engine.landing.segment_files import SegmentWriter
+from static_engine.landing.segment_files import LandedMessage, SegmentWriter
 from static_engine.pipeline import spark_pipeline
 from static_engine.pipeline.spark_pipeline import PipelineSettings, SparkPipeline
 from static_engine.spark.spark_session import RunningSpark
+from streamsql.errors import DeploymentError
 from streamsql.wire.source_shapes import shape_of
 from tests.static_engine.pipeline.test_pipeline_batches import (
     HEAT,
@@ -91,3 +93,38 @@ def test_segments_are_kept_once_across_restarts_and_a_lost_checkpoint(
     running.pipeline.attach(spark)
     until(lambda: values(lake) == [1, 1, 3, 3, 4, 4])
     assert list(running.folder.glob("pipeline/checkpoint-*"))
+
+
+def test_a_clock_that_was_ahead_and_a_new_checkpoint_lose_no_segment(
+    running: Running, spark: RunningSpark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark knows segments by their names and ages; both are of a machine whose clock is wrong."""
+    monkeypatch.setattr(spark_pipeline, "RENEW_SEGMENTS", 3)
+    lake = Lake(running.lake)
+    made = SegmentWriter(running.folder / "made", "lander", 1, 10**9)
+    now, year = time.time(), 366 * 86_400.0
+
+    def land(clock: float, *found: LandedMessage) -> None:
+        path = made.write(found, clock)
+        os.utime(path, (clock, clock))
+        path.replace(running.segments.folder / path.name)
+
+    running.pipeline.attach(spark)
+    land(now + year, birth(HEAT), pack(1))
+    until(lambda: "heat" in lake.kept_sources() and values(lake) == [1, 1])
+    land(now, pack(2))
+    land(now - year, pack(3), pack(1))
+    until(lambda: values(lake) == [1, 1, 2, 2, 3, 3])
+    first = spark_pipeline.checkpoint_id(running.folder / "pipeline" / "checkpoint")
+    land(now - year, pack(4), pack(3))
+    until(lambda: values(lake) == [1, 1, 2, 2, 3, 3, 4, 4])
+
+    def is_new() -> bool:
+        try:
+            return spark_pipeline.checkpoint_id(running.pipeline._checkpoint) != first
+        except DeploymentError:
+            return False
+
+    until(is_new)
+    assert not list(running.folder.glob("pipeline/checkpoint-*"))
+    until(lambda: not list(running.segments.folder.glob("*.parquet")))
