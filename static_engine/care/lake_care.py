@@ -6,11 +6,15 @@ their readings, days that are no longer kept go, and once an hour former states 
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from sqlalchemy.exc import SQLAlchemyError
+
+from static_engine.care.believed_time import BelievedTime, text_of, time_of
 from static_engine.care.care_jobs import JobBook
 from static_engine.care.compaction import LEAST_FILES, Progress, compact
 from static_engine.care.expiry import expire
@@ -22,8 +26,9 @@ from static_engine.care.samples import sample_of
 from static_engine.care.workers import Workers
 from static_engine.lake.kept_readings import EVENT_TIME, READINGS
 from static_engine.lake.lake import SYSTEM, Lake
-from static_engine.lake.lake_errors import LakeError
-from streamsql.catalog.keep_options import FOREVER, NO, Keeping, keep_of, rollups_of
+from static_engine.lake.lake_errors import DAMAGE, LakeError
+from static_engine.lake.lake_scan import moment
+from streamsql.catalog.keep_options import DAY, FOREVER, NO, Keeping, keep_of, rollups_of
 from streamsql.errors import FederationError
 from streamsql.wire.lake_messages import (
     KeptSource,
@@ -39,6 +44,12 @@ log = logging.getLogger(__name__)
 EXPIRE_SECONDS = 3_600.0
 """Between two times that care discards former states by itself."""
 CARE = "care"
+TIME_PROPERTY = "pando.care.time"
+"""Of the namespace of readings: see `believed_time`."""
+TROUBLE = (FederationError, OSError, SQLAlchemyError, *DAMAGE)
+"""Of one table: the others have their turn."""
+MAX_FAILED = 20
+MAX_FAILURE = 300
 
 Run = Callable[[Progress], str]
 
@@ -58,6 +69,7 @@ class LakeCare:
         sources: What sources say of their readings.
         default_keep: Of sources that say nothing.
         default_rollup: Likewise.
+        monotonic: Seconds of a clock that nobody sets.
     """
 
     lake: Lake
@@ -69,9 +81,12 @@ class LakeCare:
     sources: Mapping[str, KeptSource] = field(default_factory=dict)
     default_keep: str = FOREVER
     default_rollup: str = NO
+    monotonic: Callable[[], float] = time.monotonic
     _figures: LakeFigures = field(init=False)
     _expired: float = field(init=False, default=-EXPIRE_SECONDS)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+    _looked: float | None = field(init=False, default=None)
+    _said: int | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._figures = LakeFigures(self.lake)
@@ -158,33 +173,48 @@ class LakeCare:
 
     def _compact(self, tables: list[tuple[str, str]], progress: Progress, least: int) -> str:
         before = after = 0
+        failed: list[str] = []
         for place, (namespace, name) in enumerate(tables):
             if not progress(place, len(tables)):
                 break
-            table = self.lake.table(name, namespace)
-            done = compact(table, self.workers(), _within(progress, place, len(tables)), least)
+            workers = self.workers()
+            try:
+                table = self.lake.table(name, namespace)
+                done = compact(table, workers, _within(progress, place, len(tables)), least)
+            except TROUBLE as error:
+                failed.append(_failure(name, error))
+                continue
             before, after = before + done.files_before, after + done.files_after
         progress(len(tables), len(tables))
-        return f"{before} files became {after}" if before else "no file was small enough"
+        if len(failed) == len(tables) == 1:
+            raise LakeError(failed[0])
+        said = f"{before} files became {after}" if before else "no file was small enough"
+        return "; ".join([said, *failed[:MAX_FAILED]])
 
     def _expire(self, tables: list[tuple[str, str]], progress: Progress) -> str:
         snapshots = files = size = 0
+        failed: list[str] = []
+        now = self._time()
         for place, (namespace, name) in enumerate(tables):
             if not progress(place, len(tables)):
                 break
-            gone = 0
-            if namespace == READINGS:
-                gone = self._drop_old(name)
-            table = self.lake.table(name, namespace)
-            now = datetime.fromtimestamp(self.clock() / 1_000_000, UTC)
-            done = expire(table, now, _within(progress, place, len(tables)))
+            try:
+                gone = self._drop_old(name, now.time) if namespace == READINGS else 0
+                table = self.lake.table(name, namespace)
+                done = expire(table, moment(now.time), _within(progress, place, len(tables)))
+            except TROUBLE as error:
+                failed.append(_failure(name, error))
+                continue
             snapshots += done.snapshots
             files += done.files
             size += done.bytes
             if gone:
                 log.info("%d readings of %s were kept long enough", gone, name)
         progress(len(tables), len(tables))
-        return f"{snapshots} former states discarded, {files} files removed ({size / 1e6:.1f} MB)"
+        said = f"{snapshots} former states discarded, {files} files removed ({size / 1e6:.1f} MB)"
+        if len(failed) == len(tables) == 1:
+            raise LakeError(failed[0])
+        return "; ".join([said, *_waiting(now), *failed[:MAX_FAILED]])
 
     def _export(self, namespace: str, name: str, request: LakeRequest, progress: Progress) -> str:
         stamp = datetime.fromtimestamp(self.clock() / 1_000_000, UTC).strftime("%Y%m%dT%H%M%S")
@@ -200,27 +230,33 @@ class LakeCare:
         return f"{rows} rows written to {path}"
 
     def _pass(self, progress: Progress, now: float) -> str:
-        said = []
+        said = _waiting(self._time())
         sources = self.lake.kept_sources()
         for place, name in enumerate(sources):
             if not progress(place, len(sources)):
                 break
             said += self._care_of(name, _within(progress, place, len(sources)))
-        said += self._compacted([(SYSTEM, name) for name in self.lake.names(SYSTEM)], progress)
+        for name in self.lake.names(SYSTEM):
+            try:
+                said += self._compacted([(SYSTEM, name)], progress)
+            except FederationError as error:
+                said.append(error.message)
         if now - self._expired >= EXPIRE_SECONDS:
             self._expired = now
             tables = self._chosen("")
             text = self._expire(tables, progress)
-            said += [] if text.startswith("0 former states discarded, 0 files") else [text]
+            nothing = "0 former states discarded, 0 files removed (0.0 MB)"
+            said += [] if text == nothing else [text]
         return "; ".join(said)
 
     def _care_of(self, name: str, progress: Progress) -> list[str]:
         """Do what is due of one source; a source that fails leaves the others alone."""
         said = []
+        now = self._time().time
         try:
             keeping = self.keeping(name)
             said += self._compacted([(READINGS, name)], progress)
-            since = None if keeping.keep is None else first_kept(keeping.keep, self.clock())
+            since = None if keeping.keep is None else first_kept(keeping.keep, now)
             keys = (self.sources.get(name) or KeptSource(name)).keys
             for rollup in keeping.rollups:
                 days = roll_up(
@@ -233,22 +269,36 @@ class LakeCare:
                     since=since,
                 )
                 said += [f"{name}: {rollup.words} roll-up of {days} days"] if days else []
-            gone = self._drop_old(name)
+            gone = self._drop_old(name, now)
             said += [f"{name}: {gone} readings were kept long enough"] if gone else []
-        except FederationError as error:
-            log.warning("care of source %s: %s", name, error.message)
-            said.append(f"{name}: {error.message}")
+        except TROUBLE as error:
+            said.append(_failure(name, error))
+            log.warning("care of source %s", said[-1])
         return said
 
     def _compacted(self, tables: list[tuple[str, str]], progress: Progress) -> list[str]:
         text = self._compact(tables, progress, LEAST_FILES)
         return [] if text.startswith("no file") else [f"{tables[0][-1]}: {text}"]
 
-    def _drop_old(self, name: str) -> int:
+    def _drop_old(self, name: str, now: int) -> int:
         keep = self.keeping(name).keep
         if keep is None:
             return 0
-        return drop_before(self.lake.table(name), first_kept(keep, self.clock()), EVENT_TIME)
+        return drop_before(self.lake.table(name), first_kept(keep, now), EVENT_TIME)
+
+    def _time(self) -> BelievedTime:
+        """Return the time by which things are removed, and keep it in the lake's catalog."""
+        at, catalog = self.monotonic(), self.lake.catalog
+        elapsed = 0 if self._looked is None else round((at - self._looked) * 1_000_000)
+        known = catalog.load_namespace_properties(READINGS).get(TIME_PROPERTY)
+        now = self.clock()
+        found = time_of(known, now).later(now, elapsed)
+        catalog.update_namespace_properties(READINGS, updates={TIME_PROPERTY: text_of(found)})
+        self._looked = at
+        if found.since not in (None, self._said):
+            log.warning("%s", _waiting(found)[0])
+        self._said = found.since
+        return found
 
     def _shown(self, table: LakeTable) -> LakeTable:
         if table.namespace != READINGS:
@@ -275,6 +325,24 @@ class LakeCare:
                 f"there is no part {namespace!r:.40} of the lake", hint=f"one of {', '.join(SHOWN)}"
             )
         return namespace, name
+
+
+def _waiting(time: BelievedTime) -> list[str]:
+    """Return what to say of a clock that is not believed; nothing if it is."""
+    if time.until is None:
+        return []
+    days = (time.seen - time.time) / DAY
+    return [
+        f"the clock is {days:.1f} days ahead of what was expected: what it makes old stays until "
+        f"{moment(time.until):%Y-%m-%d %H:%M} UTC by that clock"
+    ]
+
+
+def _failure(name: str, error: Exception) -> str:
+    text = (
+        error.message if isinstance(error, FederationError) else f"{type(error).__name__}: {error}"
+    )
+    return f"{name}: {text}"[:MAX_FAILURE]
 
 
 def _within(progress: Progress, place: int, places: int) -> Progress:

@@ -95,8 +95,10 @@ def between(since: int, until: int) -> str:
         since: Microseconds since 1970.
         until: Likewise; not included.
     """
-    first, last = moment(since).isoformat(), moment(until).isoformat()
-    return f"{EVENT_TIME} >= '{first}' AND {EVENT_TIME} < '{last}'"
+    begins = f"{EVENT_TIME} >= '{moment(since).isoformat()}'"
+    if until >= LATEST:  # no datetime is later than the last microsecond, which counts
+        return begins
+    return f"{begins} AND {EVENT_TIME} < '{moment(until).isoformat()}'"
 
 
 def moment(micros: int) -> datetime:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import duckdb
+import msgspec
 import pytest
 
 from static_engine.care.care_jobs import JobBook
@@ -12,6 +13,8 @@ from static_engine.care.workers import LocalWorkers
 from static_engine.lake.lake import Lake
 from static_engine.lake.lake_errors import LakeError
 from streamsql.catalog.keep_options import DAY
+from streamsql.data.events import SourceEvent
+from streamsql.data.types import EARLIEST, LATEST
 from streamsql.wire.lake_messages import (
     ExportFormat,
     JobState,
@@ -20,8 +23,8 @@ from streamsql.wire.lake_messages import (
     LakeRequest,
     LakeTask,
 )
-from tests.static_engine.care.test_compaction import NOON, SECOND, filled, rows_of
-from tests.static_engine.lake.lake_rows import lake_in
+from tests.static_engine.care.test_compaction import HEAT, NOON, SECOND, filled, rows_of
+from tests.static_engine.lake.lake_rows import keep, lake_in
 
 
 def care_of(lake: Lake, folder: Path, now: int = NOON) -> LakeCare:
@@ -93,6 +96,66 @@ def test_what_is_due_is_done_by_itself(tmp_path: Path) -> None:
     assert len(lake.table("heat__1h", ROLLUPS).scan().to_arrow()) == 5
     care.pass_due(1.0)
     assert care.jobs.all()[-1] == job  # nothing to say
+
+
+def test_a_clock_that_jumps_ahead_removes_nothing(tmp_path: Path) -> None:
+    lake = filled(tmp_path, batches=8)
+    before, now = rows_of(lake), [NOON + DAY // 2]
+    care = care_of(lake, tmp_path)
+    care.clock, care.monotonic = lambda: now[0], lambda: now[0] / 1_000_000
+    care.sources = {"heat": KeptSource("heat", "2 days")}
+    care.pass_due(0.0)
+    assert rows_of(lake) == before
+    hour, year = DAY // 24, 365 * DAY
+    ahead = [0]
+    care.clock = lambda: now[0] + ahead[0]
+    fresh = Path(lake.table("heat").location().removeprefix("file://")) / "data" / "staged.parquet"
+    fresh.write_bytes(b"a writer names it in a moment")
+    for _ in range(3):
+        ahead[0], now[0] = year, now[0] + hour
+        care.pass_due(now[0] / 1_000_000)
+        assert "days ahead of what was expected" in care.jobs.all()[-1].message
+        assert asked(care, LakeTask.EXPIRE).message.startswith("0 former states discarded, 0 files")
+    care = care_of(lake, tmp_path)  # the service is started again, and knows what it knew
+    care.clock = lambda: now[0] + year
+    care.sources = {"heat": KeptSource("heat", "2 days")}
+    care.pass_due(0.0)
+    assert rows_of(lake) == before
+    assert fresh.exists()
+    now[0] += DAY
+    care.monotonic = lambda: now[0] / 1_000_000
+    care.pass_due(1.0)
+    assert not lake.plan("heat").files  # it has gone on for a day: it is right
+
+
+def test_a_reading_of_the_future_makes_no_other_old(tmp_path: Path) -> None:
+    lake = filled(tmp_path)
+    before = rows_of(lake)
+    heat = SourceEvent(("future", 1.0), LATEST - 1)  # the last microsecond
+    keep(lake, HEAT, [heat, SourceEvent(("past", 1.0), EARLIEST)], epoch=9)
+    care = care_of(lake, tmp_path, now=NOON + DAY // 2)
+    care.sources = {"heat": KeptSource("heat", "2 days", "1 day")}
+    care.pass_due(0.0)
+    left = rows_of(lake)
+    assert len(left) == len(before) + 1
+    assert not [row for row in left if "past" in row]
+
+
+def test_a_damaged_table_is_said_and_the_others_have_their_turn(tmp_path: Path) -> None:
+    lake = filled(tmp_path, batches=8)
+    keep(lake, msgspec.structs.replace(HEAT, name="broken"), [SourceEvent(("s", 1.0), NOON)])
+    for path in (tmp_path / "lake" / "readings" / "broken" / "metadata").glob("*.json"):
+        path.unlink()
+    care = care_of(lake, tmp_path)
+    care.pass_due(0.0)
+    job = care.jobs.all()[-1]
+    assert job.state == JobState.DONE
+    assert "broken: " in job.message
+    assert "files became" in job.message
+    job = asked(care, LakeTask.EXPIRE)
+    assert (job.state, "broken: " in job.message) == (JobState.DONE, True)
+    job = asked(care, LakeTask.COMPACT)
+    assert (job.state, "broken: " in job.message) == (JobState.DONE, True)
 
 
 def test_a_sample_is_the_newest_rows_and_a_plot(tmp_path: Path) -> None:
