@@ -9,8 +9,10 @@ driver are one JVM.
 import re
 import time
 from collections.abc import Callable, Set
+from typing import TYPE_CHECKING
 
-from pyspark.sql import SparkSession
+if TYPE_CHECKING:  # settings are read where there is no Spark
+    from pyspark.sql import SparkSession
 
 STUCK_SECONDS = 30.0
 """For which a task may go on after its work was cancelled."""
@@ -20,7 +22,7 @@ _CALM = 3
 _TASK = re.compile(r"Executor task launch worker for task \S+ in stage (\d+)\.\d+ \(TID (\d+)\)")
 
 
-def tasks_left(session: SparkSession) -> Callable[[], frozenset[int]]:
+def tasks_left(session: "SparkSession") -> Callable[[], frozenset[int]]:
     """Return a function that tells which tasks in the driver's JVM have no stage any more, by id.
 
     It raises Py4JError or OSError when the JVM has ended, also when the session has stopped.

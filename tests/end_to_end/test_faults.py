@@ -294,6 +294,8 @@ def test_wrong_statements_are_refused_and_start_nothing(
 
 def test_spoiled_repeated_and_shuffled_messages(up: Federation, watched: Watched) -> None:
     url, died = broker_of(up.data), deaths(up)
+    # The base reads the observations of a window of rows: without a reader there are none.
+    last = up.start_query("SELECT mid, rid FROM SeatSensor [ROWS 3]")
     heard = record(url, 3.0, {("gw", "obs"), ("gw", "link"), ("q", "x"), ("q", "out")})
     by_sender = {(*kind_of(m), m.topic.split("/")[4]): m for m in heard}
     publish(url, [(m.topic, p) for m in by_sender.values() for p in spoiled(m, seed=7)])
@@ -303,6 +305,7 @@ def test_spoiled_repeated_and_shuffled_messages(up: Federation, watched: Watched
     up.until(lambda: everybody_is_live(up))
     assert deaths(up) == died
     up.until(lambda: {q["status"] for q in up.http.get("/api/queries").json()} == {"running"})
+    up.stop_query(last)
 
 
 def test_what_a_redefined_source_has_lost_is_named_until_its_ttl_is_over(

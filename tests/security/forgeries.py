@@ -14,8 +14,9 @@ from typing import Any
 import msgspec
 
 from broker.broker_testing import Received
-from streamsql.data.types import Value
+from streamsql.data.types import DataType, Value
 from streamsql.wire.alarm_messages import AlarmChange
+from streamsql.wire.fill_messages import FillColumn, FillRows, FillWanted
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import (
     Command,
@@ -58,6 +59,8 @@ KINDS: dict[str, tuple[Any, ...]] = {
     "tables": (TableSet,),
     "reports": (ReportRequest,),
     "alarms": (AlarmChange,),
+    "fill_request": (FillWanted,),
+    "fill": (FillRows,),
     "interest": (Interest,),
     "source": (SourceOrder,),
     "fragment": (FragmentBundle,),
@@ -67,7 +70,7 @@ KINDS: dict[str, tuple[Any, ...]] = {
     "error": (QueryProblem,),
 }
 """Messages on the topics of each method of `Topics`."""
-PACKED = {FragmentBundle, DeltaBatch, FlowReport, TableChanged}
+PACKED = {FragmentBundle, DeltaBatch, FlowReport, TableChanged, FillWanted, FillRows}
 NOT_READ = ("observation", "history")
 """Messages of gw-2 itself, whose readings would be part of answers if it said the truth."""
 
@@ -121,6 +124,11 @@ def legal_messages(query: str) -> dict[Any, tuple[Any, ...]]:
         FlowReport: (FlowReport(1, 1, {}, {"base": 9}),),
         QueryProblem: (QueryProblem("deployment_error", "forged", "", 1, ATTACKER),),
         TableChanged: (TableChanged("i1"),),
+        FillWanted: tuple(
+            FillWanted("fill1", query, "room", (FillColumn("rid", DataType.TEXT),), gateway, 0)
+            for gateway in ("", "gw-1", ATTACKER)
+        ),
+        FillRows: (FillRows("fill1", done=True), FillRows("fill1", problem="forged")),
     }
 
 

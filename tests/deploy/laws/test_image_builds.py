@@ -56,7 +56,9 @@ class Deployment:
         self.images, self.folder = images, folder
         password = quote(PASSWORDS["PANDO_CATALOG_PASSWORD"])
         user = f"postgresql+psycopg://pando_catalog:{password}@"
-        self._catalog = {"PANDO_CATALOG_URL": f"{user}/pando_catalog?host={sockets}"}
+        url = f"{user}/pando_catalog?host={sockets}"
+        self._lake = {"PANDO_LAKE_CATALOG": url}
+        self._catalog = {"PANDO_CATALOG_URL": url, **self._lake}
         self.address = ""
         self._site = folder / "site"
 
@@ -98,8 +100,8 @@ class Deployment:
                 command = [*command[: command.index("--config") + 1], str(self.settings(service))]
                 log = self.folder / f"{service}.log"
                 variables = {"PANDO_BROKER": broker}
-                if service == "console":
-                    variables |= self._catalog
+                if service in ("console", "static"):
+                    variables |= self._catalog if service == "console" else self._lake
                 processes.append(self.images[image].start(command, log, **variables))
             yield
         finally:
@@ -121,6 +123,12 @@ class Deployment:
         self.address = f"http://127.0.0.1:{port}"
         changed(self.settings("console"), port=port, host="127.0.0.1")
         changed(self.settings("static"), use_spark=False, spark_master="")
+        for service in ("static", "console"):
+            self._place_lake(service)
+
+    def _place_lake(self, service: str) -> None:
+        lake = json.loads(self.settings(service).read_text(encoding="utf-8"))["lake"]
+        changed(self.settings(service), lake={**lake, "warehouse": str(self.folder / "lake")})
 
 
 def wait(condition: Callable[[], Any], folder: Path) -> Any:
