@@ -27,8 +27,10 @@ RESTART_SECONDS = 1.0
 RESTART_MOST_SECONDS = 60.0
 SETTLE_SECONDS = 0.2
 """How long after a change of its sources a connector is started: others may follow at once."""
-STOP_SECONDS = 5.0
-"""For which a cancelled connector is waited for: it takes a second at most where nothing is busy."""
+STOP_SECONDS = 1.0
+"""Within which a cancelled connector has to end."""
+LEFT_SECONDS = 5.0
+"""For which one that has not is waited for: on a busy machine it may still be closing sockets."""
 PROBLEM_SECONDS = 90.0
 """How long a fault counts as present if nothing comes after it: longer than the longest pause."""
 MAX_REASON = 500
@@ -118,7 +120,7 @@ class EndpointRunner:
             self._runtime.close_port(self.name, self.kind)
 
     async def stop(self) -> bool:
-        """Stop the connector; return whether it has ended within the time that it may take."""
+        """Stop the connector; return whether it has ended within the second that it may take."""
         self._life += 1
         self._cancel()
         return await self._until_ended()
@@ -277,7 +279,8 @@ class EndpointRunner:
         # All of them: the last one may have been cancelled while it waited for the one before.
         _done, pending = await asyncio.wait(set(self._ending), timeout=STOP_SECONDS)
         if pending:
-            self._ending -= pending
+            _done, lasting = await asyncio.wait(pending, timeout=LEFT_SECONDS - STOP_SECONDS)
+            self._ending -= lasting
             log.warning(
                 "the connector of endpoint %s (%s) does not stop: it has swallowed cancellation",
                 self.name,
