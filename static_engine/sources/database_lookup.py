@@ -25,6 +25,7 @@ from sqlalchemy.sql import quoted_name, sqltypes
 from static_engine.sources.column_matching import match_columns
 from static_engine.sources.conversion import batch_of_values
 from static_engine.sources.database_reader import (
+    BATCH_ROWS,
     IDLE_SECONDS,
     columns_of,
     comparable_columns,
@@ -133,13 +134,18 @@ class DatabaseLookup:
         query = query.where(*(clause for _, clause in clauses if clause is not None))
         row = 1
         for condition in _by_keys([safe[p] for p in self._request.keys], keys, engine):
-            values = connection.execute(query.where(condition)).fetchall()
+            # Not all at once: a key may have any number of rows, and who asks stops in time.
+            streaming = connection.execution_options(yield_per=BATCH_ROWS)
             width = len(self._definition.schema)
             place = {p: n for n, p in enumerate(read)}
-            rows = [[v[place[p]] if p in place else None for p in range(width)] for v in values]
             where = f"table {self._definition.name}: {self._name}"
-            yield batch_of_values(self._definition, rows, row, where)
-            row += len(rows)
+            with streaming.execute(query.where(condition)) as result:
+                for values in result.partitions():
+                    rows = [
+                        [v[place[p]] if p in place else None for p in range(width)] for v in values
+                    ]
+                    yield batch_of_values(self._definition, rows, row, where)
+                    row += len(rows)
 
 
 def _by_keys(

@@ -22,7 +22,7 @@ from streamsql.algebra.expressions import Expression
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType
 
-_BATCH_ROWS = 20_000
+BATCH_ROWS = 20_000
 _CONNECT_SECONDS = 10
 IDLE_SECONDS = 60.0
 """A database that has sent nothing for so long is given up: nothing else is read meanwhile."""
@@ -99,11 +99,12 @@ def _rows(
     query: Select[Any] = select(*wanted).select_from(source)
     clauses = [pushed(condition, safe) for condition in conditions]
     query = query.where(*(clause for clause in clauses if clause is not None))
-    streaming = connection.execution_options(yield_per=_BATCH_ROWS)
+    streaming = connection.execution_options(yield_per=BATCH_ROWS)
     row = 1
-    for rows in streaming.execute(query).partitions():
-        yield batch_of_values(definition, rows, row, f"table {definition.name}: {name}")
-        row += len(rows)
+    with streaming.execute(query) as result:
+        for rows in result.partitions():
+            yield batch_of_values(definition, rows, row, f"table {definition.name}: {name}")
+            row += len(rows)
 
 
 def comparable_columns(

@@ -4,19 +4,29 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, make_url, text
 from sqlalchemy.pool import NullPool
 
+from static_engine.sources.database_lookup import DatabaseLookup, LookupRequest
 from static_engine.sources.table_errors import TableError, TableMissingError
 from static_engine.sources.table_locations import Locations
 from static_engine.sources.table_reader import read_table
+from static_engine.tables.table_store import TableStore
+from static_engine.tables.table_watch import TableWatch
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
+from tests.settable_clock import SettableClock
+from tests.static_engine.cutting_proxy import CuttingProxy, cutting_proxy
 from tests.static_engine.postgres_server import postgres_server
 
-pytestmark = [pytest.mark.postgres, pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.timeout(400),
+    # The driver says so of each cursor whose connection was cut.
+    pytest.mark.filterwarnings("ignore:.*ServerCursor:pytest.PytestUnraisableExceptionWarning"),
+]
 
 SCHEMA = Schema.of(
     ("id", DataType.INTEGER),
@@ -91,3 +101,108 @@ def test_errors(server: str) -> None:
         rows(server.replace("/postgres", "/none"), "Desks")
     assert 'database "none" does not exist' in absent.value.message
     assert "secret" not in str(absent.value)
+
+
+def desks(url: str, name: str) -> SourceDefinition:
+    options = (("source", "sql"), ("url", url), ("table", name))
+    return SourceDefinition("desks", SourceKind.TABLE, SCHEMA, options=options)
+
+
+@pytest.fixture
+def proxied(server: str) -> Iterator[tuple[CuttingProxy, str]]:
+    address = make_url(server)
+    assert address.port is not None
+    with cutting_proxy(address.port) as proxy:
+        yield proxy, address.set(port=proxy.own_port).render_as_string(hide_password=False)
+
+
+def test_a_connection_that_is_cut_at_any_byte_keeps_the_version(
+    proxied: tuple[CuttingProxy, str], tmp_path: Path
+) -> None:
+    proxy, url = proxied
+    store = TableStore(Locations(tmp_path), tmp_path / "snapshots", memory_rows=10_000)
+    proxy.left = 1 << 60
+    store.load(desks(url, "floor.many"))
+    whole = (1 << 60) - proxy.left
+    before = store.find("desks")
+    assert before is not None
+    assert before.row_count == 45_000
+    for sixteenth in range(0, 16, 2):
+        proxy.left = whole * sixteenth // 16
+        with pytest.raises(TableError) as cut:
+            store.load(desks(url, "floor.many"))
+        assert cut.value.message.startswith("table desks: database ")
+        assert "does not answer" in cut.value.message
+        assert "secret" not in str(cut.value)
+        assert store.find("desks") is before
+        assert len(list((tmp_path / "snapshots").iterdir())) == 1  # nothing half read is left
+    proxy.left = None
+    store.load(desks(url, "floor.many"))
+    after = store.find("desks")
+    assert after is not None
+    assert after.row_count == 45_000
+
+
+def test_a_server_that_ends_its_connections_is_read_again_when_it_is_back(
+    server: str, tmp_path: Path
+) -> None:
+    clock = SettableClock(100.0)
+    store = TableStore(Locations(tmp_path), tmp_path / "snapshots", memory_rows=100_000)
+    watch = TableWatch(store, clock)
+    watch.define((desks(server, "floor.many"),))
+    used = frozenset({"desks"})
+    watch.poll(used)
+    assert watch.problem("desks") is None
+    before = store.find("desks")
+    engine = create_engine(server, poolclass=NullPool)
+    reading = read_table(desks(server, "floor.many"), Locations(tmp_path))
+    with engine.begin() as connection:
+        next(iter(reading))
+        connection.execute(
+            text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> "
+                 "pg_backend_pid() AND application_name = 'pando'")
+        )  # fmt: skip
+        connection.execute(text("ALTER TABLE floor.many RENAME TO away"))
+        connection.execute(text("INSERT INTO floor.away SELECT 0, 'new', x, seen, took, false "
+                                "FROM floor.away WHERE id = 1"))  # fmt: skip
+    with pytest.raises(TableError, match="does not answer: terminating connection"):
+        list(reading)
+    watch.read_again("desks")
+    watch.poll(used)
+    problem = watch.problem("desks")
+    assert problem is not None
+    assert "no table or view 'many'" in problem.message
+    assert store.find("desks") is before
+    with engine.begin() as connection:
+        connection.execute(text("ALTER TABLE floor.away RENAME TO many"))
+    clock.now += 600
+    watch.poll(used)
+    assert watch.problem("desks") is None
+    table = store.find("desks")
+    assert table is not None
+    assert table.row_count == 45_001
+    with engine.begin() as connection:
+        connection.execute(text("DELETE FROM floor.many WHERE id = 0"))
+    engine.dispose()
+
+
+@pytest.mark.parametrize("left", [2_000, 50_000])
+def test_a_lookup_that_is_cut_is_an_error_and_the_next_one_is_answered(
+    proxied: tuple[CuttingProxy, str], left: int
+) -> None:
+    proxy, url = proxied
+    ids = DataType.INTEGER
+    request = LookupRequest((0,), (ids,), (), frozenset(range(len(SCHEMA))))
+
+    def found() -> int:
+        lookup = DatabaseLookup(desks(url, "floor.many"), make_url(url), "floor.many", request)
+        return sum(batch.num_rows for batch in lookup.batches([(n,) for n in range(1, 4_001)]))
+
+    proxy.left = left
+    with pytest.raises(TableError, match="does not answer"):
+        found()
+    proxy.left, proxy.is_away = None, True
+    with pytest.raises(TableError, match="does not answer"):
+        found()
+    proxy.is_away = False
+    assert found() == 4_000

@@ -299,9 +299,11 @@ def test_a_new_key_costs_one_batch_of_its_rows(tmp_path: Path) -> None:
     run(tmp_path, "rows", "sql", scenario)
 
 
+@pytest.mark.parametrize("left", [None, b"", b"\x00garbage" * 900, b"SQLite format 3\x00" * 64])
 def test_a_database_that_goes_away_keeps_the_answer_and_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    left: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It is gone, or something else is in its place."""
     monkeypatch.setattr(keyed_queries, "RETRY_SECONDS", 0.1)
 
     async def scenario(w: World, _match: Match) -> None:
@@ -310,8 +312,10 @@ def test_a_database_that_goes_away_keeps_the_answer_and_is_told(
         w.change_keys({(1, "a"): 1})
         await w.until(lambda: w.current() == {(1, "a", 1): 1})
         (tmp_path / "rows.db").rename(tmp_path / "away.db")
+        if left is not None:
+            (tmp_path / "rows.db").write_bytes(left)
         await w.until(lambda: w.problem)
-        assert "rows.db" in w.problem
+        assert "rows.db" in w.problem or "no table or view 't'" in w.problem
         w.change_keys({(2, "a"): 1})
         assert w.current() == {(1, "a", 1): 1}
         (tmp_path / "away.db").rename(tmp_path / "rows.db")
