@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec.structs import replace
 
+from static_engine.lake.kept_columns import MAX_COLUMNS
 from static_engine.lake.kept_readings import (
     EPOCH,
     EVENT_TIME,
@@ -18,7 +20,7 @@ from static_engine.lake.kept_readings import (
     arrow_type,
 )
 from static_engine.lake.lake import Lake
-from static_engine.lake.lake_errors import NotKeptError
+from static_engine.lake.lake_errors import LakeError, NotKeptError
 from static_engine.lake.lake_scan import LakeScan
 from streamsql.data.types import LATEST, DataType
 from streamsql.wire.bounds import RowValue
@@ -37,17 +39,21 @@ _DAY = 86_400_000_000
 _SLICE_ROWS = 500_000
 """Rows that are read and sorted at once, about: an interval with more is halved."""
 
-_SHORTEST = 1_000_000
+_SLICE_CELLS = 10_000_000
+"""Rows times columns, likewise."""
+_MAX_BYTES = 4_000_000
+"""Of the values of an answer, about."""
 _KEPT_SLICES = 4
 
 
 @dataclass(slots=True)
 class _Slice:
-    """Rows of an interval that are sorted and not all sent."""
+    """Rows of an interval that are sorted and not all sent; `after` is the last that was."""
 
     table: pa.Table
     until: int
     expected: int
+    after: Cursor | None = None
 
 
 @dataclass(slots=True)
@@ -59,7 +65,7 @@ class LakePieces:
     """
 
     lake: Lake
-    _slices: "OrderedDict[str, _Slice]" = field(default_factory=OrderedDict)
+    _slices: "OrderedDict[FillWanted, _Slice]" = field(default_factory=OrderedDict)
 
     def piece(self, wanted: FillWanted) -> FillRows:
         """Return the piece that is asked for.
@@ -67,13 +73,21 @@ class LakePieces:
         Raises:
             LakeError: The lake cannot be read.
         """
+        if len(wanted.columns) > MAX_COLUMNS:
+            raise LakeError(
+                f"{len(wanted.columns):,} columns are asked for; the max is {MAX_COLUMNS:,}"
+            )
         try:
             missing = self._missing(wanted)
         except NotKeptError:
             return FillRows(wanted.id, done=True, kept=False)
         if missing:
             return FillRows(wanted.id, missing=missing)
-        kept = self._slices.pop(wanted.id, None)
+        # Of the same request only, and where it goes on: an answer may have been lost.
+        key = replace(wanted, after=None, awaited=(), awaited_since=0)
+        kept = self._slices.pop(key, None)
+        if kept is not None and kept.after != wanted.after:
+            kept = None
         since = wanted.since if wanted.after is None else max(wanted.since, wanted.after[0])
         while True:
             if kept is None:
@@ -86,12 +100,13 @@ class LakePieces:
             since, kept = kept.until, None
         sent = table.slice(0, _cut(table))
         rest = table.slice(sent.num_rows)
-        if rest.num_rows or kept.until < LATEST:
-            self._slices[wanted.id] = _Slice(rest, kept.until, kept.expected)
+        done = not rest.num_rows and kept.until >= LATEST
+        answer = _answer(wanted, sent, done=done, expected=kept.expected)
+        if not done:
+            self._slices[key] = _Slice(rest, kept.until, kept.expected, answer.after)
             if len(self._slices) > _KEPT_SLICES:
                 self._slices.popitem(last=False)
-        done = not rest.num_rows and kept.until >= LATEST
-        return _answer(wanted, sent, done=done, expected=kept.expected)
+        return answer
 
     def _missing(self, wanted: FillWanted) -> int:
         """Return how many of the awaited packs the lake does not have."""
@@ -112,16 +127,33 @@ class LakePieces:
     def _slice(self, wanted: FillWanted, since: int) -> _Slice:
         """Read and sort the rows of an interval that begins at a time."""
         whole = scan = self._scan(wanted, since, LATEST)
-        until, newest = LATEST, self._newest(wanted.source)
-        while _estimate(scan, since, until) > _SLICE_ROWS and newest - since > _SHORTEST:
-            until = newest = since + (newest - since) // 2
-            scan = self._scan(wanted, since, until)
-        return _Slice(self._read(wanted, scan), until, whole.rows)
+        most = max(min(_SLICE_ROWS, _SLICE_CELLS // (len(wanted.columns) + len(_OWN))), 1)
+        first = max(since, min((file.first for file in whole.files), default=since))
+        until = _end(whole, most)
+        while True:
+            if until < LATEST:
+                scan = self._scan(wanted, since, until)
+            if _estimate(scan, first, until) <= most or until - first <= 1:
+                table = self._read(wanted, scan, 2 * most)
+                if table is not None:
+                    return _Slice(table, until, whole.rows)
+                if until - first <= 1:
+                    raise LakeError(
+                        f"source {wanted.source} has more than {2 * most:,} readings of one "
+                        "microsecond: a window cannot be filled with them",
+                        hint="see why all of them have one time, or begin empty: backfill = 'no'",
+                    )
+            last = max((file.last for file in scan.files), default=first)
+            until = first + max((min(until, last + 1) - first) // 2, 1)
 
-    def _read(self, wanted: FillWanted, scan: LakeScan) -> pa.Table:
-        """Return the rows of a scan in order; the columns that are asked for have numbers."""
+    def _read(self, wanted: FillWanted, scan: LakeScan, most: int) -> pa.Table | None:
+        """Return the rows of a scan in order; the columns that are asked for have numbers.
+
+        None: there are more than so many.
+        """
         kept = self.lake.columns_of(self.lake.table(wanted.source))
-        tables = []
+        tables: list[pa.Table] = []
+        count = 0
         for batch in scan.batches():
             columns = []
             for wish in wanted.columns:
@@ -137,20 +169,28 @@ class LakePieces:
             if wanted.gateway:
                 table = table.filter(pc.equal(table.column(GATEWAY), wanted.gateway))
             tables.append(table)
+            count += table.num_rows
+            if count > most:
+                return None
         if not tables:
             return pa.table({EVENT_TIME: pa.array([], TIME)})
         return pa.concat_tables(tables).sort_by([(name, "ascending") for name in _ORDER])
-
-    def _newest(self, source: str) -> int:
-        """Return when the source last got rows: hardly any is later."""
-        snapshot = self.lake.table(source).current_snapshot()
-        return 0 if snapshot is None else snapshot.timestamp_ms * 1_000
 
     def _scan(self, wanted: FillWanted, since: int, until: int) -> LakeScan:
         kept = self.lake.columns_of(self.lake.table(wanted.source))
         found = [kept.find(c.name, c.type, c.unit) for c in wanted.columns]
         columns = tuple(dict.fromkeys(c.column for c in found if c is not None))
         return self.lake.plan(wanted.source, since, until, (*columns, *_OWN))
+
+
+def _end(scan: LakeScan, most: int) -> int:
+    """Return a time before which there are about so many rows of a scan, or none that is later."""
+    rows = 0
+    for file in sorted(scan.files, key=lambda file: file.last):
+        rows += file.rows
+        if rows > most:
+            return min(file.last + 1, LATEST)
+    return LATEST
 
 
 def _estimate(scan: LakeScan, since: int, until: int) -> float:
@@ -176,13 +216,19 @@ def _cut(table: pa.Table) -> int:
 
     A withdrawal has the event time of its row, and takes nothing away before that is there.
     """
-    if table.num_rows <= MAX_FILL_ROWS:
+    sizes = np.full(table.num_rows, 20 * table.num_columns)
+    for column in table.columns:
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            sizes += np.asarray(pc.fill_null(pc.binary_length(column), 0))
+    fitting = int(np.searchsorted(np.cumsum(sizes), _MAX_BYTES, side="right"))
+    most = max(min(MAX_FILL_ROWS, fitting), 1)
+    if table.num_rows <= most:
         return int(table.num_rows)
     times = np.asarray(table.column(EVENT_TIME).cast(pa.int64()).combine_chunks())
-    first = int(np.searchsorted(times, times[MAX_FILL_ROWS], side="left"))
+    first = int(np.searchsorted(times, times[most], side="left"))
     if first:
         return first
-    return int(np.searchsorted(times, times[MAX_FILL_ROWS], side="right"))
+    return int(np.searchsorted(times, times[most], side="right"))
 
 
 def _answer(wanted: FillWanted, table: pa.Table, *, done: bool, expected: int) -> FillRows:

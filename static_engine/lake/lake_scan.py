@@ -16,11 +16,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class LakeFile:
-    """A file of the lake: its address, rows and bytes."""
+    """A file of the lake: its address, rows and bytes, and its first and last event time."""
 
     path: str
     rows: int
     bytes: int
+    first: int = EARLIEST
+    last: int = LATEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +78,14 @@ def planned(table: Table, source: str, columns: Sequence[str], since: int, until
     # The filter needs its column, whoever asks for it.
     read = tuple(dict.fromkeys((*columns, EVENT_TIME)))
     scan = table.scan(row_filter=filtered, selected_fields=read)
+    field = table.schema().find_field(EVENT_TIME).field_id
     tasks = sorted(scan.plan_files(), key=lambda task: task.file.file_path)
     return LakeScan(
         source,
         tuple(columns),
         since,
         until,
-        tuple(_file(task) for task in tasks),
+        tuple(_file(task, field) for task in tasks),
         _version(table, tasks),
         scan,
     )
@@ -106,8 +109,16 @@ def moment(micros: int) -> datetime:
     return _EPOCH + timedelta(microseconds=min(max(micros, EARLIEST), LATEST - 1))
 
 
-def _file(task: FileScanTask) -> LakeFile:
-    return LakeFile(task.file.file_path, task.file.record_count, task.file.file_size_in_bytes)
+def _file(task: FileScanTask, field: int) -> LakeFile:
+    file = task.file
+    first = time_of_bound((file.lower_bounds or {}).get(field), EARLIEST)
+    last = time_of_bound((file.upper_bounds or {}).get(field), LATEST)
+    return LakeFile(file.file_path, file.record_count, file.file_size_in_bytes, first, last)
+
+
+def time_of_bound(bound: bytes | None, otherwise: int) -> int:
+    """Return the microseconds in a bound of Iceberg's, or another time if there is none."""
+    return otherwise if bound is None else int.from_bytes(bound, "little", signed=True)
 
 
 def _version(table: Table, tasks: Sequence[FileScanTask]) -> str:

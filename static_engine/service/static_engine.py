@@ -171,7 +171,7 @@ class StaticEngine:
         self._jobs.publish(self._queries.values(), self._evaluations)
 
     def _pause(self) -> float:
-        if self._refresher.waits_for_tables:
+        if self._refresher.waits_for_tables or self._fills.is_due:
             return SHORTEST_PAUSE
         due = min(
             self._poll_at - time.monotonic(),

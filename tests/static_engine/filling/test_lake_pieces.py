@@ -8,9 +8,10 @@ import pytest
 from static_engine.filling import lake_pieces
 from static_engine.filling.lake_pieces import LakePieces
 from static_engine.lake.lake import Lake
+from static_engine.lake.lake_errors import LakeError
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
-from streamsql.data.types import DataType
+from streamsql.data.types import EARLIEST, LATEST, DataType
 from streamsql.wire.fill_messages import Cursor, FillColumn, FillRow, FillWanted
 from tests.static_engine.lake.lake_rows import keep, lake_in
 from tests.streamsql.from_text import catalog_of
@@ -120,3 +121,80 @@ def test_columns_that_were_never_kept_are_null_and_sources_empty(tmp_path: Path)
     assert row.row == ("a", 1, None)
     other = LakePieces(made).piece(FillWanted("f", "q", "heat", COLUMNS, "", 0))
     assert (other.rows, other.done, other.kept) == ((), True, False)
+
+
+def test_a_piece_whose_answer_is_lost_comes_again(
+    lake: tuple[Lake, list[SourceEvent]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lake_pieces, "MAX_FILL_ROWS", 20)
+    made, _events = lake
+    pieces = LakePieces(made)
+    first = pieces.piece(wanted())
+    assert pieces.piece(wanted()) == first
+    second = pieces.piece(wanted(first.after))
+    assert pieces.piece(wanted(first.after)) == second
+    assert pieces.piece(wanted()) == first
+    assert pieces.piece(wanted(first.after)).rows[0] != first.rows[0]
+
+
+def test_who_gives_a_request_the_name_of_another_gets_nothing_of_it(
+    lake: tuple[Lake, list[SourceEvent]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lake_pieces, "MAX_FILL_ROWS", 20)
+    made, _events = lake
+    pieces = LakePieces(made)
+    after = pieces.piece(wanted(gateway="gw-1")).after
+    found = pieces.piece(wanted(after, gateway="gw-2"))
+    assert {row.row[0] for row in found.rows} == {"gw-2"}
+
+
+def test_readings_of_a_clock_that_is_ahead_are_read_in_slices_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lake_pieces, "_SLICE_ROWS", 40)
+    made = lake_in(tmp_path)
+    year = 366 * DAY
+    times = [NOW + n * SECOND for n in range(300)] + [NOW + year + n for n in range(300)]
+    times += [EARLIEST, LATEST - 1]
+    first = 0
+    for n in range(0, len(times), 30):
+        events = [SourceEvent((f"r{ts}", 1), ts) for ts in times[n : n + 30]]
+        first = keep(made, noise(), events, first=first)
+    read_rows: list[int] = []
+    original = LakePieces._read
+
+    def counted(self: LakePieces, *arguments: object) -> object:
+        table = original(self, *arguments)  # type: ignore[arg-type]
+        read_rows.append(0 if table is None else table.num_rows)
+        return table
+
+    monkeypatch.setattr(LakePieces, "_read", counted)
+    found = read(LakePieces(made), since=EARLIEST)
+    assert [row.ts for row in found] == sorted(times)
+    assert max(read_rows) <= 80
+    assert len(read_rows) < 200
+
+
+def test_more_readings_of_one_time_than_fit_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = lake_in(tmp_path)
+    keep(made, noise(), [SourceEvent((f"r{n}", 1), NOW) for n in range(30)])
+    assert len(read(LakePieces(made))) == 30
+    monkeypatch.setattr(lake_pieces, "_SLICE_ROWS", 10)
+    with pytest.raises(LakeError, match="more than 20 readings of one microsecond"):
+        LakePieces(made).piece(wanted())
+
+
+def test_long_texts_make_short_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lake_pieces, "_MAX_BYTES", 20_000)
+    made = lake_in(tmp_path)
+    keep(made, noise(), [SourceEvent(("x" * 4_000, n), NOW + n) for n in range(20)])
+    assert len(read(LakePieces(made))) == 20
+    assert len(LakePieces(made).piece(wanted()).rows) == 4
+
+
+def test_too_many_columns_are_refused(lake: tuple[Lake, list[SourceEvent]]) -> None:
+    many = FillWanted("f", "q", "noise", COLUMNS * 1_001, "", 0)
+    with pytest.raises(LakeError, match="2,002 columns"):
+        LakePieces(lake[0]).piece(many)
