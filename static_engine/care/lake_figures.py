@@ -7,12 +7,14 @@ from pyiceberg.conversions import from_bytes
 from pyiceberg.exceptions import NoSuchNamespaceError
 from pyiceberg.table import Table
 from pyiceberg.types import PrimitiveType, TimestamptzType
+from sqlalchemy.exc import SQLAlchemyError
 
 from static_engine.care.compaction import groups_of
 from static_engine.care.rollups import ROLLUPS
 from static_engine.care.sums import FROM
 from static_engine.lake.kept_readings import EVENT_TIME, READINGS
 from static_engine.lake.lake import NAMESPACES, Lake
+from static_engine.lake.lake_errors import DAMAGE
 from streamsql.errors import FederationError
 from streamsql.wire.lake_messages import MAX_COLUMNS, MAX_TABLES, LakeColumn, LakeTable
 
@@ -52,7 +54,7 @@ class LakeFigures:
             if seen is None or seen.metadata != table.metadata_location:
                 seen = _Seen(table.metadata_location, _figures(self._lake, table, namespace, name))
                 self._seen[namespace, name] = seen
-        except (FederationError, OSError, ValueError) as error:
+        except (FederationError, OSError, SQLAlchemyError, *DAMAGE) as error:
             return LakeTable(namespace, name, problem=str(error).replace("\n", "; "))
         else:
             return seen.figures

@@ -18,7 +18,7 @@ from static_engine.history.kept_batches import KeptLayout, kept_batch, layout_of
 from static_engine.history.table_versions import version_at
 from static_engine.lake.kept_readings import READINGS
 from static_engine.lake.lake import TABLES, Lake
-from static_engine.lake.lake_errors import LakeError, NotKeptError
+from static_engine.lake.lake_errors import DAMAGE, LakeError, NotKeptError
 from static_engine.lake.lake_scan import LakeScan, planned
 from streamsql.algebra.operators import Plan, Scan, ScanPart
 from streamsql.data.types import EARLIEST, LATEST
@@ -145,7 +145,7 @@ class PastReadings:
         try:
             for batch in past.lake.batches():
                 yield kept_batch(batch, past.layout)
-        except (OSError, ValueError, pa.ArrowException) as error:
+        except (OSError, pa.ArrowException, *DAMAGE) as error:
             raise LakeError(
                 f"cannot read the past of {scan.source}: {error}",
                 hint="look whether the files of the lake are there",
@@ -180,7 +180,7 @@ class PastReadings:
             return PastScan(None, KeptLayout(scan.schema, ()), "") if is_version else error
         except LakeError as error:
             return error
-        except (OSError, ValueError, pa.ArrowException, SQLAlchemyError) as error:
+        except (OSError, pa.ArrowException, SQLAlchemyError, *DAMAGE) as error:
             reason = str(getattr(error, "orig", None) or error).strip()[:500]
             return LakeError(
                 f"cannot read the lake: {reason}",

@@ -27,6 +27,8 @@ MAX_LOGS = 10_000
 AT_ONCE = 500
 """Packs that a gateway sends again for one request."""
 MAX_SMALL = 1_000_000
+MAX_UNREAD = 16_000
+"""Bytes of a pack that is kept as it came until somebody wants its number."""
 
 _Log = tuple[str, str]
 """Gateway and stream."""
@@ -64,7 +66,7 @@ class MissedPacks:
         self.lost = 0
         self._site = site
         self._topics = topics
-        self._last: dict[_Log, bytes] = {}
+        self._last: dict[_Log, bytes | _PackNumber | None] = {}
         self._questions: dict[_Log, _Question] = {}
         self._asked: set[_Log] | None = None
 
@@ -77,7 +79,8 @@ class MissedPacks:
         """Note the newest pack of a stream."""
         key = (gateway, stream)
         if key in self._last or len(self._last) < MAX_LOGS:
-            self._last[key] = payload
+            # Most are read never; but ten thousand large ones are not kept for that.
+            self._last[key] = payload if len(payload) <= MAX_UNREAD else _number_of(payload)
 
     def session_lost(self) -> None:
         """Ask every gateway that says it is there from now on."""
@@ -157,12 +160,17 @@ class MissedPacks:
 
     def _next(self, key: _Log, life: int) -> int:
         """Return the number after the last pack of a stream in one life of its gateway."""
-        payload = self._last.get(key)
-        if payload is None:
-            return 0
-        try:
-            last = decode_json(payload, _PackNumber, limit=len(payload))
-        except WireError:
+        last = self._last.get(key)
+        if isinstance(last, bytes):
+            last = _number_of(last)
+        if last is None or last.n is None:
             return 0
         is_of_life = (last.epoch if last.life is None else last.life) == life
-        return last.n + 1 if is_of_life and last.n is not None else 0
+        return last.n + 1 if is_of_life else 0
+
+
+def _number_of(payload: bytes) -> _PackNumber | None:
+    try:
+        return decode_json(payload, _PackNumber, limit=len(payload))
+    except WireError:
+        return None

@@ -2,14 +2,16 @@
 
 A segment is one Parquet file (zstd) with the columns of `SCHEMA`, one row per message, in order of
 arrival. It is written under a hidden name, synced and renamed, so who lists the folder finds whole
-segments only. Names are never used twice and sort by the second in which a segment was closed:
-`20261127T021530-lander-4-000000017.parquet` is the 17th of the lander's 4th start.
+segments only. Names sort by the second in which a segment was closed, and are never used twice,
+whatever the clock does: `20261127T021530-lander-4-9f03ab-000000017.parquet` is the 17th of the
+lander's 4th start, with six digits of chance, because the count of starts may be lost.
 """
 
 import errno
 import os
+import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -68,6 +70,7 @@ class SegmentWriter:
         max_bytes: Bound on the segments of the folder, whoever wrote them.
         spare_bytes: Room that is left on the disk for others.
         written: Segments written so far.
+        token: Of this writer only.
     """
 
     folder: Path
@@ -76,6 +79,7 @@ class SegmentWriter:
     max_bytes: int
     spare_bytes: int = 0
     written: int = 0
+    token: str = field(init=False, default_factory=lambda: secrets.token_hex(3))
 
     def __post_init__(self) -> None:
         check_id(self.lander, "lander")
@@ -127,7 +131,7 @@ class SegmentWriter:
 
     def _name(self, now: float) -> str:
         second = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%S")
-        return f"{second}-{self.lander}-{self.epoch}-{self.written + 1:09d}{SUFFIX}"
+        return f"{second}-{self.lander}-{self.epoch}-{self.token}-{self.written + 1:09d}{SUFFIX}"
 
     def _check_room(self, size: int) -> None:
         held = folder_bytes(self.folder)

@@ -12,9 +12,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from static_engine.care.lake_figures import LakeFigures
+from static_engine.history.past_readings import PastReadings
 from static_engine.lake.lake import folder_of
 from static_engine.landing.segment_files import LandedMessage
 from static_engine.pipeline.known_definitions import definition_of_shape
+from streamsql.history.past_plans import fixed
 from streamsql.wire.codec import encode_json
 from streamsql.wire.site_messages import Birth
 from streamsql.wire.source_shapes import SourceShape, layout_of
@@ -29,6 +32,7 @@ from tests.static_engine.pipeline.test_pipeline_batches import (
     pack,
     values,
 )
+from tests.streamsql.from_text import bound_query, catalog_of
 
 LAYOUT = layout_of(HEAT.scan())
 TOPIC = TOPICS.observation("gw-1", "heat")
@@ -183,6 +187,21 @@ def test_a_table_that_is_damaged_stops_no_other_source(checkpoint: str, landing:
     report = landing.run(1, landing.land(*strange("odd", odd, seq=2), pack(2)))
     assert values(landing.lake) == [1, 1, 2, 2]
     assert report.dead == 1
+    # Queries of its past say so; those of other sources are answered.
+    past = PastReadings(landing.lake)
+    plans = []
+    for name in ("odd", "heat"):
+        known = catalog_of(f"CREATE SOURCE {name} (v DOUBLE)")
+        query = bound_query(f"SELECT v FROM {name} FOR SYSTEM_TIME ALL", known)
+        plans.append(fixed(query.plan, AT + 9 * DAY))
+    past.look(plans)
+    problem = past.problem(plans[0])
+    assert problem is not None
+    assert "cannot read the lake" in problem.message
+    assert past.problem(plans[1]) is None
+    assert past.rows(plans[1]) == 4
+    tables, _ = LakeFigures(landing.lake).tables()
+    assert {table.name for table in tables if table.problem} == {"odd"}
 
 
 def test_no_damage_of_a_segment_stops_the_pipeline_or_makes_a_row(landing: Landing) -> None:

@@ -98,3 +98,17 @@ def test_a_gateway_that_does_not_answer_is_given_up(missed: MissedPacks) -> None
     moments = [number * ASK_SECONDS for number in range(MAX_TRIES + 3)]
     assert sum(len(asked(missed, moment)) for moment in moments) == MAX_TRIES
     assert missed.open == 0
+
+
+def test_of_large_packs_the_number_is_kept_and_not_the_pack(missed: MissedPacks) -> None:
+    padding = b" " * 100_000
+    for number in range(2_000):
+        pack = encode_json(ObservationPack(3, number, (), n=number)) + padding
+        missed.landed("gw-1", f"s{number % 50}", pack)
+        missed.landed("gw-1", f"bad{number % 50}", b"[" + padding)
+    kept = sum(len(each) for each in missed._last.values() if isinstance(each, bytes))
+    assert kept == 0
+    missed.session_lost()
+    missed.heard("gw-1", state(3, "s7", "bad7"), 0.0)
+    found = [wanted for _, wanted in asked(missed, 0.0)]
+    assert found == [PacksWanted("s7", 3, 1_958), PacksWanted("bad7", 3, 0)]

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from pathlib import Path
 
 import duckdb
@@ -33,7 +34,8 @@ def writer(folder: Path, epoch: int = 4, **bounds: int) -> SegmentWriter:
 
 def test_a_segment_holds_what_was_written_in_order(tmp_path: Path) -> None:
     path = writer(tmp_path / "segments").write(MESSAGES, NOON)
-    assert path.name == "20261127T120000-lander-a-4-000000001.parquet"
+    pattern = r"20261127T120000-lander-a-4-[0-9a-f]{6}-000000001\.parquet"
+    assert re.fullmatch(pattern, path.name)
     rows = read_segment(path).to_pylist()
     assert [(row["topic"], row["payload"]) for row in rows] == [
         (message.topic, message.payload) for message in MESSAGES
@@ -53,6 +55,12 @@ def test_names_differ_though_the_clock_stands_or_jumps_back(tmp_path: Path) -> N
     names = {first.write(MESSAGES, NOON).name, first.write(MESSAGES, NOON).name}
     names |= {again.write(MESSAGES, NOON).name, again.write(MESSAGES, NOON - 3600).name}
     assert len(names) == len(segments(tmp_path)) == 4
+
+
+def test_a_start_that_has_lost_its_count_replaces_no_segment(tmp_path: Path) -> None:
+    """Its folder was lost, and the clock says the same second once more."""
+    paths = {writer(tmp_path).write(MESSAGES, NOON) for _ in range(5)}
+    assert len(segments(tmp_path)) == len(paths) == 5
 
 
 def test_what_a_killed_lander_left_is_no_segment_and_goes_at_its_next_start(tmp_path: Path) -> None:

@@ -110,3 +110,24 @@ def test_a_job_without_workers_fails_and_says_so(tmp_path: Path) -> None:
         service.stop()
 
     asyncio.run(story())
+
+
+def test_a_flood_is_answered_or_refused_in_words(tmp_path: Path) -> None:
+    async def story() -> None:
+        wire, service = opened(tmp_path, CurrentWorkers(LocalWorkers()))
+        tasks = (LakeTask.COMPACT, LakeTask.STATUS, LakeTask.SAMPLE, LakeTask.EXPIRE)
+        for number in range(10_000):
+            service.take(LakeRequest(f"r{number}", 7, tasks[number % 4], table="heat"))
+        await until(wire, lambda: len(wire.answers) == 10_000)
+        assert len({answer.id for answer in wire.answers}) == 10_000
+        refused = [answer for answer in wire.answers if answer.code]
+        assert {answer.code for answer in refused} == {"lake_busy"}
+        assert len(refused) >= 9_800
+        assert "already wait" in refused[0].message
+        assert refused[0].hint == "retry later"
+        service.take(LakeRequest("after", 7, LakeTask.STATUS))
+        await until(wire, lambda: wire.answers[-1].id == "after")
+        assert [table.rows for table in wire.answers[-1].tables if table.name == "heat"] == [27]
+        service.stop()
+
+    asyncio.run(story())
