@@ -6,6 +6,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 from pyiceberg.table import Table
 
+from host.clocks import wall_clock
 from static_engine.lake.kept_readings import ARRIVED, EPOCH, GATEWAY, SEQ
 from static_engine.lake.lake import Lake
 from static_engine.lake.lake_errors import DAMAGE
@@ -40,18 +41,27 @@ def _add_packs(lake: Lake, name: str, packs: PackNumbers) -> None:
 
 
 def recent_digests(tables: Iterable[Table], limit: int) -> list[bytes]:
-    """Return the digests of the messages of each table's last hour, at most so many a table."""
+    """Return the digests of the messages of each table's last hour, at most so many a table.
+
+    The hour before the last arrival, and the one before now: the last may be of a clock that was
+    ahead.
+    """
     found: list[bytes] = []
+    now = wall_clock()
     for table in tables:
         arrived = table.schema().find_field(ARRIVED).field_id
         bounds = [task.file.upper_bounds or {} for task in table.scan().plan_files()]
         last = max([_time(each[arrived]) for each in bounds if arrived in each], default=None)
         if last is None:
             continue
+        recent = (now - RECENT, now), (last - RECENT, last)
+        hours = [
+            f"({ARRIVED} >= '{moment(begin).isoformat()}' AND "
+            f"{ARRIVED} <= '{moment(end).isoformat()}')"
+            for begin, end in recent
+        ]
         scan = table.scan(
-            row_filter=f"{ARRIVED} >= '{moment(last - RECENT).isoformat()}'",
-            selected_fields=(DIGEST, ARRIVED),
-            limit=limit,
+            row_filter=" OR ".join(hours), selected_fields=(DIGEST, ARRIVED), limit=limit
         )
         found += scan.to_arrow().column(DIGEST).to_pylist()
     return found

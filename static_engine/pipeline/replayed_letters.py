@@ -1,6 +1,6 @@
 """Dead letters once more: those that can be read by now become rows, and are letters no longer."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -22,9 +22,11 @@ from static_engine.pipeline.segment_contents import SegmentContents
 from static_engine.pipeline.staged_files import staged
 from streamsql.errors import WireError
 
-MAX_LETTERS = 10_000
+MAX_LETTERS = 200_000
 """Tried at once."""
 ORIGIN = "replay"
+_MENDED_BY_DEFINITIONS = ("there is no source", "the pack was made by", "the lake cannot take")
+"""Beginnings of reasons that another definition, or a mended table, may end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,10 @@ class ReplayReport:
 
 
 def replay_letters(pipeline: PipelineBatches, limit: int = MAX_LETTERS) -> ReplayReport:
-    """Try dead letters again, those of the earliest days first.
+    """Try dead letters of known sources again; first those that a definition may have mended.
 
-    Called between two batches. It may be interrupted anywhere and begun again.
+    Called between two batches. It may be interrupted anywhere and begun again. Letters are read
+    file by file, however many there are.
 
     Args:
         pipeline: Whose letters they are.
@@ -51,22 +54,17 @@ def replay_letters(pipeline: PipelineBatches, limit: int = MAX_LETTERS) -> Repla
     """
     lake = pipeline.lake
     letters = ensure_system(lake, SystemTable.DEAD_LETTERS)
-    columns = ("topic", "payload", ARRIVED, DIGEST)
-    found = letters.scan(selected_fields=columns, limit=limit).to_arrow()
-    if not found.num_rows:
+    contents = _contents(letters, pipeline)
+    if not contents.messages:
         return ReplayReport(0, 0, 0)
-    messages = pa.table(
-        [found.column("topic"), found.column("payload"), found.column(ARRIVED)],
-        ["topic", "payload", "arrived"],
-    )
-    contents = _contents(messages, pipeline)
     plan = pipeline.plan(ALL, contents, [])
     pipeline.seen.note(**{REPLAYING: "1"})
+    tried: list[bytes] = []
     still: set[bytes] = set()
     new = PackNumbers()
     files: dict[str, list[str]] = {}
     rows = 0
-    for each in staged(messages.to_batches(), plan):
+    for each in staged(_candidates(letters, pipeline, limit, tried), plan):
         if each.is_system:
             still.update(each.digests)
             remove_files(each.paths, letters.io)
@@ -83,10 +81,51 @@ def replay_letters(pipeline: PipelineBatches, limit: int = MAX_LETTERS) -> Repla
             lake.commit(table, paths, lake.last_batch(table, ORIGIN) + 1, ORIGIN)
     pipeline.seen.extend(dict(new.items()))
     pipeline.seen.note(**{REPLAYING: ""})
-    recovered = set(found.column(DIGEST).to_pylist()) - still
+    recovered = set(tried) - still
     if recovered:
         _remove(letters, recovered)
-    return ReplayReport(found.num_rows, len(recovered), rows)
+    return ReplayReport(len(tried), len(recovered), rows)
+
+
+def _candidates(
+    letters: Table, pipeline: PipelineBatches, limit: int, tried: list[bytes]
+) -> Iterator[pa.RecordBatch]:
+    """Yield letters as messages of segments, and append their digests to `tried`."""
+    columns = ("topic", "payload", "reason", ARRIVED, DIGEST)
+    for mended_first in (True, False):
+        scan = letters.scan(selected_fields=columns)
+        for batch in scan.to_arrow_batch_reader():
+            chosen = [
+                _source_of(topic, pipeline) is not None
+                and str(reason).startswith(_MENDED_BY_DEFINITIONS) == mended_first
+                for topic, reason in zip(
+                    batch.column("topic").to_pylist(),
+                    batch.column("reason").to_pylist(),
+                    strict=True,
+                )
+            ]
+            found = batch.filter(pa.array(chosen, pa.bool_())).slice(0, limit - len(tried))
+            if found.num_rows:
+                tried += found.column(DIGEST).to_pylist()
+                names = ("topic", "payload", ARRIVED)
+                yield pa.RecordBatch.from_arrays(
+                    [found.column(name) for name in names], ["topic", "payload", "arrived"]
+                )
+            if len(tried) >= limit:
+                return
+
+
+def _source_of(topic: str, pipeline: PipelineBatches) -> tuple[str, str] | None:
+    """Return gateway and source of a pack of a source that is known, else None."""
+    try:
+        levels = pipeline.topics.parts(topic)
+    except WireError:
+        return None
+    match levels:
+        case ["gw", gateway, lane, stream] if lane in LANES:
+            return (gateway, stream) if pipeline.definitions.find(stream, 0) else None
+        case _:
+            return None
 
 
 def _remove(letters: Table, digests: Collection[bytes]) -> None:
@@ -114,17 +153,13 @@ def _remove(letters: Table, digests: Collection[bytes]) -> None:
     retried(attempt, letters)
 
 
-def _contents(messages: pa.Table, pipeline: PipelineBatches) -> SegmentContents:
-    contents = SegmentContents(messages=messages.num_rows)
-    for topic in messages.column("topic").unique().to_pylist():
-        try:
-            levels = pipeline.topics.parts(topic)
-        except WireError:
-            continue
-        match levels:
-            case ["gw", gateway, lane, stream] if lane in LANES:
-                contents.sources.add(stream)
-                contents.gateways.add(gateway)
-            case _:
-                pass
+def _contents(letters: Table, pipeline: PipelineBatches) -> SegmentContents:
+    contents = SegmentContents()
+    for batch in letters.scan(selected_fields=("topic",)).to_arrow_batch_reader():
+        for topic in batch.column("topic").unique().to_pylist():
+            known = _source_of(topic, pipeline)
+            if known is not None:
+                contents.messages += 1
+                contents.gateways.add(known[0])
+                contents.sources.add(known[1])
     return contents

@@ -10,7 +10,7 @@ import pytest
 
 from static_engine.lake.lake import SYSTEM, Lake
 from static_engine.landing.segment_files import LandedMessage, SegmentWriter
-from static_engine.pipeline import pipeline_batches
+from static_engine.pipeline import lake_packs, pipeline_batches
 from static_engine.pipeline.known_definitions import KnownDefinitions
 from static_engine.pipeline.lake_packs import packs_of_lake
 from static_engine.pipeline.pack_numbers import PackNumbers
@@ -25,7 +25,7 @@ from streamsql.errors import FederationError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import ObservationPack, SystemRows
 from streamsql.wire.senml import records_of_rows
-from streamsql.wire.site_messages import Birth, SiteState
+from streamsql.wire.site_messages import Birth, SiteRole, SiteState
 from streamsql.wire.source_shapes import layout_of, shape_of
 from streamsql.wire.topics import Topics
 from tests.static_engine.lake.lake_rows import lake_in
@@ -187,6 +187,21 @@ def test_dead_letters_are_replayed_once_they_can_be_read(landing: Landing) -> No
     assert values(landing.lake, "seat") == [2, 2, 4, 4]
 
 
+def test_letters_that_nothing_mends_keep_none_from_being_replayed(landing: Landing) -> None:
+    topic = TOPICS.observation("gw-1", "heat")
+    junk = [LandedMessage(topic, b"%d {" % number, AT) for number in range(300)]
+    nobody = [
+        LandedMessage(TOPICS.observation("gw-1", f"x{number}"), b"{", AT) for number in range(300)
+    ]
+    landing.run(0, landing.land(birth(HEAT), *junk, *nobody, pack(2, SEAT)))
+    landing.pipeline.definitions.learn([shape_of(SEAT.scan())])
+    report = replay_letters(landing.pipeline, limit=100)
+    assert (report.tried, report.recovered) == (100, 1)
+    assert values(landing.lake, "seat") == [2, 2]
+    assert len(messages(landing.lake, "dead_letters")) == 600
+    assert replay_letters(landing.pipeline).tried == 300  # of nobody's source nothing is tried
+
+
 def test_another_checkpoint_begins_with_what_the_lake_has(landing: Landing) -> None:
     first, second = landing.land(birth(HEAT), pack(1)), landing.land(pack(2))
     landing.run(7, first, second)
@@ -222,6 +237,20 @@ def test_a_checkpoint_that_was_handed_over_is_gone_on_from(
     landing.pipeline = landing.opened("three")
     assert looked
     assert landing.run(0, first).repeated == 2
+
+
+def test_messages_are_kept_once_though_a_clock_was_ahead(
+    landing: Landing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lake_packs, "wall_clock", lambda: AT + 60_000_000)
+    state = SiteState(True, 3, AT, SiteRole.GATEWAY, ready=True)
+    usual = LandedMessage(TOPICS.state("gw-1"), encode_json(state), AT)
+    ahead = LandedMessage(TOPICS.state("gw-2"), encode_json(state), AT + 366 * DAY)
+    landing.run(0, landing.land(birth(HEAT), usual), landing.land(ahead))
+    landing.pipeline.close()
+    landing.pipeline = landing.opened()
+    landing.run(1, landing.land(usual, ahead))  # the broker delivers them again
+    assert len(messages(landing.lake, "states")) == 2
 
 
 class Stop(BaseException):
