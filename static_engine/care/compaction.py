@@ -96,8 +96,32 @@ def compact(
     """
     groups = groups_of(table, least)
     done = Compacted()
+    total = len(groups)
+    name = f"compaction of {'.'.join(table.name())}"
+    if not progress(0, total):
+        return done
+    while groups:
+        tasks = _tasks(table, groups)
+        too_large: list[FileGroup] = []
+        for group, address in zip(groups, workers.run(rewrite, tasks, name), strict=True):
+            if not address:
+                too_large.append(group)
+            elif _replace(table, group.files, address.decode()):
+                done.groups += 1
+                done.files_before += len(group.files)
+                done.files_after += 1
+            else:
+                done.overtaken += 1
+                table.io.delete(address.decode())
+            if not progress(min(done.groups + done.overtaken, total), total):
+                return done
+        groups = [half for group in too_large for half in _halves(group)]
+    return done
+
+
+def _tasks(table: Table, groups: Sequence[FileGroup]) -> list[bytes]:
     order = _order(table)
-    tasks = [
+    return [
         pickle.dumps(
             RewriteTask(
                 table.metadata,
@@ -109,20 +133,13 @@ def compact(
         )
         for group in groups
     ]
-    name = f"compaction of {'.'.join(table.name())}"
-    if not progress(0, len(groups)):
-        return done
-    for group, address in zip(groups, workers.run(rewrite, tasks, name), strict=True):
-        if _replace(table, group.files, address.decode()):
-            done.groups += 1
-            done.files_before += len(group.files)
-            done.files_after += 1
-        else:
-            done.overtaken += 1
-            table.io.delete(address.decode())
-        if not progress(done.groups + done.overtaken, len(groups)):
-            break
-    return done
+
+
+def _halves(group: FileGroup) -> list[FileGroup]:
+    """Return a group as two, without what is no group any more."""
+    middle = len(group.files) // 2
+    parts = (group.files[:middle], group.files[middle:])
+    return [FileGroup(files, group.day) for files in parts if len(files) > 1]
 
 
 def _replace(table: Table, old: Sequence[FileScanTask], address: str) -> bool:

@@ -20,6 +20,8 @@ from pyiceberg.table.metadata import TableMetadata
 from static_engine.care.sums import Sums, SumsShape
 
 ROW_GROUP_ROWS = 100_000
+MAX_PLAIN_BYTES = 1 << 30
+"""Of the rows that are put together in memory at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,15 @@ class SumTask:
 
 
 def rewrite(pickled: bytes) -> bytes:
-    """Write the rows of a `RewriteTask` into one new file; return its address."""
+    """Write the rows of a `RewriteTask` into one new file; return its address.
+
+    Nothing is written where the rows would take more than `MAX_PLAIN_BYTES` of memory: what
+    compresses well may be any size. Then the address is empty.
+    """
     task: RewriteTask = pickle.loads(pickled)  # noqa: S301  (the lake's own)
     io = load_file_io(task.options, task.metadata.location)
+    if len(task.files) > 1 and _plain_bytes(io, task.files) > MAX_PLAIN_BYTES:
+        return b""
     rows = pa.Table.from_batches(
         _batches(task.metadata, io, task.files, None),
         schema=None if task.files else pa.schema([]),
@@ -66,6 +74,18 @@ def rewrite(pickled: bytes) -> bytes:
     with io.new_output(address).create() as output, pa.PythonFile(output) as file:
         pq.write_table(_plain(rows), file, compression="zstd", row_group_size=ROW_GROUP_ROWS)
     return address.encode()
+
+
+def _plain_bytes(io: FileIO, files: tuple[FileScanTask, ...]) -> int:
+    """Return the bytes of all columns of files before compression, by their footers."""
+    total = 0
+    for task in files:
+        with io.new_input(task.file.file_path).open() as source, pa.PythonFile(source) as file:
+            footer = pq.read_metadata(file)
+        total += sum(footer.row_group(n).total_byte_size for n in range(footer.num_row_groups))
+        if total > MAX_PLAIN_BYTES:
+            break
+    return total
 
 
 def sum_up(pickled: bytes) -> bytes:

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import duckdb
+import pytest
 
+from static_engine.care import file_work
 from static_engine.care.compaction import compact, groups_of
 from static_engine.care.workers import LocalWorkers, Work
 from static_engine.lake.lake import Lake
@@ -127,3 +129,22 @@ def test_it_ends_when_it_is_told_to(tmp_path: Path) -> None:
     done = compact(lake.table("heat"), LocalWorkers(), lambda done, _total: done < 1, 2)
     assert done.groups == 1
     assert rows_of(lake) == before
+
+
+def test_what_is_large_in_memory_is_put_together_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A megabyte of one letter takes a few bytes on disk."""
+    lake = lake_in(tmp_path)
+    first = 0
+    for batch in range(8):
+        events = [SourceEvent(("x" * 100_000, float(batch)), NOON + batch)]
+        first = keep(lake, HEAT, events, first=first)
+    before = sorted(lake.table("heat").scan(selected_fields=("v",)).to_arrow()["v"].to_pylist())
+    monkeypatch.setattr(file_work, "MAX_PLAIN_BYTES", 250_000)
+    done = compact(lake.table("heat"), LocalWorkers(), go_on, 2)
+    assert (done.files_before, done.files_after) == (8, 4)
+    after = sorted(lake.table("heat").scan(selected_fields=("v",)).to_arrow()["v"].to_pylist())
+    assert after == before
+    monkeypatch.setattr(file_work, "MAX_PLAIN_BYTES", 90_000)
+    assert compact(lake.table("heat"), LocalWorkers(), go_on, 2).files_before == 0

@@ -112,10 +112,10 @@ def test_a_clock_that_was_ahead_and_a_new_checkpoint_lose_no_segment(
     running.pipeline.attach(spark)
     land(now + year, birth(HEAT), pack(1))
     until(lambda: "heat" in lake.kept_sources() and values(lake) == [1, 1])
+    first = spark_pipeline.checkpoint_id(running.pipeline._checkpoint)
     land(now, pack(2))
     land(now - year, pack(3), pack(1))
     until(lambda: values(lake) == [1, 1, 2, 2, 3, 3])
-    first = spark_pipeline.checkpoint_id(running.folder / "pipeline" / "checkpoint")
     land(now - year, pack(4), pack(3))
     until(lambda: values(lake) == [1, 1, 2, 2, 3, 3, 4, 4])
 
