@@ -267,6 +267,7 @@ class LakeCare:
                     workers=self.workers(),
                     progress=progress,
                     since=since,
+                    until=now + DAY,
                 )
                 said += [f"{name}: {rollup.words} roll-up of {days} days"] if days else []
             gone = self._drop_old(name, now)

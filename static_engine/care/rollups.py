@@ -37,7 +37,7 @@ from static_engine.lake.lake_commits import retried
 from static_engine.lake.lake_errors import LakeError
 from static_engine.lake.lake_scan import moment
 from streamsql.catalog.keep_options import DAY, RollUp
-from streamsql.data.types import DataType
+from streamsql.data.types import EARLIEST, LATEST, DataType
 
 ROLLUPS = "rollups"
 """The namespace of roll-ups."""
@@ -95,6 +95,7 @@ def roll_up(  # noqa: PLR0913  (whose, of what, by whom)
     workers: Workers,
     progress: Progress,
     since: int | None = None,
+    until: int = LATEST,
 ) -> int:
     """Sum up the days of a source that have changed; return how many.
 
@@ -106,6 +107,7 @@ def roll_up(  # noqa: PLR0913  (whose, of what, by whom)
         workers: Who reads.
         progress: Takes days done and days due; returns whether to go on.
         since: Days that begin earlier are left as they are; microseconds since 1970.
+        until: Days that begin later wait: they are of clocks that are ahead.
 
     Raises:
         LakeError: The source is not kept, or workers are gone.
@@ -116,8 +118,8 @@ def roll_up(  # noqa: PLR0913  (whose, of what, by whom)
     rolled = _rolled(target) if target.properties.get(SHAPE) == _shape_text(shape) else {}
     due = {
         day: tasks
-        for day, tasks in _days(table).items()
-        if (since is None or day * DAY >= since) and rolled.get(str(day)) != _state(table, tasks)
+        for day, tasks in _days(table, EARLIEST if since is None else since, until).items()
+        if rolled.get(str(day)) != _state(table, tasks)
     }
     if not progress(0, len(due)) or not due:
         return 0
@@ -162,11 +164,15 @@ def _replace_day(target: Table, day: int, new: Sequence[str], state: str, shape:
     retried(attempt, target)
 
 
-def _days(table: Table) -> dict[int, list[FileScanTask]]:
-    """Return the files of each day, in days since 1970."""
+def _days(
+    table: Table, since: int = EARLIEST, until: int = LATEST
+) -> dict[int, list[FileScanTask]]:
+    """Return the files of each day that begins in an interval, in days since 1970."""
     days: dict[int, list[FileScanTask]] = {}
     for task in table.scan().plan_files():
-        days.setdefault(int(task.file.partition[0]), []).append(task)
+        day = int(task.file.partition[0])
+        if since <= day * DAY <= until:
+            days.setdefault(day, []).append(task)
     if len(days) > MAX_DAYS:
         raise LakeError(
             f"table {'.'.join(table.name())} has readings of {len(days)} days; the max is "

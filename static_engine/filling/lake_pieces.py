@@ -21,10 +21,11 @@ from static_engine.lake.kept_readings import (
 )
 from static_engine.lake.lake import Lake
 from static_engine.lake.lake_errors import LakeError, NotKeptError
-from static_engine.lake.lake_scan import LakeScan
+from static_engine.lake.lake_scan import LakeScan, between
 from streamsql.data.types import LATEST, DataType
 from streamsql.wire.bounds import RowValue
 from streamsql.wire.fill_messages import (
+    MAX_AWAITED,
     MAX_FILL_ROWS,
     Cursor,
     FillRow,
@@ -113,14 +114,20 @@ class LakePieces:
         if not wanted.awaited:
             self.lake.table(wanted.source)
             return 0
-        scan = self.lake.plan(wanted.source, wanted.awaited_since, columns=(GATEWAY, EPOCH, SEQ))
+        if len(wanted.awaited) > MAX_AWAITED:
+            raise LakeError(f"{len(wanted.awaited):,} packs are awaited; the max is {MAX_AWAITED}")
         awaited = set(wanted.awaited)
-        for batch in scan.batches():
+        # Files of earlier packs are not read, however early the readings of the awaited ones are.
+        epoch = min(epoch for _gateway, epoch, _number in awaited)
+        number = min(number for _gateway, _epoch, number in awaited)
+        scan = self.lake.table(wanted.source).scan(
+            f"{between(wanted.awaited_since, LATEST)} AND {EPOCH} >= {epoch} AND {SEQ} >= {number}",
+            selected_fields=(GATEWAY, EPOCH, SEQ),
+        )
+        for batch in scan.to_arrow_batch_reader():
             if not awaited:
                 break
-            least = min(number for _gateway, _epoch, number in awaited)
-            recent = batch.filter(pc.greater_equal(batch.column(2), least))
-            columns = (recent.column(n).to_pylist() for n in range(3))
+            columns = (batch.column(name).to_pylist() for name in (GATEWAY, EPOCH, SEQ))
             awaited.difference_update(zip(*columns, strict=True))
         return len(awaited)
 

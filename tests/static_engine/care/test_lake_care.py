@@ -138,6 +138,7 @@ def test_a_reading_of_the_future_makes_no_other_old(tmp_path: Path) -> None:
     care.pass_due(0.0)
     left = rows_of(lake)
     assert len(left) == len(before) + 1
+    assert "1 day roll-up of 2 days" in care.jobs.all()[-1].message  # not of the year 9999
     assert not [row for row in left if "past" in row]
 
 

@@ -113,6 +113,19 @@ def test_packs_that_are_not_there_yet_are_waited_for(tmp_path: Path) -> None:
     assert (len(found.rows), found.done, found.missing) == (2, True, 0)
 
 
+def test_who_awaits_many_packs_or_early_readings_reads_no_more(tmp_path: Path) -> None:
+    made = lake_in(tmp_path)
+    first = 0
+    for n in range(20):
+        first = keep(made, noise(), [SourceEvent(("a", n), NOW + n)], first=first)
+    for path in list(made.table("noise").scan("_seq < 18").plan_files()):
+        Path(path.file.file_path.removeprefix("file://")).unlink()  # nobody may read them
+    packs = (("gw-1", 1, 18), ("gw-1", 1, 25))
+    assert LakePieces(made).piece(wanted(awaited=packs, awaited_since=EARLIEST)).missing == 1
+    with pytest.raises(LakeError, match="300 packs are awaited; the max is 256"):
+        LakePieces(made).piece(wanted(awaited=packs * 150))
+
+
 def test_columns_that_were_never_kept_are_null_and_sources_empty(tmp_path: Path) -> None:
     made = lake_in(tmp_path)
     keep(made, noise(), [SourceEvent(("a", 1), NOW)])
