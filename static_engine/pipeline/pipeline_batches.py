@@ -27,6 +27,7 @@ from static_engine.pipeline.seen_packs import SeenPacks
 from static_engine.pipeline.segment_contents import SegmentContents, contents_of, set_aside
 from static_engine.pipeline.staged_files import Staged, StagePlan, Target, Work
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.errors import DeploymentError
 from streamsql.wire.topics import Topics
 
 MAX_DIGESTS = 200_000
@@ -206,7 +207,10 @@ class PipelineBatches:
         new = PackNumbers()
         digests: OrderedDict[bytes, None] = OrderedDict()
         files: dict[tuple[bool, str], list[str]] = {}
+        _check_seen(found)
         for each in found:
+            if each.gone:
+                continue  # it has been kept before
             report.repeated += each.repeated
             if each.damaged is not None:
                 _set_aside(Path(each.damaged[0]), each.damaged[1], report)
@@ -274,6 +278,20 @@ class PipelineBatches:
     def close(self) -> None:
         """Close what it has open."""
         self.seen.close()
+
+
+def _check_seen(found: Sequence[Staged]) -> None:
+    """Check that every worker sees the folder of segments.
+
+    Raises:
+        DeploymentError: One does not: what it does not see would be lost.
+    """
+    unseen = next((each.gone for each in found if each.gone and Path(each.gone).exists()), None)
+    if unseen is not None:
+        raise DeploymentError(
+            f"a worker of Spark does not see segment {unseen}, which is there",
+            hint="let every worker see the folder of segments under the same path",
+        )
 
 
 def _set_aside(path: Path, reason: str, report: BatchReport) -> None:

@@ -85,6 +85,7 @@ class Staged(msgspec.Struct, frozen=True):
         digests: Of the messages they have, 16 bytes each.
         repeated: Packs that were not written since they are kept already.
         damaged: A segment that cannot be read, and why; nothing of it is in the files.
+        gone: A segment that is not there, as far as the task sees.
     """
 
     table: str
@@ -95,19 +96,21 @@ class Staged(msgspec.Struct, frozen=True):
     digests: tuple[bytes, ...] = ()
     repeated: int = 0
     damaged: tuple[str, str] | None = None
+    gone: str = ""
 
 
 def staged_segments(paths: Iterable[str], plan: StagePlan) -> Iterator[Staged]:
     """Write the messages of segments into files; yield what has been written.
 
     Args:
-        paths: Of segments; one that is gone has been kept before.
+        paths: Of segments.
         plan: See `StagePlan`.
 
     Raises:
         OSError: A file cannot be written, or a segment cannot be read at this moment.
     """
     damaged: list[tuple[str, str]] = []
+    gone: list[str] = []
 
     def batches() -> Iterator[pa.RecordBatch]:
         for path in paths:
@@ -119,7 +122,10 @@ def staged_segments(paths: Iterable[str], plan: StagePlan) -> Iterator[Staged]:
                 found = table.select(SCHEMA.names).cast(SCHEMA).to_batches()
                 table.validate(full=True)
             except FileNotFoundError:
+                gone.append(path)
                 continue
+            except PermissionError:
+                raise  # the driver could read it
             except (OSError, pa.ArrowException, KeyError) as error:
                 damaged.append((path, damage_of(error)))
                 continue
@@ -128,6 +134,8 @@ def staged_segments(paths: Iterable[str], plan: StagePlan) -> Iterator[Staged]:
     yield from staged(batches(), plan)
     for each in damaged:
         yield Staged("", False, (), 0, damaged=each)
+    for path in gone:
+        yield Staged("", False, (), 0, gone=path)
 
 
 def staged(batches: Iterable[pa.RecordBatch], plan: StagePlan) -> Iterator[Staged]:

@@ -21,7 +21,7 @@ from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value
-from streamsql.errors import FederationError
+from streamsql.errors import DeploymentError, FederationError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import ObservationPack, SystemRows
 from streamsql.wire.senml import records_of_rows
@@ -251,6 +251,25 @@ def test_messages_are_kept_once_though_a_clock_was_ahead(
     landing.pipeline = landing.opened()
     landing.run(1, landing.land(usual, ahead))  # the broker delivers them again
     assert len(messages(landing.lake, "states")) == 2
+
+
+def test_a_worker_that_does_not_see_the_segments_loses_none(landing: Landing) -> None:
+    segments = [landing.land(birth(HEAT), pack(1)), landing.land(pack(2))]
+
+    def elsewhere(plan: StagePlan, paths: Sequence[str]) -> list[Staged]:
+        away = [path.replace("/segments/", "/not mounted/") for path in paths[1:]]
+        found = [*staged_segments(paths[:1], plan), *staged_segments(away, plan)]
+        return [
+            msgspec.structs.replace(each, gone=each.gone.replace("/not mounted/", "/segments/"))
+            for each in found
+        ]
+
+    with pytest.raises(DeploymentError, match=r"does not see segment .*, which is there"):
+        landing.pipeline.run(0, segments, elsewhere)
+    landing.run(0, *segments)
+    assert values(landing.lake) == [1, 1, 2, 2]
+    segments[0].unlink()
+    assert landing.run(1, *segments).repeated == 1  # one that is really gone was kept
 
 
 class Stop(BaseException):
