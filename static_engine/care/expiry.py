@@ -67,10 +67,10 @@ def expire(
     ]
     removed = size = 0
     fs = _filesystem(table)
-    # A commit since then may name what was listed, and be older than it seems by our clock.
-    table.refresh()
-    named = named_files(table)
-    orphans = [info for info in orphans if info.path not in named]
+    if orphans:  # a commit since then may name some, if they are younger than a clock says
+        table.refresh()
+        named = named_files(table)
+        orphans = [info for info in orphans if info.path not in named]
     progress(0, len(orphans))
     for info in orphans:
         try:

@@ -230,12 +230,13 @@ class LakeCare:
         return f"{rows} rows written to {path}"
 
     def _pass(self, progress: Progress, now: float) -> str:
-        said = _waiting(self._time())
+        believed = self._time()
+        said = _waiting(believed)
         sources = self.lake.kept_sources()
         for place, name in enumerate(sources):
             if not progress(place, len(sources)):
                 break
-            said += self._care_of(name, _within(progress, place, len(sources)))
+            said += self._care_of(name, believed.time, _within(progress, place, len(sources)))
         for name in self.lake.names(SYSTEM):
             try:
                 said += self._compacted([(SYSTEM, name)], progress)
@@ -249,10 +250,9 @@ class LakeCare:
             said += [] if text == nothing else [text]
         return "; ".join(said)
 
-    def _care_of(self, name: str, progress: Progress) -> list[str]:
+    def _care_of(self, name: str, now: int, progress: Progress) -> list[str]:
         """Do what is due of one source; a source that fails leaves the others alone."""
         said = []
-        now = self._time().time
         try:
             keeping = self.keeping(name)
             said += self._compacted([(READINGS, name)], progress)
