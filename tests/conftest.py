@@ -9,6 +9,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -101,9 +102,20 @@ def place_in_queue(file: str) -> int:
     return 1 + place
 
 
+@cache
 def needs_services(file: Path) -> bool:
     """Whether a file of tests names a mark of tests that start services."""
     return NAMED_MARK.search(file.read_text()) is not None
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Refuse a test with a mark of services that its file does not name: it would be left out.
+
+    Raises:
+        UsageError: It is one.
+    """
+    if any(item.get_closest_marker(mark) for mark in SERVICES) and not needs_services(item.path):
+        raise pytest.UsageError(f"{item.nodeid} needs services; name the mark in its file")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -132,14 +144,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order what must be last; give properties the time that nightly numbers of examples take.
-
-    Raises:
-        UsageError: A file's tests get a mark of services from elsewhere: they would be left out.
-    """
-    marked = {item.path for item in items if any(item.get_closest_marker(m) for m in SERVICES)}
-    if hidden := sorted(str(file) for file in marked if not needs_services(file)):
-        raise pytest.UsageError(f"these tests need services, and do not name the mark: {hidden}")
+    """Order what must be last; give properties the time that nightly numbers of examples take."""
     items.sort(
         key=lambda item: (
             place_in_queue(item.nodeid.split("::", maxsplit=1)[0]),

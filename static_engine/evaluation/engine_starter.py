@@ -14,6 +14,7 @@ log = logging.getLogger(__name__)
 Progress = Callable[[str], None]
 
 _FIRST_PAUSE = 5.0
+_LOOK_SECONDS = 1.0
 _LONGEST_PAUSE = 300.0
 
 
@@ -128,6 +129,17 @@ class EngineStarter:
         self.detail = executor.description
         log.info("ready: %s", executor.description)
         self._changed()
+        self._look(executor)
+
+    def _look(self, executor: StaticExecutor) -> None:
+        """Replace the engine when it has ended: others than queries may wait for it."""
+        if self._stopped.is_set() or self.executor is not executor:
+            return
+        if executor.is_gone:
+            log.warning("the engine has ended; starting it again")
+            self.restart("the engine has ended")
+            return
+        asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._look, executor)
 
     def _failed(self, error: FederationError) -> None:
         log.warning("the engine does not start: %s", error)

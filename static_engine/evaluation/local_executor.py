@@ -41,6 +41,11 @@ class LocalExecutor:
         self._max_result_rows = max_result_rows
         self._events: dict[str, tuple[int, list[SourceEvent]]] = {}
 
+    @property
+    def is_gone(self) -> bool:
+        """Never: it is this process."""
+        return False
+
     def evaluate(self, plan: Plan) -> Delta:
         """See `StaticExecutor.evaluate`."""
         plan, past = self._read_past(with_kept_rows(plan))

@@ -46,6 +46,11 @@ class StaticExecutor(Protocol):
         """What it is, for people."""
         ...
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether its process has ended, as far as known without asking it; of any thread."""
+        ...
+
     def evaluate(self, plan: Plan) -> Delta:
         """Return the rows of a plan as a bag: positive weights, values of the schema's types.
 

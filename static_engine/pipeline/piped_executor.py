@@ -19,6 +19,11 @@ class PipedExecutor:
         """Of the executor."""
         return self._executor.description
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the executor is."""
+        return self._executor.is_gone
+
     def evaluate(self, plan: Plan) -> Delta:
         """See `StaticExecutor.evaluate`."""
         return self._executor.evaluate(plan)

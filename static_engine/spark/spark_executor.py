@@ -83,6 +83,11 @@ class SparkExecutor:
         """Versions and master."""
         return self._spark.description
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the JVM has ended."""
+        return self._spark.is_gone
+
     def evaluate(self, plan: Plan) -> Delta:
         """Return the rows of a plan; see `StaticExecutor.evaluate`."""
         plan = with_kept_rows(plan)

@@ -152,6 +152,11 @@ class RunningSpark:
         self._watch = threading.Thread(target=end_stuck, name="stuck-tasks", daemon=True)
         self._watch.start()
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the JVM that we started has ended."""
+        return self._jvm is not None and not self._jvm.alive()
+
     def usable(self) -> bool:
         """Whether JVM and session still work, as far as known without a query."""
         if self._jvm is None:

@@ -3,6 +3,9 @@
 import asyncio
 import threading
 
+import pytest
+
+from static_engine.evaluation import engine_starter
 from static_engine.evaluation.engine_starter import EngineStarter
 from static_engine.evaluation.static_executor import StaticExecutor
 from streamsql.algebra.operators import Plan
@@ -14,6 +17,7 @@ class Engine:
     """Counts how often it is ended."""
 
     description = "a test"
+    is_gone = False
 
     def __init__(self) -> None:
         self.ended = 0
@@ -104,5 +108,29 @@ def test_a_running_engine_is_ended_once() -> None:
         world.starter.stop()
         world.starter.stop()
         assert world.engine.ended == 1
+
+    asyncio.run(run())
+
+
+def test_an_engine_that_has_ended_is_replaced_though_nobody_asks_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine_starter, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(engine_starter, "_FIRST_PAUSE", 0.01)
+
+    async def run() -> None:
+        world = World()
+        first = world.engine
+        world.begin()
+        world.make()
+        await loop_turns()
+        assert world.starter.executor is first
+        world.engine = Engine()
+        first.is_gone = True
+        async with asyncio.timeout(60):
+            while world.starter.executor is not world.engine:  # noqa: ASYNC110 - it starts threads
+                await asyncio.sleep(0.01)
+        assert (first.ended, world.engine.ended) == (1, 0)
+        world.starter.stop()
 
     asyncio.run(run())

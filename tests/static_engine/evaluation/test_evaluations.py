@@ -20,6 +20,7 @@ class Blocking:
     """An executor that evaluates until it is cancelled, then answers at once."""
 
     description = "blocks"
+    is_gone = False
 
     def __init__(self) -> None:
         self.begun = threading.Event()

@@ -64,6 +64,7 @@ class World:
     """
 
     description = "a test"
+    is_gone = False
 
     def __init__(self, folder: Path, *views: RefreshOrder) -> None:
         self.now = NOON

@@ -42,6 +42,7 @@ class Engine:
     rows: Delta = field(default_factory=lambda: {("r1",): 1})
     error: Exception | None = None
     description: str = "a test"
+    is_gone = False
     evaluated: list[Plan] = field(default_factory=list)
 
     def evaluate(self, plan: Plan) -> Delta:
