@@ -43,21 +43,30 @@ class CuttingProxy:
                 self._cut(client)
                 continue
             server = socket.create_connection(("127.0.0.1", self.port))
-            for source, sink, counts in ((client, server, False), (server, client, True)):
-                threading.Thread(
-                    target=self._pump, args=(source, sink, counts), daemon=True
-                ).start()
+            threading.Thread(target=self._serve_one, args=(client, server), daemon=True).start()
+
+    def _serve_one(self, client: socket.socket, server: socket.socket) -> None:
+        back = threading.Thread(target=self._pump, args=(server, client, True), daemon=True)
+        back.start()
+        self._pump(client, server, False)
+        back.join()
+        # Not before both directions have ended: closing with bytes unread would cut the other.
+        client.close()
+        server.close()
 
     def _pump(self, source: socket.socket, sink: socket.socket, counts: bool) -> None:
+        how = socket.SHUT_WR
         with contextlib.suppress(OSError):
             while data := source.recv(8_192):
                 if counts and self._is_over(len(data)):
+                    how = socket.SHUT_RDWR
                     break
                 sink.sendall(data)
-        for each in (source, sink):
+        with contextlib.suppress(OSError):
+            sink.shutdown(how)
+        if how == socket.SHUT_RDWR:
             with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
+                source.shutdown(how)
 
     def _is_over(self, size: int) -> bool:
         with self._lock:

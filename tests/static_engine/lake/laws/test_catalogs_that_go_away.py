@@ -1,5 +1,6 @@
 """The lake's catalog in PostgreSQL is cut off at any byte of a commit: all is kept, once."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,9 +51,19 @@ class CatalogLanding(Landing):
         self.pipeline = self.opened()
 
 
-def test_nothing_is_lost_or_doubled(proxied: tuple[CuttingProxy, str], tmp_path: Path) -> None:
-    proxy, url = proxied
-    landing = CatalogLanding(tmp_path, url)
+@pytest.fixture
+def landing(proxied: tuple[CuttingProxy, str], tmp_path: Path) -> Iterator[CatalogLanding]:
+    made = CatalogLanding(tmp_path, proxied[1])
+    yield made
+    made.pipeline.close()
+    made.lake.catalog.engine.dispose()
+    gc.collect()  # connections that were cut, while their warnings are expected
+
+
+def test_nothing_is_lost_or_doubled(
+    proxied: tuple[CuttingProxy, str], landing: CatalogLanding
+) -> None:
+    proxy, _url = proxied
     landing.run(0, landing.land(birth(HEAT, SEAT), pack(0), pack(100, SEAT)))
     proxy.left = 1 << 60
     landing.run(1, landing.land(pack(1), pack(101, SEAT)))
