@@ -206,6 +206,7 @@ class WindowFills:
                 awaited,
                 since,
                 filling.after,
+                filling.reach.lateness,
             )
             scope = "all" if self._is_base else "own"
             topic = self._topics.fill_request(self._static, self._engine.site, scope)

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
+from static_engine.filling.late_readings import COLUMNS as JUDGED
+from static_engine.filling.late_readings import NAME, late_readings
 from static_engine.lake.kept_columns import MAX_COLUMNS
 from static_engine.lake.kept_readings import (
     EPOCH,
@@ -49,11 +51,15 @@ _KEPT_SLICES = 4
 
 @dataclass(slots=True)
 class _Slice:
-    """Rows of an interval that are sorted and not all sent; `after` is the last that was."""
+    """Rows of an interval that are sorted and not all sent; `after` is the last that was.
+
+    `late` names the late readings of the whole window; None: there are none.
+    """
 
     table: pa.Table
     until: int
     expected: int
+    late: pa.Table | None
     after: Cursor | None = None
 
 
@@ -90,9 +96,10 @@ class LakePieces:
         if kept is not None and kept.after != wanted.after:
             kept = None
         since = wanted.since if wanted.after is None else max(wanted.since, wanted.after[0])
+        late = self._late(wanted) if kept is None else kept.late
         while True:
             if kept is None:
-                kept = self._slice(wanted, since)
+                kept = self._slice(wanted, since, late)
             table = kept.table if wanted.after is None else _after(kept.table, wanted.after)
             if table.num_rows:
                 break
@@ -104,7 +111,7 @@ class LakePieces:
         done = not rest.num_rows and kept.until >= LATEST
         answer = _answer(wanted, sent, done=done, expected=kept.expected)
         if not done:
-            self._slices[key] = _Slice(rest, kept.until, kept.expected, answer.after)
+            self._slices[key] = _Slice(rest, kept.until, kept.expected, late, answer.after)
             if len(self._slices) > _KEPT_SLICES:
                 self._slices.popitem(last=False)
         return answer
@@ -131,7 +138,15 @@ class LakePieces:
             awaited.difference_update(zip(*columns, strict=True))
         return len(awaited)
 
-    def _slice(self, wanted: FillWanted, since: int) -> _Slice:
+    def _late(self, wanted: FillWanted) -> pa.Table | None:
+        """Return the names of the late readings, of the whole window whatever was sent of it."""
+        if wanted.lateness is None:
+            return None
+        scan = self.lake.plan(wanted.source, wanted.since, LATEST, JUDGED)
+        late = late_readings(scan, wanted.gateway, wanted.lateness)
+        return late if late.num_rows else None
+
+    def _slice(self, wanted: FillWanted, since: int, late: pa.Table | None) -> _Slice:
         """Read and sort the rows of an interval that begins at a time."""
         whole = scan = self._scan(wanted, since, LATEST)
         most = max(min(_SLICE_ROWS, _SLICE_CELLS // (len(wanted.columns) + len(_OWN))), 1)
@@ -143,7 +158,7 @@ class LakePieces:
             if _estimate(scan, first, until) <= most or until - first <= 1:
                 table = self._read(wanted, scan, 2 * most)
                 if table is not None:
-                    return _Slice(table, until, whole.rows)
+                    return _Slice(_without(table, late), until, whole.rows, late)
                 if until - first <= 1:
                     raise LakeError(
                         f"source {wanted.source} has more than {2 * most:,} readings of one "
@@ -188,6 +203,14 @@ class LakePieces:
         found = [kept.find(c.name, c.type, c.unit) for c in wanted.columns]
         columns = tuple(dict.fromkeys(c.column for c in found if c is not None))
         return self.lake.plan(wanted.source, since, until, (*columns, *_OWN))
+
+
+def _without(table: pa.Table, late: pa.Table | None) -> pa.Table:
+    """Return the rows that are not late, in their order."""
+    if late is None or not table.num_rows:
+        return table
+    left = table.join(late, keys=list(NAME), join_type="left anti")
+    return left.select(table.column_names).sort_by([(name, "ascending") for name in _ORDER])
 
 
 def _end(scan: LakeScan, most: int) -> int:

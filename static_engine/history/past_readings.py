@@ -41,7 +41,7 @@ class PastScan:
     """The files that one scan reads now, and the places of its columns there.
 
     Attributes:
-        lake: None: a managed table that had no rows then.
+        lake: None: there was no reading yet, or the managed table had no rows then.
         metadata: Address of the table's metadata; the same while nobody has changed the table.
     """
 
@@ -175,9 +175,8 @@ class PastReadings:
             first = EARLIEST if since is None else since
             last = LATEST if until is None else until
             found = planned(table, scan.source, layout.read, first, last)
-        except NotKeptError as error:
-            # A managed table is there from its first row on.
-            return PastScan(None, KeptLayout(scan.schema, ()), "") if is_version else error
+        except NotKeptError:  # a table of the lake is there from its first row on
+            return PastScan(None, KeptLayout(scan.schema, ()), "")
         except LakeError as error:
             return error
         except (OSError, pa.ArrowException, SQLAlchemyError, *DAMAGE) as error:

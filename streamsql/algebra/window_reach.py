@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from streamsql.algebra.operators import Plan, Scan, Window, WindowKind, walk_plan
+from streamsql.algebra.operators import Plan, Window, WindowKind, walk_plan
 from streamsql.data.types import DataType
 
 LOOKBACK = 86_400_000_000
@@ -20,12 +20,14 @@ class Reach(msgspec.Struct, frozen=True):
         back: How far the longest reaches back, in microseconds.
         columns: Name, type and unit of each of its columns.
         is_counted: Whether one of them is by count, without an age.
+        lateness: How much later than others a reading may come, in microseconds; None: any.
     """
 
     source: str
     back: int
     columns: tuple[tuple[str, DataType, str], ...]
     is_counted: bool = False
+    lateness: int | None = None
 
 
 class _Placed(Protocol):
@@ -41,14 +43,11 @@ def reaches_of(fragments: Iterable[_Placed]) -> list[Reach]:
 
 
 def window_reaches(plans: Iterable[Plan]) -> list[Reach]:
-    """Return how far windows over logs reach back; other sources keep what windows need.
-
-    Sources with a watermark are left out: which of their rows were late is not known any more.
-    """
+    """Return how far windows over logs reach back; other sources keep what windows need."""
     found: dict[str, Reach] = {}
     for plan in plans:
         for node in walk_plan(plan):
-            if not isinstance(node, Window) or not _is_filled(node.input):
+            if not isinstance(node, Window) or not node.input.is_log:
                 continue
             reach = _reach(node)
             if reach is None:
@@ -64,10 +63,6 @@ def window_reaches(plans: Iterable[Plan]) -> list[Reach]:
     return list(found.values())
 
 
-def _is_filled(scan: Scan) -> bool:
-    return scan.is_log and scan.lateness is None
-
-
 def _reach(window: Window) -> Reach | None:
     scan = window.input
     size = window.range if window.kind == WindowKind.ROWS else window.size
@@ -78,4 +73,4 @@ def _reach(window: Window) -> Reach | None:
     units = scan.units or ("",) * len(scan.columns)
     fields = scan.columns.fields
     columns = tuple((f.name, f.dtype, unit) for f, unit in zip(fields, units, strict=True))
-    return Reach(scan.source, back, columns, is_counted)
+    return Reach(scan.source, back, columns, is_counted, scan.lateness)

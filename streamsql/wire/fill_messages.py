@@ -59,6 +59,8 @@ class FillWanted(msgspec.Struct, frozen=True):
             is there then, too.
         awaited_since: The first event time of the readings in them.
         after: The last row that the site has; None: from the beginning.
+        lateness: Readings that came later than this after others of their gateway are left out:
+            they were late. In microseconds; None: none was.
     """
 
     id: Name
@@ -70,6 +72,7 @@ class FillWanted(msgspec.Struct, frozen=True):
     awaited: Annotated[tuple[PackName, ...], MANY] = ()
     awaited_since: Time = 0
     after: Cursor | None = None
+    lateness: Count | None = None
 
 
 class FillRow(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -4,17 +4,34 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec.structs import replace
 
-from streamsql.algebra.operators import Plan, Scan, SourceKind, walk_plan
+from streamsql.algebra.operators import (
+    OnClose,
+    Plan,
+    Scan,
+    SourceKind,
+    StreamWindow,
+    ToStream,
+    walk_plan,
+)
 from streamsql.algebra.past_times import History, HistoryKind, Moment
 from streamsql.algebra.window_reach import reaches_of, window_reaches
 from streamsql.data.durations import duration_text
 from streamsql.wire.fragments import FragmentBundle
 
+_FROM_NOW_ON = (ToStream, StreamWindow, OnClose)
+
 Sizes = Callable[[Plan], Iterable[object]]
 
 
 def filled_sources(bundle: FragmentBundle) -> tuple[str, ...]:
-    """Return the sources that windows of a bundle begin with the past of."""
+    """Return the sources that windows of a bundle begin with the past of.
+
+    A stream of what appears and disappears, and one of closed windows, begin with the query: what
+    they would have told before it is over.
+    """
+    nodes = (node for fragment in bundle.fragments for node in walk_plan(fragment.plan))
+    if any(isinstance(node, _FROM_NOW_ON) for node in nodes):
+        return ()
     return tuple(sorted(reach.source for reach in reaches_of(bundle.fragments)))
 
 

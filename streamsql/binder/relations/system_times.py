@@ -13,6 +13,7 @@ from streamsql.binder.expressions.coercion import time_value
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
 from streamsql.binder.names.environment import Environment, Scope
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.keep_options import NO
 from streamsql.catalog.system import is_system
 from streamsql.catalog.table_options import TableSource
 from streamsql.data.types import DataType, timestamp_text
@@ -65,6 +66,8 @@ def historic_scan(
             code="no_history",
         )
     if not definition.is_table:
+        if (definition.option("keep") or "").lower() == NO:
+            environment.binding.warn(f"readings of {name} are not kept: its option keep is 'no'")
         return msgspec.structs.replace(scan, kind=SourceKind.TABLE, lateness=None, history=history)
     if is_managed(definition) and history.is_as_of:
         version = msgspec.structs.replace(history, kind=HistoryKind.VERSION)

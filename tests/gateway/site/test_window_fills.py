@@ -16,9 +16,11 @@ from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.operators import Plan
 from streamsql.algebra.window_reach import reaches_of
 from streamsql.binder import bind_query
+from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
+from streamsql.data.types import Row
 from streamsql.reference import evaluate
 from streamsql.reference.reference_database import Database
 from streamsql.syntax import Query, parse_statement
@@ -42,16 +44,16 @@ QUERIES = (
 )
 
 
-def definition() -> SourceDefinition:
-    found = CATALOG.find("noise")
+def definition(catalog: Catalog = CATALOG) -> SourceDefinition:
+    found = catalog.find("noise")
     assert isinstance(found, SourceDefinition)
     return found
 
 
-def planned(text: str, site: str) -> tuple[Plan, FragmentBundle]:
+def planned(text: str, site: str, catalog: Catalog = CATALOG) -> tuple[Plan, FragmentBundle]:
     statement = parse_statement(text)
     assert isinstance(statement, Query)
-    bound = bind_query(statement, CATALOG)
+    bound = bind_query(statement, catalog)
     topology = Topology({site: frozenset({"noise"})}, bases=(site,))
     found = place(bound, topology, query="q", text=text)
     fills = {"fills": ("noise",)}
@@ -105,10 +107,13 @@ class Published:
 class World:
     """A site with its queries, publishing or reading packs, and a lake that lags."""
 
-    def __init__(self, seed: int, *, is_base: bool) -> None:
+    def __init__(
+        self, seed: int, *, is_base: bool, catalog: Catalog = CATALOG, lake: type[Lake] = Lake
+    ) -> None:
         self.chance = random.Random(seed)
         self.is_base = is_base
-        self.lake = Lake(self.chance)
+        self.scan = definition(catalog).scan()
+        self.lake = lake(self.chance)
         self.site = "base" if is_base else "gw-1"
         self.client = Published()
         self.journal: list[bytes] = []
@@ -127,7 +132,7 @@ class World:
 
     def begin(self) -> None:
         self.engine = RecordedSite(self.site, self.epoch, self.journal.append)
-        self.engine.declare(definition().scan())
+        self.engine.declare(self.scan)
         self.fills = WindowFills(
             self.engine,
             cast("MessageClient", self.client),
@@ -165,9 +170,9 @@ class World:
         pack = (gateway, epoch, number)
         events = []
         for _ in range(self.chance.randrange(1, 4)):
-            late = self.chance.choice((0, 0, 3, 40)) * SECOND
-            row = (self.chance.choice("abc"), self.chance.randrange(4))
-            events.append(SourceEvent(row, self.now - late))
+            ts = self.now - self.chance.choice((0, 0, 3, 40)) * SECOND
+            row: Row = (self.chance.choice("abc"), self.chance.randrange(4))
+            events.append(SourceEvent(row if self.scan.time_column is None else (*row, ts), ts))
         self.every += events
         self.unlanded.append((pack, events))
         if self.is_base:

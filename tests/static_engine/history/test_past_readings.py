@@ -7,7 +7,6 @@ import pytest
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import EvaluationError
 from static_engine.history.past_readings import NoLakeError, PastReadings
-from static_engine.lake.lake_errors import NotKeptError
 from static_engine.sources.table_locations import Locations
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.operators import Plan
@@ -90,16 +89,29 @@ def test_more_rows_than_this_process_reads_are_refused_in_words(tmp_path: Path) 
 
 
 def test_where_nothing_is_kept_the_reason_is_said(tmp_path: Path) -> None:
-    plan = plan_of(HOUR)
-    for past, error in (
-        (PastReadings(None), NoLakeError),
-        (PastReadings(lake_in(tmp_path)), NotKeptError),
-    ):
-        past.look([plan])
-        assert past.versions(plan) is None
-        assert isinstance(past.problem(plan), error)
-        with pytest.raises(error):
-            executor(tmp_path, past).evaluate(plan)
+    plan, past = plan_of(HOUR), PastReadings(None)
+    past.look([plan])
+    assert past.versions(plan) is None
+    assert isinstance(past.problem(plan), NoLakeError)
+    with pytest.raises(NoLakeError):
+        executor(tmp_path, past).evaluate(plan)
+
+
+def test_a_source_without_a_reading_has_an_empty_past_until_the_first_comes(
+    tmp_path: Path,
+) -> None:
+    lake = lake_in(tmp_path)
+    now = [0.0]
+    plan, past = plan_of(HOUR), PastReadings(lake, lambda: now[0])
+    past.look([plan])
+    before = past.versions(plan)
+    assert past.problem(plan) is None
+    assert executor(tmp_path, past).evaluate(plan) == {}
+    keep(lake, defined(), [reading(-1)])
+    now[0] = 60.0
+    past.look([plan])
+    assert past.versions(plan) not in (None, before)
+    assert len(executor(tmp_path, past).evaluate(plan)) == 1
 
 
 def test_files_that_are_gone_are_an_error_that_names_the_source(tmp_path: Path) -> None:

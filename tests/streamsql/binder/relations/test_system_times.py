@@ -55,6 +55,12 @@ def test_a_view_reads_its_sources_in_the_past_and_its_tables_as_they_are() -> No
     assert any("rooms is a stored table" in warning for warning in bound.warnings)
 
 
+def test_a_source_that_is_not_kept_is_warned_of() -> None:
+    catalog = catalog_of("CREATE SOURCE s (a INTEGER) WITH (keep = 'no')")
+    bound = bound_query("SELECT a FROM s FOR SYSTEM_TIME ALL", catalog)
+    assert list(bound.warnings) == ["readings of s are not kept: its option keep is 'no'"]
+
+
 def test_a_view_is_read_in_the_past_and_in_the_present_at_once() -> None:
     text = explained(
         "SELECT a.room FROM warm AS a JOIN warm FOR SYSTEM_TIME AS OF NOW - INTERVAL '1 h' AS b "
