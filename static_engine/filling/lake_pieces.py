@@ -47,19 +47,17 @@ _SLICE_CELLS = 10_000_000
 _MAX_BYTES = 4_000_000
 """Of the values of an answer, about."""
 _KEPT_SLICES = 4
+_KEPT_JUDGEMENTS = 64
+"""Names of late readings, of which there are few."""
 
 
 @dataclass(slots=True)
 class _Slice:
-    """Rows of an interval that are sorted and not all sent; `after` is the last that was.
-
-    `late` names the late readings of the whole window; None: there are none.
-    """
+    """Rows of an interval that are sorted and not all sent; `after` is the last that was."""
 
     table: pa.Table
     until: int
     expected: int
-    late: pa.Table | None
     after: Cursor | None = None
 
 
@@ -73,6 +71,7 @@ class LakePieces:
 
     lake: Lake
     _slices: "OrderedDict[FillWanted, _Slice]" = field(default_factory=OrderedDict)
+    _judged: "OrderedDict[FillWanted, pa.Table]" = field(default_factory=OrderedDict)
 
     def piece(self, wanted: FillWanted) -> FillRows:
         """Return the piece that is asked for.
@@ -96,7 +95,7 @@ class LakePieces:
         if kept is not None and kept.after != wanted.after:
             kept = None
         since = wanted.since if wanted.after is None else max(wanted.since, wanted.after[0])
-        late = self._late(wanted) if kept is None else kept.late
+        late = self._late(key)
         while True:
             if kept is None:
                 kept = self._slice(wanted, since, late)
@@ -111,7 +110,7 @@ class LakePieces:
         done = not rest.num_rows and kept.until >= LATEST
         answer = _answer(wanted, sent, done=done, expected=kept.expected)
         if not done:
-            self._slices[key] = _Slice(rest, kept.until, kept.expected, late, answer.after)
+            self._slices[key] = _Slice(rest, kept.until, kept.expected, answer.after)
             if len(self._slices) > _KEPT_SLICES:
                 self._slices.popitem(last=False)
         return answer
@@ -142,8 +141,13 @@ class LakePieces:
         """Return the names of the late readings, of the whole window whatever was sent of it."""
         if wanted.lateness is None:
             return None
-        scan = self.lake.plan(wanted.source, wanted.since, LATEST, JUDGED)
-        late = late_readings(scan, wanted.gateway, wanted.lateness)
+        late = self._judged.pop(wanted, None)
+        if late is None:
+            scan = self.lake.plan(wanted.source, wanted.since, LATEST, JUDGED)
+            late = late_readings(scan, wanted.gateway, wanted.lateness)
+        self._judged[wanted] = late
+        if len(self._judged) > _KEPT_JUDGEMENTS:
+            self._judged.popitem(last=False)
         return late if late.num_rows else None
 
     def _slice(self, wanted: FillWanted, since: int, late: pa.Table | None) -> _Slice:
@@ -158,7 +162,7 @@ class LakePieces:
             if _estimate(scan, first, until) <= most or until - first <= 1:
                 table = self._read(wanted, scan, 2 * most)
                 if table is not None:
-                    return _Slice(_without(table, late), until, whole.rows, late)
+                    return _Slice(_without(table, late), until, whole.rows)
                 if until - first <= 1:
                     raise LakeError(
                         f"source {wanted.source} has more than {2 * most:,} readings of one "
