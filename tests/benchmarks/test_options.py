@@ -16,12 +16,13 @@ from deploy.cli.bench import BENCHMARKS
 
 ALL = sorted(path.stem for path in BENCHMARKS.glob("*.py") if not path.stem.startswith("_"))
 CHEAP = ("optimizer", "positions", "restart")
-SPARK = ("static_fragments",)
+SPARK = ("into_lake", "pipeline_faults", "static_fragments")
 REAL = "recursive_real"
 OWN_TESTS = ("device_faults", "fleet", "intake", "soak_faults")
 """With tests of their own, which run them."""
 SHORTER = {
     "history": ("--no-spark",),
+    "pipeline_faults": ("--faults", "2"),
     "recursive": ("--cap", "0.5"),
     "recursive_figures": ("--figures", "12,16"),
 }
