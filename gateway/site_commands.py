@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from gateway.buffer.disk_buffer import DiskBuffer
-from gateway.declared.declared_sources import DeclaredSources
+from gateway.declared.declared_sources import DeclaredSources, Definitions
 from gateway.declared.trial_commands import TrialCommands
 from gateway.gateway_settings import GatewaySettings
 from gateway.intake.observations import ObservationLane
+from gateway.intake.past_readings import publish_past
 from gateway.session.announcer import Announcer
 from gateway.session.clock_exchange import ClockExchange
 from gateway.session.command_answers import Answer, Handler
 from gateway.session.identity import BeginAgainError, RenamedError, Session
+from host.clocks import wall_clock
 from host.mqtt.broker_passwords import PasswordFile
 from streamsql.wire.messages import CREDENTIALS, Command
 
@@ -30,6 +32,7 @@ class Commanded(Protocol):
     buffer: DiskBuffer
     clock: ClockExchange
     declared: DeclaredSources
+    definitions: Definitions
     lane: ObservationLane
     trials: TrialCommands
     passwords: PasswordFile | None
@@ -55,6 +58,13 @@ def handlers_of(site: Commanded) -> dict[str, Handler]:
         asyncio.get_running_loop().call_soon(site.begin_again, BeginAgainError())
         return {"done": True, "message": "it starts again"}
 
+    def simulate(command: Command) -> Answer | Coroutine[object, object, Answer]:
+        if command.arguments.get("action") != "past":
+            return site.declared.simulate(command.arguments)
+        return publish_past(
+            site.declared, site.lane, lambda: site.definitions, wall_clock, command.arguments
+        )
+
     return {
         "restart": restart,
         "rebirth": announce,
@@ -62,7 +72,7 @@ def handlers_of(site: Commanded) -> dict[str, Handler]:
         "clock": site.clock.answered,
         "flush": flush,
         "sample": site.trials.heard,
-        "simulate": lambda command: site.declared.simulate(command.arguments),
+        "simulate": simulate,
         CREDENTIALS: _CredentialHandler(site),
     }
 

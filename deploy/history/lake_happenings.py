@@ -20,6 +20,7 @@ from deploy.history.happenings import Readings
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import DataType
+from streamsql.wire.past_packs import PAST_EPOCH
 
 TARGET_ROWS = 200_000
 SHORTEST, LONGEST = 1_000_000, 86_400_000_000
@@ -109,10 +110,12 @@ class KeptSource:
 
     def _known(self, table: pa.Table) -> Times:
         """Return when each row became known where it is read."""
-        known = _times(table, "_arrived").copy()
+        arrived, happened = _times(table, "_arrived"), _times(table, "_event_time")
+        # What was simulated of the past was never on its way: it was known when it happened.
+        was = np.asarray(table.column("_epoch").combine_chunks()) == PAST_EPOCH
+        known = np.where(was, happened, arrived)
         if self.direct or not self.absences:
             return known
-        happened = _times(table, "_event_time")
         gateways = table.column("_gateway").combine_chunks().dictionary_encode()
         names, codes = gateways.dictionary.to_pylist(), np.asarray(gateways.indices)
         for code, gateway in enumerate(names):

@@ -34,6 +34,7 @@ from federated_optimizer.coordinator.explaining.explaining_rows import RowExplan
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
 from federated_optimizer.coordinator.fleet.fleet import Fleet
+from federated_optimizer.coordinator.fleet.gateway_dialogue import GatewayDialogue
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.notices.alarm_queries import Alarms
 from federated_optimizer.coordinator.opened_rooms import OpenedRooms
@@ -148,6 +149,7 @@ class Coordinator(OpenedRooms):
         self._system = SystemTables(shared, tables, self._queries.fail)
         self._changes = TableChanges(shared)
         self._lake = LakeRequests(shared)
+        self._dialogue = GatewayDialogue(shared)
         self._turns = StatementTurns(
             *(shared, self._queries, self._statements, self._replanning),
             *(self._rows, self._changes, self._past),
@@ -350,6 +352,12 @@ class Coordinator(OpenedRooms):
     def command(self, site: str, verb: str, arguments: dict[str, Value]) -> None:
         self._shared.membership.check_reachable(site)
         self._shared.deployment.command(check_id(site, "site"), verb, Command(arguments=arguments))
+
+    @override
+    async def answer_of(
+        self, site: str, verb: str, arguments: dict[str, Value]
+    ) -> dict[str, Value]:
+        return await self._dialogue.answer(check_id(site, "site"), verb, arguments, "retry")
 
     # --- inside ------------------------------------------------------------------------------
 

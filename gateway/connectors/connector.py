@@ -6,7 +6,7 @@ pause that doubles. When the set of its sources changes it is cancelled and anot
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -14,7 +14,7 @@ import msgspec
 
 from gateway.connectors.declared_source import DeclaredSource
 from gateway.connectors.options import convert_options
-from gateway.connectors.reading import Emit, Memory, Reading
+from gateway.connectors.reading import Emit, Memory, PastPack, Reading
 from host.clocks import Clock
 from streamsql.data.types import Value
 from streamsql.wire.site_messages import SensorDescription
@@ -148,4 +148,16 @@ class Simulation(Protocol):
 
         Raises:
             ValueError: The action is unknown or its target is not behind this gateway.
+        """
+
+
+@runtime_checkable
+class PastSimulation(Protocol):
+    """A connector whose simulated devices know what they would have read."""
+
+    def past(self, hour: int, every: int) -> Iterator[PastPack]:
+        """Yield the readings of an hour since 1970, one of a sensor every so many microseconds.
+
+        Raises:
+            ValueError: The devices do not run, or cannot say.
         """

@@ -29,6 +29,20 @@ class Reading(msgspec.Struct, frozen=True):
     matching: bool = False
 
 
+class PastPack(msgspec.Struct, frozen=True):
+    """Readings of one source that simulated devices would have given then.
+
+    Attributes:
+        number: Of the pack: the same readings have the same number whenever they are asked for.
+        source: Name of the source.
+        readings: Each with its event time.
+    """
+
+    number: int
+    source: str
+    readings: Sequence[Reading]
+
+
 Memory = dict[str, object]
 """What is to be known again after a restart: plain values, and lists of them."""
 

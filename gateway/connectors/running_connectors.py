@@ -3,17 +3,22 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.connectors.connector import Connector, ConnectorContext, Simulation
+from gateway.connectors.connector import (
+    Connector,
+    ConnectorContext,
+    PastSimulation,
+    Simulation,
+)
 from gateway.connectors.connector_intake import ConnectorIntake, Port
 from gateway.connectors.declared_source import DeclaredSource, RowMapper
 from gateway.connectors.endpoint_secrets import Secrets
 from gateway.connectors.handed_over import as_handed_over
 from gateway.connectors.options import CONNECTOR, CORRECT_TIMES, convert_options, own_options
-from gateway.connectors.reading import Reading
+from gateway.connectors.reading import PastPack, Reading
 from gateway.connectors.registry import ConnectorMissingError, ConnectorRegistry, MakeConnector
 from host.clocks import Clock
 from streamsql.catalog.definitions import SourceDefinition
@@ -138,6 +143,19 @@ class EndpointRunner:
         if self._connector_life != self._life:
             raise ValueError(f"endpoint {self.name} is starting again: repeat the command")
         return connector.command(action, arguments)
+
+    def past(self, hour: int, every: int) -> Iterator[PastPack] | None:
+        """Return what simulated devices would have read in an hour, or None: none are simulated.
+
+        Raises:
+            ValueError: They are about to start again.
+        """
+        connector = self._connector if self._task is not None else None
+        if not isinstance(connector, PastSimulation):
+            return None
+        if self._connector_life != self._life:
+            raise ValueError(f"endpoint {self.name} is starting again: repeat the command")
+        return connector.past(hour, every)
 
     def problem_of(self, source: str) -> str:
         """Return why rows of a source do not come, or empty."""
@@ -316,6 +334,15 @@ class RunningConnectors:
                 if done is not None:
                     return {"done": True, "message": done}
         return {"done": False, "message": refusal}
+
+    def past(self, hour: int, every: int) -> Iterator[PastPack]:
+        """Yield what simulated devices would have read in an hour; see `PastSimulation`."""
+        found = [runner.past(hour, every) for runner in self._runners.values()]
+        simulated = [packs for packs in found if packs is not None]
+        if not simulated:
+            raise ValueError(NOTHING_SIMULATED)
+        for packs in simulated:
+            yield from packs
 
     async def stop(self) -> None:
         """Stop all connectors."""

@@ -8,9 +8,10 @@ because orders come in bursts.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
+from gateway.connectors.reading import PastPack
 from gateway.declared.source_book import SourceBook
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.catalog.definitions import SourceDefinition
@@ -39,6 +40,9 @@ class Connectors(Protocol):
 
     def state_of(self, definition: SourceDefinition, endpoint: str) -> DeclaredState:
         """Return how a source is doing that an endpoint serves."""
+
+    def past(self, hour: int, every: int) -> Iterator[PastPack]:
+        """Yield what simulated devices would have read in an hour since 1970."""
 
     def simulate(self, arguments: Mapping[str, Value]) -> dict[str, Value]:
         """Pass a command to the simulated devices; answer whether one could follow it."""
@@ -182,6 +186,16 @@ class DeclaredSources:
         if self._connectors is None:
             return {"done": False, "message": "nothing is simulated here"}
         return self._connectors.simulate(arguments)
+
+    def past(self, hour: int, every: int) -> Iterator[PastPack]:
+        """Return what the simulated devices would have read in an hour since 1970.
+
+        Raises:
+            ValueError: Nothing is simulated here; also while it is read.
+        """
+        if self._connectors is None:
+            raise ValueError("nothing is simulated here")
+        return self._connectors.past(hour, every)
 
     def states(self) -> tuple[DeclaredState, ...]:
         """Return how each declared source that concerns this site is doing."""

@@ -99,6 +99,7 @@ _BY_ROLE = {
         POST /api/lake/jobs
         DELETE /api/lake/jobs/{job}
         POST /api/simulate
+        POST /api/simulate/past
         GET /api/calibration/tables
         POST /api/calibration/tables
         POST /api/calibration

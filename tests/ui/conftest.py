@@ -334,6 +334,7 @@ class FakeCoordinator:
             self.catalog.define(definition)
         self.running: dict[str, _Running] = {}
         self.commands: list[tuple[str, str, dict[str, Value]]] = []
+        self.command_answers: dict[str, dict[str, Value]] = {}
         self.inserted: list[str] = []
         self.deleted: list[str] = []
         self.answers: Callable[[str], list[Row]] = lambda _text: []
@@ -575,6 +576,13 @@ class FakeCoordinator:
         if not any(info.site == site and info.online for info in self.site_infos):
             raise DeploymentError(f"site {site} is not online")
         self.commands.append((site, verb, arguments))
+
+    async def answer_of(
+        self, site: str, verb: str, arguments: dict[str, Value]
+    ) -> dict[str, Value]:
+        """Take note of a command that a gateway carries out."""
+        self.command(site, verb, arguments)
+        return self.command_answers.get(site, {"done": True, "message": "", "readings": 100})
 
     # --- inside ------------------------------------------------------------------------------
 

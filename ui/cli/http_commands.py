@@ -12,6 +12,7 @@ from streamsql.syntax.parse import parse_statement
 from ui.cli import questions
 from ui.cli.client import ConsoleClient
 from ui.cli.console_command import LISTS, Address, Format, ListFormat, connected
+from ui.cli.past_command import make_past
 from ui.cli.printing import check_format, clock_words, print_json, print_list, short_time
 from ui.cli.run_command import Until, follow, run_query, seconds_of
 from ui.cli.site_settings_commands import (
@@ -282,20 +283,35 @@ for _kind in ("table", "view"):
 
 
 @app.command()
-def simulate(
-    action: Annotated[str, typer.Argument(help="sit, leave, lights_on, lights_off or heat")],
-    target: Annotated[str, typer.Argument(help="Machine (sit, leave) or room (other actions)")],
+def simulate(  # noqa: PLR0913, PLR0917  (the command line contract)
+    action: Annotated[str, typer.Argument(help="sit, leave, lights_on, lights_off, heat or past")],
+    target: Annotated[
+        str, typer.Argument(help="Machine (sit, leave) or room (lights, heat)", show_default=False)
+    ] = "",
     celsius: Annotated[float, typer.Option(help="Degrees to add (heat only)")] = 10.0,
+    days: Annotated[int, typer.Option(help="How many days of the past")] = 30,
+    every: Annotated[str, typer.Option(help="Of the past: time between a sensor's readings")] = (
+        "10 min"
+    ),
+    until: Annotated[str, typer.Option(help="End of the past; default: the last full hour")] = "",
     console: Address = None,
 ) -> None:
-    """Control the simulated people and rooms.
+    """Control the simulated people and rooms, or give the building a past.
+
+    The past goes through broker, lander and pipeline into the lake, much faster than it would have
+    passed. An hour that is there already counts once.
 
     Examples:
       pando simulate sit lab101-03
 
       pando simulate heat L101 --celsius 12
+
+      pando simulate past --days 30
     """
     with connected(console) as client:
+        if action == "past":
+            make_past(client, days, every, until)
+            return
         body = {"action": action, "target": target, "celsius": celsius}
         typer.echo(client.post("/api/simulate", body)["message"])
 

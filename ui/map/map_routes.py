@@ -5,9 +5,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi import Path as PathParameter
 from fastapi.responses import FileResponse, HTMLResponse
-from pydantic import BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, Field
 
 from federated_optimizer.coordinator.contract.principal import Role
+from streamsql.data.types import Value, timestamp_of
+from streamsql.wire.past_packs import HOUR, MAX_HOURS
 from ui.api.changes import EventStream
 from ui.api.objects import query_object
 from ui.api.routes import Asker, Coordinator
@@ -29,6 +31,7 @@ from ui.map.simulation import order
 from ui.pages.page_routes import templates
 
 router = APIRouter()
+MAX_MESSAGE = 500
 
 Named = Annotated[str, Field(min_length=1, max_length=100)]
 Start = Annotated[str, Field(alias="from", min_length=1, max_length=100)]
@@ -55,6 +58,15 @@ class Simulation(BaseModel):
     action: str = Field(max_length=40, examples=["sit"])
     target: str = Field(max_length=100, examples=["lab101-03"])
     celsius: float = 10.0
+
+
+class Past(BaseModel):
+    """Hours of the past that a gateway's simulated devices are to publish."""
+
+    gateway: Named
+    since: AwareDatetime = Field(description="Begin of the first hour")
+    hours: int = Field(ge=1, le=MAX_HOURS)
+    every_seconds: int = Field(600, ge=60, le=3600, description="Between a sensor's readings")
 
 
 class Calibration(BaseModel):
@@ -179,3 +191,21 @@ async def simulate(body: Simulation, request: Request, coordinator: Coordinator)
     command = order(service_of(request).site, body.action, body.target, body.celsius)
     coordinator.command(command.gateway, "simulate", command.arguments)
     return {"message": command.message}
+
+
+@router.post("/api/simulate/past")
+async def simulate_past(body: Past, coordinator: Coordinator) -> dict[str, Any]:
+    """Publish what the simulated devices of a gateway would have read; `done` says if they do."""
+    arguments: dict[str, Value] = {
+        "action": "past",
+        "first": timestamp_of(body.since) // HOUR,
+        "hours": body.hours,
+        "every": body.every_seconds * 1_000_000,
+    }
+    answer = await coordinator.answer_of(body.gateway, "simulate", arguments)
+    readings = answer.get("readings")
+    return {
+        "done": answer.get("done") is True,
+        "message": str(answer.get("message", ""))[:MAX_MESSAGE],
+        "readings": readings if isinstance(readings, int) else 0,
+    }

@@ -110,6 +110,7 @@ ROUTES: Mapping[str, Least] = {
     "POST /api/lake/jobs": OPERATOR,
     "DELETE /api/lake/jobs/{job}": OPERATOR,
     "POST /api/simulate": OPERATOR,
+    "POST /api/simulate/past": OPERATOR,
     "GET /api/calibration/tables": OPERATOR,
     "POST /api/calibration/tables": OPERATOR,
     "POST /api/calibration": OPERATOR,

@@ -270,6 +270,15 @@ class OnBehalf(CoordinatorApi):
         self._whole.command(site, verb, arguments)
         self._note(f"command {verb}", site, Outcome.DONE)
 
+    @override
+    async def answer_of(
+        self, site: str, verb: str, arguments: dict[str, Value]
+    ) -> dict[str, Value]:
+        self._check("command sites", site)
+        answer = await self._whole.answer_of(site, verb, arguments)
+        self._note(f"command {verb}", site, Outcome.DONE)
+        return answer
+
     def _may_read(self, source: str) -> bool:
         return self._rights.refusal(self._principal, Read(source.lower())) is None
 

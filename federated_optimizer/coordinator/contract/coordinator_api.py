@@ -355,3 +355,13 @@ class CoordinatorApi(Protocol):
             DeploymentError: The site is not online, or not heard from since the broker was away.
         """
         ...
+
+    async def answer_of(
+        self, site: str, verb: str, arguments: dict[str, Value]
+    ) -> dict[str, Value]:
+        """Send a command to a gateway and return what it answers.
+
+        Raises:
+            DeploymentError: The gateway is not online, or does not answer in time.
+        """
+        ...

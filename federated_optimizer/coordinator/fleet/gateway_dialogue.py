@@ -1,4 +1,4 @@
-"""Questions to a gateway about its credentials, over the broker, and its answers."""
+"""Questions to a gateway over the broker, and its answers."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,8 @@ from streamsql.wire.codec import decode_json
 from streamsql.wire.messages import CREDENTIALS, Command
 
 ANSWER_SECONDS = 20.0
-"""Within which a gateway has made a key, or written its files."""
+"""Within which a gateway has made a key, or written its files, or published some hours."""
+MAX_WAITING = 100
 
 
 class GatewayDialogue:
@@ -34,27 +35,44 @@ class GatewayDialogue:
         Raises:
             DeploymentError: The gateway is away, does not answer, or cannot do it.
         """
+        hint = "its credentials are as they were; try again when it is there"
+        answer = await self.answer(gateway, CREDENTIALS, arguments, hint)
+        if not answer.get("done"):
+            why = str(answer.get("message") or "it does not say why")
+            raise DeploymentError(f"gateway {gateway} cannot change its credentials: {why:.300}")
+        return answer
+
+    async def answer(
+        self, gateway: str, verb: str, arguments: dict[str, Value], hint: str
+    ) -> dict[str, Value]:
+        """Send a command and return the answer, whatever it says.
+
+        Args:
+            gateway: Whom.
+            verb: What it is to do.
+            arguments: Of the command.
+            hint: Given with the error when it does not answer.
+
+        Raises:
+            DeploymentError: The gateway is away, does not answer, or too many are asked.
+        """
+        if len(self._waiting) >= MAX_WAITING:
+            raise DeploymentError(f"{MAX_WAITING} answers are waited for", hint="retry later")
         self._shared.membership.check_reachable(gateway)
         key = (gateway, f"fleet-{secrets.token_hex(8)}")
         future: asyncio.Future[dict[str, Value]] = asyncio.get_running_loop().create_future()
         self._waiting[key] = future
         try:
-            self._shared.deployment.command(
-                gateway, CREDENTIALS, Command(id=key[1], arguments=arguments)
-            )
+            command = Command(id=key[1], arguments=arguments)
+            self._shared.deployment.command(gateway, verb, command)
             async with asyncio.timeout(ANSWER_SECONDS):
-                answer = await future
+                return await future
         except TimeoutError:
             raise DeploymentError(
-                f"gateway {gateway} did not answer within {ANSWER_SECONDS:g} s",
-                hint="its credentials are as they were; try again when it is there",
+                f"gateway {gateway} did not answer within {ANSWER_SECONDS:g} s", hint=hint
             ) from None
         finally:
             self._waiting.pop(key, None)
-        if not answer.get("done"):
-            why = str(answer.get("message") or "it does not say why")
-            raise DeploymentError(f"gateway {gateway} cannot change its credentials: {why:.300}")
-        return answer
 
     def _heard(self, burst: Sequence[Message]) -> None:
         if not self._waiting:

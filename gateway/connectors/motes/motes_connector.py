@@ -16,9 +16,10 @@ from gateway.connectors.motes.mote_field import (
     load_field,
 )
 from gateway.connectors.motes.mote_options import MotesEndpoint, MotesSource
+from gateway.connectors.motes.past_world import PastWorld
 from gateway.connectors.motes.sensing import Sensed
 from gateway.connectors.motes.world_memory import recall, remembered
-from gateway.connectors.reading import Reading
+from gateway.connectors.reading import PastPack, Reading
 from streamsql.data.types import Value
 from streamsql.wire.site_messages import SensorDescription
 
@@ -98,6 +99,16 @@ class MotesConnector:
         context.remember(remembered(world))
         self._emit([sensed], now)
         return done
+
+    def past(self, hour: int, every: int) -> Iterator[PastPack]:
+        """Yield what the motes would have read in an hour; see `PastSimulation`."""
+        context = self._context
+        if context is None:
+            raise ValueError("the motes are not running yet")
+        options = context.endpoint_as(MotesEndpoint)
+        motes, live = self._field.motes, options.live_machine
+        world = PastWorld(context.gateway, options.seed, motes, live)
+        return world.packs(self._fed, hour, every)
 
     def _do(
         self, world: simulation.World, action: str, arguments: dict[str, Value], now: int

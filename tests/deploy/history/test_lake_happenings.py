@@ -71,3 +71,14 @@ def test_the_gateways_of_an_interval_are_those_with_readings_in_it() -> None:
     rows = [KeptRow("gw-1", 1, HOUR, HOUR, ("a", 1)), KeptRow("gw-2", 2, 3 * HOUR, HOUR, ("a", 1))]
     lake, definition = _lake(rows)
     assert KeptSource(lake, definition, direct=True).gateways(0, 2 * HOUR) == {"gw-1"}
+
+
+def test_what_was_simulated_of_the_past_was_known_when_it_happened() -> None:
+    rows = [
+        KeptRow("gw-1", 1, HOUR, 9 * HOUR, ("a", 1), epoch=0),
+        KeptRow("gw-1", 2, 2 * HOUR, 3 * HOUR, ("a", 2)),
+    ]
+    lake, definition = _lake(rows)
+    for direct in (False, True):
+        found = KeptSource(lake, definition, direct).readings(0, 5 * HOUR)
+        assert [readings.at for readings in found] == [HOUR, 3 * HOUR]
