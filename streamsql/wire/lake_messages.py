@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from streamsql.catalog.keep_options import keep_of, rollups_of
 from streamsql.wire.bounds import Count, Epoch, Name, Names, Text, Time, WireRow
 
 LAKE = "lake"
@@ -212,3 +213,14 @@ class KeptSource(msgspec.Struct, frozen=True):
     keep: Name = ""
     rollup: Name = ""
     keys: Names = ()
+
+    def __post_init__(self) -> None:
+        """Check that the options can be read.
+
+        Raises:
+            ValueError: One cannot.
+        """
+        if self.keep:
+            keep_of(self.keep)
+        if self.rollup:
+            rollups_of(self.rollup)

@@ -4,6 +4,7 @@ import msgspec
 
 from streamsql.algebra.operators import Plan
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.refresh_times import MINUTES_A_DAY
 
 
 class RefreshOrder(msgspec.Struct, frozen=True):
@@ -20,3 +21,15 @@ class RefreshOrder(msgspec.Struct, frozen=True):
     plan: Plan | None
     zone: str = "UTC"
     problem: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the times of day.
+
+        Raises:
+            ValueError: There are none, or one is no time of day.
+        """
+        schedule = self.definition.refresh
+        if schedule is None or not schedule.times:
+            raise ValueError(f"{self.definition.name!r:.80} is not refreshed")
+        if not all(0 <= minute <= MINUTES_A_DAY for minute in schedule.times):
+            raise ValueError(f"{self.definition.name!r:.80} is refreshed at no time of day")

@@ -7,37 +7,35 @@ import asyncio
 import logging
 import os
 import random
-import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
-from federated_optimizer.coordinator.coordinator_service import open_coordinator
-from gateway.runtime import Gateway
-from gateway.testing import SEATS, TEMPERATURES, settings_for
-from host.files.site_directory import SiteDirectory
-from host.mqtt import Message, Will
-from host.mqtt.dead_letters import DeadLetters
-from host.mqtt.in_memory import InMemoryBroker
-from static_engine.evaluation.local_executor import LocalExecutor
-from static_engine.service.engine_reports import will_state
-from static_engine.service.static_engine import StaticEngine
-from static_engine.sources.table_locations import Locations
-from static_engine.static_settings import StaticSettings
-from static_engine.tables.table_store import TableStore
-from streamsql.algebra.expressions import Call, Column, Literal
-from streamsql.algebra.operators import Filter, RemoteSource, SourceKind
+from host.mqtt import Message
+from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.refresh_times import RefreshSchedule
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.codec import decode_packed, encode_json, encode_packed
-from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from streamsql.mapping.source_mapping import ColumnMapping, SourceMapping
+from streamsql.wire.codec import encode_json, encode_packed
+from streamsql.wire.fill_messages import FillColumn, FillRow, FillRows, FillWanted
+from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.lake_messages import (
+    JobState,
+    KeptSource,
+    LakeAnswer,
+    LakeColumn,
+    LakeJob,
+    LakeRequest,
+    LakeSample,
+    LakeTable,
+    LakeTask,
+)
 from streamsql.wire.messages import (
     Command,
     DeltaBatch,
@@ -51,210 +49,31 @@ from streamsql.wire.messages import (
     TableSet,
     WeightedRow,
 )
-from streamsql.wire.observation_logs import PacksPublished, PacksWanted
-from streamsql.wire.site_messages import Birth, SiteRole, SiteState, SourceRows
+from streamsql.wire.observation_logs import Interest, PacksPublished, PacksWanted
+from streamsql.wire.refresh_orders import RefreshOrder
+from streamsql.wire.site_messages import Birth, SiteState, SourceRows
 from streamsql.wire.site_settings import SiteSettings
+from streamsql.wire.source_orders import SourceOrder
 from streamsql.wire.table_changes import TableChange, TableChanged
-from streamsql.wire.topics import Topics
+from streamsql.wire.trial_messages import SAMPLE, SourceTrial, TrialReport, TrialSample
 from tests.hostile.payloads import HostilePayloads
+from tests.hostile.services import (
+    LAKE_ANSWER,
+    ROOMS,
+    TOPICS,
+    TRIAL,
+    Victim,
+    base_site,
+    collecting,
+    coordinator,
+    static_engine,
+    stored,
+)
 
 COUNT = int(os.environ.get("PANDO_HOSTILE_MESSAGES", "1500"))
-TOPICS = Topics("demo")
 OWN_LINK = TOPICS.link("base", "link", "a", "b")
 """Where a site looks for what its former lives have left: nobody looks into the messages."""
-ROOMS = SourceDefinition(
-    "rooms",
-    SourceKind.TABLE,
-    Schema.of(("room", DataType.TEXT), ("seats", DataType.INTEGER)),
-    options=(("source", "csv"), ("path", "rooms.csv")),
-)
 WORDS = ("q1", "f0", "f1", "gw-2", "coordinator", "static", "out", "seatsensor", "room", "spec")
-
-
-@dataclass
-class Victim:
-    """A service that hears messages; `probe` says whether it still works."""
-
-    hear: Callable[[list[Message]], None]
-    alive: Callable[[], bool]
-    probe: Callable[[], Any]
-    published: list[Message]
-    dead_letters: DeadLetters
-    defects: Callable[[], int] = lambda: 0
-
-    async def until_answered(self) -> None:
-        """Ask until the service has worked off what came before, and answers."""
-        async with asyncio.timeout(120):
-            while True:
-                assert self.alive()
-                if self.probe():
-                    return
-                await asyncio.sleep(0.01)
-
-
-def wall() -> int:
-    """Microseconds since 1970."""
-    return time.time_ns() // 1_000
-
-
-def collecting(query: str, version: int = 1) -> FragmentBundle:
-    """Seats of a gateway that fill at the base site, and temperatures that it reads itself."""
-    heavy = Call(
-        ">", (Column(1, "weight", DataType.DOUBLE), Literal(1.5, DataType.DOUBLE)), DataType.BOOLEAN
-    )
-    seats = Fragment("f0", Engine.GATEWAY, SEATS.scan(), ("gw-1",), "f1", ("base",))
-    read = Fragment("f2", Engine.BASE, TEMPERATURES.scan(), ("base",))
-    base = Fragment("f1", Engine.BASE, Filter(RemoteSource("f0", SEATS.schema), heavy), ("base",))
-    return FragmentBundle(query, version, (seats, base, read), SEATS.schema)
-
-
-def stored(query: str, version: int = 1) -> FragmentBundle:
-    """Rooms for the base site."""
-    rooms = Fragment("f1", Engine.STATIC, ROOMS.scan(), ("static",), "f2", ("base",))
-    return FragmentBundle(query, version, (rooms,), ROOMS.schema)
-
-
-@asynccontextmanager
-async def observed(*topics: str) -> AsyncIterator[tuple[InMemoryBroker, list[Message]]]:
-    """Give a broker, and a list that grows by what is published there to some topics."""
-    published: list[Message] = []
-    broker = InMemoryBroker()
-    observer = broker.client("observer")
-    observer.on_messages(published.extend)
-    await observer.connect()
-    await observer.subscribe(*topics)
-    yield broker, published
-    await observer.close()
-
-
-@asynccontextmanager
-async def base_site(folder: Path) -> AsyncIterator[Victim]:
-    """A base site with its journal on disk; afterwards it starts again from that."""
-    async with observed(TOPICS.output("probe"), TOPICS.state("base")) as (broker, published):
-        settings = settings_for(folder, "base", role="base")
-        finished: list[Exception] = []
-        with SiteDirectory(Path(settings.data_dir)) as directory:
-            site = Gateway(settings, directory, 1, lambda will: broker.client("base", will=will))
-            site._finish = finished.append  # type: ignore[method-assign,assignment]
-            job = asyncio.create_task(site.run())
-            hear = site.host._on_messages
-            await asyncio.sleep(0)
-
-            def probe() -> bool:
-                """Whether a query that is installed now reads what comes now."""
-                answered = [m for m in published if m.topic == TOPICS.output("probe", "base")]
-                hear(
-                    [Message(TOPICS.fragment("probe", "base"), encode_packed(collecting("probe")))]
-                )
-                record = SenmlRecord(n="celsius", bn="t1:", bt=time.time(), v=20.0)
-                pack = ObservationPack(1, len(published), (record,))
-                hear([Message(TOPICS.observation("gw-9", "temperature"), encode_json(pack))])
-                return bool(answered)
-
-            hear([Message(TOPICS.fragment("q1", "base"), encode_packed(collecting("q1")))])
-            yield Victim(
-                hear,
-                lambda: not job.done() or bool(job.result()),
-                probe,
-                published,
-                site.host.dead_letters,
-                lambda: site.host.defects.count,
-            )
-            job.cancel()
-            with suppress(asyncio.CancelledError):
-                await job
-            again = Gateway(settings, directory, 2, lambda will: broker.client("base", will=will))
-            restored = again.keeper.restore()
-            assert not restored.cut
-            assert not again.keeper.files.problem
-            await again.keeper.stop()
-            again.buffer.close()
-
-
-@asynccontextmanager
-async def coordinator(folder: Path) -> AsyncIterator[Victim]:
-    """A coordinator with a running query."""
-    async with observed("#") as (broker, published):
-        settings = CoordinatorSettings(database=f"sqlite:///{folder / 'catalog.db'}")
-        made = await open_coordinator(
-            settings, lambda will: broker.client("coordinator", will=will), wall
-        )
-        await made.execute("CREATE SOURCE SeatSensor (mid TEXT, KEY (mid))")
-        birth = Birth("gw-1", 1, 0, wall(), sources=("seatsensor",))
-        for site in (birth, Birth("base", 1, 0, wall(), role=SiteRole.BASE)):
-            made._receiver.on_messages([Message(TOPICS.birth(site.gateway), encode_json(site))])
-        (result,) = await made.execute("SELECT mid FROM SeatSensor", name="q1")
-        assert result.query is not None
-        assert result.query.id == "q1"
-        hear = made._receiver.on_messages
-        asked: list[str] = []
-
-        def probe() -> bool:
-            """Whether it tells the time, and new sites are seen."""
-            asked.append(f"ask{len(asked)}")
-            name = f"gw-new-{len(asked)}"
-            hear([Message(TOPICS.state(name), encode_json(SiteState(True, 1, wall())))])
-            hear([Message(TOPICS.clock("gw-9"), encode_json(Command(id=asked[-1])))])
-            told = any(m.topic == TOPICS.command("gw-9", "clock") for m in published)
-            return told and any(info.site == name for info in made.sites())
-
-        yield Victim(hear, lambda: True, probe, published, made._receiver._dead_letters)
-        await made.close()
-
-
-@asynccontextmanager
-async def static_engine(folder: Path) -> AsyncIterator[Victim]:
-    """A static engine that evaluates in this process."""
-    async with observed("#") as (broker, published):
-        settings = StaticSettings(
-            broker="mqtt://unused",
-            data_dir=str(folder / "data"),
-            base_dir=str(folder),
-            poll_seconds=0.05,
-        )
-        (folder / "rooms.csv").write_text("room,seats\nr1,2\n")
-        will = Will(TOPICS.host_state("static"), encode_json(will_state(7)))
-        store = TableStore(Locations(folder), folder / "data" / "snapshots", snapshots=False)
-        engine = StaticEngine(
-            settings,
-            7,
-            broker.client("static", will=will),
-            store,
-            lambda tables, _progress: LocalExecutor(tables),
-        )
-        job = asyncio.create_task(engine.run())
-        await asyncio.sleep(0)
-
-        def probe() -> bool:
-            """Whether a query that is installed now gets the rows of a table defined now."""
-            rooms = ROOMS.__class__(**{**_fields(ROOMS), "name": "probed"})
-            plan = rooms.scan()
-            fragment = Fragment("f1", Engine.STATIC, plan, ("static",), "f2", ("base",))
-            bundle = FragmentBundle("probe", 1, (fragment,), ROOMS.schema)
-            engine._on_messages(
-                [
-                    Message(TOPICS.tables("static"), encode_json(TableSet((rooms,)))),
-                    Message(TOPICS.fragment("probe", "static"), encode_packed(bundle)),
-                ]
-            )
-            sent = [m for m in published if m.topic == TOPICS.exchange("probe", "base", "static")]
-            return any(decode_packed(m.payload, DeltaBatch).deltas for m in sent)
-
-        yield Victim(
-            engine._on_messages,
-            lambda: not job.done() or bool(job.result()),
-            probe,
-            published,
-            engine._dead_letters,
-            lambda: engine._defects.count,
-        )
-        job.cancel()
-        with suppress(asyncio.CancelledError):
-            await job
-
-
-def _fields(definition: SourceDefinition) -> dict[str, Any]:
-    return {name: getattr(definition, name) for name in definition.__struct_fields__}
 
 
 STATE = SiteState(True, 3, 1_700_000_000_000_000, connectors=())
@@ -277,6 +96,42 @@ BIRTH = Birth(
     rooms=("r1",),
     current=(SourceRows("seatsensor", (("m1", 2.0, 5),)),),
 )
+ORDER = SourceOrder(
+    1,
+    SourceDefinition(
+        "heat",
+        SourceKind.STREAM,
+        Schema.of(("mid", DataType.TEXT), ("celsius", DataType.DOUBLE)),
+        key=(0,),
+        version=1,
+        mapping=SourceMapping("mqtt", "lan", columns=(ColumnMapping("mid"), ColumnMapping("c"))),
+    ),
+)
+TRIED = Command("c3", arguments={"trial": encode_json(SourceTrial((ORDER,))).decode()})
+KEPT = KeptSource("heat", "30 days", "1 min", ("mid",))
+BUSY = SourceDefinition(
+    "busy",
+    SourceKind.TABLE,
+    ROOMS.schema,
+    refresh=RefreshSchedule("SELECT room, seats FROM rooms", (840,)),
+)
+REFRESHED = encode_packed(RefreshOrder(BUSY, ROOMS.scan()))
+TABLES = TableSet((ROOMS,), (REFRESHED,), (KEPT,))
+FILL = FillWanted("f1", "q1", "heat", (FillColumn("celsius", DataType.DOUBLE),), "gw-1", 0)
+FILLED = FillRows("f1", (("gw-1", 1, 1),), (FillRow(0, 5, ("m1", 2.0)),), (5, "gw-1", 1, 1, 0))
+LAKE_REQUESTS = tuple(
+    LakeRequest(f"r{number}", 7, task, "readings.heat", 0, 10**15)
+    for number, task in enumerate(LakeTask)
+)
+LAKE_ANSWERED = LakeAnswer(
+    LAKE_ANSWER,
+    "file:///lake",
+    "local",
+    (LakeTable("readings", "heat", columns=(LakeColumn("mid", "string"),)),),
+    jobs=(LakeJob("j1", "compact", "heat", JobState.RUNNING, 1, 2),),
+    sample=LakeSample(("mid",), (("m1",),), series=("_from", "_count"), buckets=((0, 1),)),
+)
+REPORT = TrialReport(TRIAL, 1, (TrialSample(5, "heat", b"{}", 2, rows=(("m1", 2.0),)),))
 CHANGE = TableChange("i1", 7, ROOMS, (("r2", 4),))
 
 Service = Callable[[Path], AbstractAsyncContextManager[Victim]]
@@ -294,8 +149,8 @@ CASES: tuple[Case, ...] = (
     (base_site, TOPICS.request("base", "packs", "gw-1"), PacksWanted, False, (WANTED,)),
     (base_site, TOPICS.request("base", "published", "gw-1"), PacksPublished, False, (PUBLISHED,)),
     *(
-        (base_site, TOPICS.command("base", verb), Command, False, (COMMAND, SIMULATE))
-        for verb in ("flow", "mark", "clock", "simulate", "ping", "other")
+        (base_site, TOPICS.command("base", verb), Command, False, (COMMAND, SIMULATE, TRIED))
+        for verb in ("flow", "mark", "clock", "simulate", "ping", SAMPLE, "other")
     ),
     (base_site, TOPICS.fragment("q1", "base"), FragmentBundle, True, (collecting("q1", 2),)),
     (base_site, TOPICS.exchange("q1", "base", "gw-1"), DeltaBatch, True, (BATCH,)),
@@ -306,6 +161,9 @@ CASES: tuple[Case, ...] = (
             TOPICS.history("gw-1", "temperature"),
         )
     ),
+    (base_site, TOPICS.fill("base"), FillRows, True, (FILLED,)),
+    (base_site, TOPICS.interest("temperature"), Interest, False, (Interest(wanted=False),)),
+    (base_site, TOPICS.source("heat"), SourceOrder, False, (ORDER,)),
     (base_site, TOPICS.observation("gw-1", "sys_stream"), SystemRows, False, ()),
     (base_site, OWN_LINK, LinkMessage, False, (LINK,)),
     (coordinator, TOPICS.state("gw-1"), SiteState, False, (STATE,)),
@@ -319,11 +177,18 @@ CASES: tuple[Case, ...] = (
     (coordinator, TOPICS.clock("gw-1"), Command, False, (COMMAND,)),
     (coordinator, TOPICS.request("coordinator", "resync", "gw-1"), Command, False, (COMMAND,)),
     (coordinator, TOPICS.response("static", "i1"), TableChanged, True, (TableChanged("i1"),)),
-    (static_engine, TOPICS.tables("static"), TableSet, False, (TableSet((ROOMS,)),)),
+    (coordinator, TOPICS.response("static", LAKE_ANSWER), LakeAnswer, True, (LAKE_ANSWERED,)),
+    (coordinator, TOPICS.response("gw-1", TRIAL), TrialReport, True, (REPORT,)),
+    (static_engine, TOPICS.tables("static"), TableSet, False, (TABLES,)),
     (static_engine, TOPICS.reports("static"), ReportRequest, False, (ReportRequest(),)),
     (static_engine, TOPICS.host_state("static"), SiteState, False, (STATE,)),
     (static_engine, TOPICS.fragment("q1", "static"), FragmentBundle, True, (stored("q1", 2),)),
     (static_engine, TOPICS.command("static", "change"), TableChange, True, (CHANGE,)),
+    (static_engine, TOPICS.command("static", "lake"), LakeRequest, True, LAKE_REQUESTS),
+    *(
+        (static_engine, TOPICS.fill_request("static", "gw-1", scope), FillWanted, True, (FILL,))
+        for scope in ("own", "all")
+    ),
     *(
         (static_engine, TOPICS.command("static", verb), Command, False, (COMMAND,))
         for verb in ("flow", "refresh", "other")
