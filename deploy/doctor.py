@@ -12,6 +12,7 @@ from broker.broker_launch import find_mosquitto
 from broker.free_ports import free_port
 from deploy.local.probes import holder, is_free
 from deploy.local.up_options import DEFAULT_PORT
+from deploy.spark_reachable import unreachable
 from static_engine.spark.java import find_java
 from streamsql.errors import FederationError
 
@@ -36,8 +37,17 @@ class Finding:
     advice: str = ""
 
 
-def examine(data: Path, port: int = DEFAULT_PORT) -> list[Finding]:
-    """Check everything that `pando up` needs."""
+def examine(data: Path, port: int = DEFAULT_PORT, master: str = "") -> list[Finding]:
+    """Check everything that `pando up` needs.
+
+    Args:
+        data: Its data directory.
+        port: Of the console.
+        master: Of a Spark cluster; empty: Spark works on this machine.
+
+    Raises:
+        DeploymentError: It is no master of Spark's.
+    """
     checks: tuple[Callable[[], Finding], ...] = (
         _python,
         _java,
@@ -46,7 +56,8 @@ def examine(data: Path, port: int = DEFAULT_PORT) -> list[Finding]:
         lambda: _disk(data),
         _memory,
     )
-    return [check() for check in checks]
+    findings = [check() for check in checks]
+    return [*findings, _cluster(master)] if master else findings
 
 
 def _python() -> Finding:
@@ -62,6 +73,16 @@ def _java() -> Finding:
     except FederationError as error:
         return Finding("Java", Status.PROBLEM, error.message, error.hint)
     return Finding("Java", Status.OK, f"{java.build} at {java.executable} (from {java.origin})")
+
+
+def _cluster(master: str) -> Finding:
+    away = unreachable(master)
+    if not away:
+        return Finding("Cluster", Status.OK, f"{master} takes connections")
+    message = "; ".join(f"{place}: {reason}" for place, reason in away.items())
+    # One of several masters is enough.
+    status = Status.NOTE if len(away) < master.count(",") + 1 else Status.PROBLEM
+    return Finding("Cluster", status, message, "start the master, or open its port to this machine")
 
 
 def _broker() -> Finding:

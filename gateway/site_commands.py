@@ -10,7 +10,7 @@ from gateway.declared.declared_sources import DeclaredSources, Definitions
 from gateway.declared.trial_commands import TrialCommands
 from gateway.gateway_settings import GatewaySettings
 from gateway.intake.observations import ObservationLane
-from gateway.intake.past_readings import publish_past
+from gateway.intake.simulated_past import publish_past
 from gateway.session.announcer import Announcer
 from gateway.session.clock_exchange import ClockExchange
 from gateway.session.command_answers import Answer, Handler

@@ -114,6 +114,9 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
     no_spark: Annotated[
         bool, typer.Option("--no-spark", help="Evaluate static tables without Spark")
     ] = False,
+    spark_master: Annotated[
+        str, typer.Option(help="Where Spark works, e.g. spark://host:7077; default: this machine")
+    ] = "",
     calendar: Annotated[
         str | None, typer.Option(help="Calendar: .ics file or address; default: a sample")
     ] = None,
@@ -181,6 +184,7 @@ def up(  # noqa: PLR0913, PLR0917  (the command line contract)
             port=port,
             data=data,
             spark=not no_spark,
+            spark_master=spark_master,
             calendar=calendar,
             database=database,
             tables=tuple(tables or ()),
@@ -281,9 +285,10 @@ def shell(
 def doctor(
     port: Annotated[int, typer.Option(help="Port the console would use")] = DEFAULT_PORT,
     data: Annotated[Path, typer.Option(help="Data directory")] = DATA,
+    spark_master: Annotated[str, typer.Option(help="Cluster to look at, spark://host:7077")] = "",
     form: TwoFormats = "table",
 ) -> None:
-    """Check Java, port, broker, disk and memory, and say what to do.
+    """Check Java, port, broker, disk, memory and a Spark cluster, and say what to do.
 
     Exit status 2 if something prevents `pando up` from working.
 
@@ -295,7 +300,7 @@ def doctor(
 
     with guarded():
         check_format(form, ("table", "json"))
-        findings = examine(data, port)
+        findings = examine(data, port, spark_master)
     if form == "json":
         typer.echo(json.dumps([dataclasses.asdict(f) for f in findings]))
     else:

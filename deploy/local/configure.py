@@ -225,6 +225,7 @@ def static_settings(layout: Layout, broker: str, options: UpOptions) -> StaticSe
         data_dir=str(layout.data("static")),
         base_dir=str(layout.tables),
         use_spark=options.spark,
+        spark_master=options.spark_master or "local[*]",
         table_folders=options.table_folders,
         closed_folders=(str(layout.root),),
         secrets_file=str(options.secrets.resolve() if options.secrets else layout.secrets),

@@ -4,6 +4,7 @@ import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
 
+from static_engine.spark.spark_masters import master_kind
 from streamsql.errors import DeploymentError
 from ui.console_names import host_name
 
@@ -25,6 +26,7 @@ class UpOptions:
         port: Of the console, on 127.0.0.1.
         data: Directory for everything that is kept.
         spark: Whether static tables are answered by Spark.
+        spark_master: Master of the Spark cluster; empty: Spark works on this machine.
         calendar: .ics file or address; None is the sample calendar.
         database: Catalog database URL; None is SQLite in the data directory.
         tables: Folders whose files tables may name in addition to the site's; none means the
@@ -47,6 +49,7 @@ class UpOptions:
     port: int = DEFAULT_PORT
     data: Path = Path("pando-data")
     spark: bool = True
+    spark_master: str = ""
     calendar: str | None = None
     database: str | None = None
     tables: tuple[Path, ...] = ()
@@ -96,6 +99,20 @@ class UpOptions:
                 )
         self._check_calendar()
         self._check_broker()
+        self._check_master()
+
+    def _check_master(self) -> None:
+        if not self.spark_master:
+            return
+        if not self.spark:
+            raise DeploymentError("--spark-master and --no-spark exclude each other")
+        try:
+            master_kind(self.spark_master)
+        except DeploymentError as error:
+            raise DeploymentError(
+                f"--spark-master {self.spark_master!r:.80} is no master of Spark's",
+                hint=error.hint,
+            ) from None
 
     def _check_broker(self) -> None:
         if self.secure and self.broker not in (None, "embedded", "mosquitto"):

@@ -2,7 +2,8 @@
 
 Packs and places number what a gateway has ingested, in order. A reading was late when an earlier
 one had an event time that is later by more than the watermark allows. Readings before an interval
-make none in it late, so the interval alone says it (`stream_engine.state.watermark`).
+make none in it late, so the interval alone says it (`stream_engine.state.watermark`). What was
+simulated of the past was never ingested, so it is not late and makes nothing late.
 """
 
 import numpy as np
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 from static_engine.lake.kept_readings import EPOCH, EVENT_TIME, GATEWAY, PLACE, SEQ
 from static_engine.lake.lake_errors import LakeError
 from static_engine.lake.lake_scan import LakeScan
+from streamsql.wire.past_packs import PAST_EPOCH
 
 NAME = (GATEWAY, EPOCH, SEQ, PLACE)
 """Columns that name a reading."""
@@ -37,6 +39,7 @@ def late_readings(scan: LakeScan, gateway: str, lateness: int) -> pa.Table:
         table = pa.Table.from_batches([batch]).select(COLUMNS)
         if gateway:
             table = table.filter(pc.equal(table.column(GATEWAY), gateway))
+        table = table.filter(pc.not_equal(table.column(EPOCH), PAST_EPOCH))
         tables.append(table)
         count += table.num_rows
         if count > MAX_JUDGED:

@@ -1,4 +1,4 @@
-"""What is agreed of packs of the simulated past."""
+"""Facts agreed of packs of the simulated past: epoch, length of an order, shortest interval."""
 
 PAST_EPOCH = 0
 """Of packs that say what was, not what came: lives of gateways have epochs from 1."""

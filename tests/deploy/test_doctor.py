@@ -14,6 +14,7 @@ from broker.free_ports import HOST, free_port
 from deploy.cli.main import app
 from deploy.doctor import Finding, examine
 from static_engine.spark.java import JavaRuntime, NoJavaError
+from streamsql.errors import DeploymentError
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -99,3 +100,22 @@ def test_the_command_ends_with_status_2_only_for_problems(
     wrong = CliRunner().invoke(app, [*arguments, "--format", "xml"])
     assert (wrong.exit_code, wrong.stdout) == (2, "")
     assert "use table, json" in wrong.stderr
+
+
+def test_a_cluster_is_reached_or_not(tmp_path: Path) -> None:
+    def cluster(master: str) -> Finding:
+        (found,) = [f for f in examine(tmp_path, free_port(), master) if f.subject == "Cluster"]
+        return found
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        there, nobody = server.getsockname()[1], free_port()
+        assert cluster(f"spark://127.0.0.1:{there}").status == "ok"
+        assert cluster(f"spark://127.0.0.1:{nobody},127.0.0.1:{there}").status == "note"
+        assert cluster(f"sc://127.0.0.1:{there}/;user_id=me").status == "ok"
+        assert cluster(f"k8s://https://127.0.0.1:{there}").status == "ok"
+        away = cluster(f"spark://127.0.0.1:{nobody}")
+    assert away.status == "problem"
+    assert f"127.0.0.1:{nobody}: " in away.message
+    assert cluster("local[2]").status == "ok"
+    with pytest.raises(DeploymentError, match="is no master of Spark's"):
+        cluster("spark://nowhere")

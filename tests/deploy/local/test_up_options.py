@@ -29,6 +29,8 @@ from streamsql.errors import DeploymentError
         ({"secure": True, "broker_listen": "host:8883"}, "--broker-listen 'host:8883'"),
         ({"secure": True, "broker_listen": "127.0.0.1:0"}, "--broker-listen '127.0.0.1:0'"),
         ({"console_host": "127.0.0.1"}, "needs --secure"),
+        ({"spark_master": "spark://host"}, "--spark-master 'spark://host' is no master"),
+        ({"spark_master": "yarn", "spark": False}, "--spark-master and --no-spark"),
         ({"secure": True, "console_host": "example.org"}, "--console-host 'example.org'"),
     ],
 )

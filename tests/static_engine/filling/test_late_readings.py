@@ -67,3 +67,13 @@ def test_too_many_to_judge_are_refused(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(judging, "MAX_JUDGED", 4)
     with pytest.raises(LakeError, match="more than 4 readings of a source with a watermark"):
         read(LakePieces(lake), lateness=SECOND)
+
+
+def test_what_was_simulated_of_the_past_is_not_late_and_makes_nothing_late(tmp_path: Path) -> None:
+    lake = lake_in(tmp_path)
+    past = [SourceEvent(("a", n), NOW - 5_000 * SECOND - n * 60 * SECOND) for n in range(3)]
+    keep(lake, noise(), [SourceEvent(("a", 10), NOW + SECOND), *past], epoch=0)
+    keep(lake, noise(), [SourceEvent(("a", 11), NOW - 100 * SECOND)])
+    found = read(LakePieces(lake), since=NOW - 10_000 * SECOND, lateness=SECOND)
+    assert len(found) == 5
+    assert {row.row[1] for row in found} == {0, 1, 2, 10, 11}

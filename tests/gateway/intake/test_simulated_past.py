@@ -11,7 +11,7 @@ from gateway.buffer.published_packs import PublishedPacks
 from gateway.connectors.reading import PastPack, Reading
 from gateway.gateway_settings import BufferSettings
 from gateway.intake.observations import ObservationLane
-from gateway.intake.past_readings import Answer, publish_past
+from gateway.intake.simulated_past import Answer, publish_past
 from gateway.testing import TEMPERATURES
 from host.mqtt import Message
 from host.mqtt.in_memory import InMemoryBroker
