@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from host.clocks import wall_clock
@@ -211,13 +211,22 @@ class Lander:
     def _on_connection(self, connected: bool) -> None:
         if not connected:
             return
-        if self.client.session_kept:
-            self._open.forget_what_comes_again()
-        else:
+        is_kept = self.client.session_kept
+        forgotten = self._open.forget_what_comes_again() if is_kept else []
+        if not is_kept:
             log.info("the broker has no session of ours: gateways are asked for what was missed")
-            self.missed.session_lost()
+        # A broker that was killed may have the session as it was a minute ago, and not say so.
+        self.missed.connected(session_kept=is_kept, forgotten=self._packs(forgotten))
         self._states.announce()
         self._wake.set()
+
+    def _packs(self, messages: list[LandedMessage]) -> Iterator[tuple[str, str, bytes]]:
+        for message in messages:
+            match self.topics.parts(message.topic):
+                case ["gw", gateway, "obs" | "hist", stream]:
+                    yield gateway, stream, message.payload
+                case _:
+                    pass  # only packs have numbers to ask by
 
     def _on_messages(self, burst: list[Message]) -> None:
         now, moment = self._clock(), time.monotonic()

@@ -1,12 +1,14 @@
-"""Asks gateways again for packs that a broker has lost with our session.
+"""Asks gateways again for packs that a broker may have lost.
 
 A broker that restarts without its memory, or gave our session up, has lost what it held for us, and
-gateways have published to nobody meanwhile. Each gateway keeps its newest packs for this: the
-lander asks for those after the last one it has. What comes twice counts once in the lake.
+gateways have published to nobody meanwhile. One that was killed and has a session of a minute ago
+does not say that it lost the rest. So gateways are asked at each connection. Each keeps its newest
+packs for this: the lander asks for those after the last one it had when the connection began. What
+comes twice counts once in the lake.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -41,6 +43,10 @@ class _PackNumber(msgspec.Struct):
     n: Count | None = None
     life: Epoch | None = None
 
+    @property
+    def of_life(self) -> int:
+        return self.epoch if self.life is None else self.life
+
 
 @dataclass(slots=True)
 class _Question:
@@ -67,6 +73,10 @@ class MissedPacks:
         self._site = site
         self._topics = topics
         self._last: dict[_Log, bytes | _PackNumber | None] = {}
+        # The same as of this connection, or of an earlier one whose question has no answer yet:
+        # what is live comes before what is sent again.
+        self._before: dict[_Log, bytes | _PackNumber | None] = {}
+        self._is_session_kept = False
         self._questions: dict[_Log, _Question] = {}
         self._asked: set[_Log] | None = None
 
@@ -82,10 +92,29 @@ class MissedPacks:
             # Most are read never; but ten thousand large ones are not kept for that.
             self._last[key] = payload if len(payload) <= MAX_UNREAD else _number_of(payload)
 
-    def session_lost(self) -> None:
-        """Ask every gateway that says it is there from now on."""
+    def connected(self, *, session_kept: bool, forgotten: Iterable[tuple[str, str, bytes]]) -> None:
+        """Ask every gateway that says it is there from now on.
+
+        Args:
+            session_kept: What a gateway no longer has may still come from the broker: it is not
+                counted as lost.
+            forgotten: Gateway, stream and payload of packs that have come and are not landed.
+        """
+        for key, question in self._questions.items():
+            self._before[key] = _before(question.life, question.next)
+        self._before = self._last | self._before
+        for gateway, stream, payload in forgotten:
+            self._take_back((gateway, stream), _number_of(payload))
+        self._is_session_kept = session_kept
         self._asked = set()
         self._questions.clear()
+
+    def _take_back(self, key: _Log, pack: _PackNumber | None) -> None:
+        """Note that a pack is to be asked for, though it has come."""
+        if pack is None or pack.n is None:
+            self._before[key] = None
+        elif self._next(key, pack.of_life) > pack.n:
+            self._before[key] = _before(pack.of_life, pack.n)
 
     def heard(self, gateway: str, payload: bytes, moment: float) -> None:
         """Take the state of a site.
@@ -103,7 +132,8 @@ class MissedPacks:
             if key not in self._asked and len(self._asked) < MAX_LOGS:
                 self._asked.add(key)
                 number = self._next(key, state.epoch)
-                self._questions[key] = _Question(state.epoch, number, number == 0, again_at=moment)
+                is_first = number == 0 or self._is_session_kept
+                self._questions[key] = _Question(state.epoch, number, is_first, again_at=moment)
 
     def requests(self, moment: float) -> Iterator[tuple[str, bytes]]:
         """Yield topics and payloads of the requests that are due."""
@@ -113,7 +143,7 @@ class MissedPacks:
             gateway, stream = key
             if question.tries >= MAX_TRIES:
                 log.warning("%s does not say which packs of %s were missed", gateway, stream)
-                del self._questions[key]
+                self._settle(key)
                 continue
             question.tries += 1
             question.again_at = moment + ASK_SECONDS
@@ -138,7 +168,7 @@ class MissedPacks:
             return
         if answer.first is None or answer.life != question.life:
             if answer.life == question.life:
-                del self._questions[key]
+                self._settle(key)
                 return
             self._questions[key] = _Question(
                 answer.life, self._next(key, answer.life), is_first=True, again_at=moment
@@ -152,21 +182,29 @@ class MissedPacks:
             )
         following = answer.first + AT_ONCE
         if following >= answer.next:
-            del self._questions[key]
+            self._settle(key)
         else:
             self._questions[key] = _Question(
                 answer.life, following, is_first=False, again_at=moment
             )
 
+    def _settle(self, key: _Log) -> None:
+        del self._questions[key]
+        self._before.pop(key, None)
+
     def _next(self, key: _Log, life: int) -> int:
         """Return the number after the last pack of a stream in one life of its gateway."""
-        last = self._last.get(key)
+        last = self._before.get(key)
         if isinstance(last, bytes):
             last = _number_of(last)
         if last is None or last.n is None:
             return 0
-        is_of_life = (last.epoch if last.life is None else last.life) == life
-        return last.n + 1 if is_of_life else 0
+        return last.n + 1 if last.of_life == life else 0
+
+
+def _before(life: int, number: int) -> _PackNumber | None:
+    """Return what stands for the pack before a number; None: there is none."""
+    return _PackNumber(life, number - 1) if number else None
 
 
 def _number_of(payload: bytes) -> _PackNumber | None:

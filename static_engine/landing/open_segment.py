@@ -65,7 +65,9 @@ class OpenSegment:
         self._size += sum([len(message.payload) for message in messages])
         self._since = moment
 
-    def forget_what_comes_again(self) -> None:
-        """Discard messages that the broker sends again, because the connection was lost."""
+    def forget_what_comes_again(self) -> list[LandedMessage]:
+        """Discard and return messages that the broker sends again, as the connection was lost."""
+        again = [message for message, receipt in self._waiting if receipt]
         self._waiting = [(message, receipt) for message, receipt in self._waiting if not receipt]
         self._size = sum([len(message.payload) for message, _receipt in self._waiting])
+        return again

@@ -1,6 +1,7 @@
 """Whatever is killed, a pack that a broker has taken from a gateway is in a segment."""
 
 import asyncio
+import itertools
 import os
 import random
 import signal
@@ -13,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from broker.broker_launch import Preference, find_mosquitto
+from broker.broker_launch import Preference, find_mosquitto, mosquitto_command
 from broker.broker_testing import PATIENCE, BrokerProcess
 from gateway.buffer.disk_buffer import DiskBuffer
 from gateway.buffer.published_packs import PublishedPacks
@@ -83,15 +84,23 @@ class Gateway:
         await asyncio.sleep(TURN_SECONDS)  # time passes: between two packs
 
 
+class RememberingBroker(BrokerProcess):
+    """Mosquitto with its sessions on disk, as it was at its last proper end."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__("mosquitto", folder)
+        self._command = mosquitto_command(self.port, folder, persistent=True)
+
+
 class LanderProcess:
     """A lander as its own process."""
 
-    def __init__(self, url: str, folder: Path) -> None:
+    def __init__(self, url: str, folder: Path, segment_seconds: float = 0.05) -> None:
         self.folder = folder / "segments"
         self._file = folder / "lander.json"
         self._log = folder / "lander.log"
         settings = LanderSettings(
-            url, str(folder / "lander"), str(self.folder), segment_seconds=0.05
+            url, str(folder / "lander"), str(self.folder), segment_seconds=segment_seconds
         )
         self._file.write_bytes(msgspec.json.encode(settings))
         self._process: subprocess.Popen[bytes] | None = None
@@ -184,3 +193,18 @@ def test_a_killed_broker_that_has_forgotten_everything_loses_nothing(tmp_path: P
             place.start()
 
         asyncio.run(_soak(place, lander, tmp_path, kill, kills=3))
+
+
+def test_a_killed_broker_that_remembers_an_old_state_loses_nothing(tmp_path: Path) -> None:
+    """It says that it has the lander's session, and not what it has taken since."""
+    if find_mosquitto() is None:
+        pytest.skip("Mosquitto is not installed")
+    with RememberingBroker(tmp_path) as place:
+        lander = LanderProcess(place.url, tmp_path, segment_seconds=0.3)
+        ends = itertools.chain([signal.SIGTERM], itertools.repeat(signal.SIGKILL))
+
+        def kill() -> None:
+            place.stop(next(ends))
+            place.start()
+
+        asyncio.run(_soak(place, lander, tmp_path, kill, kills=4))
