@@ -119,7 +119,7 @@ def test_of_large_packs_the_number_is_kept_and_not_the_pack(missed: MissedPacks)
 
 
 def test_a_session_of_the_past_is_no_reason_not_to_ask(missed: MissedPacks) -> None:
-    """What came and was not landed is asked for, too; nothing of it counts as lost."""
+    """Packs that came and were not landed are asked for, too; none counts as lost."""
     for number in range(38, 42):
         missed.landed("gw-1", "climate", pack(number))
     again = [("gw-1", "climate", pack(number)) for number in (40, 39, 41)]
