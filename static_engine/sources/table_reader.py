@@ -36,7 +36,7 @@ def read_table(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a stored table in `arrow_schema` of its columns.
 
-    Rows of a database that fail one of the conditions may be left out.
+    Rows of a database or of Parquet files that fail one of the conditions may be left out.
 
     Raises:
         TableMissingError: Its file or database table is not there.
@@ -71,7 +71,7 @@ def _batches(
                 yield from _rows_of(definition, options, objects, locations)
         case _:
             files = table_files(options, locations)
-            yield from _rows_of(definition, options, files, locations)
+            yield from _rows_of(definition, options, files, locations, conditions)
 
 
 def _rows_of(
@@ -79,12 +79,13 @@ def _rows_of(
     options: TableOptions,
     files: tuple[Path, ...],
     locations: Locations,
+    conditions: tuple[Expression, ...] = (),
 ) -> Iterator[pa.RecordBatch]:
     match options.source:
         case TableSource.CSV:
             yield from read_csv(definition, options, files)
         case TableSource.PARQUET:
-            yield from read_parquet(definition, files)
+            yield from read_parquet(definition, files, conditions)
         case TableSource.JSON:
             yield from read_json(definition, files)
         case TableSource.GEOJSON:

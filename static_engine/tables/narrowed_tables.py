@@ -1,7 +1,8 @@
-"""Plans over the part of a database's table that they need: some columns, the rows that may pass.
+"""Plans over the part of a stored table that they need: some columns, the rows that may pass.
 
-The database leaves out what it can; the plan's own filters stay, so that the answer is the
-language's. A table that is small, or of which a plan needs everything, is read whole and shared.
+What a database or a Parquet file can leave out is left out; the plan's own filters stay, so that
+the answer is the language's. A table that is small, or of which a plan needs everything, is read
+whole and shared.
 """
 
 import hashlib
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from static_engine.sources.declared_options import table_options
+from static_engine.sources.object_stores import is_stored
 from static_engine.sources.pushed_conditions import may_be_pushed
 from static_engine.sources.table_errors import TableError
 from static_engine.tables.table_watch import Narrowed
@@ -39,7 +41,7 @@ Definitions = Callable[[str], SourceDefinition | None]
 
 
 class NarrowedTables:
-    """Rewrites plans over tables of databases.
+    """Rewrites plans over tables of databases and Parquet files.
 
     Args:
         definition: Of a table by name.
@@ -83,7 +85,7 @@ class NarrowedTables:
         definition = self._definition(scan.source)
         if scan.kind != SourceKind.TABLE or scan.history is not None or definition is None:
             return None
-        if definition.schema != scan.columns or not _is_database(definition):
+        if definition.schema != scan.columns or not _reads_parts(definition):
             return None
         if rows.get(scan.source, SMALL_ROWS) < SMALL_ROWS:
             return None
@@ -138,8 +140,12 @@ def _wanted(
     return tuple(sorted(read)) or (0,), tuple(conditions)
 
 
-def _is_database(definition: SourceDefinition) -> bool:
+def _reads_parts(definition: SourceDefinition) -> bool:
     try:
-        return table_options(definition).source == TableSource.SQL
+        options = table_options(definition)
     except TableError:
         return False
+    # Objects of a store are fetched whole: parts of them would be fetched once for each query.
+    return options.source == TableSource.SQL or (
+        options.source == TableSource.PARQUET and not is_stored(options.path)
+    )

@@ -5,8 +5,10 @@ from collections.abc import Callable
 
 from static_engine.sources.database_sizes import estimated_rows
 from static_engine.sources.declared_options import table_options
+from static_engine.sources.object_stores import is_stored
+from static_engine.sources.parquet_file import counted_rows
 from static_engine.sources.table_errors import TableError
-from static_engine.sources.table_locations import database_url
+from static_engine.sources.table_locations import database_url, table_files
 from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
 from streamsql.catalog.definitions import SourceDefinition
@@ -33,7 +35,7 @@ class TableSizes:
         self._asked: dict[str, tuple[SourceDefinition, float, int | None]] = {}
 
     def poll(self) -> None:
-        """Ask one database that is due; blocking."""
+        """Ask databases and Parquet files that are due; blocking."""
         moment = self._clock()
         self._asked = {n: v for n, v in self._asked.items() if n in self._watch.names}
         for name in sorted(self._watch.names)[:_MAX_TABLES]:
@@ -60,6 +62,8 @@ class TableSizes:
     def _estimate(self, definition: SourceDefinition) -> int | None:
         try:
             options = table_options(definition)
+            if options.source == TableSource.PARQUET and not is_stored(options.path):
+                return counted_rows(table_files(options, self._store.locations))
             if options.source != TableSource.SQL:
                 return None
             return estimated_rows(database_url(options.url, self._store.locations), options.table)
