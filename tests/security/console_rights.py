@@ -59,6 +59,7 @@ _BY_ROLE = {
         POST /api/alarms/{name}/acknowledge
         GET /queries
         GET /monitor
+        GET /history
         GET /network
         GET /data
         GET /gateways

@@ -23,7 +23,7 @@ def _plain(page: str) -> Callable[[Request], Awaitable[HTMLResponse]]:
     return shown
 
 
-for _page in ("monitor", "network", "gateways", "data", "alarms"):
+for _page in ("monitor", "network", "gateways", "data", "alarms", "history"):
     router.get(f"/{_page}", response_class=HTMLResponse)(_plain(_page))
 
 

@@ -71,6 +71,7 @@ ROUTES: Mapping[str, Least] = {
     # Queries.
     "GET /queries": ANALYST,
     "GET /monitor": ANALYST,
+    "GET /history": ANALYST,
     "GET /network": ANALYST,
     "GET /data": ANALYST,
     "GET /gateways": ANALYST,

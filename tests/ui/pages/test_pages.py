@@ -11,7 +11,17 @@ import pytest
 import ui.app
 from ui.pages.examples import BUILDING, TRACE, Example
 
-PAGES = ("/", "/queries", "/monitor", "/network", "/gateways", "/data", "/sources/new", "/alarms")
+PAGES = (
+    "/",
+    "/queries",
+    "/monitor",
+    "/network",
+    "/gateways",
+    "/data",
+    "/sources/new",
+    "/alarms",
+    "/history",
+)
 VENDOR = ui.app.STATIC / "vendor"
 
 

@@ -122,6 +122,10 @@ function showCleared(all) {
 }
 
 /** @param {Alarm} alarm */
+const tryLink = ({ alarm }) =>
+  make("a", { class: "button", href: `/history?text=${encodeURIComponent(alarm)}` }, "Try on history");
+
+/** @param {Alarm} alarm */
 function definition(alarm) {
   return make(
     "tr",
@@ -133,6 +137,7 @@ function definition(alarm) {
     make("td", {}, actionForAll(alarm)),
     make("td", {}, alarm.for_seconds ? `${alarm.for_seconds} s` : ""),
     make("td", { class: "text", title: alarm.status }, alarm.text.replace(/\s+/g, " ")),
+    make("td", {}, byId("definitions").dataset.tried && tryLink(alarm)),
   );
 }
 

@@ -733,49 +733,83 @@ export interface LakeSample {
   cut: boolean;
 }
 
+/** `past_object` of ui/api/history_routes.py. */
+export interface PastChange {
+  ts: string;
+  diff: number;
+  row: Row;
+  alarm: "waiting" | "raised" | "acknowledged" | "unknown" | "cleared" | null;
+}
+
+/** `trial_object` of ui/api/history_routes.py. */
+export interface HistoryTrial {
+  id: string;
+  maker: string;
+  text: string;
+  alarm: string;
+  columns: Column[];
+  since: string;
+  until: string;
+  at: string | null;
+  share: number; // from 0 to 1
+  readings: number;
+  seconds: number;
+  events: number;
+  dropped: number;
+  notes: string[];
+  code: string;
+  problem: string;
+  hint: string;
+  done: boolean;
+}
+
 // What a path answers.
 
 export type GetAnswer<P extends string> = P extends "/api/queries"
   ? Query[]
-  : P extends "/api/sites"
-    ? Site[]
-    : P extends "/api/me"
-      ? Me
-      : P extends "/api/accounts"
-        ? Account[]
-        : P extends "/api/tokens" | "/api/me/tokens"
-          ? ApiToken[]
-          : P extends "/api/grants"
-            ? Grants
-            : P extends "/api/fleet"
-              ? Enrolment[]
-              : P extends "/api/definitions"
-                ? Definition[]
-                : P extends "/api/sinks"
-                  ? Sink[]
-                  : P extends "/api/lake"
-                    ? LakeStatus
-                    : P extends "/api/lake/jobs"
-                      ? LakeJob[]
-                      : P extends `/api/lake/tables/${string}`
-                        ? LakeSample
-                        : P extends "/api/sources"
-                          ? SourceServing[]
-                          : P extends "/api/alarms/count"
-                            ? AlarmCount
-                            : P extends "/api/site.geojson"
-                              ? SiteFile
-                              : P extends `/api/queries/${string}/explain`
-                                ? Result<Explained>
-                                : P extends `/api/queries/${string}`
-                                  ? Query
-                                  : P extends `/api/sites/${string}/settings`
-                                    ? SiteSettings
-                                    : P extends `/api/sources/trials/${string}`
-                                      ? Trial
-                                      : P extends "/api/calibration/tables"
-                                        ? { missing: string[] }
-                                        : unknown;
+  : P extends "/api/history/trials"
+    ? HistoryTrial[]
+    : P extends `/api/history/trials/${string}`
+      ? HistoryTrial & { changes: PastChange[]; next: number }
+      : P extends "/api/sites"
+        ? Site[]
+        : P extends "/api/me"
+          ? Me
+          : P extends "/api/accounts"
+            ? Account[]
+            : P extends "/api/tokens" | "/api/me/tokens"
+              ? ApiToken[]
+              : P extends "/api/grants"
+                ? Grants
+                : P extends "/api/fleet"
+                  ? Enrolment[]
+                  : P extends "/api/definitions"
+                    ? Definition[]
+                    : P extends "/api/sinks"
+                      ? Sink[]
+                      : P extends "/api/lake"
+                        ? LakeStatus
+                        : P extends "/api/lake/jobs"
+                          ? LakeJob[]
+                          : P extends `/api/lake/tables/${string}`
+                            ? LakeSample
+                            : P extends "/api/sources"
+                              ? SourceServing[]
+                              : P extends "/api/alarms/count"
+                                ? AlarmCount
+                                : P extends "/api/site.geojson"
+                                  ? SiteFile
+                                  : P extends `/api/queries/${string}/explain`
+                                    ? Result<Explained>
+                                    : P extends `/api/queries/${string}`
+                                      ? Query
+                                      : P extends `/api/sites/${string}/settings`
+                                        ? SiteSettings
+                                        : P extends `/api/sources/trials/${string}`
+                                          ? Trial
+                                          : P extends "/api/calibration/tables"
+                                            ? { missing: string[] }
+                                            : unknown;
 
 export type PostAnswer<P extends string> = P extends "/api/statements"
   ? Result[]

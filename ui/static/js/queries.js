@@ -351,6 +351,7 @@ byId("copy").addEventListener("click", () => {
   byId("asked-text").hidden = true;
 });
 byId("explain").addEventListener("click", explain);
+byId("try").addEventListener("click", () => sessionStorage.setItem("pando.trial", editor.text()));
 byId("stop").addEventListener("click", async () => {
   await request("DELETE", `/api/queries/${selected}`).catch(problem);
   ended();
