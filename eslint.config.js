@@ -5,7 +5,7 @@ import globals from "globals";
 const SCRIPTS = ["ui/static/js/**/*.js", "ui/editor/editor.js"];
 
 export default [
-  { ignores: ["**/node_modules/", "ui/static/vendor/", ".venv/", "pando-data/", "test-output/"] },
+  { ignores: ["**/node_modules/", "ui/static/vendor/", "build/", ".venv/", "pando-data/", "test-output/"] },
   js.configs.recommended,
   {
     linterOptions: { reportUnusedDisableDirectives: "error" },

@@ -10,6 +10,8 @@ from streamsql.errors import DeploymentError
 
 POOLS_FILE = Path(__file__).with_name("fair_pools.xml")
 
+_LISTED_HERE = 10_000
+"""Paths of files that the driver looks at by itself."""
 _LOCAL_CORES = 8
 _BATCH_BYTES = 4 * 2**20
 # Spark keeps finished work for web pages that we do not serve.
@@ -61,6 +63,8 @@ def query_properties() -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxBytesPerBatch": str(_BATCH_BYTES),
+        # Else a batch of the pipeline looks at each of its segments by a task of a job of its own.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": str(_LISTED_HERE),
         "spark.sql.shuffle.partitions": str(min(os.cpu_count() or 2, _LOCAL_CORES)),
     }
 
