@@ -102,9 +102,25 @@ export const extent = (query) =>
 export function moment(iso) {
   const at = new Date(iso);
   if (Number.isNaN(at.getTime())) return String(iso);
-  const now = new Date();
-  if (at.toDateString() === now.toDateString()) return at.toLocaleTimeString();
-  const year = at.getFullYear() === now.getFullYear() ? undefined : "numeric";
+  return isToday(at) ? at.toLocaleTimeString() : dated(at);
+}
+
+/** Begin and end of an interval: either both with their dates, or none.
+ *  @param {string} since
+ *  @param {string} until
+ *  @returns {[string, string]} */
+export function fromTo(since, until) {
+  const [begin, end] = [new Date(since), new Date(until)];
+  if (isToday(begin) && isToday(end)) return [begin.toLocaleTimeString(), end.toLocaleTimeString()];
+  return [dated(begin), dated(end)];
+}
+
+/** @param {Date} at */
+const isToday = (at) => at.toDateString() === new Date().toDateString();
+
+/** @param {Date} at */
+function dated(at) {
+  const year = at.getFullYear() === new Date().getFullYear() ? undefined : "numeric";
   return `${at.toLocaleDateString([], { day: "numeric", month: "short", year })}, ${at.toLocaleTimeString()}`;
 }
 

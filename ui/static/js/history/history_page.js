@@ -1,6 +1,6 @@
 // The page of trials on history: what is tried, what it would have given, and earlier trials.
 import { mount } from "/static/vendor/editor.js";
-import { count, fill, get, make, moment, post, problemOf, request, text } from "../api.js";
+import { count, fill, fromTo, get, make, moment, post, problemOf, request, text } from "../api.js";
 import { byId, focusedIn, focusOn } from "../elements.js";
 import { showProblem } from "../problem_box.js";
 import { statements } from "../statement_count.js";
@@ -145,7 +145,7 @@ function state(trial) {
 /** @param {HistoryTrial} trial */
 function show(trial) {
   byId("title").textContent = trial.alarm ? `Alarm ${trial.alarm}` : "Result";
-  const interval = `${moment(trial.since)} to ${moment(trial.until)}`;
+  const interval = fromTo(trial.since, trial.until).join(" to ");
   const facts = `${interval} · ${trial.readings.toLocaleString()} readings in ${trial.seconds.toFixed(1)} s`;
   byId("facts").textContent = byId("facts").title = facts;
   byId("stop").hidden = trial.done;

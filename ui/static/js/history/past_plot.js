@@ -1,5 +1,5 @@
 // What a trial gave as a picture: rows over time, or a bar for each row while it raised an alarm.
-import { count, moment, text } from "../api.js";
+import { count, fromTo, text } from "../api.js";
 import { shape } from "../svg.js";
 
 /** @import { HistoryTrial, PastChange } from "../payloads.d.ts" */
@@ -31,8 +31,8 @@ function scale(trial) {
 /** @param {HistoryTrial} trial
  *  @param {number} height */
 const ends = (trial, height) => [
-  shape("text", { x: LEFT, y: height - 5 }, moment(trial.since)),
-  shape("text", { x: WIDTH - RIGHT, y: height - 5, "text-anchor": "end" }, moment(trial.until)),
+  shape("text", { x: LEFT, y: height - 5 }, fromTo(trial.since, trial.until)[0]),
+  shape("text", { x: WIDTH - RIGHT, y: height - 5, "text-anchor": "end" }, fromTo(trial.since, trial.until)[1]),
 ];
 
 /** How many rows there were after each change: [time, rows], one for each time.
@@ -130,7 +130,7 @@ function alarms(trial, changes) {
         shape(
           "title",
           {},
-          `${state} ${moment(new Date(begin).toISOString())} to ${moment(new Date(end).toISOString())}`,
+          `${state} ${fromTo(new Date(begin).toISOString(), new Date(end).toISOString()).join(" to ")}`,
         ),
       ),
     ),
