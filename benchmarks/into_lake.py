@@ -104,7 +104,7 @@ class Running:
             yield
 
     def has_landed(self) -> bool:
-        """Whether the lander has written what was retained."""
+        """True once the lander has written what the broker retained: it is subscribed."""
         return bool(segments(self._segments))
 
     def rows(self) -> int:

@@ -3,8 +3,9 @@
     python -m benchmarks.pipeline_faults [--faults 200] [--seed 7] [--quick] [--json] [--out FOLDER]
 
 Three gateways take 600 readings a second, with lanes, buffers and answers of real ones. A broker
-(Mosquitto where it is installed), a lander and a static engine with Spark are processes of their
-own. At random moments, some in the midst of a batch, one of these happens:
+(Mosquitto where it is installed; killed, it has forgotten everything), a lander and a static engine
+with Spark are processes of their own. At random moments, some in the midst of a batch, one of these
+happens:
 
 * lander, broker, engine, Java, worker: kill -9; the first three are started again after up to two
   seconds, the other two by the engine and by Spark;
@@ -33,7 +34,7 @@ from statistics import median
 import psutil
 
 from benchmarks._figures import print_tables, write_results
-from benchmarks._pipeline_faults.house import House
+from benchmarks._pipeline_faults.house import Disk, House
 from benchmarks._pipeline_faults.lake_counts import Kept
 from benchmarks._pipeline_faults.senders import CLIMATE, ROWS, Sender
 
@@ -80,7 +81,7 @@ class Watch:
 
 
 class Faults:
-    """What may happen, by kind."""
+    """The faults by kind, for one house."""
 
     def __init__(self, house: House, seed: int) -> None:
         self._house = house
@@ -132,10 +133,10 @@ class Faults:
     async def _lake_disk(self) -> bool:
         return await self._full(self._house.warehouse)
 
-    async def _full(self, disk: object) -> bool:
-        await asyncio.to_thread(disk.fill)  # type: ignore[attr-defined]
+    async def _full(self, disk: Disk) -> bool:
+        await asyncio.to_thread(disk.fill)
         await asyncio.sleep(self._random.uniform(1, 4))  # time passes: nothing can be written
-        await asyncio.to_thread(disk.clear)  # type: ignore[attr-defined]
+        await asyncio.to_thread(disk.clear)
         return True
 
 

@@ -104,7 +104,7 @@ def place_in_queue(file: str) -> int:
 
 @cache
 def needs_services(file: Path) -> bool:
-    """Whether a file of tests names a mark of tests that start services."""
+    """Look into a file of tests for a mark of those that start services."""
     return NAMED_MARK.search(file.read_text()) is not None
 
 

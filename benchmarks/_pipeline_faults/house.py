@@ -40,11 +40,6 @@ class Service:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(self._command, cwd=ROOT, stdout=log, stderr=log)  # noqa: S603
 
-    @property
-    def ended(self) -> bool:
-        """Whether it has ended, without having been asked to."""
-        return self._process is not None and self._process.poll() is not None
-
     def end(self, number: int = signal.SIGKILL) -> None:
         """Send a signal and wait for the end."""
         process, self._process = self._process, None

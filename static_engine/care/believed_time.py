@@ -31,7 +31,7 @@ class BelievedTime(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def until(self) -> int | None:
-        """What the clock has to say to be believed; None: it is."""
+        """Time of the clock from which it is believed; None: it is already."""
         return None if self.since is None else self.since + WAIT
 
     def later(self, now: int, elapsed: int) -> "BelievedTime":

@@ -48,7 +48,7 @@ class StaticExecutor(Protocol):
 
     @property
     def is_gone(self) -> bool:
-        """Whether its process has ended, as far as known without asking it; of any thread."""
+        """True once its process has ended; nobody is asked, so any thread may look."""
         ...
 
     def evaluate(self, plan: Plan) -> Delta:

@@ -21,7 +21,7 @@ class PipedExecutor:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the executor is."""
+        """See `StaticExecutor.is_gone`."""
         return self._executor.is_gone
 
     def evaluate(self, plan: Plan) -> Delta:

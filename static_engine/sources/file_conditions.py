@@ -5,23 +5,16 @@ the conditions again, so a part is left out only if none of its rows can pass.
 """
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from static_engine.sources.partial_conditions import COMPARISONS, translated
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.data.types import DataType
 
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 _LARGEST = 2**63
 
 
@@ -34,17 +27,13 @@ def arrow_condition(
         conditions: Over the rows of the table.
         fields: Of the file, by the position of the declared column.
     """
-    found = [c for c in (_arrow(condition, fields) for condition in conditions) if c is not None]
-    return _joined(operator.and_, found)
+    made = [translated(one, lambda c: _one(c, fields), _all_of, _any_of) for one in conditions]
+    found = [each for each in made if each is not None]
+    return _all_of(found) if found else None
 
 
-def _arrow(condition: Expression, fields: Mapping[int, pa.Field]) -> pc.Expression | None:
+def _one(condition: Expression, fields: Mapping[int, pa.Field]) -> pc.Expression | None:
     match condition:
-        case Call(function="AND", arguments=parts):
-            return arrow_condition(parts, fields)
-        case Call(function="OR", arguments=parts):
-            found = [c for c in (_arrow(part, fields) for part in parts) if c is not None]
-            return _joined(operator.or_, found) if len(found) == len(parts) else None
         case Call(function="IS NULL" | "IS NOT NULL" as test, arguments=(Column() as column,)):
             field = _field(column, fields)
             if field is None:
@@ -53,8 +42,8 @@ def _arrow(condition: Expression, fields: Mapping[int, pa.Field]) -> pc.Expressi
         case Call(function="IN", arguments=(Column() as column, *listed)):
             equal = [_comparison("=", column, one, fields) for one in listed]
             found = [c for c in equal if c is not None]
-            return _joined(operator.or_, found) if len(found) == len(equal) else None
-        case Call(function=name, arguments=(left, right)) if name in _COMPARISONS:
+            return _any_of(found) if found and len(found) == len(equal) else None
+        case Call(function=name, arguments=(left, right)) if name in COMPARISONS:
             return _comparison(name, left, right, fields)
         case _:
             return None
@@ -74,7 +63,7 @@ def _comparison(
             return None
     if sides[0] is None or sides[1] is None:
         return None
-    return _COMPARISONS[name](*sides)
+    return COMPARISONS[name](*sides)
 
 
 def _field(column: Column, fields: Mapping[int, pa.Field]) -> pc.Expression | None:
@@ -100,8 +89,9 @@ def _constant(value: object) -> pc.Expression | None:
     return None
 
 
-def _joined(how: Callable[[Any, Any], Any], parts: Sequence[pc.Expression]) -> pc.Expression | None:
-    joined = None
-    for part in parts:
-        joined = part if joined is None else how(joined, part)
-    return joined
+def _all_of(parts: list[pc.Expression]) -> pc.Expression:
+    return reduce(operator.and_, parts)
+
+
+def _any_of(parts: list[pc.Expression]) -> pc.Expression:
+    return reduce(operator.or_, parts)

@@ -4,24 +4,15 @@ Only those of which a database lets through at least the rows that we would: who
 evaluates them again.
 """
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, or_
 from sqlalchemy import column as sql_column
 
+from static_engine.sources.partial_conditions import COMPARISONS, translated
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, columns_of
 from streamsql.data.types import DataType
-
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "=": operator.eq,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 
 def pushed(
@@ -33,14 +24,15 @@ def pushed(
         condition: Over the rows of the table.
         columns: By position: those that hold whole numbers, or texts, just as we read them.
     """
+    return translated(
+        condition, lambda one: _one(one, columns), lambda all_: and_(*all_), lambda any_: or_(*any_)
+    )
+
+
+def _one(
+    condition: Expression, columns: Mapping[int, ColumnElement[Any]]
+) -> ColumnElement[bool] | None:
     match condition:
-        case Call(function="AND", arguments=parts):
-            found = [clause for clause in (pushed(p, columns) for p in parts) if clause is not None]
-            return and_(*found) if found else None
-        case Call(function="OR", arguments=parts):
-            clauses = [pushed(part, columns) for part in parts]
-            found = [clause for clause in clauses if clause is not None]
-            return or_(*found) if len(found) == len(parts) else None
         case Call(function="IS NULL" | "IS NOT NULL" as test, arguments=(Column(position=p),)):
             if p not in columns:
                 return None
@@ -51,7 +43,7 @@ def pushed(
                 if p in columns and (found := _listed(listed, dtype))
                 else None
             )
-        case Call(function=name, arguments=(left, right)) if name in _COMPARISONS:
+        case Call(function=name, arguments=(left, right)) if name in COMPARISONS:
             return _comparison(name, left, right, columns)
         case _:
             return None
@@ -74,7 +66,7 @@ def _comparison(
     sides = [_operand(side, columns) for side in (left, right)]
     if any(side is None for side in sides) or not any(isinstance(s, Column) for s in (left, right)):
         return None
-    clause: ColumnElement[bool] = _COMPARISONS[name](*sides)
+    clause: ColumnElement[bool] = COMPARISONS[name](*sides)
     return clause
 
 

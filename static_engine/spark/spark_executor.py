@@ -85,7 +85,7 @@ class SparkExecutor:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the JVM has ended."""
+        """See `StaticExecutor.is_gone`."""
         return self._spark.is_gone
 
     def evaluate(self, plan: Plan) -> Delta:

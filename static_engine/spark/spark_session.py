@@ -154,7 +154,7 @@ class RunningSpark:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the JVM that we started has ended."""
+        """State of the JVM that we started; of a Connect server's nothing is known."""
         return self._jvm is not None and not self._jvm.alive()
 
     def usable(self) -> bool:

@@ -209,12 +209,10 @@ class SparkWork:
                     seen = moment
             except (Py4JError, OSError):
                 return  # the JVM has ended; the work fails
-            if self.cancelled is not None:
-                pass  # its tasks still have to end
-            elif moment - seen >= self._worker_seconds:
+            if self.cancelled is None and moment - seen >= self._worker_seconds:
                 log.warning("Spark has no worker; %s is cancelled", self._name)
                 self.cancel(Cancelled.NO_WORKERS)
-            elif moment - began >= self._max_seconds:
+            elif self.cancelled is None and moment - began >= self._max_seconds:
                 log.warning("%s takes more than %g s; it is cancelled", self._name, moment - began)
                 self.cancel(Cancelled.TOO_LONG)
             if self._spark.is_remote and moment - began >= self._max_seconds + _CLOSE_SECONDS:

@@ -204,6 +204,28 @@ class World:
         payloads, self.client.payloads = self.client.payloads, []
         return payloads
 
+    def go_on(self) -> None:
+        """Read, land, save and crash for a while; then let the windows become full."""
+        chance = self.chance
+        for _ in range(80):
+            if chance.random() < 0.6:
+                self.read()
+            self.tick(chance.random() * 2)
+            self.land()
+            self.exchange()
+            if chance.random() < 0.7:
+                self.engine.step(self.now)
+            if chance.random() < 0.15:
+                self.save()
+            if chance.random() < 0.08:
+                self.restart()
+        self.land(everything=True)
+        for _ in range(400):
+            if not self.fills.to_remember():
+                break
+            self.tick(1.0)
+            self.exchange()
+
     def tick(self, seconds: float) -> None:
         self.now += int(seconds * SECOND)
         self.moment += seconds
@@ -255,24 +277,7 @@ def test_every_reading_is_in_a_window_once(
         if is_base:  # what was published before it listened is landed soon
             world.engine.step(world.now)
             world.land(everything=True)
-        for _ in range(80):
-            if chance.random() < 0.6:
-                world.read()
-            world.tick(chance.random() * 2)
-            world.land()
-            world.exchange()
-            if chance.random() < 0.7:
-                world.engine.step(world.now)
-            if chance.random() < 0.15:
-                world.save()
-            if chance.random() < 0.08:
-                world.restart()
-        world.land(everything=True)
-        for _ in range(400):
-            if not world.fills.to_remember():
-                break
-            world.tick(1.0)
-            world.exchange()
+        world.go_on()
         assert not world.fills.to_remember(), seed
         assert shown(world.engine, world.now) == expected(plan, world.every, world.now), seed
 

@@ -51,24 +51,7 @@ def test_every_reading_that_was_not_late_is_in_a_window_once(text: str) -> None:
             world.land()
         world.fills.begin(bundle, world.moment)
         world.engine.install(bundle)
-        for _ in range(80):
-            if chance.random() < 0.6:
-                world.read()
-            world.tick(chance.random() * 2)
-            world.land()
-            world.exchange()
-            if chance.random() < 0.7:
-                world.engine.step(world.now)
-            if chance.random() < 0.15:
-                world.save()
-            if chance.random() < 0.08:
-                world.restart()
-        world.land(everything=True)
-        for _ in range(400):
-            if not world.fills.to_remember():
-                break
-            world.tick(1.0)
-            world.exchange()
+        world.go_on()
         assert not world.fills.to_remember(), seed
         assert shown(world.engine, world.now) == expected(plan, world.every, world.now), seed
         newest = [max(e.ts for e in world.every[: n + 1]) for n in range(len(world.every))]
