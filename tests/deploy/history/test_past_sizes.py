@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from deploy.history.opened_past import OpenedPast
+from static_engine.lake.kept_columns import PROPERTY
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
 from streamsql.history.past_plans import fixed
@@ -38,6 +39,17 @@ def test_only_the_days_of_an_interval_are_read(tmp_path: Path) -> None:
     assert day.endswith(": no files")
 
 
-def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+def test_a_source_without_a_reading_has_no_files(tmp_path: Path) -> None:
     (text,) = sizes(tmp_path, "SELECT room FROM door FOR SYSTEM_TIME ALL")
-    assert text == ("cannot read the past of door ALL: the lake has no table readings.door")
+    assert text == "reads the past of door ALL: no files"
+
+
+def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
+    lake = lake_in(tmp_path)
+    door = CATALOG.find("door")
+    assert isinstance(door, SourceDefinition)
+    keep(lake, door, [SourceEvent(("r1", NOON), NOON)])
+    with lake.table("door").transaction() as change:
+        change.set_properties({PROPERTY: "no columns"})
+    (text,) = sizes(tmp_path, "SELECT room FROM door FOR SYSTEM_TIME ALL")
+    assert text.startswith("cannot read the past of door ALL: ")

@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from deploy.history.opened_past import OpenedPast
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.history.past_readings import PastReadings
@@ -168,23 +166,38 @@ def test_a_view_refreshed_at_times_reads_the_past_of_its_refresh(harness: Any) -
     harness.run(scenario)
 
 
-@pytest.mark.parametrize("with_lake", [True, False])
-def test_a_past_that_nobody_keeps_is_a_problem_of_the_query(
-    harness: Any, *, with_lake: bool
-) -> None:
+def test_without_a_lake_the_past_is_a_problem_of_the_query(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await begin(federation)
-        lake = lake_in(federation.folder / "lake") if with_lake else None
+        async with static_engine(federation, None):
+            await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 3)
+            query = await harness.start_query(
+                coordinator, "SELECT room FROM climate FOR SYSTEM_TIME ALL"
+            )
+            await harness.until(lambda: "has no lake" in str(coordinator.query(query).error))
+
+    harness.run(scenario)
+
+
+def test_a_past_without_a_reading_is_empty_until_the_first_is_kept(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begin(federation)
+        lake = lake_in(federation.folder / "lake")
         async with static_engine(federation, lake):
             await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 3)
             query = await harness.start_query(
                 coordinator, "SELECT room FROM climate FOR SYSTEM_TIME ALL"
             )
-            wanted = "has no table readings.climate" if with_lake else "has no lake"
-            await harness.until(lambda: wanted in str(coordinator.query(query).error))
-            if lake is not None:
-                keep_climate(lake, coordinator, (1, ("r1", 20.0)))
-                await harness.until_rows(coordinator, query, [("r1",)])
+            counted = await harness.start_query(
+                coordinator, "SELECT COUNT(*) AS n FROM climate FOR SYSTEM_TIME ALL"
+            )
+            await harness.until_rows(coordinator, counted, [(0,)])
+            await harness.until(lambda: coordinator.query(query).settled)
+            await harness.until_rows(coordinator, query, [])
+            assert not coordinator.query(query).error
+            keep_climate(lake, coordinator, (1, ("r1", 20.0)))
+            await harness.until_rows(coordinator, query, [("r1",)])
+            await harness.until_rows(coordinator, counted, [(1,)])
 
     harness.run(scenario)
 
