@@ -25,6 +25,7 @@ from static_engine.sources.table_locations import (
     suffixes_of,
     table_files,
 )
+from static_engine.sources.unique_keys import unique_rows
 from streamsql.algebra.expressions import Expression
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.table_options import TableSource
@@ -106,33 +107,3 @@ def _rows_of(
 def _archive(options: TableOptions, files: tuple[Path, ...], locations: Locations) -> Path:
     """Return the zip file or folder of a map."""
     return files[0] if is_stored(options.path) else resolve(options.path, locations)
-
-
-def unique_rows(
-    definition: SourceDefinition, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows, whose declared primary key is checked: plans rely on it.
-
-    Raises:
-        TableError: Two rows have the same key, or one has NULL in it.
-    """
-    names = ", ".join(definition.schema.names[k] for k in definition.key)
-    seen: dict[tuple[object, ...], int] = {}
-    row = 1
-    for batch in batches:
-        keys = zip(*(batch.column(k).to_pylist() for k in definition.key), strict=True)
-        for key in keys:
-            if None in key:
-                raise TableError(
-                    f"table {definition.name}: row {row} has NULL in its primary key ({names})"
-                )
-            first = seen.setdefault(key, row)
-            if first != row:
-                shown = ", ".join(map(repr, key))
-                raise TableError(
-                    f"table {definition.name}: rows {first} and {row} have the same primary key "
-                    f"({names}) = ({shown:.120})",
-                    hint="remove one, or declare the table without PRIMARY KEY",
-                )
-            row += 1
-        yield batch
