@@ -139,7 +139,7 @@ def pushed(fragment: Fragment) -> list[str]:
 
 
 def over_tables(fragment: Fragment) -> list[str]:
-    """Return what the static engine computes; a database may be asked for less of its table."""
+    """Return what the static engine computes; a table may be read in part."""
     return _work_of(fragment) if fragment.engine == Engine.STATIC else []
 
 

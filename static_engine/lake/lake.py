@@ -228,3 +228,16 @@ def folder_of(name: str) -> str:
     if len(folder) <= _LONGEST_FOLDER:
         return folder
     return f"{folder[:100]}-{blake2b(name.encode(), digest_size=16).hexdigest()}"
+
+
+def rows_of_snapshot(table: Table) -> int | None:
+    """Return about how many rows a table has by its newest snapshot; None if it does not say."""
+    snapshot = table.current_snapshot()
+    if snapshot is None:
+        return 0
+    summary = snapshot.summary
+    written = summary["total-records"] if summary is not None else None
+    if summary is None or written is None:
+        return None
+    # Rows that were deleted by position are in the files still.
+    return max(int(written) - int(summary["total-position-deletes"] or 0), 0)

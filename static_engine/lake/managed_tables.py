@@ -16,15 +16,15 @@ from pyiceberg.exceptions import (
     TableAlreadyExistsError,
     ValidationException,
 )
-from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.io.pyarrow import ArrowScan, _dataframe_to_data_files
 from pyiceberg.schema import Schema as IcebergSchema
-from pyiceberg.table import FileScanTask, Table
+from pyiceberg.table import DataScan, FileScanTask, Table
 from pyiceberg.types import NestedField
 
 from static_engine.lake.kept_columns import PROPERTY, KeptColumns
 from static_engine.lake.kept_readings import arrow_type, iceberg_type
-from static_engine.lake.lake import TABLES, Lake, folder_of
+from static_engine.lake.lake import TABLES, Lake, folder_of, rows_of_snapshot
 from static_engine.lake.lake_commits import retried
 from static_engine.lake.lake_errors import LakeError
 from static_engine.lake.lake_settings import LakeSettings
@@ -56,6 +56,10 @@ Rewrite = Callable[[Iterator[list[pa.Array]]], Rewritten]
 """From the declared columns of a table's files, one after the other, to what they become."""
 
 
+def _every_row(_fields: Mapping[int, NestedField]) -> BooleanExpression:
+    return AlwaysTrue()
+
+
 class ManagedTables:
     """The managed tables of a lake, which is opened when it is first needed.
 
@@ -68,19 +72,49 @@ class ManagedTables:
         self._lake: Lake | None = None
         self._lock = Lock()
 
-    def batches(self, definition: SourceDefinition) -> Iterator[list[pa.Array]]:
+    def batches(
+        self,
+        definition: SourceDefinition,
+        name: str | None = None,
+        condition: Callable[[Mapping[int, NestedField]], BooleanExpression] = _every_row,
+    ) -> Iterator[list[pa.Array]]:
         """Yield the declared columns of a table's rows; nothing where it has none yet.
+
+        Args:
+            definition: The columns that are read.
+            name: Of the table, if the definition is of a part of it.
+            condition: Returns what the rows fulfil, from the lake's columns by the positions of
+                the declared ones; those that the lake does not have yet are left out.
 
         Raises:
             LakeError: The lake cannot be read.
         """
-        table = self._find(definition)
+        table = self._find(name or definition.name)
         if table is None:
             return
-        for task in table.scan().plan_files():
-            rows = _rows_of(table, task)
+        kept = self._opened().columns_of(table).of(definition)
+        known = {field.name: field for field in table.schema().fields}
+        fields = {
+            position: known[one.column]
+            for position, one in enumerate(kept)
+            if one is not None and one.column in known
+        }
+        # Rows are counted by a column, though none of the declared ones may be there.
+        read = {field.name for field in fields.values()} or {next(iter(known))}
+        scan = table.scan(row_filter=condition(fields), selected_fields=tuple(read))
+        for task in scan.plan_files():
+            rows = _rows_of(table, task, scan)
             for batch in rows.to_batches(max_chunksize=SMALL_ROWS):
                 yield self._declared(definition, table, pa.Table.from_batches([batch]))
+
+    def rows(self, name: str) -> int | None:
+        """Return how many rows a table has, None if its newest snapshot does not say.
+
+        Raises:
+            LakeError: The lake cannot be read.
+        """
+        table = self._find(name)
+        return 0 if table is None else rows_of_snapshot(table)
 
     def change(self, definition: SourceDefinition, name: str, rewrite: Rewrite) -> None:
         """Change a table in one commit; again from the start when somebody else was faster.
@@ -133,15 +167,15 @@ class ManagedTables:
                 self._lake = Lake(self._settings)
             return self._lake
 
-    def _find(self, definition: SourceDefinition) -> Table | None:
+    def _find(self, name: str) -> Table | None:
         try:
-            return self._opened().catalog.load_table((TABLES, definition.name))
+            return self._opened().catalog.load_table((TABLES, name))
         except NoSuchTableError:
             return None
 
     def _ensured(self, definition: SourceDefinition) -> Table:
         lake = self._opened()
-        table = self._find(definition)
+        table = self._find(definition.name)
         if table is None:
             table = self._created(lake, definition)
         lake.grow(table, definition)
@@ -224,14 +258,14 @@ def _check_size(definition: SourceDefinition, count: int) -> None:
         )
 
 
-def _rows_of(table: Table, task: FileScanTask) -> pa.Table:
-    scan = ArrowScan(
+def _rows_of(table: Table, task: FileScanTask, scan: DataScan | None = None) -> pa.Table:
+    """Return the rows of a file: all of them, or the columns and rows that a scan wants."""
+    return ArrowScan(
         table_metadata=table.metadata,
         io=table.io,
-        projected_schema=table.schema(),
-        row_filter=AlwaysTrue(),
-    )
-    return scan.to_table(tasks=[task])
+        projected_schema=table.schema() if scan is None else scan.projection(),
+        row_filter=AlwaysTrue() if scan is None else scan.row_filter,
+    ).to_table(tasks=[task])
 
 
 def _commit(table: Table, gone: list[FileScanTask], written: list[pa.Table], name: str) -> None:

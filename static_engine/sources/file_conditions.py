@@ -11,11 +11,9 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from static_engine.sources.partial_conditions import COMPARISONS, translated
-from streamsql.algebra.expressions import Call, Column, Expression, Literal
+from static_engine.sources.partial_conditions import COMPARISONS, column_test, translated
+from streamsql.algebra.expressions import Column, Expression
 from streamsql.data.types import DataType
-
-_LARGEST = 2**63
 
 
 def arrow_condition(
@@ -33,37 +31,20 @@ def arrow_condition(
 
 
 def _one(condition: Expression, fields: Mapping[int, pa.Field]) -> pc.Expression | None:
-    match condition:
-        case Call(function="IS NULL" | "IS NOT NULL" as test, arguments=(Column() as column,)):
-            field = _field(column, fields)
-            if field is None:
-                return None
-            return field.is_null() if test == "IS NULL" else field.is_valid()
-        case Call(function="IN", arguments=(Column() as column, *listed)):
-            equal = [_comparison("=", column, one, fields) for one in listed]
-            found = [c for c in equal if c is not None]
-            return _any_of(found) if found and len(found) == len(equal) else None
-        case Call(function=name, arguments=(left, right)) if name in COMPARISONS:
-            return _comparison(name, left, right, fields)
-        case _:
-            return None
-
-
-def _comparison(
-    name: str, left: Expression, right: Expression, fields: Mapping[int, pa.Field]
-) -> pc.Expression | None:
-    if left.dtype != right.dtype or (left.dtype == DataType.TEXT and name != "="):
+    test = column_test(condition)
+    field = _field(test.column, fields) if test is not None else None
+    if test is None or field is None:
         return None
-    match left, right:
-        case (Column() as column, Literal(value=value)):
-            sides = _field(column, fields), _constant(value)
-        case (Literal(value=value), Column() as column):
-            sides = _constant(value), _field(column, fields)
-        case _:
-            return None
-    if sides[0] is None or sides[1] is None:
-        return None
-    return COMPARISONS[name](*sides)
+    values = [pc.scalar(v if isinstance(v, str) else pa.scalar(v, pa.int64())) for v in test.values]
+    match test.sign:
+        case "IS NULL":
+            return field.is_null()
+        case "IS NOT NULL":
+            return field.is_valid()
+        case "IN":
+            return _any_of([field == value for value in values])
+        case sign:
+            return COMPARISONS[sign](field, values[0])
 
 
 def _field(column: Column, fields: Mapping[int, pa.Field]) -> pc.Expression | None:
@@ -79,14 +60,6 @@ def _field(column: Column, fields: Mapping[int, pa.Field]) -> pc.Expression | No
             pa.types.is_string(kind) or pa.types.is_large_string(kind)
         )
     return pc.field(field.name) if same else None
-
-
-def _constant(value: object) -> pc.Expression | None:
-    if isinstance(value, str):
-        return pc.scalar(value)
-    if isinstance(value, int) and not isinstance(value, bool) and -_LARGEST <= value < _LARGEST:
-        return pc.scalar(pa.scalar(value, pa.int64()))
-    return None
 
 
 def _all_of(parts: list[pc.Expression]) -> pc.Expression:

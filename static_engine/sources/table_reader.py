@@ -25,6 +25,7 @@ from static_engine.sources.table_locations import (
     suffixes_of,
     table_files,
 )
+from static_engine.sources.table_parts import Narrowed
 from static_engine.sources.unique_keys import unique_rows
 from streamsql.algebra.expressions import Expression
 from streamsql.catalog.definitions import SourceDefinition
@@ -33,27 +34,31 @@ from streamsql.errors import InternalError
 
 
 def read_table(
-    definition: SourceDefinition, locations: Locations, conditions: tuple[Expression, ...] = ()
+    definition: SourceDefinition, locations: Locations, part: Narrowed | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a stored table in `arrow_schema` of its columns.
 
-    Rows of a database or of Parquet files that fail one of the conditions may be left out.
+    Args:
+        definition: The table, or the part's definition.
+        locations: What may be read.
+        part: That is read instead of all of the table.
 
     Raises:
         TableMissingError: Its file or database table is not there.
         TableError: It cannot be read as declared; the text says what, where and why.
     """
-    batches = _batches(definition, locations, conditions)
+    batches = _batches(definition, locations, part)
     return unique_rows(definition, batches) if definition.key else batches
 
 
 def _batches(
-    definition: SourceDefinition, locations: Locations, conditions: tuple[Expression, ...]
+    definition: SourceDefinition, locations: Locations, part: Narrowed | None
 ) -> Iterator[pa.RecordBatch]:
     options = table_options(definition)
+    conditions = part.conditions if part is not None else ()
     match options.source:
         case TableSource.LAKE:
-            yield from read_managed(definition, locations.managed)
+            yield from read_managed(definition, locations.managed, part)
         case TableSource.SQL:
             url = database_url(options.url, locations)
             yield from read_database(definition, url, options.table, conditions)
@@ -63,9 +68,9 @@ def _batches(
                 hint="copy the table into an open folder, or mount the store there",
             )
         case TableSource.ICEBERG:
-            yield from read_iceberg(definition, options.path, locations)
+            yield from read_iceberg(definition, options.path, locations, conditions)
         case TableSource.DELTA:
-            yield from read_delta(definition, options.path, locations)
+            yield from read_delta(definition, options.path, locations, conditions)
         case _ if is_stored(options.path):
             suffixes = suffixes_of(options.source)
             with fetched(options.path, suffixes, locations.stores, locations.secrets) as objects:

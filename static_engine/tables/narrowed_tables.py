@@ -1,6 +1,6 @@
 """Plans over the part of a stored table that they need: some columns, the rows that may pass.
 
-What a database or a Parquet file can leave out is left out; the plan's own filters stay, so that
+What a database, files or the lake can leave out is left out; the plan's own filters stay, so that
 the answer is the language's. A table that is small, or of which a plan needs everything, is read
 whole and shared.
 """
@@ -14,7 +14,7 @@ from static_engine.sources.declared_options import table_options
 from static_engine.sources.object_stores import is_stored
 from static_engine.sources.pushed_conditions import may_be_pushed
 from static_engine.sources.table_errors import TableError
-from static_engine.tables.table_watch import Narrowed
+from static_engine.sources.table_parts import Narrowed
 from streamsql.algebra.expressions import (
     Column,
     Expression,
@@ -36,12 +36,19 @@ from streamsql.catalog.table_options import TableSource
 
 SMALL_ROWS = 10_000
 _DIGEST = 12
+_IN_PARTS = (
+    TableSource.SQL,
+    TableSource.PARQUET,
+    TableSource.ICEBERG,
+    TableSource.DELTA,
+    TableSource.LAKE,
+)
 
 Definitions = Callable[[str], SourceDefinition | None]
 
 
 class NarrowedTables:
-    """Rewrites plans over tables of databases and Parquet files.
+    """Rewrites plans over tables of which parts can be read.
 
     Args:
         definition: Of a table by name.
@@ -146,6 +153,4 @@ def _reads_parts(definition: SourceDefinition) -> bool:
     except TableError:
         return False
     # Objects of a store are fetched whole: parts of them would be fetched once for each query.
-    return options.source == TableSource.SQL or (
-        options.source == TableSource.PARQUET and not is_stored(options.path)
-    )
+    return options.source in _IN_PARTS and not is_stored(options.path)

@@ -5,9 +5,12 @@ from collections.abc import Callable
 
 from static_engine.sources.database_sizes import estimated_rows
 from static_engine.sources.declared_options import table_options
+from static_engine.sources.managed_rows import rows_of_managed
 from static_engine.sources.object_stores import is_stored
 from static_engine.sources.parquet_file import counted_rows
 from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_folders.delta_folder import rows_of_delta
+from static_engine.sources.table_folders.iceberg_folder import rows_of_iceberg
 from static_engine.sources.table_locations import database_url, table_files
 from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
@@ -35,7 +38,7 @@ class TableSizes:
         self._asked: dict[str, tuple[SourceDefinition, float, int | None]] = {}
 
     def poll(self) -> None:
-        """Ask databases and Parquet files that are due; blocking."""
+        """Ask what can tell the size of a table without reading it, where it is due; blocking."""
         moment = self._clock()
         self._asked = {n: v for n, v in self._asked.items() if n in self._watch.names}
         for name in sorted(self._watch.names)[:_MAX_TABLES]:
@@ -61,12 +64,22 @@ class TableSizes:
 
     def _estimate(self, definition: SourceDefinition) -> int | None:
         try:
-            options = table_options(definition)
-            if options.source == TableSource.PARQUET and not is_stored(options.path):
-                return counted_rows(table_files(options, self._store.locations))
-            if options.source != TableSource.SQL:
-                return None
-            return estimated_rows(database_url(options.url, self._store.locations), options.table)
+            options, locations = table_options(definition), self._store.locations
+            match options.source:
+                case TableSource.SQL:
+                    return estimated_rows(database_url(options.url, locations), options.table)
+                case TableSource.LAKE:
+                    return rows_of_managed(definition, locations.managed)
+                case _ if is_stored(options.path):
+                    return None
+                case TableSource.PARQUET:
+                    return counted_rows(table_files(options, locations))
+                case TableSource.ICEBERG:
+                    return rows_of_iceberg(options.path, locations)
+                case TableSource.DELTA:
+                    return rows_of_delta(options.path, locations)
+                case _:
+                    return None
         except TableError:
             return None
 

@@ -18,8 +18,8 @@ from static_engine.sources.conversion import arrow_schema
 from static_engine.sources.declared_options import table_options
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Fingerprint, Locations, fingerprint
+from static_engine.sources.table_parts import Narrowed
 from static_engine.sources.table_reader import read_table
-from streamsql.algebra.expressions import Expression
 from streamsql.algebra.operators import Scan
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import SourceDefinition
@@ -111,15 +111,15 @@ class TableStore:
     def load(
         self,
         definition: SourceDefinition,
-        conditions: tuple[Expression, ...] = (),
+        part: Narrowed | None = None,
         *,
         may_shrink: bool = False,
     ) -> bool:
         """Read a table; return whether there is a new version. On error the old one stays.
 
         Args:
-            definition: The table, or some of its columns under another name.
-            conditions: Rows that fail one may be left out.
+            definition: The table, or the part's definition.
+            part: That is read instead of all of the table.
             may_shrink: Whether it is fine that nearly all rows are gone.
 
         Raises:
@@ -130,7 +130,7 @@ class TableStore:
         """
         options = table_options(definition)
         before = fingerprint(options, self._locations)
-        data, snapshot, count = self._read(definition, conditions)
+        data, snapshot, count = self._read(definition, part)
         try:
             if fingerprint(options, self._locations) != before:
                 raise TableChangedError(f"table {definition.name} changed during the read")
@@ -233,10 +233,10 @@ class TableStore:
         return self._versions
 
     def _read(
-        self, definition: SourceDefinition, conditions: tuple[Expression, ...]
+        self, definition: SourceDefinition, part: Narrowed | None
     ) -> tuple[pa.Table | None, Path | None, int]:
         """Return the rows, in memory or as a snapshot, and their number."""
-        batches = read_table(definition, self._locations, conditions)
+        batches = read_table(definition, self._locations, part)
         held: list[pa.RecordBatch] = []
         count = size = 0
         for batch in batches:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from static_engine.sources.declared_options import TableOptions, table_options
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Fingerprint
+from static_engine.sources.table_parts import Narrowed
 from static_engine.tables.table_store import (
     SHRUNKEN_SECONDS,
     TableChangedError,
     TableShrunkenError,
     TableStore,
 )
-from streamsql.algebra.expressions import Expression
 from streamsql.catalog.definitions import SourceDefinition
 
 _SETTLE_SECONDS = 0.2
@@ -57,21 +57,6 @@ class _Watched:
     revision: int = 0
     shrunken: float | None = None
     ours: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Narrowed:
-    """A part of a table, which is read as if it were one.
-
-    Attributes:
-        table: The table's name.
-        definition: Some of its columns, under the part's name.
-        conditions: Rows that fail one may be left out.
-    """
-
-    table: str
-    definition: SourceDefinition
-    conditions: tuple[Expression, ...]
 
 
 class TableWatch:
@@ -174,8 +159,9 @@ class TableWatch:
         """
         self.read_again(name)
         watched = self._tables.get(name)
-        if watched is not None:
-            watched.ours = True
+        own = [watched] if watched is not None else []
+        for one in [*own, *(w for part, w in self._parts.values() if part.table == name)]:
+            one.ours = True
         url = watched.definition.option("url") if watched is not None else None
         known = [*self._tables.values(), *(watched for _, watched in self._parts.values())]
         for other in [w for w in known if url is not None]:
@@ -196,7 +182,7 @@ class TableWatch:
         for name, watched in list(self._tables.items()):
             changed |= self._poll(watched, used=name in used)
         for name, (part, watched) in list(self._parts.items()):
-            changed |= self._poll(watched, used=name in used, conditions=part.conditions)
+            changed |= self._poll(watched, used=name in used, part=part)
         for name in self._store.names - self._tables.keys() - self._parts.keys():
             self._store.discard(name)
         after = self.problems()
@@ -204,9 +190,7 @@ class TableWatch:
             n: str(p) for n, p in after.items()
         }
 
-    def _poll(
-        self, watched: _Watched, *, used: bool, conditions: tuple[Expression, ...] = ()
-    ) -> bool:
+    def _poll(self, watched: _Watched, *, used: bool, part: Narrowed | None = None) -> bool:
         watched.unsettled = False
         try:
             options = table_options(watched.definition)
@@ -223,7 +207,7 @@ class TableWatch:
                 # One that does not answer is enough: others have their turn between two of them.
                 watched.unsettled = True
                 return False
-            return self._is_due(watched, seen) and self._read(watched, options, seen, conditions)
+            return self._is_due(watched, seen) and self._read(watched, options, seen, part)
         watched.in_use = False
         if not watched.attempted:
             watched.problem = None
@@ -257,14 +241,14 @@ class TableWatch:
         watched: _Watched,
         options: TableOptions,
         seen: Fingerprint | None,
-        conditions: tuple[Expression, ...],
+        part: Narrowed | None,
     ) -> bool:
         watched.attempted, watched.tried = True, seen
         # Who asks while it is read wants what it holds from then on: it is read once more.
         due, watched.due = watched.due, float("inf")
         began = self._clock()
         try:
-            changed = self._load(watched, conditions)
+            changed = self._load(watched, part)
         except TableShrunkenError as error:
             watched.problem, watched.due = error, min(watched.due, self._shrunken(watched))
             return False
@@ -286,11 +270,12 @@ class TableWatch:
         watched.due = min(watched.due, self._clock() + interval)
         return changed
 
-    def _load(self, watched: _Watched, conditions: tuple[Expression, ...]) -> bool:
+    def _load(self, watched: _Watched, part: Narrowed | None) -> bool:
         long = watched.shrunken is not None and self._clock() >= self._shrunken(watched)
-        if watched.ours or conditions or long:
-            return self._store.load(watched.definition, conditions, may_shrink=True)
-        return self._store.load(watched.definition, conditions)
+        filtered = part is not None and bool(part.conditions)
+        if watched.ours or filtered or long:
+            return self._store.load(watched.definition, part, may_shrink=True)
+        return self._store.load(watched.definition, part)
 
     def _shrunken(self, watched: _Watched) -> float:
         """Return when it is taken for true that a table has lost nearly all of its rows."""

@@ -11,11 +11,14 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import StaticTable
 
+from static_engine.lake.lake import rows_of_snapshot
 from static_engine.sources.column_matching import match_columns
 from static_engine.sources.conversion import convert_batch
+from static_engine.sources.iceberg_conditions import iceberg_condition
 from static_engine.sources.table_errors import TableError, TableMissingError
 from static_engine.sources.table_folders.open_files import open_file
 from static_engine.sources.table_locations import Locations, resolve
+from streamsql.algebra.expressions import Expression
 from streamsql.catalog.definitions import SourceDefinition
 
 _METADATA = ".metadata.json"
@@ -85,9 +88,14 @@ def _version(file: Path) -> tuple[int, int, str]:
 
 
 def read_iceberg(
-    definition: SourceDefinition, path: str, locations: Locations
+    definition: SourceDefinition,
+    path: str,
+    locations: Locations,
+    conditions: tuple[Expression, ...] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of an Iceberg table in the declared types.
+
+    Rows that fail one of the conditions may be left out, and with them whole files.
 
     Raises:
         TableMissingError: It is not there.
@@ -95,20 +103,14 @@ def read_iceberg(
     """
     where = f"table {definition.name}: {path}"
     try:
-        file = metadata_file(path, locations)
-        io = OpenFileIO(locations)
-        metadata = FromInputFile.table_metadata(io.new_input(str(file)))
-        table = StaticTable(
-            identifier=("path", definition.name),
-            metadata=metadata,
-            metadata_location=str(file),
-            io=io,
-            catalog=NoopCatalog("path"),
-        )
-        found = [field.name for field in table.schema().fields]
-        names = [found[p] for p in match_columns(definition, found, path)]
+        table = _opened(path, locations)
+        found = table.schema().fields
+        places = match_columns(definition, [field.name for field in found], path)
+        names = [found[p].name for p in places]
+        condition = iceberg_condition(conditions, {at: found[p] for at, p in enumerate(places)})
+        scan = table.scan(row_filter=condition, selected_fields=tuple(names))
         row = 1
-        for batch in table.scan(selected_fields=tuple(names)).to_arrow_batch_reader():
+        for batch in scan.to_arrow_batch_reader():
             columns = [batch.column(name) for name in names]
             yield convert_batch(definition, columns, row, where)
             row += batch.num_rows
@@ -119,3 +121,23 @@ def read_iceberg(
         raise TableError(
             f"{where} is not readable Iceberg: {type(error).__name__}: {what:.300}"
         ) from error
+
+
+def rows_of_iceberg(path: str, locations: Locations) -> int | None:
+    """Return about how many rows a table has by its newest snapshot; None if it does not say."""
+    try:
+        return rows_of_snapshot(_opened(path, locations))
+    except Exception:  # noqa: BLE001 - whoever reads it says what is wrong
+        return None
+
+
+def _opened(path: str, locations: Locations) -> StaticTable:
+    file = metadata_file(path, locations)
+    io = OpenFileIO(locations)
+    return StaticTable(
+        identifier=("path", path),
+        metadata=FromInputFile.table_metadata(io.new_input(str(file))),
+        metadata_location=str(file),
+        io=io,
+        catalog=NoopCatalog("path"),
+    )

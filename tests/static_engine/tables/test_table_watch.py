@@ -9,9 +9,9 @@ from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import EvaluationError
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations
+from static_engine.sources.table_parts import Narrowed
 from static_engine.tables.table_store import TableChangedError, TableStore
 from static_engine.tables.table_watch import TableWatch
-from streamsql.algebra.expressions import Expression
 from streamsql.algebra.operators import Distinct, Scan, SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
@@ -98,8 +98,8 @@ def test_a_file_that_changes_while_it_is_read_is_not_taken(
     write(tmp_path, 1)
     read = store._read
 
-    def slow(what: SourceDefinition, conditions: tuple[Expression, ...]) -> object:
-        found = read(what, conditions)
+    def slow(what: SourceDefinition, part: Narrowed | None) -> object:
+        found = read(what, part)
         write(tmp_path, 1, 2)
         return found
 
