@@ -92,6 +92,11 @@ class ExecutorChoice:
         return self._bridge is not None and starter.executor is None and starter.problem is None
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What else the state says of the engine."""
+        return ("small tables are answered without it until then",) if self.is_bridged else ()
+
+    @property
     def figures(self) -> dict[str, int]:
         """Counters for the engine's state; none while there is no choice."""
         return {} if self._bridge is None else {LOCAL_ROWS: self.local_rows}

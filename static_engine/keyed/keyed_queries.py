@@ -157,6 +157,14 @@ class KeyedQueries:
         }
         self._prints = {name: self._print_of(table) for name, table in names.items()}
 
+    def problems(self, queries: Iterable[_Reader]) -> dict[str, TableError]:
+        """Return why databases that are asked for keys do not answer, by table."""
+        return {
+            looked.decided.name: looked.error
+            for looked in _all_looked(queries)
+            if looked.by_database and looked.decided and isinstance(looked.error, TableError)
+        }
+
     def is_due(self, query: _Reader) -> bool:
         """Whether keys of a query should be looked up."""
         return any(self._is_due(query, looked) for looked in query.keyed.looked.values())

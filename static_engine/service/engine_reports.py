@@ -18,7 +18,13 @@ from streamsql.catalog.system import SYS_STREAM
 from streamsql.errors import FederationError
 from streamsql.wire.codec import decode_json, encode_json, encode_packed
 from streamsql.wire.messages import FlowReport, QueryProblem, ReportRequest, SystemRow, SystemRows
-from streamsql.wire.site_messages import PipelineState, RefreshState, SiteRole, SiteState
+from streamsql.wire.site_messages import (
+    PipelineState,
+    RefreshState,
+    SiteRole,
+    SiteState,
+    TableProblem,
+)
 from streamsql.wire.topics import Topics
 
 NO_TABLES: Mapping[str, int] = {}
@@ -71,6 +77,7 @@ class Reporter:
         tables: Mapping[str, int] = NO_TABLES,
         fills: bool = False,
         pipeline: PipelineState | None = None,
+        table_problems: tuple[TableProblem, ...] = (),
     ) -> None:
         """Publish the state if it is new or old enough."""
         state = SiteState(
@@ -85,6 +92,7 @@ class Reporter:
             tables=dict(tables),
             fills=fills,
             pipeline=pipeline and _seldom(pipeline),
+            table_problems=table_problems,
         )
         if (state == self._state and self.seconds_to_next() > 0) or not self._client.connected:
             return

@@ -39,6 +39,7 @@ from static_engine.service.landed_readings import Pipeline, definition_topics, l
 from static_engine.service.snapshot_requests import resync_any, resync_own
 from static_engine.static_settings import StaticSettings
 from static_engine.tables.narrowed_tables import NarrowedTables
+from static_engine.tables.table_problems import TableProblems
 from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
 from streamsql.algebra.user_functions import INSTALLED
@@ -109,6 +110,7 @@ class StaticEngine:
         self._changes = ChangeRequests(client, self.topics, self._me, epoch)
         self._evaluations = Evaluations(store, self._past)
         self._keyed = KeyedQueries(store, self._watch, self._evaluations, settings.max_result_rows)
+        self._problems = TableProblems(self._watch)
         self._key_channels = KeyChannels(client, self.topics, self._me)
         self._wake = asyncio.Event()
         self._starter = EngineStarter(partial(make_executor, store), self._wake.set)
@@ -263,26 +265,22 @@ class StaticEngine:
 
     def _report(self) -> None:
         """Publish state, problems and counts where they changed."""
+        broken = self._problems.now(self._keyed.problems(self._queries.values()))
+        words = [self._starter.detail, *self._choice.notes, *(e.message for e in broken.values())]
         self._reporter.state(
-            detail=self._detail(),
+            detail="; ".join(words),
             ready=self.is_ready,
             views=self.views.states(),
             tables=self._keyed.sizes.rows(),
             fills=self._fills.pieces is not None,
             counters=self.counters | self._choice.figures,
             pipeline=None if self._pipeline is None else self._pipeline.state(),
+            table_problems=self._problems.as_begun(broken),
         )
         # After the state, which discards the problems of the earlier incarnation.
         busy, queries = self._reporter.evaluating, self._queries.items()
         self._reporter.problems({name: self._problem_of(query) for name, query in queries})
         self._reporter.flows({n: q.flow(busy=busy or self._has_due(q)) for n, q in queries})
-
-    def _detail(self) -> str:
-        broken = [str(problem.message) for problem in self._watch.problems().values()]
-        bridged = (
-            ["small tables are answered without it until then"] if self._choice.is_bridged else []
-        )
-        return "; ".join([self._starter.detail, *bridged, *broken])
 
     def _has_due(self, query: InstalledQuery) -> bool:
         moment = time.monotonic()

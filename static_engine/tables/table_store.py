@@ -33,9 +33,22 @@ class TableChangedError(TableError):
 
 
 class TableShrunkenError(TableError):
-    """A table has lost nearly all of its rows at once: it may be half written or half restored."""
+    """A table has lost nearly all of its rows at once: it may be half written or half restored.
+
+    Attributes:
+        before: Rows that it had, which are kept.
+        found: Rows that it has now.
+    """
 
     code = "table_shrunken"
+
+    def __init__(self, table: str, before: int, found: int) -> None:
+        super().__init__(
+            f"table {table} has {found:,} rows and had {before:,}: the old rows stay for "
+            f"{SHRUNKEN_SECONDS / 60:g} minutes",
+            hint="if that is right, wait: it is taken then; else repair the table",
+        )
+        self.before, self.found = before, found
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +154,7 @@ class TableStore:
         same_table = old is not None and old.definition == definition
         if old is not None and same_table and not may_shrink and _shrunken(old.row_count, count):
             _delete(snapshot)
-            raise TableShrunkenError(
-                f"table {definition.name} has {count:,} rows and had {old.row_count:,}: the old "
-                f"rows stay for {SHRUNKEN_SECONDS / 60:g} minutes",
-                hint="if that is right, wait: it is taken then; else repair the table",
-            )
+            raise TableShrunkenError(definition.name, old.row_count, count)
         same = old is not None and old.definition == definition and _equal(old.data, data)
         version = old.version if same and old is not None else self._next_version()
         self._tables[definition.name] = StoredTable(

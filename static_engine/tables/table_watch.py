@@ -129,13 +129,22 @@ class TableWatch:
         error = watched.problem
         if error is None:
             return None
+        if isinstance(error, TableShrunkenError):
+            return TableShrunkenError(part.table, error.before, error.found)
         text = error.message.replace(part.definition.name, part.table)
         return TableError(text, hint=error.hint, code=error.code)
 
     def problems(self) -> dict[str, TableError]:
-        """Return the problems of all tables that have one."""
+        """Return the problems of all tables that have one, also where only a part is read."""
+        parts = [(part.table, self.problem(n)) for n, (part, _) in list(self._parts.items())]
         found = [(name, watched.problem) for name, watched in list(self._tables.items())]
-        return {name: problem for name, problem in found if problem is not None}
+        return {name: problem for name, problem in (*parts, *found) if problem is not None}
+
+    def served(self, name: str) -> int | None:
+        """Return how many rows of a table, or of a part of it, queries have; None: none yet."""
+        parts = [n for n, (part, _) in list(self._parts.items()) if part.table == name]
+        stored = [self._store.find(each) for each in (name, *parts)]
+        return max((table.row_count for table in stored if table is not None), default=None)
 
     def is_unsettled(self, name: str) -> bool:
         """Return whether a table's file was changing at the last poll."""
@@ -209,8 +218,8 @@ class TableWatch:
                 return False
             return self._is_due(watched, seen) and self._read(watched, options, seen, part)
         watched.in_use = False
-        if not watched.attempted:
-            watched.problem = None
+        if watched.problem is not None:  # nobody looks whether it has ended: who needs it reads it
+            watched.problem, watched.attempted = None, False
         if self._clock() - watched.used > _UNUSED_SECONDS:
             self._store.discard(watched.definition.name)
             watched.attempted = False

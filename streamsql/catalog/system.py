@@ -7,6 +7,7 @@ streams, and their rows are where they were measured; what the coordinator knows
 
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import Definition, SourceDefinition
+from streamsql.catalog.notice_definitions import AlarmDefinition, Severity
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 
@@ -99,6 +100,17 @@ SYS_AUDIT = _table(
     key="id",
 )
 """All that was done or refused, with its outcome; `who` is empty without a sign-in."""
+
+TABLE_ALARM = AlarmDefinition(
+    "sys_table_problems",
+    query="stored tables that cannot be read, or have lost nearly all of their rows",
+    severity=Severity.WARNING,
+)
+"""Every federation has this alarm. No query computes its rows: the static engine reports them."""
+
+TABLE_ALARM_SCHEMA = _schema(
+    "source TEXT, problem TEXT, rows_served INTEGER, rows_found INTEGER, detail TEXT"
+)
 
 SITE_SOURCES = (SYS_STREAM, SYS_OPERATORS)
 """Every engine site has rows of these: its own."""

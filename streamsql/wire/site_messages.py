@@ -102,6 +102,23 @@ class RefreshState(msgspec.Struct, frozen=True):
     failed: Time | None = None
 
 
+class TableProblem(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A stored table whose rows of before are served, because of what its source is like now.
+
+    Attributes:
+        shrunken: It has lost nearly all of its rows; else it cannot be read.
+        served: How many rows queries have; None: there are none of before.
+        found: How many rows its source has, where it has been read.
+        detail: What is wrong, and what to do about it.
+    """
+
+    table: Name
+    shrunken: bool = False
+    served: Count | None = None
+    found: Count | None = None
+    detail: Text = ""
+
+
 class PipelineState(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the pipeline into the lake does. Counts are those of this incarnation of its process.
 
@@ -216,6 +233,7 @@ class SiteState(msgspec.Struct, frozen=True):
         fills: Of the static engine: whether it has a lake from which windows begin full.
         connection: Of an engine site: why it was last cut off from the broker, now that it is back.
         pipeline: Of the static engine: what its pipeline does; None: it has none.
+        table_problems: Of the static engine: the tables whose sources are not as they should be.
     """
 
     online: bool
@@ -240,6 +258,7 @@ class SiteState(msgspec.Struct, frozen=True):
     tables: Counts = {}
     fills: bool = False
     pipeline: PipelineState | None = None
+    table_problems: Annotated[tuple[TableProblem, ...], MANY] = ()
 
 
 class SensorDescription(msgspec.Struct, frozen=True):

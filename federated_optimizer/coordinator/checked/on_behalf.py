@@ -46,6 +46,7 @@ from federated_optimizer.coordinator.grants.query_rights import (
     readable,
     refuse_reads,
 )
+from federated_optimizer.coordinator.notices.table_alarm import shown_alarms
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.rights.statement_roles import check_action
@@ -54,6 +55,7 @@ from streamsql.catalog.definitions import Definition
 from streamsql.catalog.notice_definitions import AlarmDefinition
 from streamsql.catalog.read_gate import Read
 from streamsql.catalog.sink_definitions import SinkDefinition
+from streamsql.catalog.system import TABLE_ALARM
 from streamsql.data.types import Row, Value
 from streamsql.errors import FederationError
 from streamsql.wire.site_settings import SiteSettings
@@ -240,7 +242,7 @@ class OnBehalf(CoordinatorApi):
     @override
     def alarms(self) -> tuple[AlarmInfo, ...]:
         ids = self._readable()
-        return tuple(info for info in self._whole.alarms() if info.query in ids)
+        return shown_alarms(self._whole.alarms(), ids, self._rights.gate(self._principal))
 
     @override
     def acknowledge(self, number: int) -> AlarmRow:
@@ -255,7 +257,13 @@ class OnBehalf(CoordinatorApi):
         if alarm not in {info.definition.name for info in self.alarms()}:
             raise KeyError(alarm)
         self._check("acknowledge alarms", alarm)
-        return self._whole.acknowledge_all(alarm)
+        if alarm != TABLE_ALARM.name:
+            return self._whole.acknowledge_all(alarm)
+        rows = [row for info in self.alarms() if info.definition.name == alarm for row in info.rows]
+        seen = [row for row in rows if row.needs_acknowledgement]
+        for row in seen:  # those of tables that may be read
+            self._whole.acknowledge(row.id)
+        return len(seen)
 
     @override
     def links(self) -> tuple[tuple[str, str, float | None, str, str], ...]:

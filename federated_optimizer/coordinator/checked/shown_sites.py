@@ -34,6 +34,7 @@ def _shown_state(state: SiteState, may_read: Callable[[str], bool]) -> SiteState
         connectors=_shown_connectors(state.connectors, may_read),
         sources=tuple(name for name in state.sources if may_read(name)),
         declared=tuple(each for each in state.declared if may_read(each.name)),
+        table_problems=tuple(each for each in state.table_problems if may_read(each.table)),
     )
 
 

@@ -9,6 +9,8 @@ Unknown rows are decided when all sites of the query are back and the doubt has 
 
 While a site that is back fills the answer again, rows pass that never held, as every count up to
 the true one: new rows wait until the query has settled, for `REFILL_MICROSECONDS` at most.
+
+The alarm of stored tables has no query (`table_alarm`). Everything else is the same for it.
 """
 
 import asyncio
@@ -21,13 +23,16 @@ from typing_extensions import override
 from federated_optimizer.alarm_life_cycle import AlarmBook, AlarmRow, AlarmState
 from federated_optimizer.coordinator.contract.coordinator_model import AlarmInfo, alarm_info
 from federated_optimizer.coordinator.notices.followed_answers import FollowedAnswer
+from federated_optimizer.coordinator.notices.table_alarm import TableAlarm
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from host.clocks import Clock
 from host.mqtt.publishing import publish_or_warn
 from streamsql.catalog.notice_definitions import AlarmDefinition
+from streamsql.catalog.system import TABLE_ALARM
 from streamsql.data.delta import Delta
+from streamsql.data.schema import Schema
 from streamsql.errors import FederationError
 from streamsql.wire.alarm_messages import AlarmChange
 from streamsql.wire.codec import encode_json
@@ -67,6 +72,24 @@ class _Followed(FollowedAnswer):
         if not away and self.query.started and self.book.has_unknown:
             self.book.decide(self.query.result.view, self.now)
 
+    @property
+    def schema(self) -> Schema:
+        """Columns of its rows."""
+        return self.query.bundle.schema
+
+    def info(self) -> AlarmInfo:
+        """Return the alarm as lists show it."""
+        query, has_unknown = self.query, self.book.has_unknown
+        away = tuple(sorted(self.away)) if has_unknown else ()
+        since = self.unsettled_since if has_unknown and not away else None
+        return replace(
+            alarm_info(self.book, self.schema),
+            query=query.id,
+            status=str(query.status),
+            away=away,
+            unsettled_since=since,
+        )
+
     def _tell_refilling(self) -> None:
         self.book.holds_back = self.is_refilling
 
@@ -77,8 +100,9 @@ class Alarms:
     def __init__(self, shared: SharedParts, queries: Queries) -> None:
         self._shared = shared
         self._queries = queries
-        self._followed: dict[str, _Followed] = {}
         self._next = 1
+        self._followed: dict[str, _Followed | TableAlarm] = {}
+        self._follow_tables(())
         self._unwritten: dict[int, AlarmRow | None] = {}
         self._writing = asyncio.Lock()
 
@@ -87,6 +111,7 @@ class Alarms:
     ) -> None:
         """Follow what ran before, with what was known of it."""
         self._next = 1 + max((row.id for rows in stored.values() for row in rows), default=0)
+        self._follow_tables(stored.get(TABLE_ALARM.name, ()))
         for definition in definitions:
             query = self._queries.find(definition.query_name)
             if query is not None:
@@ -119,7 +144,7 @@ class Alarms:
         for followed in self._followed.values():
             followed.look()
             changes = followed.book.take_changes()
-            self._publish(followed.query.bundle.schema.names, changes.values())
+            self._publish(followed.schema.names, changes.values())
             self._unwritten |= changes
         async with self._writing:
             if not self._unwritten:
@@ -141,7 +166,8 @@ class Alarms:
 
     def infos(self) -> tuple[AlarmInfo, ...]:
         """Return all alarms, in the order they were made."""
-        return tuple(self._info(followed) for followed in self._followed.values())
+        infos = (followed.info() for followed in self._followed.values())
+        return tuple(info for info in infos if info is not None)
 
     def acknowledge(self, number: int) -> AlarmRow:
         """Note that somebody has seen a row that raised an alarm, cleared or not.
@@ -190,18 +216,9 @@ class Alarms:
             otherwise = "a change of an alarm is missing in the lake"
             publish_or_warn(shared.client, topic, encode_json(change), otherwise=otherwise)
 
+    def _follow_tables(self, known: Iterable[AlarmRow]) -> None:
+        self._followed[TABLE_ALARM.name] = TableAlarm(self._shared, self._number, known)
+
     def _number(self) -> int:
         number, self._next = self._next, self._next + 1
         return number
-
-    def _info(self, followed: _Followed) -> AlarmInfo:
-        query, has_unknown = followed.query, followed.book.has_unknown
-        away = tuple(sorted(followed.away)) if has_unknown else ()
-        since = followed.unsettled_since if has_unknown and not away else None
-        return replace(
-            alarm_info(followed.book, query.bundle.schema),
-            query=query.id,
-            status=str(query.status),
-            away=away,
-            unsettled_since=since,
-        )

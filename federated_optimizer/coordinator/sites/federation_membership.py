@@ -137,10 +137,15 @@ class Membership:
         known = self._sites.get(site)
         return known.role if known is not None else None
 
+    def state(self, site: str) -> SiteState | None:
+        """Return the newest state of a site; None where it has said nothing."""
+        known = self._sites.get(site)
+        return None if known is None else known.state
+
     def settings(self, site: str) -> SiteSettings | None:
         """Return the settings that an engine site says it uses; None where it has said nothing."""
-        known = self._sites.get(site)
-        return None if known is None or known.state is None else known.state.settings
+        state = self.state(site)
+        return None if state is None else state.settings
 
     def is_online(self, site: str) -> bool:
         """Whether a site is known to be online."""

@@ -15,6 +15,7 @@ from federated_optimizer.coordinator.explaining.explaining import explained
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.grants.query_rights import check_made, readable
 from federated_optimizer.coordinator.notices.alarm_queries import Alarms
+from federated_optimizer.coordinator.notices.table_alarm import shown_alarms
 from federated_optimizer.coordinator.planning_processes import Beside
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
@@ -190,7 +191,8 @@ class StatementRunner:
             case Show(kind=kind):
                 infos, ids = tuple(query.info() for query in running), {q.id for q in running}
                 sites = self._sites()
-                alarms = tuple(info for info in self._alarms.infos() if info.query in ids)
+                gate = self._shared.rights.gate(principal)
+                alarms = shown_alarms(self._alarms.infos(), ids, gate)
                 sinks = tuple(info for info in self._sinks.infos() if info.query in ids)
                 refreshes = refreshes_of(sites, self._shared.settings.time_zone)
                 return await beside.run(

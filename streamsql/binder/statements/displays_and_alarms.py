@@ -8,7 +8,7 @@ from streamsql.binder.names.environment import BoundQuery
 from streamsql.binder.statements.source_options import listed_or_close
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinition, Severity
-from streamsql.catalog.system import SYS_ALARMS
+from streamsql.catalog.system import SYS_ALARMS, TABLE_ALARM
 from streamsql.data.schema import Schema
 from streamsql.errors import BindingError
 from streamsql.syntax.cursor import did_you_mean
@@ -53,6 +53,13 @@ def define_display(statement: CreateDisplay) -> DisplayDefinition:
 
 def define_alarm(statement: CreateAlarm, bound: BoundQuery) -> AlarmDefinition:
     """Check CREATE ALARM, whose query is bound already."""
+    if statement.name.text == TABLE_ALARM.name:
+        raise BindingError(
+            f"{TABLE_ALARM.name} is an alarm of the system, for {TABLE_ALARM.query}",
+            span=statement.name.span,
+            hint="choose another name",
+            code="duplicate_name",
+        )
     if bound.emit == Emit.STREAM:
         raise BindingError(
             "an alarm lasts while its query has rows, but this query produces a stream",

@@ -137,7 +137,7 @@ function definition(alarm) {
     make("td", {}, actionForAll(alarm)),
     make("td", {}, alarm.for_seconds ? `${alarm.for_seconds} s` : ""),
     make("td", { class: "text", title: alarm.status }, alarm.text.replace(/\s+/g, " ")),
-    make("td", {}, byId("definitions").dataset.tried && tryLink(alarm)),
+    make("td", {}, byId("definitions").dataset.tried && alarm.query && tryLink(alarm)),
   );
 }
 
