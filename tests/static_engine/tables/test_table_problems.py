@@ -4,9 +4,10 @@ from pathlib import Path
 
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations
+from static_engine.sources.table_parts import Narrowed
 from static_engine.tables.table_problems import MAX_PROBLEMS, TableProblems
 from static_engine.tables.table_store import TableShrunkenError, TableStore
-from static_engine.tables.table_watch import Narrowed, TableWatch
+from static_engine.tables.table_watch import TableWatch
 from streamsql.wire.site_messages import TableProblem
 from tests.static_engine.tables.test_table_watch import definition, write
 

@@ -72,7 +72,7 @@ async def begin(federation: Any, *tables: str) -> Any:
 
 def shown(coordinator: Any) -> Shown:
     rows = [row for info in coordinator.alarms() for row in info.rows]
-    return [(*row.row[:4], row.state) for row in rows]  # type: ignore[misc]
+    return [(*row.row[:4], row.state) for row in rows]
 
 
 def test_a_file_that_loses_most_rows_raises_it_until_it_is_right_or_taken(
