@@ -99,7 +99,8 @@ class DatabaseKeys:
         url = database_url(options.url, self._locations)
         lookup = DatabaseLookup(self._definition, url, options.table, self._request)
         batches: Iterator[pa.RecordBatch] = lookup.batches(keys)
-        if set(self._definition.key) <= self._request.columns | set(self._request.keys):
+        read = self._request.columns | set(self._request.keys)
+        if self._definition.key and read.issuperset(self._definition.key):
             batches = unique_rows(self._definition, batches)
         return _answer(self._keyed, self._scan, batches, keys, self._max_rows)
 

@@ -26,6 +26,10 @@ def unique_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows, whose declared primary key is checked: behind the last one.
 
+    Args:
+        definition: A table with a primary key.
+        batches: Its rows.
+
     Raises:
         TableError: Two rows have the same key, or one has NULL in it.
     """
