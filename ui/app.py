@@ -35,6 +35,7 @@ from ui.api.sink_routes import router as sinks
 from ui.api.site_settings_routes import router as site_settings
 from ui.api.source_trial_routes import router as source_trials
 from ui.api.sources import router as sources
+from ui.api.table_routes import router as tables
 from ui.console_names import Hosts
 from ui.console_settings import ConsoleSettings
 from ui.map.map_routes import router as live_map
@@ -111,6 +112,7 @@ def create_app(
         source_trials,
         history_trials,
         lake,
+        tables,
         many_changes,
         grants,
         notices,

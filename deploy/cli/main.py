@@ -38,6 +38,7 @@ from ui.cli.login_commands import login, logout, token_app, whoami
 from ui.cli.notice_commands import alarm_app, display_app
 from ui.cli.printing import check_format
 from ui.cli.sink_commands import sink_app
+from ui.cli.table_commands import table_app
 
 DATA = Path("pando-data")
 FIRST = ("up", "doctor", "shell", "run", "explain", "simulate", "bench")
@@ -54,6 +55,7 @@ app.add_typer(sink_app, name="sink")
 app.add_typer(display_app, name="display")
 app.add_typer(trial_app, name="trial")
 app.add_typer(lake_app, name="lake")
+app.add_typer(table_app, name="table")
 app.add_typer(endpoint_app, name="endpoint")
 app.add_typer(user_app, name="user")
 app.add_typer(token_app, name="token")

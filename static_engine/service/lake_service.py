@@ -1,4 +1,4 @@
-"""The lake on the broker: requests in, answers out, and care of it in the background.
+"""The lake and stored tables on the broker: requests in, answers out, and care of the lake.
 
 Questions are answered on one thread, jobs done on another, one after the other: a compaction of
 an hour holds up no question.
@@ -22,6 +22,10 @@ from static_engine.care.lake_care import LakeCare
 from static_engine.care.workers import Workers
 from static_engine.lake.lake import Lake
 from static_engine.lake.lake_errors import LakeError
+from static_engine.tables.table_looks import TableLooks
+from static_engine.tables.table_sizes import TableSizes
+from static_engine.tables.table_store import TableStore
+from static_engine.tables.table_watch import TableWatch
 from streamsql.errors import FederationError, InternalError
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.lake_messages import KeptSource, LakeAnswer, LakeRequest, LakeTask
@@ -83,7 +87,10 @@ class LakeService:
                 default_keep=settings.keep,
                 default_rollup=settings.rollup,
             )
+        self._looks: TableLooks | None = None
         self._questions = ThreadPoolExecutor(1, thread_name_prefix="lake-questions")
+        # A database that is slow to show some rows holds up no question about the lake.
+        self._looking = ThreadPoolExecutor(1, thread_name_prefix="table-looks")
         self._jobs = ThreadPoolExecutor(1, thread_name_prefix="lake-jobs")
         self._waiting = 0
         self._answers: OrderedDict[str, LakeAnswer | None] = OrderedDict()
@@ -104,6 +111,10 @@ class LakeService:
         if self._care is not None:
             self._care.replay = replay
 
+    def use_tables(self, looks: TableLooks) -> None:
+        """Answer questions about stored tables, too."""
+        self._looks = looks
+
     async def run(self) -> None:
         """Do what is due, again and again, until cancelled."""
         try:
@@ -120,6 +131,7 @@ class LakeService:
             for job in self._care.jobs.all():
                 self._care.jobs.cancel(job.id)
         self._questions.shutdown(wait=False, cancel_futures=True)
+        self._looking.shutdown(wait=False, cancel_futures=True)
         self._jobs.shutdown(wait=False, cancel_futures=True)
 
     def take(self, request: LakeRequest) -> None:
@@ -154,7 +166,9 @@ class LakeService:
     async def _answered(self, request: LakeRequest) -> None:
         loop = asyncio.get_running_loop()
         try:
-            answer = await loop.run_in_executor(self._questions, partial(self._asked, request))
+            stored = request.task == LakeTask.STORED
+            work = partial(self._looked if stored else self._asked, request)
+            answer = await loop.run_in_executor(self._looking if stored else self._questions, work)
         except FederationError as error:
             answer = _refusal(request, error)
         except Exception as error:
@@ -163,6 +177,15 @@ class LakeService:
         finally:
             self._waiting -= 1
         self._answer(answer)
+
+    def _looked(self, request: LakeRequest) -> LakeAnswer:
+        if self._looks is None:
+            raise LakeError("the static engine is just starting", hint="try again")
+        if not request.table:
+            tables, more = self._looks.tables()
+            return LakeAnswer(request.id, stored=tables, more=more)
+        known, sample, figures, rows = self._looks.look(request.table, request.rows)
+        return LakeAnswer(request.id, stored=(known,), sample=sample, figures=figures, looked=rows)
 
     def _asked(self, request: LakeRequest) -> LakeAnswer:
         care = self._care
@@ -229,3 +252,11 @@ def define_kept(lake: LakeService | None, tables: TableSet) -> None:
     """Tell a lake, if there is one, what sources say of their readings."""
     if lake is not None:
         lake.define(tables.kept)
+
+
+def show_tables(
+    lake: LakeService | None, store: TableStore, watch: TableWatch, sizes: TableSizes
+) -> None:
+    """Let a lake's service, if there is one, answer questions about stored tables."""
+    if lake is not None:
+        lake.use_tables(TableLooks(store, watch, sizes.rows))

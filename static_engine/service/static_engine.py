@@ -34,7 +34,7 @@ from static_engine.service.batch_sender import Sender
 from static_engine.service.engine_reports import JobReports, Reporter, problem_of
 from static_engine.service.installed_fragments import InstalledQuery, supersedes, whole_plans
 from static_engine.service.key_channels import KeyChannels
-from static_engine.service.lake_service import LakeService, define_kept
+from static_engine.service.lake_service import LakeService, define_kept, show_tables
 from static_engine.service.landed_readings import Pipeline, definition_topics, learn_definition
 from static_engine.service.snapshot_requests import resync_any, resync_own
 from static_engine.static_settings import StaticSettings
@@ -97,8 +97,7 @@ class StaticEngine:
         self.settings = settings
         self.epoch = epoch
         self.client = client
-        self.topics = Topics(settings.site)
-        self._me = settings.site_id
+        self.topics, self._me = Topics(settings.site), settings.site_id
         self._queries: dict[str, InstalledQuery] = {}
         self._last_sequence = 0
         self._store = store
@@ -111,6 +110,7 @@ class StaticEngine:
         self._evaluations = Evaluations(store, self._past)
         self._keyed = KeyedQueries(store, self._watch, self._evaluations, settings.max_result_rows)
         self._problems = TableProblems(self._watch)
+        show_tables(lake, store, self._watch, self._keyed.sizes)
         self._key_channels = KeyChannels(client, self.topics, self._me)
         self._wake = asyncio.Event()
         self._starter = EngineStarter(partial(make_executor, store), self._wake.set)

@@ -7,12 +7,13 @@ a file that is being rewritten meanwhile cannot make two queries disagree.
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from host.clocks import wall_clock
 from static_engine.changing.change_table import change_table
 from static_engine.sources.conversion import arrow_schema
 from static_engine.sources.declared_options import table_options
@@ -61,6 +62,7 @@ class StoredTable:
         data: The rows, or None when they are in `snapshot`.
         snapshot: A Parquet file of ours, or None.
         fingerprint: State of the files it was read from, or None for a database server.
+        read: When, in microseconds since 1970.
     """
 
     definition: SourceDefinition
@@ -69,6 +71,7 @@ class StoredTable:
     data: pa.Table | None
     snapshot: Path | None
     fingerprint: Fingerprint | None
+    read: int = field(default_factory=wall_clock)
 
     def check(self, scan: Scan) -> None:
         """Check that a plan was made for this definition of the table.

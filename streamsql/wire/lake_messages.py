@@ -21,6 +21,8 @@ MAX_COLUMNS = 200
 MAX_JOBS = 200
 MAX_ROWS = 200
 MAX_BUCKETS = 400
+MAX_BARS = 40
+"""Of the plot of one column."""
 
 
 class LakeTask(StrEnum):
@@ -29,6 +31,7 @@ class LakeTask(StrEnum):
     STATUS = "status"
     JOBS = "jobs"
     SAMPLE = "sample"
+    STORED = "stored"
     COMPACT = "compact"
     EXPIRE = "expire"
     EXPORT = "export"
@@ -60,7 +63,8 @@ class LakeRequest(msgspec.Struct, frozen=True):
         id: Of the request; the same one that comes again is not carried out again.
         epoch: Of the static engine that is meant.
         task: What is asked.
-        table: Of the lake, as `readings.temperature`; empty: all, where that may be.
+        table: Of the lake, as `readings.temperature`; empty: all, where that may be. Of `stored`
+            the name of a stored table.
         since: Of an export or sample: first event time, in microseconds; None: from the beginning.
         until: Likewise, not included.
         form: Of an export.
@@ -171,6 +175,56 @@ class LakeSample(msgspec.Struct, frozen=True):
     cut: bool = False
 
 
+class TableFigures(msgspec.Struct, frozen=True):
+    """A stored table: of files, a database or the lake.
+
+    Attributes:
+        name: Of the table.
+        source: Its kind, e.g. `csv`.
+        place: Its file, folder or database table, as written; no address of a database.
+        rows: About how many; None: unknown.
+        bytes: Of its files; None: unknown.
+        read: When its rows were read, in microseconds; None: no query needs them.
+        refresh: Seconds between two readings; None: when its files change.
+        columns: At most `MAX_COLUMNS`.
+        problem: Why it cannot be read.
+    """
+
+    name: Name
+    source: Name
+    place: Text = ""
+    rows: Count | None = None
+    bytes: Count | None = None
+    read: Time | None = None
+    refresh: float | None = None
+    columns: Annotated[tuple[LakeColumn, ...], Meta(max_length=MAX_COLUMNS)] = ()
+    problem: Text = ""
+
+
+class ColumnFigures(msgspec.Struct, frozen=True):
+    """Values of one column of a stored table.
+
+    Attributes:
+        name: Of the column.
+        nulls: Rows without a value.
+        distinct: Values that differ.
+        least: As text; empty: there is none.
+        greatest: Likewise.
+        labels: Of the bars: values, or the intervals in which they are.
+        counts: Rows of each bar.
+        others: Rows of values that have no bar.
+    """
+
+    name: Name
+    nulls: Count = 0
+    distinct: Count = 0
+    least: Text = ""
+    greatest: Text = ""
+    labels: Annotated[tuple[Text, ...], Meta(max_length=MAX_BARS)] = ()
+    counts: Annotated[tuple[Count, ...], Meta(max_length=MAX_BARS)] = ()
+    others: Count = 0
+
+
 class LakeAnswer(msgspec.Struct, frozen=True):
     """The answer to a request.
 
@@ -182,6 +236,9 @@ class LakeAnswer(msgspec.Struct, frozen=True):
         more: See `tables`.
         jobs: What runs and has run, the newest last.
         sample: Of a table.
+        stored: Stored tables; of a request that names one, only this.
+        figures: Of the columns of that one.
+        looked: Of how many of its rows.
         code: Of an error; empty: there is none.
         message: What is wrong.
         hint: What to do about it.
@@ -194,6 +251,9 @@ class LakeAnswer(msgspec.Struct, frozen=True):
     more: Count = 0
     jobs: Annotated[tuple[LakeJob, ...], Meta(max_length=MAX_JOBS)] = ()
     sample: LakeSample | None = None
+    stored: Annotated[tuple[TableFigures, ...], Meta(max_length=MAX_TABLES)] = ()
+    figures: Annotated[tuple[ColumnFigures, ...], Meta(max_length=MAX_COLUMNS)] = ()
+    looked: Count = 0
     code: Name = ""
     message: Text = ""
     hint: Text = ""

@@ -26,6 +26,7 @@ from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.fill_messages import FillColumn, FillRow, FillRows, FillWanted
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.lake_messages import (
+    ColumnFigures,
     JobState,
     KeptSource,
     LakeAnswer,
@@ -35,6 +36,7 @@ from streamsql.wire.lake_messages import (
     LakeSample,
     LakeTable,
     LakeTask,
+    TableFigures,
 )
 from streamsql.wire.messages import (
     Command,
@@ -130,6 +132,8 @@ LAKE_ANSWERED = LakeAnswer(
     (LakeTable("readings", "heat", columns=(LakeColumn("mid", "string"),)),),
     jobs=(LakeJob("j1", "compact", "heat", JobState.RUNNING, 1, 2),),
     sample=LakeSample(("mid",), (("m1",),), series=("_from", "_count"), buckets=((0, 1),)),
+    stored=(TableFigures("rooms", "csv", "rooms.csv", 3, 9, 5, 60.0, (LakeColumn("a", "TEXT"),)),),
+    figures=(ColumnFigures("a", 1, 2, "x", "y", ("x", "y"), (1, 1)),),
 )
 REPORT = TrialReport(TRIAL, 1, (TrialSample(5, "heat", b"{}", 2, rows=(("m1", 2.0),)),))
 CHANGE = TableChange("i1", 7, ROOMS, (("r2", 4),))

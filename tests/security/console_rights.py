@@ -84,6 +84,8 @@ _BY_ROLE = {
         GET /api/lake
         GET /api/lake/jobs
         GET /api/lake/tables/{table}/sample
+        GET /api/tables
+        GET /api/tables/{table}/sample
     """,
     Role.OPERATOR: """
         GET /sources/new

@@ -5,6 +5,7 @@ from typing_extensions import override
 from federated_optimizer.coordinator.contract.lake_model import LakeApi
 from streamsql.errors import DeploymentError
 from streamsql.wire.lake_messages import (
+    ColumnFigures,
     JobState,
     LakeAnswer,
     LakeColumn,
@@ -13,6 +14,7 @@ from streamsql.wire.lake_messages import (
     LakeSample,
     LakeTable,
     LakeTask,
+    TableFigures,
 )
 
 NOON = 1_793_188_800_000_000
@@ -28,6 +30,8 @@ class FakeLake(LakeApi):
         jobs: In the order in which they were begun; each look at them takes the running ones on.
         tables: Of the lake.
         sample: Of every table.
+        stored: Stored tables.
+        figures: Of every stored table.
         problem: Answers everything, if there is one.
     """
 
@@ -36,6 +40,8 @@ class FakeLake(LakeApi):
         self.jobs: list[LakeJob] = []
         self.tables: tuple[LakeTable, ...] = ()
         self.sample = LakeSample()
+        self.stored: tuple[TableFigures, ...] = ()
+        self.figures: tuple[ColumnFigures, ...] = ()
         self.problem: DeploymentError | None = None
 
     def finish(self) -> None:
@@ -55,6 +61,12 @@ class FakeLake(LakeApi):
                 return LakeAnswer("", jobs=tuple(self.jobs))
             case LakeTask.SAMPLE:
                 return LakeAnswer("", sample=self.sample)
+            case LakeTask.STORED if request.table:
+                return LakeAnswer(
+                    "", sample=self.sample, stored=self.stored, figures=self.figures, looked=3
+                )
+            case LakeTask.STORED:
+                return LakeAnswer("", stored=self.stored)
             case LakeTask.CANCEL:
                 return LakeAnswer("", jobs=tuple(self.jobs[-1:]))
             case task:
@@ -116,4 +128,25 @@ def hour_of_temperature() -> LakeSample:
             for n in range(120)
             if n != 60
         ),
+    )
+
+
+def with_leases(lake: FakeLake) -> None:
+    """Give a lake a stored table of three rows."""
+    lake.stored = (
+        TableFigures(
+            "leases",
+            "csv",
+            "leases.csv",
+            3,
+            1_500,
+            NOON,
+            300.0,
+            (LakeColumn("tenant", "TEXT"), LakeColumn("seats", "INTEGER")),
+        ),
+    )
+    lake.sample = LakeSample(("tenant", "seats"), (("<b>a</b>", 4), ("b", None), ("b", 9)))
+    lake.figures = (
+        ColumnFigures("tenant", 0, 2, "<b>a</b>", "b", ("b", "<b>a</b>"), (2, 1)),
+        ColumnFigures("seats", 1, 2, "4", "9", ("4", "9"), (1, 1)),
     )

@@ -93,6 +93,8 @@ ROUTES: Mapping[str, Least] = {
     "GET /api/lake": ANALYST,
     "GET /api/lake/jobs": ANALYST,
     "GET /api/lake/tables/{table}/sample": ANALYST,
+    "GET /api/tables": ANALYST,
+    "GET /api/tables/{table}/sample": ANALYST,
     # The federation.
     "GET /sources/new": OPERATOR,
     "GET /api/history/trials": ANALYST,

@@ -14,7 +14,7 @@ from federated_optimizer.coordinator.shared_parts import SharedParts
 from streamsql.errors import FederationError
 from streamsql.wire.lake_messages import LakeAnswer, LakeJob, LakeRequest, LakeTask
 
-_QUESTIONS = (LakeTask.STATUS, LakeTask.JOBS, LakeTask.SAMPLE)
+_QUESTIONS = (LakeTask.STATUS, LakeTask.JOBS, LakeTask.SAMPLE, LakeTask.STORED)
 _ROLLUP = re.compile(r"__1[mhd]$")
 
 
@@ -45,7 +45,8 @@ class CheckedLake(LakeApi):
         if request.task in _QUESTIONS:
             check_action("look at the lake", self._principal)
             if request.table:
-                self._check_table(request.table)
+                stored = request.task == LakeTask.STORED
+                self._check_table(f"stored.{request.table}" if stored else request.table)
             return self._shown(await self._lake.ask(request))
         what = f"{request.task} the lake"
         target = request.table or request.job
@@ -70,14 +71,17 @@ class CheckedLake(LakeApi):
         namespace, _, name = table.rpartition(".")
         if not self._readable(namespace or "readings", name):
             raise NotAllowedError(
-                f"{self._principal.role} {self._principal.name} may not read {table} of the lake",
+                f"{self._principal.role} {self._principal.name} may not read {table} of the lake"
+                if namespace != "stored"
+                else f"{self._principal.role} {self._principal.name} may not read table {name}",
                 hint="ask an administrator for GRANT SELECT ON its source",
             )
 
     def _shown(self, answer: LakeAnswer) -> LakeAnswer:
         tables = tuple(t for t in answer.tables if self._readable(t.namespace, t.name))
         jobs = tuple(job for job in answer.jobs if self._shows(job))
-        return msgspec.structs.replace(answer, tables=tables, jobs=jobs)
+        stored = tuple(table for table in answer.stored if self._may_read(table.name))
+        return msgspec.structs.replace(answer, tables=tables, jobs=jobs, stored=stored)
 
     def _shows(self, job: LakeJob) -> bool:
         if not job.table:  # tells of all tables
@@ -91,7 +95,7 @@ class CheckedLake(LakeApi):
 
     def _readable(self, namespace: str, name: str) -> bool:
         match namespace:
-            case "readings" | "tables":
+            case "readings" | "tables" | "stored":
                 return self._may_read(name)
             case "rollups":
                 return self._may_read(_ROLLUP.sub("", name))

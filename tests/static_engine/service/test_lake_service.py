@@ -5,7 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from static_engine.care.workers import CurrentWorkers, LocalWorkers
-from static_engine.service.lake_service import LakeService
+from static_engine.service.lake_service import LakeService, show_tables
+from static_engine.sources.table_locations import Locations
+from static_engine.tables.table_sizes import TableSizes
+from static_engine.tables.table_store import TableStore
+from static_engine.tables.table_watch import TableWatch
+from streamsql.algebra.operators import SourceKind
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
 from streamsql.wire.codec import decode_packed
 from streamsql.wire.lake_messages import JobState, KeptSource, LakeAnswer, LakeRequest, LakeTask
 from streamsql.wire.topics import Topics
@@ -128,6 +136,36 @@ def test_a_flood_is_answered_or_refused_in_words(tmp_path: Path) -> None:
         service.take(LakeRequest("after", 7, LakeTask.STATUS))
         await until(wire, lambda: wire.answers[-1].id == "after")
         assert [table.rows for table in wire.answers[-1].tables if table.name == "heat"] == [27]
+        service.stop()
+
+    asyncio.run(story())
+
+
+def test_stored_tables_are_looked_at_without_a_lake(tmp_path: Path) -> None:
+    async def story() -> None:
+        wire, service = opened(None, CurrentWorkers(None))
+        service.take(LakeRequest("early", 7, LakeTask.STORED))
+        await until(wire, lambda: bool(wire.answers))
+        assert "starting" in wire.answers[0].message
+        (tmp_path / "t.csv").write_text("a\n1\n5\n")
+        store = TableStore(Locations(tmp_path), tmp_path / "snapshots")
+        watch = TableWatch(store)
+        options = (("source", "csv"), ("path", "t.csv"))
+        schema = Schema.of(("a", DataType.INTEGER))
+        watch.define((SourceDefinition("t", SourceKind.TABLE, schema, options=options),))
+        show_tables(service, store, watch, TableSizes(store, watch))
+        service.take(LakeRequest("list", 7, LakeTask.STORED))
+        await until(wire, lambda: len(wire.answers) == 2)
+        assert [table.name for table in wire.answers[1].stored] == ["t"]
+        service.take(LakeRequest("one", 7, LakeTask.STORED, table="t"))
+        await until(wire, lambda: len(wire.answers) == 3)
+        assert wire.answers[2].sample is not None
+        assert wire.answers[2].sample.rows == ((1,), (5,))
+        assert (wire.answers[2].looked, wire.answers[2].figures[0].greatest) == (2, "5")
+        (tmp_path / "t.csv").write_text("a\nmany\n")
+        service.take(LakeRequest("bad", 7, LakeTask.STORED, table="t"))
+        await until(wire, lambda: len(wire.answers) == 4)
+        assert "row 1, column a" in wire.answers[3].message
         service.stop()
 
     asyncio.run(story())

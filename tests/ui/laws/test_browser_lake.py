@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from streamsql.wire.lake_messages import LakeTask
-from tests.ui.kept_readings import hour_of_temperature, temperature
+from tests.ui.kept_readings import hour_of_temperature, temperature, with_leases
 
 pytestmark = pytest.mark.browser
 
@@ -69,3 +69,23 @@ def test_a_federation_without_a_lake_has_no_such_section(
     page.goto(f"{console.address}/data")
     expect(page.locator("#definitions details").first).to_be_visible()
     expect(page.locator("#lake-section")).to_be_hidden()
+
+
+def test_a_stored_table_is_shown_with_bars_and_rows(console: Any, page: Any, expect: Any) -> None:
+    with_leases(console.coordinator.lake)
+    page.goto(f"{console.address}/data")
+    row = page.locator("#stored tr", has_text="leases.csv")
+    for word in ("csv leases.csv", "3", "2 kB", "every 300 s"):
+        expect(row).to_contain_text(word)
+    page.get_by_role("button", name="table leases").click()
+    opened = page.locator("#stored .kept-details")
+    expect(opened.get_by_role("img")).to_have_count(2)
+    expect(opened.locator("rect")).to_have_count(4)
+    expect(opened.get_by_role("img").first).to_have_attribute(
+        "aria-label", "tenant: 2 bars, most rows have b"
+    )
+    expect(opened).to_contain_text("4 to 9 · 2 values · 1 NULL")
+    expect(opened).to_contain_text("<b>a</b>")  # as text
+    assert opened.locator("b").count() == 0
+    page.get_by_role("button", name="Read leases again").click()
+    expect(page.locator("#stored-problem")).to_contain_text("leases")  # the console has no such

@@ -733,6 +733,46 @@ export interface LakeSample {
   cut: boolean;
 }
 
+/** `stored_object` of ui/api/table_routes.py. */
+export interface StoredTable {
+  name: string;
+  source: string;
+  place: string;
+  rows: number | null; // about
+  bytes: number | null;
+  read: string | null;
+  refresh: number | null; // seconds
+  columns: { name: string; type: string }[];
+  problem: string;
+}
+
+/** `GET /api/tables`. */
+export interface StoredTables {
+  tables: StoredTable[];
+  more: number;
+  readers: Record<string, { kind: string; name: string }[]>; // by table
+}
+
+/** `figures_object` of ui/api/table_routes.py. */
+export interface ColumnFigures {
+  name: string;
+  nulls: number;
+  distinct: number;
+  least: string;
+  greatest: string;
+  bars: { label: string; count: number }[];
+  others: number;
+}
+
+/** `GET /api/tables/NAME/sample`. */
+export interface StoredSample {
+  columns: string[];
+  rows: Value[][];
+  figures: ColumnFigures[];
+  looked: number; // rows that the figures are of
+  whole: boolean;
+}
+
 /** `past_object` of ui/api/history_routes.py. */
 export interface PastChange {
   ts: string;
@@ -793,23 +833,27 @@ export type GetAnswer<P extends string> = P extends "/api/queries"
                           ? LakeJob[]
                           : P extends `/api/lake/tables/${string}`
                             ? LakeSample
-                            : P extends "/api/sources"
-                              ? SourceServing[]
-                              : P extends "/api/alarms/count"
-                                ? AlarmCount
-                                : P extends "/api/site.geojson"
-                                  ? SiteFile
-                                  : P extends `/api/queries/${string}/explain`
-                                    ? Result<Explained>
-                                    : P extends `/api/queries/${string}`
-                                      ? Query
-                                      : P extends `/api/sites/${string}/settings`
-                                        ? SiteSettings
-                                        : P extends `/api/sources/trials/${string}`
-                                          ? Trial
-                                          : P extends "/api/calibration/tables"
-                                            ? { missing: string[] }
-                                            : unknown;
+                            : P extends "/api/tables"
+                              ? StoredTables
+                              : P extends `/api/tables/${string}`
+                                ? StoredSample
+                                : P extends "/api/sources"
+                                  ? SourceServing[]
+                                  : P extends "/api/alarms/count"
+                                    ? AlarmCount
+                                    : P extends "/api/site.geojson"
+                                      ? SiteFile
+                                      : P extends `/api/queries/${string}/explain`
+                                        ? Result<Explained>
+                                        : P extends `/api/queries/${string}`
+                                          ? Query
+                                          : P extends `/api/sites/${string}/settings`
+                                            ? SiteSettings
+                                            : P extends `/api/sources/trials/${string}`
+                                              ? Trial
+                                              : P extends "/api/calibration/tables"
+                                                ? { missing: string[] }
+                                                : unknown;
 
 export type PostAnswer<P extends string> = P extends "/api/statements"
   ? Result[]

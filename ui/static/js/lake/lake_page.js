@@ -4,6 +4,7 @@ import { byId, focusedIn, focusOn } from "../elements.js";
 import { showProblem } from "../problem_box.js";
 import { againWhileSeen } from "../while_seen.js";
 import { details } from "./lake_details.js";
+import { size } from "./sizes.js";
 
 /** @import { LakeJob, LakePipeline, LakeStatus, LakeTable } from "../payloads.d.ts" */
 
@@ -18,12 +19,6 @@ const problem = byId("lake-problem");
 const opened = new Map(); // tables that are open, with what stands below them
 const me = await get("/api/me").catch(() => null);
 const mayCare = !me?.accounts || me.role === "operator" || me.role === "administrator";
-
-/** @param {number} bytes */
-function size(bytes) {
-  if (bytes >= 1e9) return `${(bytes / 1e9).toFixed(1)} GB`;
-  return bytes >= 1e6 ? `${(bytes / 1e6).toFixed(1)} MB` : `${Math.ceil(bytes / 1e3)} kB`;
-}
 
 /** Begin a job, and show how far it is.
  *  @param {object} job */

@@ -1,0 +1,108 @@
+// Stored tables on the page of data: where they are, how fresh, and what is in them.
+import { age, count, fill, get, make, post, problemOf } from "../api.js";
+import { byId, focusedIn, focusOn } from "../elements.js";
+import { showProblem } from "../problem_box.js";
+import { againWhileSeen } from "../while_seen.js";
+import { size } from "./sizes.js";
+import { storedDetails } from "./stored_details.js";
+
+/** @import { StoredTable, StoredTables } from "../payloads.d.ts" */
+
+const REFRESH_MILLISECONDS = 5000;
+const COLUMNS = 7;
+
+const body = byId("stored");
+const problem = byId("stored-problem");
+/** @type {Map<string, HTMLElement>} */
+const opened = new Map(); // tables that are open, with what stands below them
+
+/** Read a table again, as REFRESH TABLE does.
+ *  @param {StoredTable} table */
+async function readAgain(table) {
+  try {
+    await post("/api/statements", { text: `REFRESH TABLE "${table.name.replaceAll('"', '""')}"` });
+    showProblem(problem, null);
+    if (opened.delete(table.name)) await refresh();
+  } catch (error) {
+    showProblem(problem, problemOf(error));
+  }
+}
+
+/** @param {StoredTable} table
+ *  @param {StoredTables} all */
+function toggle(table, all) {
+  if (!opened.delete(table.name)) opened.set(table.name, storedDetails(table, all));
+  show(all);
+}
+
+/** @param {StoredTable} table
+ *  @param {StoredTables} all */
+function rows(table, all) {
+  const isOpen = opened.has(table.name);
+  const open = make(
+    "button",
+    {
+      type: "button",
+      "aria-expanded": String(isOpen),
+      "aria-label": `table ${table.name}`,
+      "data-focus": `open ${table.name}`,
+      onclick: () => toggle(table, all),
+    },
+    table.name,
+  );
+  const again = make(
+    "button",
+    {
+      type: "button",
+      "aria-label": `Read ${table.name} again`,
+      "data-focus": `again ${table.name}`,
+      onclick: () => readAgain(table),
+    },
+    "Read again",
+  );
+  const found = [
+    make(
+      "tr",
+      {},
+      make("td", { class: "tight" }, open),
+      make("td", {}, `${table.source} ${table.place}`),
+      make("td", { class: "number" }, table.rows === null ? "" : table.rows.toLocaleString()),
+      make("td", { class: "number tight" }, table.bytes === null ? "" : size(table.bytes)),
+      make("td", { class: "tight" }, table.read ? `${age(table.read)} ago` : "when a query needs it"),
+      make("td", { class: "tight" }, table.refresh === null ? "when it changes" : `every ${table.refresh} s`),
+      make("td", { class: "tight" }, again),
+    ),
+  ];
+  if (table.problem) {
+    found.push(
+      make("tr", {}, make("td", { colspan: COLUMNS }, make("p", { class: "problem warning" }, table.problem))),
+    );
+  }
+  const below = opened.get(table.name);
+  if (below) found.push(make("tr", { class: "kept-open" }, make("td", { colspan: COLUMNS }, below)));
+  return found;
+}
+
+/** @param {StoredTables} all */
+function show(all) {
+  const focused = focusedIn(body)?.dataset.focus;
+  byId("stored-section").hidden = !all.tables.length;
+  fill(
+    body,
+    all.tables.flatMap((table) => rows(table, all)),
+  );
+  if (focused) focusOn(body, `[data-focus="${CSS.escape(focused)}"]`);
+  byId("stored-more").textContent = all.more ? `${count(all.more, "more table")} are not shown.` : "";
+}
+
+async function refresh() {
+  try {
+    show(await get("/api/tables"));
+    showProblem(problem, null);
+  } catch (error) {
+    const told = problemOf(error);
+    if (!told.lost && !byId("stored-section").hidden) showProblem(problem, told);
+  }
+}
+
+againWhileSeen(refresh, REFRESH_MILLISECONDS);
