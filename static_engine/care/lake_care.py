@@ -24,7 +24,7 @@ from static_engine.care.retention import drop_before, first_kept
 from static_engine.care.rollups import roll_up
 from static_engine.care.samples import sample_of
 from static_engine.care.workers import Workers
-from static_engine.lake.kept_readings import EVENT_TIME, READINGS
+from static_engine.lake.kept_readings import ARRIVED, EVENT_TIME, READINGS
 from static_engine.lake.lake import SYSTEM, Lake
 from static_engine.lake.lake_errors import DAMAGE, LakeError
 from static_engine.lake.lake_scan import moment
@@ -68,6 +68,7 @@ class LakeCare:
             no pipeline.
         sources: What sources say of their readings.
         default_keep: Of sources that say nothing.
+        system_keep: Of messages in the namespace `system`.
         default_rollup: Likewise.
         monotonic: Seconds of a clock that nobody sets.
     """
@@ -80,6 +81,7 @@ class LakeCare:
     replay: Callable[[], int] | None = None
     sources: Mapping[str, KeptSource] = field(default_factory=dict)
     default_keep: str = FOREVER
+    system_keep: str = FOREVER
     default_rollup: str = NO
     monotonic: Callable[[], float] = time.monotonic
     _figures: LakeFigures = field(init=False)
@@ -199,7 +201,7 @@ class LakeCare:
             if not progress(place, len(tables)):
                 break
             try:
-                gone = self._drop_old(name, now.time) if namespace == READINGS else 0
+                gone = self._drop_old(namespace, name, now.time)
                 table = self.lake.table(name, namespace)
                 done = expire(table, moment(now.time), _within(progress, place, len(tables)))
             except TROUBLE as error:
@@ -209,7 +211,7 @@ class LakeCare:
             files += done.files
             size += done.bytes
             if gone:
-                log.info("%d readings of %s were kept long enough", gone, name)
+                log.info("%d rows of %s were kept long enough", gone, name)
         progress(len(tables), len(tables))
         said = f"{snapshots} former states discarded, {files} files removed ({size / 1e6:.1f} MB)"
         if len(failed) == len(tables) == 1:
@@ -240,8 +242,10 @@ class LakeCare:
         for name in self.lake.names(SYSTEM):
             try:
                 said += self._compacted([(SYSTEM, name)], progress)
-            except FederationError as error:
-                said.append(error.message)
+                gone = self._drop_old(SYSTEM, name, believed.time)
+                said += [f"{name}: {gone} messages were kept long enough"] if gone else []
+            except TROUBLE as error:
+                said.append(_failure(name, error))
         if now - self._expired >= EXPIRE_SECONDS:
             self._expired = now
             tables = self._chosen("")
@@ -270,7 +274,7 @@ class LakeCare:
                     until=now + DAY,
                 )
                 said += [f"{name}: {rollup.words} roll-up of {days} days"] if days else []
-            gone = self._drop_old(name, now)
+            gone = self._drop_old(READINGS, name, now)
             said += [f"{name}: {gone} readings were kept long enough"] if gone else []
         except TROUBLE as error:
             said.append(_failure(name, error))
@@ -281,11 +285,14 @@ class LakeCare:
         text = self._compact(tables, progress, LEAST_FILES)
         return [] if text.startswith("no file") else [f"{tables[0][-1]}: {text}"]
 
-    def _drop_old(self, name: str, now: int) -> int:
-        keep = self.keeping(name).keep
-        if keep is None:
+    def _drop_old(self, namespace: str, name: str, now: int) -> int:
+        if namespace == READINGS:
+            keep, column = self.keeping(name).keep, EVENT_TIME
+        else:
+            keep, column = keep_of(self.system_keep)[1], ARRIVED
+        if keep is None or namespace not in {READINGS, SYSTEM}:
             return 0
-        return drop_before(self.lake.table(name), first_kept(keep, now), EVENT_TIME)
+        return drop_before(self.lake.table(name, namespace), first_kept(keep, now), column)
 
     def _time(self) -> BelievedTime:
         """Return the time by which things are removed, and keep it in the lake's catalog."""
@@ -302,6 +309,8 @@ class LakeCare:
         return found
 
     def _shown(self, table: LakeTable) -> LakeTable:
+        if table.namespace == SYSTEM:
+            return with_policy(table, self.system_keep, ())
         if table.namespace != READINGS:
             return table
         keeping = self.keeping(table.name)

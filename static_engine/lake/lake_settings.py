@@ -26,6 +26,7 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         warehouse: Folder of the files, or `s3://bucket/prefix`.
         options: Of the store of files, as pyiceberg names them, e.g. `s3.endpoint`.
         keep: How long readings of sources are kept whose option `keep` is not given.
+        keep_system: How long messages of the namespace `system` are kept, by their arrival.
         rollup: The roll-ups of sources whose option `rollup` is not given.
         care_seconds: Between two times that care looks what is due; 0: only what is asked is done.
         exports: Folder of files that exports write; empty: `exports` in the static engine's folder.
@@ -35,6 +36,7 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     warehouse: str
     options: Mapping[str, str] = {}
     keep: str = "forever"
+    keep_system: str = "30 days"
     rollup: str = "no"
     care_seconds: float = 600.0
     exports: str = ""
@@ -52,10 +54,11 @@ class LakeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def _check_care(self) -> None:
         try:
             kept, _ = keep_of(self.keep)
+            kept_messages, _ = keep_of(self.keep_system)
             rollups_of(self.rollup)
         except ValueError as error:
             raise _bad_care(str(error)) from error
-        if not kept:
+        if not (kept and kept_messages):
             raise _bad_care("a lake that keeps nothing is none")
         if self.care_seconds and not LEAST_PAUSE <= self.care_seconds <= LONGEST_PAUSE:
             raise DeploymentError(
@@ -99,6 +102,6 @@ def _bad_catalog() -> DeploymentError:
 
 def _bad_care(problem: str) -> DeploymentError:
     return DeploymentError(
-        f"setting keep or rollup of the lake: {problem}",
+        f"setting keep, keep_system or rollup of the lake: {problem}",
         hint="keep = 'forever' or '30 days'; rollup = 'no' or '1 min, 1 h'",
     )

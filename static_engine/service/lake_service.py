@@ -85,6 +85,7 @@ class LakeService:
                 clock,
                 JobBook(clock, f"job-{epoch}"),
                 default_keep=settings.keep,
+                system_keep=settings.keep_system,
                 default_rollup=settings.rollup,
             )
         self._looks: TableLooks | None = None

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import duckdb
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from static_engine.care.care_jobs import JobBook
@@ -11,7 +13,9 @@ from static_engine.care.lake_care import LakeCare
 from static_engine.care.rollups import ROLLUPS
 from static_engine.care.workers import LocalWorkers
 from static_engine.lake.lake import Lake
+from static_engine.lake.lake_commits import add_batch
 from static_engine.lake.lake_errors import LakeError
+from static_engine.lake.message_tables import MESSAGE_SCHEMA, SystemTable, ensure_system
 from streamsql.catalog.keep_options import DAY
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import EARLIEST, LATEST
@@ -96,6 +100,27 @@ def test_what_is_due_is_done_by_itself(tmp_path: Path) -> None:
     assert len(lake.table("heat__1h", ROLLUPS).scan().to_arrow()) == 5
     care.pass_due(1.0)
     assert care.jobs.all()[-1] == job  # nothing to say
+
+
+def test_old_messages_of_services_leave(tmp_path: Path) -> None:
+    lake = filled(tmp_path)
+    readings = rows_of(lake)
+    dead = ensure_system(lake, SystemTable.DEAD_LETTERS)
+    for day in range(6):
+        letter = {"topic": f"t{day}", "_arrived": NOON - day * DAY}
+        file = tmp_path / f"dead-{day}.parquet"
+        pq.write_table(pa.Table.from_pylist([letter], MESSAGE_SCHEMA), file)
+        add_batch(dead, [file.as_uri()], day + 1, "test")
+    care = care_of(lake, tmp_path)
+    care.pass_due(0.0)
+    assert len(dead.refresh().scan().to_arrow()) == 6  # nothing is said: all are kept
+    care.system_keep = "2 days"
+    care.pass_due(1.0)
+    assert "dead_letters: 3 messages were kept long enough" in care.jobs.all()[-1].message
+    assert sorted(dead.refresh().scan().to_arrow()["topic"].to_pylist()) == ["t0", "t1", "t2"]
+    assert rows_of(lake) == readings
+    (shown,) = [table for table in care.tables()[0] if table.namespace == "system"]
+    assert (shown.keep, shown.rows) == ("2 days", 3)
 
 
 def test_a_clock_that_jumps_ahead_removes_nothing(tmp_path: Path) -> None:
