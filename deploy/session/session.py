@@ -38,7 +38,7 @@ from streamsql.binder import (
     define,
     key_positions,
     mapping_warnings,
-    refreshed_view,
+    refreshed,
 )
 from streamsql.catalog.catalog import Catalog, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
@@ -228,7 +228,9 @@ class LocalSession:
         return result
 
     def _refresh(self, statement: Refresh) -> Result:
-        view = refreshed_view(statement, self.catalog)
+        view = refreshed(statement, self.catalog)
+        if statement.is_table:
+            return Result(message=f"table {view.name} has what INSERT wrote: nothing is read")
         rows = self._standing.refresh(view)
         return Result(message=f"view {view.name} refreshed, rows: {rows}")
 

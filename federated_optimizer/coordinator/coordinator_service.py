@@ -177,7 +177,9 @@ class Coordinator(OpenedRooms):
             publish_tables=self._announcer.tables,
             sites=self.sites,
             grants=self._grants,
-            refresh=lambda view: self.command(shared.settings.static, "refresh", {"view": view}),
+            refresh=lambda kind, name: self.command(
+                shared.settings.static, "refresh", {kind: name}
+            ),
         )
 
     def _make_receiver(self) -> Receiver:

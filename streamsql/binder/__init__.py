@@ -16,7 +16,7 @@ from streamsql.binder.statements.insert_and_delete import (
     bind_delete,
     bind_insert,
 )
-from streamsql.binder.statements.refreshed_views import bind_refresh, refreshed_view
+from streamsql.binder.statements.refreshed_views import bind_refresh, refreshed
 from streamsql.binder.statements.row_questions import (
     BoundConfidence,
     BoundLoss,
@@ -76,6 +76,6 @@ __all__ = [
     "key_positions",
     "mapping_warnings",
     "node_deletion",
-    "refreshed_view",
+    "refreshed",
     "with_columns",
 ]

@@ -37,7 +37,7 @@ _ALARM = "CREATE ALARM hot AS SELECT … SEVERITY 'critical' FOR '30 s'"
 _SINK = "CREATE SINK free FROM view WITH (connector = 'mqtt', topic = 'free/{desk}')"
 _TIMES = "REFRESH AT ('14:00', '19:00', '24:00')"
 _WEIGHTS = "COST WEIGHTS (0.25, 0.3, 1): one number greater than 0 per time"
-_REFRESH = "REFRESH MATERIALIZED VIEW name"
+_REFRESH = "REFRESH MATERIALIZED VIEW name, or REFRESH TABLE name"
 
 
 def parse_subscribe(cursor: Cursor, common: dict[str, Any]) -> Subscribe:
@@ -221,10 +221,12 @@ def parse_refresh(cursor: Cursor, common: dict[str, Any]) -> Refresh:
     Raises:
         QuerySyntaxError: It is malformed.
     """
-    cursor.expect("MATERIALIZED", "VIEW", hint=_REFRESH)
-    name = cursor.name("the name of a materialized view")
+    is_table = cursor.at("TABLE")
+    words = ("TABLE",) if is_table else ("MATERIALIZED", "VIEW")
+    cursor.expect(*words, hint=_REFRESH)
+    name = cursor.name("the name of a table" if is_table else "the name of a materialized view")
     cursor.end(hint=_REFRESH)
-    return Refresh(**common, name=name)
+    return Refresh(**common, name=name, is_table=is_table)
 
 
 def refresh_times(cursor: Cursor) -> RefreshTimes:

@@ -163,9 +163,10 @@ class CreateView(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refresh(Statement):
-    """REFRESH MATERIALIZED VIEW name: now, not only at its times."""
+    """REFRESH MATERIALIZED VIEW name: not only at its times. REFRESH TABLE name: read it again."""
 
     name: Name
+    is_table: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,7 @@ CASES = [
     ("SHOW v|", "VIEWS", "keyword"),
     ("ref|", "REFRESH MATERIALIZED VIEW", "keyword"),
     ("REFRESH MATERIALIZED VIEW |", "hot", "relation"),
+    ("REFRESH ta|", "TABLE", "keyword"),
     ("CREATE MATERIALIZED VIEW v ref|", "REFRESH AT (", "keyword"),
     ("CREATE MATERIALIZED VIEW v REFRESH AT ('14:00') c|", "COST WEIGHTS (", "keyword"),
     ("SHOW al|", "ALARMS", "keyword"),

@@ -32,7 +32,7 @@ from federated_optimizer.coordinator.statements.preparation import (
 from federated_optimizer.coordinator.statements.query_statements import QueryStatements
 from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook, alter_site
 from federated_optimizer.coordinator.system.source_publisher import SourcePublisher
-from streamsql.binder import Creating, altered_source, refreshed_view
+from streamsql.binder import Creating, altered_source, refreshed
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import BindingError, FederationError, UnsupportedError
 from streamsql.script_progress import newest, undo_hint
@@ -84,7 +84,7 @@ class StatementRunner:
         declared: SourcePublisher,
         publish_tables: Callable[[], None],
         sites: Callable[[], tuple[SiteInfo, ...]],
-        refresh: Callable[[str], None],
+        refresh: Callable[[str, str], None],
         grants: GrantChanges,
     ) -> None:
         self._shared = shared
@@ -142,10 +142,14 @@ class StatementRunner:
             case Explain() | Show() | Describe():
                 return await self._shown(statement, principal)
             case Refresh():
-                view = refreshed_view(statement, self._shared.catalog)
-                check_made(self._shared.rights, principal, statement, view.name)
-                self._refresh(view.name)
-                message = f"view {view.name} is being refreshed; SHOW VIEWS shows the outcome"
+                found = refreshed(statement, self._shared.catalog)
+                check_made(self._shared.rights, principal, statement, found.name)
+                if statement.is_table:
+                    self._refresh("table", found.name)
+                    message = f"table {found.name} is read again where queries need it"
+                else:
+                    self._refresh("view", found.name)
+                    message = f"view {found.name} is being refreshed; SHOW VIEWS shows the outcome"
                 return StatementResult(ResultKind.DONE, message)
             case AlterSite(site=site, options=options):
                 return await alter_site(self._site_settings, site, options)

@@ -70,24 +70,29 @@ def bind_refresh(definition: SourceDefinition, catalog: Catalog) -> Plan:
     return bound.plan
 
 
-def refreshed_view(statement: Refresh, catalog: Catalog) -> SourceDefinition:
-    """Return the view that a REFRESH names.
+def refreshed(statement: Refresh, catalog: Catalog) -> SourceDefinition:
+    """Return the view or table that a REFRESH names.
 
     Raises:
-        BindingError: There is none, or it is not refreshed at times of day.
+        BindingError: There is none, or it is not refreshed at times of day, or no table.
     """
     name: Name = statement.name
     definition = catalog.find(name.text)
-    if isinstance(definition, SourceDefinition) and definition.refresh is not None:
+    if (
+        isinstance(definition, SourceDefinition)
+        and definition.is_table
+        and statement.is_table == (definition.refresh is None)
+    ):
         return definition
+    wanted = "stored table" if statement.is_table else "view with REFRESH AT"
     if definition is None:
-        message = f"there is no view {name.text!r}"
+        message = f"there is no {'table' if statement.is_table else 'view'} {name.text!r}"
     else:
-        message = f"{kind_of(definition)} {name.text!r} is not a view with REFRESH AT"
+        message = f"{kind_of(definition)} {name.text!r} is not a {wanted}"
     raise BindingError(
         message,
         span=name.span,
-        hint="SHOW VIEWS lists them",
+        hint=f"SHOW {'TABLES' if statement.is_table else 'VIEWS'} lists them",
         code="unknown_relation" if definition is None else "not_refreshable",
     )
 

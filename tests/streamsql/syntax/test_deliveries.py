@@ -161,7 +161,10 @@ def test_refresh_is_no_reserved_word() -> None:
 def test_refresh_at_once() -> None:
     made = parse_statement('REFRESH MATERIALIZED VIEW "Big View"')
     assert isinstance(made, Refresh)
-    assert made.name.text == "Big View"
+    assert (made.name.text, made.is_table) == ("Big View", False)
+    made = parse_statement("REFRESH TABLE rooms")
+    assert isinstance(made, Refresh)
+    assert (made.name.text, made.is_table) == ("rooms", True)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +199,9 @@ def test_only_materialized_views_are_refreshed() -> None:
         parse_statement("CREATE VIEW v REFRESH AT ('09:00') AS SELECT 1")
 
 
-@pytest.mark.parametrize("text", ["REFRESH VIEW v", "REFRESH MATERIALIZED VIEW", "REFRESH v"])
+@pytest.mark.parametrize(
+    "text", ["REFRESH VIEW v", "REFRESH MATERIALIZED VIEW", "REFRESH v", "REFRESH TABLE"]
+)
 def test_what_is_to_be_refreshed_is_said(text: str) -> None:
     with pytest.raises(QuerySyntaxError):
         parse_statement(text)

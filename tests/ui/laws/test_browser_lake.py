@@ -36,7 +36,8 @@ def test_a_table_is_shown_with_its_rows_and_plots(lake: Any, page: Any, expect: 
     expect(opened).to_contain_text("<b>r2</b>")  # as text
     assert opened.locator("b").count() == 0
     expect(opened.locator("td.null")).to_have_text("NULL")
-    opened.get_by_label("Interval of readings.temperature").select_option("Last day")
+    with page.expect_response("**/sample*"):
+        opened.get_by_label("Interval of readings.temperature").select_option("Last day")
     expect(opened.get_by_role("img")).to_have_count(1)
     samples = [asked for asked in lake.asked if asked.task == LakeTask.SAMPLE]
     assert [s.since is not None for s in samples] == [True, True]
@@ -88,4 +89,8 @@ def test_a_stored_table_is_shown_with_bars_and_rows(console: Any, page: Any, exp
     expect(opened).to_contain_text("<b>a</b>")  # as text
     assert opened.locator("b").count() == 0
     page.get_by_role("button", name="Read leases again").click()
-    expect(page.locator("#stored-problem")).to_contain_text("leases")  # the console has no such
+    said = page.locator("#stored-problem")
+    expect(said).to_contain_text("not here")  # this console refuses it
+    with page.expect_response("**/api/tables"):
+        pass
+    expect(said).to_be_visible()

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.service.static_engine import StaticEngine
 from static_engine.sources.table_locations import Locations
 from static_engine.static_settings import StaticSettings
+from static_engine.tables import table_store
 from static_engine.tables.table_store import TableStore
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
 from tests.static_engine.polls import polls
@@ -97,6 +99,44 @@ def test_joins_with_streams_see_a_refresh_as_one_change(harness: Any) -> None:
             (done,) = await coordinator.execute("REFRESH MATERIALIZED VIEW per_room")
             assert "is being refreshed" in done.message
             await harness.until_rows(coordinator, query, [("r1", 1)])
+
+    harness.run(scenario)
+
+
+def test_a_table_is_read_again_when_that_is_asked(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing tells that a database has changed: with `refresh` a day away, it must be asked."""
+
+    async def scenario(federation: Any) -> None:
+        with contextlib.closing(sqlite3.connect(federation.folder / "d.db")) as database:
+            database.execute("CREATE TABLE desks (desk TEXT, room TEXT)")
+            database.execute("INSERT INTO desks VALUES ('d1', 'r1')")
+            database.commit()
+            coordinator = await begin(federation)
+            monkeypatch.setattr(table_store, "fingerprint", lambda *_: None)  # as of a server
+            async with static_engine(federation, Clock()):
+                await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 3)
+                await coordinator.execute(
+                    "CREATE TABLE served (desk TEXT, room TEXT) WITH (source = 'sql', "
+                    "url = 'sqlite:///d.db', table = 'desks', refresh = '1 day')"
+                )
+                query = await harness.start_query(coordinator, "SELECT desk FROM served")
+                await harness.until_rows(coordinator, query, [("d1",)])
+                database.execute("INSERT INTO desks VALUES ('d2', 'r1')")
+                database.commit()
+                (said,) = await coordinator.execute("REFRESH TABLE served")
+                assert "read again" in said.message
+                await harness.until_rows(coordinator, query, [("d1",), ("d2",)])
+                await coordinator.execute(TABLE + VIEW)
+                for name, code in (
+                    ("nothing", "unknown_relation"),
+                    ("per_room", "not_refreshable"),
+                    ("roomsensor", "not_refreshable"),
+                ):
+                    with pytest.raises(BindingError) as refused:
+                        await coordinator.execute(f"REFRESH TABLE {name}")
+                    assert refused.value.code == code
 
     harness.run(scenario)
 

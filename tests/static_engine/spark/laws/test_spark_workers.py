@@ -1,6 +1,6 @@
 """A cluster of two workers: one of them is enough; without any, queries and pipeline say so.
 
-Both go on when there is a worker again.
+Both go on when there is a worker again. Executors and the driver that are killed lose nothing.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 from static_engine.spark.java import find_java
 from static_engine.spark.spark_jvm import spark_home
@@ -49,10 +50,10 @@ store = TableStore(Locations(folder), folder / "tables")
 store.load(rooms)
 executor = SparkExecutor(spark, store, worker_seconds=float(sys.argv[3]))
 lake = LakeSettings(f"sqlite:///{folder / 'catalog.db'}", str(folder / "lake"))
-writer = SegmentWriter(folder / "segments", "lander", 1, 10**9)
+writer = SegmentWriter(folder / "segments", "lander", int(sys.argv[4]) + 1, 10**9)
 pipeline = SparkPipeline(PipelineSettings("demo", lake, writer.folder, folder / "pipeline", 0.2))
 pipeline.attach(spark)
-number = 0
+number = int(sys.argv[4])
 print("ready", flush=True)
 for line in sys.stdin:
     match line.split():
@@ -112,6 +113,12 @@ class Driver:
         self.process.stdin.flush()
         return self.answer()
 
+    def kill(self) -> None:
+        """Kill the process and its JVM, as a machine that loses its power does."""
+        subprocess.run(["pkill", "-9", "-P", str(self.process.pid)], check=False)
+        self.process.kill()
+        self.process.wait(SECONDS)
+
     def until(self, what: str, wanted: str) -> str:
         """Ask until the answer begins so; return it."""
         deadline = time.monotonic() + SECONDS
@@ -121,11 +128,40 @@ class Driver:
         return answer
 
 
+def kill_executors(worker: subprocess.Popen[bytes]) -> None:
+    """Kill what works for a worker, as a machine does that is short of memory."""
+    subprocess.run(["pkill", "-9", "-P", str(worker.pid)], check=False)
+
+
 def end(worker: subprocess.Popen[bytes]) -> None:
     """Kill a worker and its executors, as a machine that loses its power does."""
-    subprocess.run(["pkill", "-9", "-P", str(worker.pid)], check=False)
+    kill_executors(worker)
     worker.kill()
     worker.wait(SECONDS)
+
+
+@contextlib.contextmanager
+def started(folder: Path, url: str, *, landed: int) -> Iterator[Driver]:
+    """Start a driver whose first pack is the one after so many."""
+    command = [sys.executable, "-c", _DRIVER, str(folder), url, "10", str(landed)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        driver = Driver(process)
+        try:
+            assert driver.answer() == "ready"
+            yield driver
+        finally:
+            driver.kill()
+
+
+def kept(folder: Path) -> list[tuple[object, ...]]:
+    """Return gateway, epoch, number and place of all readings of the lake."""
+    uri, where = f"sqlite:///{folder / 'catalog.db'}", (folder / "lake").as_uri()
+    table = SqlCatalog("pando", uri=uri, warehouse=where).load_table("readings.heat")
+    columns = ("_gateway", "_epoch", "_seq", "_place")
+    return [
+        tuple(row.values()) for row in table.scan(selected_fields=columns).to_arrow().to_pylist()
+    ]
 
 
 def test_work_goes_on_with_one_worker_and_is_refused_by_name_without_any(
@@ -148,35 +184,43 @@ def test_work_goes_on_with_one_worker_and_is_refused_by_name_without_any(
             assert time.monotonic() < deadline
             time.sleep(0.2)
         first, second = (running.enter_context(java(tmp_path, *worker)) for _ in range(2))
-        process = running.enter_context(
-            subprocess.Popen(
-                [sys.executable, "-c", _DRIVER, str(tmp_path), url, "10"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-        )
-        running.callback(process.kill)
-        driver = Driver(process)
-        assert driver.answer() == "ready"
+        driver = running.enter_context(started(tmp_path, url, landed=0))
         assert driver.asked("land") == "landed 1"
         driver.until("evaluate", "rows 2")
         driver.until("state", "kept 2")  # a pack has two rows
 
+        kill_executors(first)
+        kill_executors(second)
+        assert driver.asked("land") == "landed 2"
+        driver.until("evaluate", "rows 2")
+        driver.until("state", "kept 4")
+
         end(first)
         assert driver.asked("evaluate") == "rows 2"
-        assert driver.asked("land") == "landed 2"
-        driver.until("state", "kept 4")
+        assert driver.asked("land") == "landed 3"
+        driver.until("state", "kept 6")
 
         end(second)
         assert driver.asked("evaluate") == "error no_workers Spark has had no worker for 10 s"
-        assert driver.asked("land") == "landed 3"
+        assert driver.asked("land") == "landed 4"
         deadline = time.monotonic() + SECONDS
         while "Spark has had no worker" not in (state := driver.asked("state")):
-            assert state.startswith("kept 4")
+            assert state.startswith("kept 6")
             assert time.monotonic() < deadline, state
             time.sleep(0.2)
 
         running.enter_context(java(tmp_path, *worker))
         driver.until("evaluate", "rows 2")
-        driver.until("state", "kept 6")
+        driver.until("state", "kept 8")
+
+        assert driver.asked("land") == "landed 5"
+        driver.kill()
+        driver = running.enter_context(started(tmp_path, url, landed=5))
+        assert driver.asked("land") == "landed 6"
+        deadline = time.monotonic() + SECONDS
+        while len(kept(tmp_path)) < 12:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        driver.until("evaluate", "rows 2")
+    rows = kept(tmp_path)
+    assert len(rows) == len(set(rows)) == 12  # each row of each pack once

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from streamsql.binder import Creating, bind_query, define, key_positions, refreshed_view
+from streamsql.binder import Creating, bind_query, define, key_positions, refreshed
 from streamsql.errors import QueryError
 from streamsql.syntax import Explain, Query, Subscribe, parse_script
 from streamsql.syntax.statements import Refresh
@@ -249,7 +249,7 @@ def _refusal(text: str) -> QueryError | None:
                 if isinstance(statement, Subscribe):
                     key_positions(statement.key, bound.schema)
             elif isinstance(inner, Refresh):
-                refreshed_view(inner, CATALOG)
+                refreshed(inner, CATALOG)
             elif isinstance(inner, Creating):
                 define(inner, CATALOG)
     except QueryError as error:

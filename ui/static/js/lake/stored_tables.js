@@ -95,13 +95,18 @@ function show(all) {
   byId("stored-more").textContent = all.more ? `${count(all.more, "more table")} are not shown.` : "";
 }
 
+let isUnknown = false; // whether the last look failed: what a button said stays until it is pressed again
+
 async function refresh() {
   try {
     show(await get("/api/tables"));
-    showProblem(problem, null);
+    if (isUnknown) showProblem(problem, null);
+    isUnknown = false;
   } catch (error) {
     const told = problemOf(error);
-    if (!told.lost && !byId("stored-section").hidden) showProblem(problem, told);
+    if (told.lost || byId("stored-section").hidden) return; // the next look may find it
+    isUnknown = true;
+    showProblem(problem, told);
   }
 }
 
