@@ -9,7 +9,7 @@ from deploy.session.history import History
 from deploy.session.session_explain import answer, explain
 from deploy.session.session_results import Result
 from deploy.session.standing import StandingDefinitions
-from deploy.session.table_updates import changed_table
+from deploy.session.table_updates import changed_table, inserted_rows
 from federated_optimizer.coordinator.contract.coordinator_model import Change, StatementResult
 from federated_optimizer.coordinator.queries.planner import query_of
 from federated_optimizer.coordinator.queries.upserts import UpsertEnvelope
@@ -318,8 +318,8 @@ class LocalSession:
 
     def _insert(self, statement: Insert) -> Result:
         bound = bind_insert(statement, self.catalog)
-        definition = bound.definition
-        arrived = [SourceEvent(row, self._event_time(definition, row)) for row in bound.rows]
+        definition, rows = bound.definition, inserted_rows(bound, statement, self.history)
+        arrived = [SourceEvent(row, self._event_time(definition, row)) for row in rows]
         sampler = self._samplers.setdefault(definition.name, sampler_of(definition))
         events = tuple(event for event in arrived if sampler is None or sampler.keeps(event))
         self.history.record(definition.name, events)

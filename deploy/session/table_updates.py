@@ -1,9 +1,8 @@
 """UPDATE and MERGE in a local script: rows of a table go, others come, at one instant."""
 
 from deploy.session.history import History
-from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.algebra.row_changes import MergeError, RowChange, merged_rows, updated_rows
-from streamsql.binder import bind_merge, bind_update
+from streamsql.binder import BoundInsert, bind_merge, bind_update
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import expand
@@ -12,7 +11,7 @@ from streamsql.data.types import Row
 from streamsql.errors import BindingError, UnsupportedError
 from streamsql.reference import evaluate
 from streamsql.reference.reference_database import contents
-from streamsql.syntax import Merge, Update
+from streamsql.syntax import Insert, Merge, Update
 
 
 def changed_table(statement: Update | Merge, catalog: Catalog, history: History) -> int:
@@ -28,14 +27,6 @@ def changed_table(statement: Update | Merge, catalog: Catalog, history: History)
     else:
         merge = bind_merge(statement, catalog)
         definition = _table(merge.definition, statement)
-        read = sorted({node.source for node in walk_plan(merge.rows) if isinstance(node, Scan)})
-        if read:
-            raise UnsupportedError(
-                f"USING reads {', '.join(read)}: MERGE takes rows that the statement lists",
-                span=statement.rows.span,
-                hint="USING (VALUES (…), (…)) AS s (columns)",
-                code="unsupported_statement",
-            )
         given = list(expand(evaluate(merge.rows, history.database, history.now)))
         try:
             changes = list(merged_rows(_rows(definition, history), given, merge.merge))
@@ -45,13 +36,25 @@ def changed_table(statement: Update | Merge, catalog: Catalog, history: History)
     return len(changes)
 
 
-def _table(definition: SourceDefinition, statement: Update | Merge) -> SourceDefinition:
+def inserted_rows(bound: BoundInsert, statement: Insert, history: History) -> tuple[Row, ...]:
+    """Return the rows that an INSERT into a source or table of a local script adds.
+
+    Raises:
+        UnsupportedError: Rows of a query, for a source: those only go into tables.
+    """
+    if bound.query is None:
+        return bound.rows
+    _table(bound.definition, statement)
+    return tuple(expand(evaluate(bound.query, history.database, history.now)))
+
+
+def _table(definition: SourceDefinition, statement: Insert | Update | Merge) -> SourceDefinition:
     if definition.is_table:
         return definition
     raise UnsupportedError(
         f"{definition.name} is a source: its readings are not changed",
         span=statement.source.span,
-        hint="INSERT a reading: it replaces an older one of the same key",
+        hint="INSERT a reading with VALUES: it replaces an older one of the same key",
         code="not_writable",
     )
 

@@ -147,7 +147,7 @@ class Coordinator(OpenedRooms):
         )
         tables = rows_of_tables(self, shared.catalog, shared.settings.static)
         self._system = SystemTables(shared, tables, self._queries.fail)
-        self._changes = TableChanges(shared)
+        self._changes = TableChanges(shared, self._planner.topology)
         self._lake = LakeRequests(shared)
         self._dialogue = GatewayDialogue(shared)
         self._turns = StatementTurns(

@@ -134,7 +134,7 @@ class StatementTurns:
         if isinstance(statement, RunOnHistory):
             return await self._past.begin(statement, principal)
         if isinstance(statement, Changing):
-            return await self._changes.run(statement)
+            return await self._changes.run(statement, principal)
         asked = _Asked(statement, name, origin, principal)
         if isinstance(statement, Explain | Show | Describe | ShowGrants):
             return await self._told(asked, None)

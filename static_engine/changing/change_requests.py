@@ -1,13 +1,17 @@
-"""INSERT and DELETE as they come from the coordinator: each done once, and answered."""
+"""Changes of tables as they come from the coordinator: each done once, and answered."""
 
 import asyncio
 import logging
 import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import msgspec
 
 from host.mqtt import MessageClient
 from host.mqtt.publishing import publish_or_warn
+from streamsql.data.types import Row
 from streamsql.errors import DeploymentError, FederationError, InternalError
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.table_changes import TableChange, TableChanged
@@ -21,6 +25,25 @@ BEGIN_SECONDS = 15.0
 """A change that has waited for so long is refused: before it is done, the coordinator would report
 its outcome as unknown (`coordinator.tables.table_change_requests`), and its author may retry."""
 _LATE = 0.05
+
+
+class Querying(Protocol):
+    """Computes the rows of changes that have a query.
+
+    Attributes:
+        why: What the change in turn waits for, in words.
+    """
+
+    why: str
+
+    def keep(self, change: str) -> None:
+        """Discard what is known of all changes but this one."""
+        ...
+
+    async def rows(self, change: TableChange, seconds: float) -> tuple[Row, ...] | None:
+        """Return the rows of a change; None: it is too early."""
+        ...
+
 
 Change = Callable[[TableChange], int]
 InWorker = Callable[[Callable[[], None]], Awaitable[None]]
@@ -36,17 +59,20 @@ class ChangeRequests:
         topics: Of the federation.
         site: Our id.
         epoch: Of this incarnation. Requests to an earlier one are ignored: it may have done them.
+        querying: Computes the rows of queries; None: changes with a query are refused.
         clock: Seconds, monotonic.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - each is one seam
         self,
         client: MessageClient,
         topics: Topics,
         site: str,
         epoch: int,
+        querying: Querying | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._querying = querying
         self._clock = clock
         self._client = client
         self._topics = topics
@@ -89,8 +115,19 @@ class ChangeRequests:
             self.give_up_late()
             if not self._waiting:
                 break
-            request, _ = self._waiting.popleft()
+            request, since = self._waiting.popleft()
             self._doing = request.id
+            if request.query is not None:
+                queried = await self._queried(request, since)
+                if queried is None:  # those behind it see what it makes of the table
+                    self._doing = ""
+                    self._waiting.appendleft((request, since))
+                    break
+                if isinstance(queried, TableChanged):
+                    self._doing = ""
+                    self._answer(queried)
+                    continue
+                request = queried
             answers: list[TableChanged] = []
             await in_worker(lambda r=request, a=answers: a.append(_done(change, r)))  # type: ignore[misc]
             self._doing = ""
@@ -100,12 +137,34 @@ class ChangeRequests:
             self._answer(answer)
         return changed
 
+    async def _queried(
+        self, request: TableChange, since: float
+    ) -> TableChange | TableChanged | None:
+        """Return a change with the rows of its query, or why there are none; None: too early."""
+        if self._querying is None:
+            return _refusal(request, DeploymentError("queries are not run here"))
+        try:
+            left = since + BEGIN_SECONDS - self._clock()
+            rows = await self._querying.rows(request, left)
+        except FederationError as error:
+            return _refusal(request, error)
+        if rows is None:
+            return None
+        waited = self._clock() - since
+        if waited >= BEGIN_SECONDS:
+            return _refusal(request, _too_late(request, waited))
+        return msgspec.structs.replace(request, rows=rows, query=None)
+
     def give_up_late(self) -> None:
         """Refuse what has waited too long to be begun."""
         now = self._clock()
         while self._waiting and now - self._waiting[0][1] >= BEGIN_SECONDS:
             request, since = self._waiting.popleft()
-            self._answer(_refusal(request, _too_late(request, now - since)))
+            why = self._querying.why if self._querying and request.query is not None else ""
+            self._answer(_refusal(request, _too_late(request, now - since, why)))
+        if self._querying is not None:
+            first = self._waiting[0][0].id if self._waiting else ""
+            self._querying.keep(self._doing or first)
 
     def _answer(self, answer: TableChanged) -> None:
         self._answers[answer.id] = answer
@@ -119,10 +178,11 @@ class ChangeRequests:
         publish_or_warn(self._client, topic, payload, otherwise="a reply is not sent")
 
 
-def _too_late(request: TableChange, waited: float) -> DeploymentError:
+def _too_late(request: TableChange, waited: float, why: str = "") -> DeploymentError:
+    reason = f": {why}" if why else ""
     return DeploymentError(
-        f"the static engine was busy for {waited:.0f} s; table {request.definition.name} has not "
-        "changed",
+        f"the static engine was busy for {waited:.0f} s{reason}; table {request.definition.name} "
+        "has not changed",
         hint="try again",
         code="change_failed",
     )

@@ -12,8 +12,11 @@ from host.heartbeats import HEARTBEAT_SECONDS
 from host.mqtt import MessageClient
 from host.mqtt.publishing import publish_or_warn
 from static_engine.evaluation.evaluations import Evaluations
+from static_engine.evaluation.static_executor import tables_of
 from static_engine.history.past_readings import PastReadings
+from static_engine.refreshing.views import RefreshedViews
 from static_engine.service.installed_fragments import InstalledQuery
+from static_engine.tables.table_watch import TableWatch
 from streamsql.catalog.system import SYS_STREAM
 from streamsql.errors import FederationError
 from streamsql.wire.codec import decode_json, encode_json, encode_packed
@@ -231,6 +234,18 @@ def _rows(query: InstalledQuery, evaluations: Evaluations) -> Iterable[SystemRow
 def will_state(epoch: int) -> SiteState:
     """Return the will: the state that the broker publishes when the connection is lost."""
     return SiteState(False, epoch, wall_clock(), SiteRole.STATIC, "lost", ready=False)
+
+
+def problem_of_tables(
+    query: InstalledQuery, evaluations: Evaluations, views: RefreshedViews, watch: TableWatch
+) -> FederationError | None:
+    """Return why a table or a refreshed view that a query names cannot be read, or None."""
+    parts = [tables_of(evaluations.narrowed(f.plan)) for f in query.whole]
+    for table in sorted(query.named_tables.union(*parts)):
+        problem = (views if table in views.names else watch).problem(table)
+        if problem is not None:
+            return problem
+    return None
 
 
 def problem_of(

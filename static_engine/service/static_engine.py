@@ -20,6 +20,7 @@ from host.defects import Defects
 from host.mqtt import Message, MessageClient, QueueFull
 from host.mqtt.dead_letters import DeadLetters
 from static_engine.changing.change_requests import ChangeRequests
+from static_engine.evaluation.changing_queries import ChangingQueries
 from static_engine.evaluation.engine_starter import EngineStarter
 from static_engine.evaluation.evaluations import Evaluations
 from static_engine.evaluation.executor_choice import ExecutorChoice
@@ -31,7 +32,7 @@ from static_engine.refreshing.refresher import Refresher
 from static_engine.refreshing.rows_file import RowsFolder
 from static_engine.refreshing.views import RefreshedViews
 from static_engine.service.batch_sender import Sender
-from static_engine.service.engine_reports import JobReports, Reporter, problem_of
+from static_engine.service.engine_reports import JobReports, Reporter, problem_of, problem_of_tables
 from static_engine.service.installed_fragments import InstalledQuery, supersedes, whole_plans
 from static_engine.service.key_channels import KeyChannels
 from static_engine.service.lake_service import LakeService, define_kept, show_tables
@@ -106,7 +107,6 @@ class StaticEngine:
         self._watch = TableWatch(store)
         self.views = RefreshedViews(store, RowsFolder(settings.data_path / "views"), clock)
         self._refresher = Refresher(store, self._watch, self.views, wall=clock)
-        self._changes = ChangeRequests(client, self.topics, self._me, epoch)
         self._evaluations = Evaluations(store, self._past)
         self._keyed = KeyedQueries(store, self._watch, self._evaluations, settings.max_result_rows)
         self._problems = TableProblems(self._watch)
@@ -116,6 +116,10 @@ class StaticEngine:
         self._starter = EngineStarter(partial(make_executor, store), self._wake.set)
         bounds = (settings.bridge_rows, settings.local_rows)
         self._choice = ExecutorChoice(self._starter, bridge, store, self._past, *bounds)
+        self._querying = ChangingQueries(
+            *(store, self._watch, self._past, self.views, self._choice.executor, self._compute)
+        )
+        self._changes = ChangeRequests(client, self.topics, self._me, epoch, self._querying)
         self._narrowed = NarrowedTables(self._watch.definition, self._keyed.sizes.rows)
         self._dead_letters = DeadLetters(self._me, client, self.topics)
         self._reporter = Reporter(client, self.topics, self._me, epoch)
@@ -173,7 +177,7 @@ class StaticEngine:
         self._jobs.publish(self._queries.values(), self._evaluations)
 
     def _pause(self) -> float:
-        if self._refresher.waits_for_tables or self._fills.is_due:
+        if self._waits_for_tables or self._querying.plans or self._fills.is_due:
             return SHORTEST_PAUSE
         due = min(
             self._poll_at - time.monotonic(),
@@ -184,12 +188,16 @@ class StaticEngine:
         )
         return max(due, SHORTEST_PAUSE)
 
+    @property
+    def _waits_for_tables(self) -> bool:
+        return self._refresher.waits_for_tables or self._querying.waits_for_tables
+
     async def _read_tables(self) -> None:
         if self.views.has_new:
             await self._in_worker(self.views.adopt)
         self._keyed.decide(self._queries.values())
-        needed = self._refresher.tables()
-        if self._refresher.waits_for_tables:
+        needed = self._refresher.tables() | self._querying.tables()
+        if self._waits_for_tables:
             self._poll_at = 0.0
         moment = time.monotonic()
         if moment < self._poll_at:
@@ -205,7 +213,8 @@ class StaticEngine:
 
     def _look(self, used: frozenset[str], queries: list[InstalledQuery]) -> None:
         self._watch.poll(used)
-        self._past.look([part.plan for query in queries for part in query.fragments])
+        self._past.look([*self._querying.plans, *(p.plan for q in queries for p in q.fragments)])
+        self._querying.polled()
         self._keyed.poll(queries)
 
     async def _evaluate(self) -> None:
@@ -283,20 +292,13 @@ class StaticEngine:
         self._reporter.flows({n: q.flow(busy=busy or self._has_due(q)) for n, q in queries})
 
     def _has_due(self, query: InstalledQuery) -> bool:
-        moment = time.monotonic()
-        due = any(self._evaluations.is_due(f.plan, moment) for f in query.whole)
+        due = any(self._evaluations.is_due(f.plan, time.monotonic()) for f in query.whole)
         return due or self._keyed.is_due(query)
 
     def _problem_of(self, query: InstalledQuery) -> FederationError | None:
-        parts = [tables_of(self._evaluations.narrowed(f.plan)) for f in query.whole]
-        for table in sorted(query.named_tables.union(*parts)):
-            owner = self.views if table in self.views.names else self._watch
-            problem = owner.problem(table)
-            if problem is not None:
-                return problem
-        if self._starter.problem is not None:
-            return self._starter.problem
-        return problem_of(query, self._evaluations, self._past)
+        problem = problem_of_tables(query, self._evaluations, self.views, self._watch)
+        rest = problem_of(query, self._evaluations, self._past)
+        return problem or self._starter.problem or rest
 
     def _on_connection(self, connected: bool) -> None:
         log.info("broker %s", "connected" if connected else "lost; reconnecting")

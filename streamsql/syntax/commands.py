@@ -5,6 +5,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token
 
+from streamsql.algebra.operators import StreamKind
 from streamsql.data.types import DataType, coerce
 from streamsql.errors import QuerySyntaxError
 from streamsql.syntax.cursor import Cursor
@@ -52,14 +53,13 @@ def parse_insert(cursor: Cursor, common: dict[str, Any]) -> Insert:
     """Parse what follows INSERT."""
     cursor.expect("INTO", hint="INSERT INTO source VALUES (…)")
     source = cursor.name("the name of a source or table")
-    columns = cursor.names("a column name") if cursor.at("(") else ()
-    if cursor.word() in ("SELECT", "WITH"):
-        cursor.refuse(
-            "INSERT takes VALUES, not a query",
-            hint="CREATE VIEW name AS SELECT … names the result of a query",
-            code="unsupported_statement",
-        )
-    cursor.expect("VALUES", hint="INSERT INTO source VALUES (…), (…)")
+    columns = cursor.names("a column name") if cursor.at("(") and not _at_query(cursor) else ()
+    if _at_query(cursor):
+        query = without_output(query_of(cursor.script, cursor.rest()), "INSERT")
+        return Insert(**common, source=source, columns=columns, query=query)
+    cursor.expect(
+        "VALUES", hint="INSERT INTO source VALUES (…), (…); or INSERT INTO table SELECT …"
+    )
     rows = [_row(cursor)]
     while cursor.accept(","):
         if len(rows) >= MAX_INSERTED:
@@ -71,6 +71,11 @@ def parse_insert(cursor: Cursor, common: dict[str, Any]) -> Insert:
         rows.append(_row(cursor))
     cursor.end(hint="separate rows with commas")
     return Insert(**common, source=source, columns=columns, rows=tuple(rows))
+
+
+def _at_query(cursor: Cursor) -> bool:
+    words = [*StreamKind, "SELECT", "WITH"]
+    return any(cursor.at(word) or cursor.at("(", word) for word in words)
 
 
 def _row(cursor: Cursor) -> tuple[exp.Expr, ...]:

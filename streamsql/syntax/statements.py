@@ -232,11 +232,12 @@ class Drop(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insert(Statement):
-    """INSERT INTO s [(columns)] VALUES rows; each value is an expression tree."""
+    """INSERT INTO s [(columns)] VALUES rows, or a query; each value is an expression tree."""
 
     source: Name
     columns: tuple[Name, ...]
-    rows: tuple[tuple[exp.Expr, ...], ...] = field(compare=False)
+    rows: tuple[tuple[exp.Expr, ...], ...] = field(default=(), compare=False)
+    query: Query | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ responses.
 import msgspec
 
 from streamsql.algebra.expressions import Expression
+from streamsql.algebra.operators import Plan
 from streamsql.algebra.row_changes import NewValues, RowMerge
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import Value
@@ -30,6 +31,8 @@ class TableChange(msgspec.Struct, frozen=True):
         predicate: Which ones go, or are updated; None: all.
         update: UPDATE: new values of the rows, read from the old ones.
         merge: MERGE.
+        query: What the static engine computes in place of `rows`, over stored tables and the past;
+            its scans of the past stand still. Only for managed tables.
     """
 
     id: Name
@@ -41,6 +44,7 @@ class TableChange(msgspec.Struct, frozen=True):
     given: tuple[int, ...] = ()
     update: NewValues = ()
     merge: RowMerge | None = None
+    query: Plan | None = None
 
 
 class TableChanged(msgspec.Struct, frozen=True):

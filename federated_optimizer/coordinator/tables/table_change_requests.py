@@ -1,18 +1,27 @@
 """Changes of stored tables: the static engine, which alone reads them, does them."""
 
 import secrets
+from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
 from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
+from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
+from federated_optimizer.coordinator.planning_processes import OnTheLoop
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.tables.awaited_answers import AwaitedAnswers
-from streamsql.algebra.operators import Plan, Scan, walk_plan
+from federated_optimizer.placement import Topology
+from federated_optimizer.planning import normalize
+from streamsql.algebra.operators import Plan
 from streamsql.binder import bind_delete, bind_insert, bind_merge, bind_update
+from streamsql.binder.relations.system_times import is_managed
+from streamsql.binder.statements.stored_rows import reads_rows
+from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import expand
-from streamsql.data.types import Row
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
+from streamsql.history.past_plans import fixed
 from streamsql.reference import Database, evaluate
 from streamsql.syntax import Delete, Insert, Merge, Update
 from streamsql.wire.table_changes import TableChange, TableChanged
@@ -25,23 +34,41 @@ SECONDS = 20.0
 
 
 class TableChanges:
-    """Sends changes and waits for the answers."""
+    """Sends changes and waits for the answers.
 
-    def __init__(self, shared: SharedParts) -> None:
+    Args:
+        shared: Of the coordinator.
+        topology: Returns the sites as known now.
+    """
+
+    def __init__(self, shared: SharedParts, topology: Callable[[], Topology]) -> None:
         self._shared = shared
+        self._topology = topology
         self._static = shared.settings.static
         self._answers: AwaitedAnswers[TableChanged] = AwaitedAnswers(
             shared, MAX_WAITING, "changes of tables", "change_failed"
         )
 
-    async def run(self, statement: Changing) -> StatementResult:
+    async def run(self, statement: Changing, principal: Principal = LOCAL) -> StatementResult:
         """Change a table and return how many rows.
+
+        Args:
+            statement: What is changed.
+            principal: Whose rights count for what the rows are computed from.
 
         Raises:
             QueryError: The statement is wrong, or asks for what is not changed here.
             DeploymentError: It could not be done; only with code `no_answer` that is not known.
         """
-        change, done = self._bound(statement)
+        catalog = self._shared.catalog_of(principal)
+        queried = isinstance(statement, Merge) or (
+            isinstance(statement, Insert) and statement.query is not None
+        )
+        beside = self._shared.beside if queried else OnTheLoop()
+        change, done = await beside.run(
+            partial(bound_change, statement, catalog, self._topology(), self._shared.clock()),
+            "planning the change",
+        )
         answer = await self._asked(change)
         name = change.definition.name
         if answer.code == "not_writable":
@@ -60,42 +87,6 @@ class TableChanges:
     def heard(self, answer: TableChanged) -> None:
         """Ingest an answer; one that nobody waits for any more is dropped."""
         self._answers.heard(answer.id, answer)
-
-    def _bound(self, statement: Changing) -> tuple[TableChange, str]:
-        number = secrets.token_hex(8)
-        if isinstance(statement, Insert):
-            insert = bind_insert(statement, self._shared.catalog)
-            self._check(insert.definition, statement)
-            rows, given = insert.rows, insert.given
-            return TableChange(number, 0, insert.definition, rows, given=given), "inserted into"
-        if isinstance(statement, Update):
-            update = bind_update(statement, self._shared.catalog)
-            self._check(update.definition, statement)
-            values, predicate = update.values, update.predicate
-            change = TableChange(number, 0, update.definition, update=values, predicate=predicate)
-            return change, "updated in"
-        if isinstance(statement, Merge):
-            merge = bind_merge(statement, self._shared.catalog)
-            self._check(merge.definition, statement)
-            rows = constant_rows(merge.rows, statement)
-            change = TableChange(number, 0, merge.definition, rows, merge=merge.merge)
-            return change, "changed in"
-        delete = bind_delete(statement, self._shared.catalog)
-        self._check(delete.definition, statement)
-        change = TableChange(number, 0, delete.definition, delete=True, predicate=delete.predicate)
-        return change, "deleted from"
-
-    def _check(self, definition: SourceDefinition, statement: Changing) -> None:
-        verb = type(statement).__name__.upper()
-        if not definition.is_table:
-            raise UnsupportedError(
-                f"{verb} on a stream works only in a local session: in a federation, "
-                "readings come from gateways",
-                span=statement.source.span,
-                hint="send a reading through a connector, or use pando shell --local or pando run "
-                "FILE --local",
-                code="local_only",
-            )
 
     async def _asked(self, change: TableChange) -> TableChanged:
         epoch = 0
@@ -120,18 +111,84 @@ class TableChanges:
         raise DeploymentError(what, hint="check with SELECT before you retry", code="no_answer")
 
 
-def constant_rows(plan: Plan, statement: Merge) -> tuple[Row, ...]:
-    """Return the rows of USING.
+def bound_change(
+    statement: Changing, catalog: Catalog, topology: Topology, now: int
+) -> tuple[TableChange, str]:
+    """Return what the static engine is asked, and what it does then, for people.
+
+    Args:
+        statement: What is changed.
+        catalog: As its author may read it.
+        topology: The sites as known now.
+        now: Wall-clock microseconds, from which times of the past count.
 
     Raises:
-        UnsupportedError: They are those of a relation.
+        QueryError: The statement is wrong, or asks for what is not changed here.
     """
-    read = sorted({node.source for node in walk_plan(plan) if isinstance(node, Scan)})
-    if read:
+    change, done, plan = _bound(statement, catalog, secrets.token_hex(8))
+    _check(change.definition, statement)
+    if plan is None:
+        return change, done
+    if not reads_rows(plan):
+        rows = tuple(expand(evaluate(plan, Database(), 0)))
+        return msgspec.structs.replace(change, rows=rows), done
+    _check_managed(change.definition, statement)
+    try:
+        query = fixed(normalize(plan, topology), now)
+    except RecursionError:
         raise UnsupportedError(
-            f"USING reads {', '.join(read)}: MERGE takes rows that the statement lists",
-            span=statement.rows.span,
-            hint="USING (VALUES (…), (…)) AS s (columns)",
+            "the operators of this query are nested too deeply",
+            span=statement.span,
+            hint="use fewer joins and set operations in one query",
+            code="limit_exceeded",
+        ) from None
+    return msgspec.structs.replace(change, query=query), done
+
+
+def _bound(
+    statement: Changing, catalog: Catalog, number: str
+) -> tuple[TableChange, str, Plan | None]:
+    """Return a change without its rows, what it does, and what computes the rows if anything."""
+    match statement:
+        case Insert():
+            insert = bind_insert(statement, catalog)
+            change = TableChange(number, 0, insert.definition, insert.rows, given=insert.given)
+            return change, "inserted into", insert.query
+        case Update():
+            update = bind_update(statement, catalog)
+            values, predicate = update.values, update.predicate
+            change = TableChange(number, 0, update.definition, update=values, predicate=predicate)
+            return change, "updated in", None
+        case Merge():
+            merge = bind_merge(statement, catalog)
+            change = TableChange(number, 0, merge.definition, merge=merge.merge)
+            return change, "changed in", merge.rows
+        case Delete():
+            delete = bind_delete(statement, catalog)
+            predicate = delete.predicate
+            change = TableChange(number, 0, delete.definition, delete=True, predicate=predicate)
+            return change, "deleted from", None
+
+
+def _check(definition: SourceDefinition, statement: Changing) -> None:
+    verb = type(statement).__name__.upper()
+    if not definition.is_table:
+        raise UnsupportedError(
+            f"{verb} on a stream works only in a local session: in a federation, "
+            "readings come from gateways",
+            span=statement.source.span,
+            hint="send a reading through a connector, or use pando shell --local or pando run "
+            "FILE --local",
+            code="local_only",
+        )
+
+
+def _check_managed(definition: SourceDefinition, statement: Changing) -> None:
+    if not is_managed(definition):
+        raise UnsupportedError(
+            f"{definition.name} is not a table that Pando keeps: "
+            f"{type(statement).__name__.upper()} takes only rows that the statement lists there",
+            span=statement.source.span,
+            hint="list the rows with VALUES, or create a table without source",
             code="unsupported_statement",
         )
-    return tuple(expand(evaluate(plan, Database(), 0)))

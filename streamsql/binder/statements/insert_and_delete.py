@@ -4,22 +4,28 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from streamsql.algebra.expressions import Expression
+from streamsql.algebra.expressions import Column, Expression, Literal
+from streamsql.algebra.operators import Plan, Project
 from streamsql.algebra.scalar import compile_expression
-from streamsql.binder.expressions.coercion import time_value
+from streamsql.binder.expressions.coercion import converted, time_value
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
 from streamsql.binder.names.environment import Environment, Scope
-from streamsql.binder.statements.bind import statement_environment
+from streamsql.binder.statements.bind import bind_query, statement_environment
+from streamsql.binder.statements.stored_rows import check_stored
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import is_system
 from streamsql.data.schema import Field
-from streamsql.data.types import DataType, Row, Value, coerce
+from streamsql.data.types import DataType, Row, Value, coerce, common_type
 from streamsql.errors import BindingError
 from streamsql.syntax.cursor import did_you_mean
-from streamsql.syntax.statements import Delete, Insert, Name
+from streamsql.syntax.statements import Delete, Insert, Name, Query
 
 _TIMES = (DataType.TIMESTAMP, DataType.INTERVAL)
+STORED_HINT = (
+    "ask for the past of a stream: FROM stream FOR SYSTEM_TIME AS OF NOW; what gateways sent is "
+    "there some seconds later"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +34,13 @@ class BoundInsert:
 
     Attributes:
         given: Positions of the columns that the statement names; all, if it names none.
+        query: What computes the rows, in place of `rows`; its columns are those of the table.
     """
 
     definition: SourceDefinition
     rows: tuple[Row, ...]
     given: tuple[int, ...]
+    query: Plan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +56,14 @@ def bind_insert(statement: Insert, catalog: Catalog) -> BoundInsert:
 
     Raises:
         BindingError: The source or a column is unknown, or a value does not fit its column.
+        UnsupportedError: Its query reads a stream.
     """
     definition = changed_relation(statement.source, catalog)
     environment = statement_environment(catalog, statement.script)
     positions = _positions(statement, definition)
+    if statement.query is not None:
+        plan = _queried(statement.query, definition, positions, catalog)
+        return BoundInsert(definition, (), positions, plan)
     binder = ExpressionBinder(environment, Scope())
     rows = []
     for nodes in statement.rows:
@@ -68,6 +80,39 @@ def bind_insert(statement: Insert, catalog: Catalog) -> BoundInsert:
             values[position] = bind_value(node, field, binder)
         rows.append(tuple(values))
     return BoundInsert(definition, tuple(rows), positions)
+
+
+def _queried(
+    query: Query, definition: SourceDefinition, positions: tuple[int, ...], catalog: Catalog
+) -> Plan:
+    """Return the rows of a query as rows of a table."""
+    bound = bind_query(query, catalog)
+    check_stored(bound, query.span, "INSERT", STORED_HINT, "unsupported_statement")
+    if len(bound.schema) != len(positions):
+        raise BindingError(
+            f"the query has {len(bound.schema)} columns for {len(positions)}",
+            span=query.span,
+            hint=f"the columns are {definition.schema}",
+            code="column_count",
+        )
+    given: dict[int, Expression] = {}
+    for place, (position, found) in enumerate(zip(positions, bound.schema.fields, strict=True)):
+        field = definition.schema.fields[position]
+        if common_type(field.dtype, found.dtype) != field.dtype:
+            raise BindingError(
+                f"column {field.name!r} is {field.dtype}, but the query gives {found.name!r} of "
+                f"type {found.dtype}",
+                span=query.span,
+                hint=f"CAST(… AS {field.dtype}) converts it",
+                code="type_mismatch",
+            )
+        if found.dtype != DataType.NULL:
+            given[position] = converted(Column(place, found.name, found.dtype), field.dtype)
+    values = tuple(
+        given.get(position, Literal(None, field.dtype))
+        for position, field in enumerate(definition.schema.fields)
+    )
+    return Project(bound.plan, values, definition.schema.names)
 
 
 def bind_delete(statement: Delete, catalog: Catalog) -> BoundDelete:

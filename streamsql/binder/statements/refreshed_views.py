@@ -1,26 +1,18 @@
 """Views that are refreshed at times of day: the static engine alone computes their rows."""
 
-from streamsql.algebra.explain import describe
-from streamsql.algebra.operators import (
-    Plan,
-    Scan,
-    SourceKind,
-    Window,
-    walk_plan,
-)
-from streamsql.algebra.streams import Emit
-from streamsql.binder.names.environment import BoundQuery
+from streamsql.algebra.operators import Plan, SourceKind
 from streamsql.binder.statements.bind import bind_query
+from streamsql.binder.statements.stored_rows import check_stored
 from streamsql.catalog.catalog import Catalog, kind_of
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.refresh_times import RefreshSchedule
-from streamsql.catalog.system import system_source
 from streamsql.data.schema import Schema
-from streamsql.errors import BindingError, InternalError, Span, UnsupportedError
+from streamsql.errors import BindingError, InternalError, UnsupportedError
 from streamsql.syntax.parse import parse_statement
 from streamsql.syntax.statements import CreateView, Name, Query, Refresh, RefreshTimes
 
 _LIVE = "remove REFRESH AT: the view is then updated with every change"
+_REFRESHED = ("a view with REFRESH AT", _LIVE, "not_refreshable")
 
 
 def define_refreshed(
@@ -36,7 +28,7 @@ def define_refreshed(
             code="not_refreshable",
         )
     bound = bind_query(statement.query, catalog)
-    _check(bound, statement.query.span)
+    check_stored(bound, statement.query.span, *_REFRESHED)
     return SourceDefinition(
         name=statement.name.text,
         kind=SourceKind.TABLE,
@@ -58,7 +50,7 @@ def bind_refresh(definition: SourceDefinition, catalog: Catalog) -> Plan:
     if not isinstance(query, Query):
         raise InternalError(f"view {definition.name} has no query")
     bound = bind_query(query, catalog)
-    _check(bound, query.span)
+    check_stored(bound, query.span, *_REFRESHED)
     if bound.schema.dtypes != definition.schema.dtypes:
         raise BindingError(
             f"view {definition.name} was created with the columns {definition.schema}, but "
@@ -95,38 +87,6 @@ def refreshed(statement: Refresh, catalog: Catalog) -> SourceDefinition:
         hint=f"SHOW {'TABLES' if statement.is_table else 'VIEWS'} lists them",
         code="unknown_relation" if definition is None else "not_refreshable",
     )
-
-
-def _check(bound: BoundQuery, span: Span) -> None:
-    """Check that stored tables and the past are all that a query needs."""
-    if bound.emit == Emit.STREAM:
-        raise UnsupportedError(
-            "a view with REFRESH AT stores rows, but this query produces a stream",
-            span=span,
-            hint="remove ISTREAM, DSTREAM or RSTREAM",
-            code="not_refreshable",
-        )
-    for node in walk_plan(bound.plan):
-        reason = _reason(node)
-        if reason:
-            raise UnsupportedError(
-                f"a view with REFRESH AT reads only stored tables and the past, but {reason}",
-                span=span,
-                hint=_LIVE,
-                code="not_refreshable",
-            )
-
-
-def _reason(node: Plan) -> str:
-    match node:
-        case Scan() if system_source(node.source) is not None:
-            return f"{node.source} is a system table"
-        case Scan() if node.kind != SourceKind.TABLE:
-            return f"{node.source} is a stream"
-        case Window() if node.input.history is None:
-            return f"{describe(node)} is a window"
-        case _:
-            return ""
 
 
 def _schema(statement: CreateView, schema: Schema) -> Schema:

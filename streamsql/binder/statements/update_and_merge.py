@@ -12,10 +12,12 @@ from streamsql.binder.expressions.expression_binder import ExpressionBinder
 from streamsql.binder.names.environment import Environment, Scope
 from streamsql.binder.statements.bind import bind_query, statement_environment
 from streamsql.binder.statements.insert_and_delete import (
+    STORED_HINT,
     changed_relation,
     check_own_rows,
     column_position,
 )
+from streamsql.binder.statements.stored_rows import check_stored
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Field
@@ -71,6 +73,7 @@ def bind_merge(statement: Merge, catalog: Catalog) -> BoundMerge:
     """
     definition = changed_relation(statement.source, catalog)
     source = bind_query(statement.rows, catalog)
+    check_stored(source, statement.rows.span, "MERGE", STORED_HINT, "unsupported_statement")
     if statement.alias.text == statement.row_name.text:
         raise BindingError(
             f"the table and the rows of USING are both called {statement.row_name.text!r}",

@@ -29,7 +29,7 @@ class Wire:
 
 def begin(clock: SettableClock) -> tuple[Wire, ChangeRequests]:
     wire = Wire()
-    return wire, ChangeRequests(wire, Topics("demo"), "static", 1, clock)  # type: ignore[arg-type]
+    return wire, ChangeRequests(wire, Topics("demo"), "static", 1, clock=clock)  # type: ignore[arg-type]
 
 
 async def here(work: Callable[[], None]) -> None:

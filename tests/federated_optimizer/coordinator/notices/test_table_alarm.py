@@ -3,12 +3,15 @@
 import asyncio
 import contextlib
 import sqlite3
+import threading
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+import sqlalchemy as sa
 
 from federated_optimizer.alarm_life_cycle import AlarmState
 from federated_optimizer.coordinator.contract.principal import Principal, Role
@@ -20,6 +23,8 @@ from static_engine.static_settings import StaticSettings
 from static_engine.tables import table_watch
 from static_engine.tables.table_store import TableStore
 from streamsql.errors import BindingError
+from tests.static_engine.cutting_proxy import CuttingProxy
+from tests.static_engine.postgres_server import postgres_server
 
 DESKS = "CREATE TABLE desks (desk INTEGER) WITH (source = 'csv', path = 'desks.csv')"
 LEASES = """CREATE TABLE leases (room INTEGER, tenant TEXT)
@@ -168,6 +173,41 @@ def test_it_stays_raised_while_the_static_engine_is_away_and_is_unknown_when_it_
             await harness.until_rows(coordinator, query, [(10,)])
 
     harness.run(scenario)
+
+
+@pytest.mark.postgres
+def test_a_server_that_goes_away_raises_it_until_it_answers(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_watch, "_RETRY_SECONDS", 0.2)
+
+    async def scenario(federation: Any, address: str, proxy: CuttingProxy) -> None:
+        async with static_engine(federation):
+            coordinator = await begin(federation)
+            await coordinator.execute(
+                "CREATE TABLE leases (room INTEGER, tenant TEXT) WITH (source = 'sql', "
+                f"url = '{address}', table = 'leases', refresh = '0.2 s')"
+            )
+            query = await harness.start_query(coordinator, "SELECT room, tenant FROM leases")
+            await harness.until_rows(coordinator, query, [(1, "a"), (2, "b")])
+            proxy.is_away = True
+            lost = ("leases", "unreadable", 2, None)
+            await harness.until(lambda: shown(coordinator) == [(*lost, RAISED)])
+            assert len(coordinator.relation(query)) == 2
+            assert "secret" not in str(coordinator.alarms()[0].rows[0].row)
+            proxy.is_away = False
+            await harness.until(lambda: shown(coordinator) == [(*lost, CLEARED)])
+
+    with postgres_server("alarm") as url:
+        with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+            connection.execute("CREATE TABLE leases (room INTEGER, tenant TEXT)")
+            connection.execute("INSERT INTO leases VALUES (1, 'a'), (2, 'b')")
+        port = sa.make_url(url).port
+        assert port is not None
+        proxy = CuttingProxy(port)
+        threading.Thread(target=proxy.serve, daemon=True).start()
+        address = url.replace(str(port), str(proxy.own_port))
+        harness.run(lambda federation: scenario(federation, address, proxy))
 
 
 def test_only_rows_of_tables_that_may_be_read_are_shown(harness: Any) -> None:

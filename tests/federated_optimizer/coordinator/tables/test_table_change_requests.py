@@ -254,7 +254,7 @@ def test_what_is_refused_leaves_the_file(harness: Any) -> None:
                     "not_constant",
                 ),
                 (
-                    "INSERT INTO desks SELECT a, a, 1 FROM s",
+                    "INSERT INTO s SELECT desk FROM desks",
                     UnsupportedError,
                     "unsupported_statement",
                 ),

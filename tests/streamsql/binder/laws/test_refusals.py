@@ -249,7 +249,7 @@ UNSUPPORTED = [
     ("CREATE SOURCE s (a TEXT «NOT» NULL)", "NOT NULL", "IS NOT NULL"),
     ("CREATE SOURCE s (a VARCHAR«(»20))", "no length", "TEXT"),
     ("CREATE «INDEX» i ON s (a)", "Pando creates the indexes that it needs", ""),
-    ("INSERT INTO seat «SELECT» * FROM seat", "INSERT takes VALUES, not a query", "CREATE VIEW"),
+    ("INSERT INTO seat «SELECT» * FROM seat", "but seat is a stream", "FOR SYSTEM_TIME AS OF"),
     (
         "WITH RECURSIVE r(a) AS (SELECT src FROM link UNION SELECT x.a FROM «r x» LEFT JOIN r y "
         "ON x.a = y.a) SELECT 1",
