@@ -47,7 +47,7 @@ class TableShrunkenError(TableError):
         super().__init__(
             f"table {table} has {found:,} rows and had {before:,}: the old rows stay for "
             f"{SHRUNKEN_SECONDS / 60:g} minutes",
-            hint="if that is right, wait: it is taken then; else repair the table",
+            hint=f"if that is right, wait, or REFRESH TABLE {table}; else repair the table",
         )
         self.before, self.found = before, found
 

@@ -43,7 +43,8 @@ class _Watched:
         unsettled: Whether its file was changing at the last poll.
         revision: How often somebody has asked to read it again.
         shrunken: Since when it has lost nearly all of its rows, or None.
-        ours: Whether it was changed through us since the last reading.
+        may_shrink: Whether it may have lost nearly all of its rows since the last reading: it was
+            changed through us, or somebody has said so.
     """
 
     definition: SourceDefinition
@@ -56,7 +57,7 @@ class _Watched:
     unsettled: bool = False
     revision: int = 0
     shrunken: float | None = None
-    ours: bool = False
+    may_shrink: bool = False
 
 
 class TableWatch:
@@ -151,14 +152,20 @@ class TableWatch:
         watched = self._tables.get(name)
         return watched is not None and watched.unsettled
 
-    def read_again(self, name: str) -> bool:
-        """Make a table due now; return whether it is defined. An empty name means all."""
+    def read_again(self, name: str, *, may_shrink: bool = False) -> bool:
+        """Make a table due now; return whether it is defined. An empty name means all.
+
+        Args:
+            name: The table.
+            may_shrink: Whether it is fine that it has lost nearly all of its rows.
+        """
         chosen = [w for n, w in list(self._tables.items()) if name in ("", n)]
         parts = list(self._parts.values())
         chosen += [watched for part, watched in parts if name in ("", part.table)]
         for watched in chosen:
             watched.due = float("-inf")
             watched.revision += 1
+            watched.may_shrink |= may_shrink
         return bool(chosen)
 
     def changed(self, name: str) -> None:
@@ -170,14 +177,14 @@ class TableWatch:
         watched = self._tables.get(name)
         own = [watched] if watched is not None else []
         for one in [*own, *(w for part, w in self._parts.values() if part.table == name)]:
-            one.ours = True
+            one.may_shrink = True
         url = watched.definition.option("url") if watched is not None else None
         known = [*self._tables.values(), *(watched for _, watched in self._parts.values())]
         for other in [w for w in known if url is not None]:
             if other.definition.option("url") == url:
                 other.due = float("-inf")
                 other.revision += 1
-                other.ours = True
+                other.may_shrink = True
 
     def poll(self, used: frozenset[str]) -> bool:
         """Poll every table and read those that are due; return whether anything changed.
@@ -274,7 +281,7 @@ class TableWatch:
             pause = max(_RETRY_SECONDS, _RETRY_FACTOR * took)
             watched.due = min(watched.due, self._clock() + pause)
             return False
-        watched.problem, watched.shrunken, watched.ours = None, None, False
+        watched.problem, watched.shrunken, watched.may_shrink = None, None, False
         interval = options.refresh if options.refresh is not None else float("inf")
         watched.due = min(watched.due, self._clock() + interval)
         return changed
@@ -282,7 +289,7 @@ class TableWatch:
     def _load(self, watched: _Watched, part: Narrowed | None) -> bool:
         long = watched.shrunken is not None and self._clock() >= self._shrunken(watched)
         filtered = part is not None and bool(part.conditions)
-        if watched.ours or filtered or long:
+        if watched.may_shrink or filtered or long:
             return self._store.load(watched.definition, part, may_shrink=True)
         return self._store.load(watched.definition, part)
 

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import sqlite3
-import threading
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
@@ -23,7 +22,7 @@ from static_engine.static_settings import StaticSettings
 from static_engine.tables import table_watch
 from static_engine.tables.table_store import TableStore
 from streamsql.errors import BindingError
-from tests.static_engine.cutting_proxy import CuttingProxy
+from tests.static_engine.cutting_proxy import CuttingProxy, cutting_proxy
 from tests.static_engine.postgres_server import postgres_server
 
 DESKS = "CREATE TABLE desks (desk INTEGER) WITH (source = 'csv', path = 'desks.csv')"
@@ -119,6 +118,28 @@ def test_a_file_that_loses_most_rows_raises_it_until_it_is_right_or_taken(
     harness.run(scenario)
 
 
+def test_refresh_table_takes_fewer_rows_at_once(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        async with static_engine(federation):
+            coordinator = await begin(federation, DESKS, LEASES)
+            query = await harness.start_query(coordinator, COUNT)
+            await harness.until_rows(coordinator, query, [(2_000,)])
+            write_desks(federation.folder, 7)
+            lost = ("desks", "shrunken", 2_000, 7)
+            await harness.until(lambda: shown(coordinator) == [(*lost, RAISED)])
+            await coordinator.execute("REFRESH TABLE leases")
+            ann = Principal("ann", Role.ANALYST)
+            with pytest.raises(BindingError, match="operator"):
+                await coordinator.execute("REFRESH TABLE desks", principal=ann)
+            assert shown(coordinator) == [(*lost, RAISED)]
+            (done,) = await coordinator.execute("REFRESH TABLE desks")
+            assert done.message == "table desks is read again where queries need it"
+            await harness.until_rows(coordinator, query, [(7,)])
+            await harness.until(lambda: shown(coordinator) == [(*lost, CLEARED)])
+
+    harness.run(scenario)
+
+
 def of_static(coordinator: Any) -> Any:
     return next(site for site in coordinator.sites() if site.site == "static")
 
@@ -204,10 +225,9 @@ def test_a_server_that_goes_away_raises_it_until_it_answers(
             connection.execute("INSERT INTO leases VALUES (1, 'a'), (2, 'b')")
         port = sa.make_url(url).port
         assert port is not None
-        proxy = CuttingProxy(port)
-        threading.Thread(target=proxy.serve, daemon=True).start()
-        address = url.replace(str(port), str(proxy.own_port))
-        harness.run(lambda federation: scenario(federation, address, proxy))
+        with cutting_proxy(port) as proxy:
+            address = url.replace(str(port), str(proxy.own_port))
+            harness.run(lambda federation: scenario(federation, address, proxy))
 
 
 def test_only_rows_of_tables_that_may_be_read_are_shown(harness: Any) -> None:
