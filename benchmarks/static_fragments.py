@@ -28,6 +28,8 @@ from statistics import median
 from typing import Any
 
 from benchmarks._figures import print_tables
+from static_engine.evaluation.bag_difference import difference
+from static_engine.evaluation.bags import Bag
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import StaticExecutor
 from static_engine.sources.conversion import arrow_schema
@@ -48,7 +50,7 @@ from streamsql.algebra.operators import (
     SourceKind,
 )
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.data.delta import Delta, difference, from_rows
+from streamsql.data.delta import Delta, from_rows
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 
@@ -195,13 +197,13 @@ def latency(
             }
             if anchor is not None:
                 ways["duckdb"] = lambda run=anchor, text=sql: run(text)  # type: ignore[misc]
-            figures = _compare(ways, rounds)
+            figures = _compare(plan.schema, ways, rounds)
             figures["reading both tables, ms"] = reading
             tables[f"{name}, {size} rows"] = figures
     return tables
 
 
-def _compare(ways: dict[str, Callable[[], Delta]], rounds: int) -> dict[str, float]:
+def _compare(schema: Schema, ways: dict[str, Callable[[], Delta]], rounds: int) -> dict[str, float]:
     results = {name: way() for name, way in ways.items()}  # also warms up
     if results["spark"] != results["local"]:
         raise RuntimeError("Spark and the local executor disagree")
@@ -215,8 +217,9 @@ def _compare(ways: dict[str, Callable[[], Delta]], rounds: int) -> dict[str, flo
             ways[name]()
             times[name].append((time.perf_counter() - begun) * 1000)
     figures = {f"{name}, ms": median(values) for name, values in times.items()}
+    bags = {name: Bag.of_rows(schema, results[name]) for name in ("local", "spark")}
     begun = time.perf_counter()
-    difference(results["local"], dict(results["spark"]))
+    difference(bags["local"], bags["spark"])
     figures["difference, ms"] = (time.perf_counter() - begun) * 1000
     for name in names[1:]:
         figures[f"spark/{name}"] = figures["spark, ms"] / figures[f"{name}, ms"]

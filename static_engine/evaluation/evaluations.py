@@ -5,6 +5,7 @@ import time
 from collections.abc import Set
 from dataclasses import dataclass
 
+from static_engine.evaluation.bags import Bag
 from static_engine.evaluation.static_executor import (
     EngineLostError,
     EvaluationCancelledError,
@@ -14,7 +15,6 @@ from static_engine.evaluation.static_executor import (
 from static_engine.history.past_readings import PastReadings
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.operators import Plan
-from streamsql.data.delta import Delta
 from streamsql.errors import FederationError, InternalError
 
 _RETRY_SECONDS = 60.0
@@ -39,7 +39,7 @@ class Outcome:
 
     versions: Versions
     at: float
-    result: Delta | None = None
+    result: Bag | None = None
     error: FederationError | None = None
     losses: int = 0
     runs: int = 0
@@ -126,7 +126,7 @@ class Evaluations:
         began = time.perf_counter()
         self.count += 1
         try:
-            outcome.result = executor.evaluate(self.narrowed(plan))
+            outcome.result = executor.collect(self.narrowed(plan))
             outcome.seconds = time.perf_counter() - began
         except EngineLostError as error:
             outcome.losses = 1 + (before.losses if before.error is not None else 0)

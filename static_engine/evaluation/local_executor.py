@@ -1,10 +1,23 @@
 """Evaluation in this process, without Spark: the reference evaluator over the same tables."""
 
+import pyarrow as pa
+
+from static_engine.evaluation.bags import Bag
 from static_engine.evaluation.static_executor import EvaluationError, check_size, refuse_streams
 from static_engine.history.past_readings import PastReadings
 from static_engine.sources.conversion import rows_in
 from static_engine.tables.table_store import TableStore
-from streamsql.algebra.operators import Plan, RemoteSource, Scan, transform_up, walk_plan
+from streamsql.algebra.expressions import Column, Expression, Literal
+from streamsql.algebra.operators import (
+    Plan,
+    Project,
+    RemoteSource,
+    Scan,
+    ScanPart,
+    SourceKind,
+    transform_up,
+    walk_plan,
+)
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
@@ -60,6 +73,22 @@ class LocalExecutor:
         check_size(sum(result.values()), self._max_result_rows)
         return result
 
+    def collect(self, plan: Plan) -> Bag:
+        """See `StaticExecutor.collect`."""
+        chosen = _chosen_columns(plan)
+        if chosen is not None:  # columns of a table need no Python objects
+            data = self._data_of(chosen[0])
+            check_size(data.num_rows, self._max_result_rows)
+            columns = [pa.nulls(len(data)) if at is None else data.column(at) for at in chosen[1]]
+            return Bag.of_table(plan.schema, pa.table(columns, plan.schema.names))
+        try:
+            return Bag.of_rows(plan.schema, self.evaluate(plan))
+        except ValueError as error:
+            raise EvaluationError(
+                f"a value of the stored part of the query does not fit its type: {error}",
+                hint="choose another type for it with CAST",
+            ) from error
+
     def cancel(self, plan: Plan) -> None:
         """Do nothing: nothing ends Python's loops from outside, and the tables fit memory."""
 
@@ -93,11 +122,37 @@ class LocalExecutor:
         return transform_up(plan, named), relations
 
     def _events_of(self, scan: Scan) -> list[SourceEvent]:
-        table = self._store.table(scan)
+        version = self._store.table(scan).version
         known = self._events.get(scan.source)
-        if known is None or known[0] != table.version:
-            if table.data is None:
-                raise ValueError(f"table {scan.source} is not in memory")
-            known = (table.version, [SourceEvent(row, ts=0) for row in rows_in(table.data)])
+        if known is None or known[0] != version:
+            known = (version, [SourceEvent(row, ts=0) for row in rows_in(self._data_of(scan))])
             self._events[scan.source] = known
         return known[1]
+
+    def _data_of(self, scan: Scan) -> pa.Table:
+        data = self._store.table(scan).data
+        if data is None:
+            raise ValueError(f"table {scan.source} is not in memory")
+        return data
+
+
+def _chosen_columns(plan: Plan) -> tuple[Scan, tuple[int | None, ...]] | None:
+    """Return the table of which a plan only chooses columns, and these; None: NULL in each row."""
+    match plan:
+        case Scan(kind=SourceKind.TABLE, part=ScanPart.ROWS, history=None, ttl=None, lateness=None):
+            return plan, tuple(range(len(plan.columns)))
+        case Project(expressions=[_, *_]):
+            below = _chosen_columns(plan.input)
+            if below is None or not all(map(_is_chosen, plan.expressions)):
+                return None
+            places = (getattr(expression, "position", None) for expression in plan.expressions)
+            return below[0], tuple(None if at is None else below[1][at] for at in places)
+        case _:
+            return None
+
+
+def _is_chosen(expression: Expression) -> bool:
+    """Whether an expression is a column, or NULL."""
+    return isinstance(expression, Column) or (
+        isinstance(expression, Literal) and expression.value is None
+    )

@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from static_engine.evaluation.bags import Bag
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import (
     Plan,
@@ -52,7 +53,11 @@ class StaticExecutor(Protocol):
         ...
 
     def evaluate(self, plan: Plan) -> Delta:
-        """Return the rows of a plan as a bag: positive weights, values of the schema's types.
+        """Return what `collect` does as Python objects; of plans with few rows."""
+        ...
+
+    def collect(self, plan: Plan) -> Bag:
+        """Return the rows of a plan: positive weights, values of the schema's types.
 
         Raises:
             TableError: A table has not been read, or was declared again.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from static_engine.evaluation.bags import Bag
 from static_engine.evaluation.static_executor import StaticExecutor
 from streamsql.algebra.operators import Plan
 from streamsql.data.delta import Delta
@@ -27,6 +28,10 @@ class PipedExecutor:
     def evaluate(self, plan: Plan) -> Delta:
         """See `StaticExecutor.evaluate`."""
         return self._executor.evaluate(plan)
+
+    def collect(self, plan: Plan) -> Bag:
+        """See `StaticExecutor.collect`."""
+        return self._executor.collect(plan)
 
     def cancel(self, plan: Plan) -> None:
         """See `StaticExecutor.cancel`."""

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import quote
 
 import msgspec
@@ -11,11 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from host.files.atomic_file import replace_file
+from static_engine.evaluation.bags import Bag
 from static_engine.sources.conversion import arrow_schema
 from static_engine.sources.table_errors import TableError
-from static_engine.tables.table_store import row_group_size
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.data.delta import Delta, expand
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, encode_json
 
@@ -39,10 +39,14 @@ class Header(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class KeptRows:
-    """The rows of a refresh as they are on disk."""
+    """The rows of a refresh as they are on disk.
+
+    Attributes:
+        rows: How many.
+    """
 
     header: Header
-    data: pa.Table
+    rows: int
     path: Path
 
 
@@ -57,22 +61,25 @@ class RowsFolder:
         digest = hashlib.sha256(view.encode()).hexdigest()[:12]
         return self._folder / f"{quote(view, safe='')[:80]}-{digest}{_SUFFIX}"
 
-    def write(self, header: Header, rows: Delta) -> KeptRows:
+    def write(self, header: Header, rows: Bag) -> KeptRows:
         """Replace the file of a view; the old one stays when that fails.
 
         Raises:
-            TableError: It cannot be written, or a value does not fit its column.
+            TableError: It cannot be written.
         """
         name, path = header.definition.name, self.path_of(header.definition.name)
+        schema = arrow_schema(header.definition.schema)
+        schema = schema.with_metadata({_HEADER: encode_json(header)})
+
+        def write_rows(file: BinaryIO) -> None:
+            with pq.ParquetWriter(file, schema) as writer:
+                for batch in rows.batches():
+                    writer.write_batch(batch)
+
         try:
-            data = _table(header.definition, rows)
-            written = data.replace_schema_metadata({_HEADER: encode_json(header)})
             self._folder.mkdir(parents=True, exist_ok=True)
-            replace_file(
-                path,
-                lambda file: pq.write_table(written, file, row_group_size=row_group_size(written)),
-            )
-        except (pa.ArrowException, OverflowError, UnicodeError) as error:
+            replace_file(path, write_rows)
+        except pa.ArrowException as error:
             raise TableError(f"view {name}: its rows cannot be saved: {error}") from error
         except OSError as error:
             raise TableError(
@@ -80,7 +87,7 @@ class RowsFolder:
                 hint="check the free space and the permissions of the static engine's data "
                 "directory",
             ) from error
-        return KeptRows(header, data, path)
+        return KeptRows(header, rows.total, path)
 
     def read(self, definition: SourceDefinition) -> KeptRows | None:
         """Return the rows of a view's last refresh, or None when there are none of this view.
@@ -92,18 +99,19 @@ class RowsFolder:
         if not path.exists():
             return None
         try:
-            data = pq.ParquetFile(path, memory_map=False).read()
-            header = decode_json((data.schema.metadata or {}).get(_HEADER, b""), Header)
+            file = pq.ParquetFile(path, memory_map=False)
+            schema = file.schema_arrow
+            header = decode_json((schema.metadata or {}).get(_HEADER, b""), Header)
+            count = sum(batch.num_rows for batch in file.iter_batches())  # all can be read
         except (OSError, pa.ArrowException, WireError) as error:
             raise TableError(
                 f"view {definition.name}: its rows in {path} cannot be read: {error}"
             ) from error
         if header.definition != definition:
             return None
-        data = data.replace_schema_metadata(None)
-        if data.schema != arrow_schema(definition.schema):
+        if not schema.equals(arrow_schema(definition.schema)):
             raise TableError(f"view {definition.name}: {path} has other columns")
-        return KeptRows(header, data, path)
+        return KeptRows(header, count, path)
 
     def keep_only(self, views: Iterable[str]) -> None:
         """Delete the files of all other views, and what a killed process has left."""
@@ -112,12 +120,3 @@ class RowsFolder:
             for path in self._folder.iterdir():
                 if path not in kept and path.name.endswith((_SUFFIX, ".new")):
                     path.unlink(missing_ok=True)
-
-
-def _table(definition: SourceDefinition, rows: Delta) -> pa.Table:
-    schema = arrow_schema(definition.schema)
-    columns = list(zip(*expand(rows), strict=True)) or [()] * len(schema)
-    arrays = [
-        pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)
-    ]
-    return pa.Table.from_arrays(arrays, schema=schema)

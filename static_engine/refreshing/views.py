@@ -178,8 +178,8 @@ class RefreshedViews:
         view = self._views[name]
         began, ticks = self._clock(), time.perf_counter()
         try:
-            rows = executor.evaluate(plan)
-            self._store.check_room(view.order.definition, sum(rows.values()))
+            rows = executor.collect(plan)
+            self._store.check_room(view.order.definition, rows.total)
             seconds = time.perf_counter() - ticks
             kept = self._folder.write(Header(view.order.definition, began, seconds), rows)
             self._take(view, kept)
@@ -229,9 +229,9 @@ class RefreshedViews:
         return view
 
     def _take(self, view: _View, kept: KeptRows) -> None:
-        self._store.put(view.order.definition, kept.data, kept.path)
+        self._store.put(view.order.definition, kept.path)
         view.last, view.seconds = kept.header.last, kept.header.seconds
-        view.rows = kept.data.num_rows
+        view.rows = kept.rows
         # Where the clock was ahead when the rows were computed, times count from now.
         view.due = self._next(view.order, min(view.last, self._clock()))
 

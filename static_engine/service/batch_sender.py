@@ -46,6 +46,9 @@ class Sender:
             query.request_all()
             return
         connection = self._connections
+        await asyncio.to_thread(query.compare)  # 10^6 rows take 0.3 s
+        if not wanted():
+            return
         for destination, batch in query.batches(wall_clock()):
             payload = encode_packed(batch)
             while not self._publish(query, destination, payload):

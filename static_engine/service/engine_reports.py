@@ -226,7 +226,7 @@ def _rows(query: InstalledQuery, evaluations: Evaluations) -> Iterable[SystemRow
         if outcome.seconds is not None:
             values["last_ms"] = outcome.seconds * 1_000
         if outcome.result is not None:
-            values["rows"] = sum(outcome.result.values())
+            values["rows"] = outcome.result.total
         for name, value in values.items():
             yield (query.bundle.query, fragment.id, "job", name, float(value))
 

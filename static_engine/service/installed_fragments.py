@@ -4,10 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from static_engine.evaluation.bag_difference import difference
+from static_engine.evaluation.bags import Bag
 from static_engine.evaluation.static_executor import tables_of
 from static_engine.keyed.keyed_queries import KeyedQuery
 from streamsql.algebra.operators import Plan
-from streamsql.data.delta import Delta, accumulate, difference
+from streamsql.data.delta import Delta, accumulate
 from streamsql.errors import WireError
 from streamsql.history.past_plans import fixed
 from streamsql.wire.channel_protocol import SendingChannel
@@ -22,7 +24,7 @@ RESULT = ""
 class InstalledQuery:
     """Turns results of fragments into batches for the sites that read them.
 
-    State: the last result of every fragment (shared between queries), and what was sent.
+    State: the last result of every fragment, which queries share and channels do not copy.
 
     Args:
         bundle: The query.
@@ -54,8 +56,10 @@ class InstalledQuery:
             channel.sequence = first
             self.channels[destination] = channel
         self._snapshots = set(ports)
-        self._results: dict[str, Delta] = {}
-        self._new: dict[str, Delta] = {}
+        self._results: dict[str, Bag] = {}
+        self._new: dict[str, Bag] = {}
+        self._compared: dict[str, Bag] = {}
+        self._looked: dict[str, Delta] = {}
         self._changes: dict[str, Delta] = {}
         self.keyed = KeyedQuery(bundle, site)
         self.whole = tuple(f for f in self.fragments if f.id not in self.keyed.looked)
@@ -72,14 +76,15 @@ class InstalledQuery:
         """Names of all tables that the fragments here name."""
         return frozenset().union(*(tables_of(f.plan) for f in self.fragments))
 
-    def update(self, fragment: str, result: Delta) -> None:
-        """Take a fragment's new result, which nobody may change any more."""
+    def update(self, fragment: str, result: Bag) -> None:
+        """Take a fragment's new result."""
         known = self._new.get(fragment, self._results.get(fragment))
         if known is not result:
             self._new[fragment] = result
+            self._compared.pop(fragment, None)
 
     def change(self, fragment: str, delta: Delta) -> None:
-        """Add to a fragment's result; also to say that it is complete so far."""
+        """Add to the result of a fragment that looks keys up; also to say that it is complete."""
         accumulate(self._changes.setdefault(fragment, {}), delta)
 
     def request_snapshot(self, destination: str) -> bool:
@@ -103,30 +108,54 @@ class InstalledQuery:
         """Whether every fragment has a result."""
         return all(self._is_known(f.id) for f in self.fragments)
 
+    def compare(self) -> None:
+        """Compare new results with what was sent, as `batches` would; it may take a second.
+
+        Another thread may do it, while nobody calls `update` or `batches`.
+        """
+        for fragment in self.whole:
+            old, new = self._results.get(fragment.id), self._new.get(fragment.id)
+            read = not self._snapshots.issuperset(destinations_of(fragment))
+            if old is not None and new is not None and read and fragment.id not in self._compared:
+                self._compared[fragment.id] = difference(new, old)
+
     def batches(self, now: int) -> Iterator[tuple[str, DeltaBatch]]:
         """Yield what has to be sent, with its destination.
 
         When the caller stops in the middle it calls `request_snapshot` for that destination.
         """
-        new, self._new = self._new, {}
-        deltas, self._changes = self._changes, {}
-        for name, delta in deltas.items():
-            accumulate(self._results.setdefault(name, {}), delta)
-        deltas |= {name: difference(r, self._results.get(name, {})) for name, r in new.items()}
-        self._results.update(new)
+        changes = self._take_changes()
         ready = sorted(filter(self._can_begin, self._snapshots))
         for fragment in self.fragments:
-            for destination, part in route(fragment, deltas.get(fragment.id, {})).items():
-                if destination not in self._snapshots:
-                    channel = self.channels[destination]
-                    for batch in channel.push(fragment.id, part, now=now):
-                        yield destination, batch
+            if fragment.id in changes:
+                for destination in destinations_of(fragment):
+                    if destination not in self._snapshots:
+                        parts = _routed(fragment, destination, changes[fragment.id])
+                        for batch in self.channels[destination].carry(fragment.id, parts, now=now):
+                            yield destination, batch
         for destination in ready:
             self._snapshots.discard(destination)
             channel = self.channels[destination]
-            self._refill(destination, channel)
-            for batch in channel.snapshot(now=now):
-                yield destination, batch
+            for fragment in self.fragments:
+                if fragment.id in channel.contents:
+                    parts = _routed(fragment, destination, self._sent(fragment.id))
+                    for batch in channel.carry(fragment.id, parts, now=now, reset=True):
+                        yield destination, batch
+
+    def _take_changes(self) -> dict[str, Bag | Delta]:
+        """Return the changes of fragments somebody has rows of; the new results count as sent."""
+        self.compare()
+        deltas, compared = self._changes, self._compared
+        for name, delta in deltas.items():
+            accumulate(self._looked.setdefault(name, {}), delta)
+        self._results |= self._new
+        self._new, self._changes, self._compared = {}, {}, {}
+        return {**deltas, **compared}
+
+    def _sent(self, fragment: str) -> Bag | Delta:
+        if fragment in self._results:
+            return self._results[fragment]
+        return self._looked[fragment]
 
     def flow(self, *, busy: bool) -> FlowReport:
         """Return the next sequence number of every channel."""
@@ -151,13 +180,8 @@ class InstalledQuery:
         return all(map(self._is_known, self.channels[destination].contents))
 
     def _is_known(self, fragment: str) -> bool:
-        return fragment in self._results or fragment in self._new or fragment in self._changes
-
-    def _refill(self, destination: str, channel: SendingChannel) -> None:
-        for fragment in self.fragments:
-            if fragment.id in channel.contents:
-                parts = route(fragment, self._results[fragment.id])
-                channel.contents[fragment.id] = dict(parts.get(destination, {}))
+        known = (self._results, self._new, self._looked, self._changes)
+        return any(fragment in results for results in known)
 
 
 def _standing_still(bundle: FragmentBundle) -> FragmentBundle:
@@ -193,6 +217,12 @@ def route(fragment: Fragment, rows: Delta) -> dict[str, Delta]:
         owner = site_of(tuple([row[column] for column in columns]), destinations)
         parts.setdefault(owner, {})[row] = weight
     return parts
+
+
+def _routed(fragment: Fragment, destination: str, rows: Bag | Delta) -> Iterator[Delta]:
+    """Yield the rows of a site in parts."""
+    for part in rows.parts() if isinstance(rows, Bag) else (rows,):
+        yield route(fragment, part).get(destination, {})
 
 
 def supersedes(bundle: FragmentBundle, old: FragmentBundle) -> bool:

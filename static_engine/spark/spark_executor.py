@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as fn
 
+from static_engine.evaluation.bags import Bag
 from static_engine.evaluation.static_executor import (
     EngineLostError,
     EvaluationCancelledError,
@@ -21,7 +22,6 @@ from static_engine.evaluation.static_executor import (
 )
 from static_engine.history.past_readings import PastReadings
 from static_engine.lowering.spark_plans import lower_plan
-from static_engine.sources.conversion import rows_in
 from static_engine.spark.past_frames import past_frame
 from static_engine.spark.spark_session import RunningSpark, error_text
 from static_engine.spark.spark_work import (
@@ -35,7 +35,7 @@ from static_engine.spark.spark_work import (
 from static_engine.tables.table_store import StoredTable, TableStore
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import Filter, Join, Plan, Project, Scan, UnionAll
-from streamsql.data.delta import Delta, from_rows
+from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.history.past_plans import with_kept_rows
@@ -89,7 +89,11 @@ class SparkExecutor:
         return self._spark.is_gone
 
     def evaluate(self, plan: Plan) -> Delta:
-        """Return the rows of a plan; see `StaticExecutor.evaluate`."""
+        """See `StaticExecutor.evaluate`."""
+        return self.collect(plan).delta()
+
+    def collect(self, plan: Plan) -> Bag:
+        """See `StaticExecutor.collect`."""
         plan = with_kept_rows(plan)
         refuse_streams(plan)
         width = len(plan.schema)
@@ -112,7 +116,7 @@ class SparkExecutor:
                 if not width:
                     count = frame.count()
                     check_size(count, self._max_result_rows)
-                    return {(): count} if count else {}
+                    return Bag.of_rows(plan.schema, {(): count} if count else {})
                 # One row more than may be: the JVM would hold all of them before anybody counts.
                 if most_rows(plan, self._rows_of) > self._max_result_rows:
                     counted = frame.limit(self._max_result_rows + 1).count()
@@ -128,7 +132,7 @@ class SparkExecutor:
                 with suppress(PySparkException, Py4JError, OSError):  # its JVM may have ended
                     frame.unpersist()
         check_size(result.num_rows, self._max_result_rows)
-        return from_rows(rows_in(result))
+        return Bag.of_table(plan.schema, result)
 
     def _rows_of(self, scan: Scan) -> float:
         table = self._store.find(scan.source) if scan.history is None else None

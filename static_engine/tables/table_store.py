@@ -167,21 +167,41 @@ class TableStore:
             _delete(old.snapshot)
         return not same
 
-    def put(self, definition: SourceDefinition, data: pa.Table, path: Path) -> None:
+    def put(self, definition: SourceDefinition, path: Path) -> None:
         """Set a table's rows, which were computed and are in a Parquet file of the caller's.
 
         Raises:
-            TableError: There are more than may be kept.
+            TableError: There are more than may be kept, or the file cannot be read.
         """
-        name, count = definition.name, data.num_rows
-        self.check_room(definition, count)
-        large = count > self._memory_rows or (self._snapshots and data.nbytes > _MEMORY_BYTES)
+        name = definition.name
+        try:
+            file = pq.ParquetFile(path, memory_map=False)
+            count = file.metadata.num_rows
+            self.check_room(definition, count)
+            data = self._held(definition, count, file.iter_batches())
+        except (OSError, pa.ArrowException) as error:
+            raise TableError(f"{kind_of(definition)} {name}: {path}: {error}") from error
         old = self._tables.get(name)
         same = old is not None and old.definition == definition and _equal(old.data, data)
         version = old.version if same and old is not None else self._next_version()
         self._tables[name] = StoredTable(
-            definition, version, count, None if large else data, path if large else None, None
+            definition, version, count, data, path if data is None else None, None
         )
+
+    def _held(
+        self, definition: SourceDefinition, count: int, batches: Iterator[pa.RecordBatch]
+    ) -> pa.Table | None:
+        """Return rows that may be kept in memory, or None."""
+        if count > self._memory_rows:
+            return None
+        held: list[pa.RecordBatch] = []
+        size = 0
+        for batch in batches:
+            size += batch.nbytes
+            if self._snapshots and size > _MEMORY_BYTES:
+                return None
+            held.append(batch)
+        return pa.Table.from_batches(held, arrow_schema(definition.schema))
 
     def change(self, change: TableChange) -> int:
         """Change a table where it is stored; return how many rows. `load` then reads it.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from streamsql.wire.channel_protocol import row_bytes
+from streamsql.wire.batch_parts import row_bytes
 from streamsql.wire.messages import AnnotatedRow
 
 MAX_ROWS = 5_000

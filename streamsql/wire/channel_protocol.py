@@ -9,20 +9,15 @@ of a sender becomes a retraction. Correct whatever the broker loses, repeats or 
 import enum
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 
 from streamsql.data.delta import Delta, accumulate, difference, negated
 from streamsql.data.types import Row
-from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
-from streamsql.wire.messages import MAX_ROWS_PER_BATCH, DeltaBatch, WeightedRow
+from streamsql.wire.batch_parts import chunks, is_small, weighted
+from streamsql.wire.messages import DeltaBatch, WeightedRow
 
 STREAM_ROWS = 10_000
 """Latest rows of a stream that are kept to be resent; a receiver that missed more loses them."""
-CHUNK_ROWS = 20_000
-CHUNK_BYTES = MAX_PAYLOAD_BYTES // 2
-_FEW_ROWS = 1_000
-_TEXT_BYTES = 4  # most bytes a character of UTF-8 takes
-assert CHUNK_ROWS <= MAX_ROWS_PER_BATCH  # noqa: S101  (a constant of this file)
 
 
 class SendingChannel:
@@ -71,11 +66,36 @@ class SendingChannel:
         if not delta:
             return []
         self.note(port, delta)
-        if _is_small(delta):
-            return [self._batch(port, _weighted(delta), more=False, now=now, ts=ts)]
-        return [
-            self._batch(port, chunk, more=more, now=now, ts=ts) for chunk, more in _chunks(delta)
-        ]
+        if is_small(delta):
+            return [self._batch(port, weighted(delta), more=False, now=now, ts=ts)]
+        return list(self.carry(port, (delta,), now=now, ts=ts))
+
+    def carry(
+        self,
+        port: str,
+        parts: Iterable[Delta],
+        *,
+        now: int,
+        ts: int | None = None,
+        reset: bool = False,
+    ) -> Iterator[DeltaBatch]:
+        """Yield the batches of one change, given in parts, which is noted nowhere.
+
+        Args:
+            port: The sending fragment.
+            parts: Their sum is the change.
+            now: The sender's time.
+            ts: Time of the oldest reading behind the change, or None.
+            reset: Whether it replaces everything the receiver has of the port.
+        """
+        last: tuple[WeightedRow, ...] | None = () if reset else None
+        for chunk in (chunk for part in parts if part for chunk in chunks(part)):
+            if last:
+                yield self._batch(port, last, reset=reset, more=True, now=now, ts=ts)
+                reset = False
+            last = chunk
+        if last is not None:
+            yield self._batch(port, last, reset=reset, more=False, now=now, ts=ts)
 
     def note(self, port: str, delta: Delta) -> None:
         """Add a change to what a snapshot of the channel will hold."""
@@ -95,10 +115,7 @@ class SendingChannel:
     def snapshot(self, *, now: int) -> Iterator[DeltaBatch]:
         """Yield batches that replace everything the receiver has of this channel."""
         for port, contents in self.contents.items():
-            reset = True
-            for chunk, more in _chunks(contents):
-                yield self._batch(port, chunk, reset=reset, more=more, now=now)
-                reset = False
+            yield from self.carry(port, (contents,), now=now, reset=True)
 
     def _batch(  # noqa: PLR0913  (the parts of a batch)
         self,
@@ -344,56 +361,3 @@ def forget_oldest(contents: Delta, least: int) -> int:
     for row in oldest:
         del contents[row]
     return len(oldest)
-
-
-def row_bytes(row: Row) -> int:
-    """Return a bound of the bytes that a row takes in a message."""
-    size = 16 * len(row)
-    for value in row:
-        if isinstance(value, str):
-            size += _TEXT_BYTES * len(value)
-    return size
-
-
-def _chunks(delta: Delta) -> Iterator[tuple[tuple[WeightedRow, ...], bool]]:
-    """Yield parts of bounded size, at least one, and whether another one follows."""
-    if _is_small(delta):
-        yield (_weighted(delta), False)
-        return
-    chunk: list[WeightedRow] = []
-    size = 0
-    rows = iter(delta)
-    while block := list(islice(rows, _FEW_ROWS)):
-        bound = _bytes_of(block)
-        if len(chunk) + len(block) <= CHUNK_ROWS and size + bound < CHUNK_BYTES:
-            chunk += map(WeightedRow, block, map(delta.__getitem__, block))
-            size += bound
-            continue
-        for row in block:
-            if len(chunk) == CHUNK_ROWS or size >= CHUNK_BYTES:
-                yield (tuple(chunk), True)
-                chunk = []
-                size = 0
-            chunk.append(WeightedRow(row, delta[row]))
-            size += row_bytes(row)
-    yield (tuple(chunk), False)
-
-
-def _weighted(delta: Delta) -> tuple[WeightedRow, ...]:
-    return tuple(map(WeightedRow, delta, delta.values()))
-
-
-def _is_small(delta: Delta) -> bool:
-    """Whether a delta certainly fits one part: most do, and need not be measured row by row."""
-    if len(delta) == 1:
-        (row,) = delta
-        return row_bytes(row) < CHUNK_BYTES
-    return len(delta) <= _FEW_ROWS and _bytes_of(delta) < CHUNK_BYTES
-
-
-def _bytes_of(rows: Collection[Row]) -> int:
-    """Return a bound of the bytes that rows take in messages."""
-    size = 16 * sum(map(len, rows))
-    if str in set(map(type, chain.from_iterable(rows))):
-        size += _TEXT_BYTES * sum([len(v) for row in rows for v in row if isinstance(v, str)])
-    return size

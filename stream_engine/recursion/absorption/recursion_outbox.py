@@ -18,7 +18,7 @@ from stream_engine.recursion.program.packing import (
     pack_supports,
 )
 from streamsql.data.types import Row
-from streamsql.wire.channel_protocol import row_bytes
+from streamsql.wire.batch_parts import row_bytes
 from streamsql.wire.messages import AnnotatedRow
 
 

@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from static_engine.evaluation import engine_starter
+from static_engine.evaluation.bags import Bag
 from static_engine.evaluation.engine_starter import EngineStarter
 from static_engine.evaluation.static_executor import StaticExecutor
 from streamsql.algebra.operators import Plan
@@ -23,6 +24,9 @@ class Engine:
         self.ended = 0
 
     def evaluate(self, plan: Plan) -> Delta:  # noqa: ARG002  (nobody may ask it)
+        raise AssertionError("nothing is evaluated here")
+
+    def collect(self, plan: Plan) -> Bag:  # noqa: ARG002
         raise AssertionError("nothing is evaluated here")
 
     def cancel(self, _plan: Plan, /) -> None:

@@ -3,6 +3,7 @@
 import threading
 from pathlib import Path
 
+from static_engine.evaluation.bags import Bag
 from static_engine.evaluation.evaluations import Evaluations
 from static_engine.evaluation.static_executor import EvaluationCancelledError
 from static_engine.history.past_readings import PastReadings
@@ -27,11 +28,14 @@ class Blocking:
         self.ended = threading.Event()
         self.asked = 0
 
-    def evaluate(self, _plan: Plan, /) -> Delta:
+    def evaluate(self, plan: Plan) -> Delta:
+        return self.collect(plan).delta()
+
+    def collect(self, _plan: Plan, /) -> Bag:
         self.asked += 1
         self.begun.set()
         if self.asked > 1:
-            return {("r1", 2): 1}
+            return Bag.of_rows(ROOMS.schema, {("r1", 2): 1})
         assert self.ended.wait(SECONDS)
         raise EvaluationCancelledError("nobody reads the query any more")
 
@@ -59,5 +63,7 @@ def test_a_plan_that_nobody_reads_any_more_is_cancelled_and_is_due_again(tmp_pat
     assert evaluations.outcome(SCAN).error is None
     assert evaluations.is_due(SCAN, 0.0)
     evaluations.evaluate(SCAN, executor, 0.0)
-    assert evaluations.outcome(SCAN).result == {("r1", 2): 1}
+    result = evaluations.outcome(SCAN).result
+    assert result is not None
+    assert result.delta() == {("r1", 2): 1}
     evaluations.cancel_unneeded(set())  # nothing runs: nobody is asked

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import cast
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from static_engine.evaluation.bags import Bag
 from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor
 from static_engine.refreshing.refresher import LONGEST_WAIT, Readiness, Refresher
 from static_engine.refreshing.rows_file import RowsFolder
@@ -67,7 +69,7 @@ class World:
     is_gone = False
 
     def __init__(self, folder: Path, *views: RefreshOrder) -> None:
-        self.now = NOON
+        self.folder, self.now = folder, NOON
         self.tried: list[str] = []
         self.lost = False
         self.watch = Watch()
@@ -80,14 +82,18 @@ class World:
         self.views.adopt()
 
     def give_rooms(self) -> None:
-        self.store.put(self.rooms, pa.table({"room": ["r1"]}), Path("unused"))
+        pq.write_table(pa.table({"c0": ["r1"]}), self.folder / "rooms.parquet")
+        self.store.put(self.rooms, self.folder / "rooms.parquet")
 
     def evaluate(self, plan: Plan) -> Delta:
+        return self.collect(plan).delta()
+
+    def collect(self, plan: Plan) -> Bag:
         assert isinstance(plan, Scan)
         self.tried.append(plan.source)
         if self.lost:
             raise EngineLostError("it died")
-        return {("r1",): 1}
+        return Bag.of_rows(plan.schema, {("r1",): 1})
 
     def cancel(self, _plan: Plan, /) -> None:
         raise AssertionError("nothing is cancelled here")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from static_engine.evaluation.bags import Bag
 from static_engine.evaluation.static_executor import EngineLostError, EvaluationError
 from static_engine.refreshing.rows_file import RowsFolder
 from static_engine.refreshing.views import LONGEST_PAUSE, RefreshedViews
@@ -46,10 +47,13 @@ class Engine:
     evaluated: list[Plan] = field(default_factory=list)
 
     def evaluate(self, plan: Plan) -> Delta:
+        return self.collect(plan).delta()
+
+    def collect(self, plan: Plan) -> Bag:
         if self.error is not None:
             raise self.error
         self.evaluated.append(plan)
-        return self.rows
+        return Bag.of_rows(plan.schema, self.rows)
 
     def cancel(self, _plan: Plan, /) -> None:
         raise AssertionError("nothing is cancelled here")
@@ -169,12 +173,12 @@ def test_a_failure_keeps_the_rows_and_is_tried_again_ever_more_seldom(world: Wor
 def test_who_asks_while_a_refresh_fails_has_it_tried_once_more(world: World) -> None:
     world.define(order("v", 720))
 
-    def evaluate(_plan: Plan) -> Delta:
+    def collect(_plan: Plan) -> Bag:
         assert world.views.ask("v")
         raise EvaluationError("not yet")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(world.engine, "evaluate", evaluate)
+        patch.setattr(world.engine, "collect", collect)
         assert world.work() == ("v",)
     assert world.work() == ("v",)
     assert world.rows("v") == ["r1"]

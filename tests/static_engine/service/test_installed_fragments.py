@@ -1,14 +1,17 @@
 """Channels of a query: first a snapshot, then differences, split over the readers."""
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from static_engine.evaluation.bags import PART_ROWS, Bag
 from static_engine.service.installed_fragments import RESULT, InstalledQuery, route
 from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
-from streamsql.data.types import DataType
+from streamsql.data.types import DataType, Row
 from streamsql.errors import WireError
 from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
 from streamsql.wire.channel_protocol import ReceivingChannel, Reception
@@ -24,6 +27,10 @@ def fragment(name: str, destinations: tuple[str, ...], partition: tuple[int, ...
     plan = Scan(f"t_{name}", SourceKind.TABLE, SCHEMA)
     consumer = "top" if destinations else ""
     return Fragment(name, Engine.STATIC, plan, ("static",), consumer, destinations, partition)
+
+
+def bag(rows: Delta) -> Bag:
+    return Bag.of_rows(SCHEMA, rows)
 
 
 def installed(*fragments: Fragment, first: int = 0) -> InstalledQuery:
@@ -51,11 +58,11 @@ class Readers:
 
 def test_half_an_answer_is_not_sent() -> None:
     query, readers = installed(fragment("a", ("base",)), fragment("b", ("base",))), Readers()
-    query.update("a", {(1, "x"): 1})
+    query.update("a", bag({(1, "x"): 1}))
     assert not readers.drain(query)
     assert not query.is_complete
     assert query.flow(busy=False).busy
-    query.update("b", {})
+    query.update("b", bag({}))
     assert query.has_work
     readers.drain(query)
     assert readers.contents("base", "a") == {(1, "x"): 1}
@@ -65,7 +72,7 @@ def test_half_an_answer_is_not_sent() -> None:
 
 
 def test_the_same_result_is_not_work() -> None:
-    query, readers, result = installed(fragment("a", ("base",))), Readers(), dict(ONE)
+    query, readers, result = installed(fragment("a", ("base",))), Readers(), bag(ONE)
     query.update("a", result)
     readers.drain(query)
     query.update("a", result)
@@ -74,7 +81,7 @@ def test_the_same_result_is_not_work() -> None:
 
 def test_a_query_without_reader_here_ends_at_the_console() -> None:
     query, readers = installed(fragment("a", ())), Readers()
-    query.update("a", {(1, "x"): 2})
+    query.update("a", bag({(1, "x"): 2}))
     readers.drain(query)
     assert readers.contents(RESULT, "a") == {(1, "x"): 2}
 
@@ -87,17 +94,42 @@ def test_a_reader_without_destination_is_refused() -> None:
 
 def test_sequence_numbers_continue_after_a_reinstallation() -> None:
     query = installed(fragment("a", ("base",)), first=41)
-    query.update("a", {})
+    query.update("a", bag({}))
     assert [batch.seq for _, batch in query.batches(0)] == [41]
     assert query.last_sequence() == 42
 
 
 def test_wide_rows_fit_messages() -> None:
     query = installed(fragment("a", ("base",)))
-    query.update("a", {(n, "é" * 10_000): 1 for n in range(2_000)})
+    query.update("a", bag({(n, "é" * 10_000): 1 for n in range(2_000)}))
     sizes = [len(encode_packed(batch)) for _, batch in query.batches(0)]
     assert sum(sizes) > MAX_PAYLOAD_BYTES
     assert max(sizes) <= MAX_PAYLOAD_BYTES
+
+
+def test_only_rows_that_differ_become_python_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    rows_of = Bag._rows
+
+    def rows(self: Bag, begin: int, end: int) -> Iterator[Row]:
+        made.append(end - begin)
+        return rows_of(self, begin, end)
+
+    monkeypatch.setattr(Bag, "_rows", rows)
+    query, readers = installed(fragment("a", SITES, (0,)), fragment("b", ("base",))), Readers()
+    old: Delta = {(n, f"v{n}"): 1 for n in range(50_000)}
+    for name in "ab":
+        query.update(name, bag(old))
+    readers.drain(query)
+    assert max(made) <= PART_ROWS
+    made.clear()
+    new = {row: weight for row, weight in old.items() if row[0] != 7} | {(7, "other"): 2}
+    for name in "ab":
+        query.update(name, bag(dict(reversed(new.items()))))
+    query.compare()
+    readers.drain(query)
+    assert sum(made) <= 2 * (len(SITES) + 1)
+    assert readers.contents("base", "b") == new
 
 
 RESULTS = st.dictionaries(
@@ -108,6 +140,7 @@ STEPS = st.lists(
         st.tuples(st.just("result"), st.sampled_from("abc"), RESULTS),
         st.tuples(st.just("snapshot"), st.sampled_from(SITES), st.none()),
         st.tuples(st.just("stop early"), st.integers(0, 3), st.none()),
+        st.tuples(st.just("compare"), st.none(), st.none()),
         st.tuples(st.just("send"), st.none(), st.none()),
     ),
     max_size=12,
@@ -127,13 +160,15 @@ def test_readers_have_what_was_last_computed(
     last: dict[str, Delta] = {}
     for name in fragments:
         last[name] = {(9, "x"): 1}
-        query.update(name, last[name])
+        query.update(name, bag(last[name]))
     for kind, what, result in steps:
         if kind == "result" and isinstance(what, str) and result is not None:
             last[what] = result
-            query.update(what, result)
+            query.update(what, bag(result))
         elif kind == "snapshot" and isinstance(what, str):
             assert query.request_snapshot(what)
+        elif kind == "compare":
+            query.compare()
         elif kind == "stop early" and isinstance(what, int):
             for _, _ in zip(range(what), query.batches(0), strict=False):
                 pass  # taken, but never sent

@@ -15,6 +15,7 @@ import pytest
 
 from host.mqtt import Message, QueueFull, Will
 from host.mqtt.in_memory import InMemoryBroker, InMemoryClient
+from static_engine.evaluation.bags import Bag
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor
 from static_engine.service import engine_reports
@@ -427,9 +428,9 @@ def test_identical_plans_are_evaluated_once(tmp_path: Path) -> None:
     evaluated: list[Plan] = []
 
     class Counting(LocalExecutor):
-        def evaluate(self, plan: Plan) -> Delta:
+        def collect(self, plan: Plan) -> Bag:
             evaluated.append(plan)
-            return super().evaluate(plan)
+            return super().collect(plan)
 
     async def scenario(w: World) -> None:
         await w.until(lambda: w.state().ready)  # until then another one evaluates
@@ -512,10 +513,10 @@ def test_a_lost_engine_is_started_again(tmp_path: Path, monkeypatch: pytest.Monk
     made: list[LocalExecutor] = []
 
     class Dying(LocalExecutor):
-        def evaluate(self, plan: Plan) -> Delta:
+        def collect(self, plan: Plan) -> Bag:
             if len(made) == 1:
                 raise EngineLostError("Spark has ended")
-            return super().evaluate(plan)
+            return super().collect(plan)
 
     def make(store: TableStore, _progress: Callable[[str], None]) -> StaticExecutor:
         made.append(Dying(store))
@@ -532,10 +533,10 @@ def test_a_lost_engine_has_ended_before_the_next_one_starts(
     events: list[str] = []
 
     class Dying(LocalExecutor):
-        def evaluate(self, plan: Plan) -> Delta:
+        def collect(self, plan: Plan) -> Bag:
             if events.count("made") == 1:
                 raise EngineLostError("Spark has ended")
-            return super().evaluate(plan)
+            return super().collect(plan)
 
         def stop(self) -> None:
             if events.count("made") == 1:
@@ -558,10 +559,10 @@ def test_a_query_that_always_kills_the_engine_is_given_up(
     starts: list[int] = []
 
     class Dying(LocalExecutor):
-        def evaluate(self, plan: Plan) -> Delta:
+        def collect(self, plan: Plan) -> Bag:
             if isinstance(plan, Filter):
                 raise EngineLostError("Spark has ended: out of memory")
-            return super().evaluate(plan)
+            return super().collect(plan)
 
     def make(store: TableStore, _progress: Callable[[str], None]) -> StaticExecutor:
         starts.append(1)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsql.data.delta import Delta, accumulate
+from streamsql.wire.batch_parts import CHUNK_ROWS
 from streamsql.wire.channel_protocol import (
-    CHUNK_ROWS,
     Forgotten,
     ReceivingChannel,
     Reception,
@@ -237,3 +237,20 @@ def test_a_lost_middle_is_a_gap_and_leaves_the_old_rows() -> None:
     assert receiver.accept(last) == (Reception.GAP, {})
     assert receiver.contents["p"] == LARGE
     assert receiver.size == len(LARGE)
+
+
+@given(st.lists(deltas | st.just({}), max_size=4), st.booleans())
+def test_a_change_in_parts_counts_as_a_whole(parts: list[Delta], reset: bool) -> None:
+    """The sender notes nothing of it: whoever carries parts knows what was sent."""
+    pair = Pair()
+    before: Delta = {("a",): 5, ("d",): 1}
+    sent = [*pair.sender.push("p", before, now=0)]
+    batches = [*pair.sender.carry("p", parts, now=0, reset=reset)]
+    changes = [pair.receiver.accept(batch)[1] for batch in sent + batches]
+    assert not any(changes[1:-1])  # nothing of it shows before its last batch
+    expected: Delta = {} if reset else dict(before)
+    for part in parts:
+        accumulate(expected, part)
+    assert pair.receiver.contents["p"] == expected
+    assert len(batches) == sum(map(bool, parts)) or (reset and len(batches) == 1)
+    assert pair.sender.contents == {"p": before}

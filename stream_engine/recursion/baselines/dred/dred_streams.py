@@ -19,7 +19,7 @@ from stream_engine.recursion.baselines.dred.dred_evaluation import DredCounters
 from stream_engine.recursion.program import packing
 from streamsql.data.types import Row
 from streamsql.errors import WireError
-from streamsql.wire.channel_protocol import row_bytes
+from streamsql.wire.batch_parts import row_bytes
 from streamsql.wire.messages import AnnotatedRow
 
 PORT = "dred:items"

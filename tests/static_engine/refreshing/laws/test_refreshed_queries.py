@@ -9,6 +9,7 @@ import pytest
 from host.mqtt import Message
 from host.mqtt.in_memory import InMemoryBroker
 from static_engine.__main__ import store_of
+from static_engine.evaluation.bags import Bag
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.service.static_engine import StaticEngine
 from static_engine.static_settings import StaticSettings
@@ -56,7 +57,7 @@ class World:
         client = self.broker.client("static")
         store = store_of(settings)
         look, local = store.print_of, LocalExecutor(store)
-        evaluate = local.evaluate
+        collect = local.collect
 
         def looked(definition: SourceDefinition) -> object:
             seen = look(definition)
@@ -64,14 +65,14 @@ class World:
                 action()
             return seen
 
-        def evaluated(plan: Plan) -> Delta:
-            rows = evaluate(plan)
+        def evaluated(plan: Plan) -> Bag:
+            rows = collect(plan)
             for action in self._taken(self.on_evaluation):
                 action()
             return rows
 
         store.print_of = looked  # type: ignore[method-assign, assignment]
-        local.evaluate = evaluated  # type: ignore[method-assign]
+        local.collect = evaluated  # type: ignore[method-assign]
         self.engine = StaticEngine(settings, 7, client, store, lambda *_: local, clock=self.clock)
         self.observer = self.broker.client("observer")
         self.observer.on_messages(self._hear)

@@ -1,0 +1,69 @@
+"""Parts of a delta that fit messages, by bounds of the bytes that rows take."""
+
+from collections.abc import Collection, Iterator
+from itertools import chain, islice
+
+from streamsql.data.delta import Delta
+from streamsql.data.types import Row
+from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
+from streamsql.wire.messages import MAX_ROWS_PER_BATCH, WeightedRow
+
+CHUNK_ROWS = 20_000
+CHUNK_BYTES = MAX_PAYLOAD_BYTES // 2
+_FEW_ROWS = 1_000
+_TEXT_BYTES = 4  # most bytes a character of UTF-8 takes
+assert CHUNK_ROWS <= MAX_ROWS_PER_BATCH  # noqa: S101  (a constant of this file)
+
+
+def row_bytes(row: Row) -> int:
+    """Return a bound of the bytes that a row takes in a message."""
+    size = 16 * len(row)
+    for value in row:
+        if isinstance(value, str):
+            size += _TEXT_BYTES * len(value)
+    return size
+
+
+def chunks(delta: Delta) -> Iterator[tuple[WeightedRow, ...]]:
+    """Yield parts of bounded size, at least one."""
+    if is_small(delta):
+        yield weighted(delta)
+        return
+    chunk: list[WeightedRow] = []
+    size = 0
+    rows = iter(delta)
+    while block := list(islice(rows, _FEW_ROWS)):
+        bound = _bytes_of(block)
+        if len(chunk) + len(block) <= CHUNK_ROWS and size + bound < CHUNK_BYTES:
+            chunk += map(WeightedRow, block, map(delta.__getitem__, block))
+            size += bound
+            continue
+        for row in block:
+            if len(chunk) == CHUNK_ROWS or size >= CHUNK_BYTES:
+                yield tuple(chunk)
+                chunk = []
+                size = 0
+            chunk.append(WeightedRow(row, delta[row]))
+            size += row_bytes(row)
+    yield tuple(chunk)
+
+
+def weighted(delta: Delta) -> tuple[WeightedRow, ...]:
+    """Return the rows of a delta as messages have them."""
+    return tuple(map(WeightedRow, delta, delta.values()))
+
+
+def is_small(delta: Delta) -> bool:
+    """Whether a delta certainly fits one part: most do, and need not be measured row by row."""
+    if len(delta) == 1:
+        (row,) = delta
+        return row_bytes(row) < CHUNK_BYTES
+    return len(delta) <= _FEW_ROWS and _bytes_of(delta) < CHUNK_BYTES
+
+
+def _bytes_of(rows: Collection[Row]) -> int:
+    """Return a bound of the bytes that rows take in messages."""
+    size = 16 * sum(map(len, rows))
+    if str in set(map(type, chain.from_iterable(rows))):
+        size += _TEXT_BYTES * sum([len(v) for row in rows for v in row if isinstance(v, str)])
+    return size
