@@ -136,6 +136,7 @@ def executor_maker(
             store,
             past,
             max_result_rows=limit,
+            max_view_rows=settings.max_view_rows,
             max_seconds=settings.max_evaluation_seconds,
         )
         if pipeline is None:

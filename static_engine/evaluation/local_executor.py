@@ -1,5 +1,8 @@
 """Evaluation in this process, without Spark: the reference evaluator over the same tables."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pyarrow as pa
 
 from static_engine.evaluation.bags import Bag
@@ -88,6 +91,10 @@ class LocalExecutor:
                 f"a value of the stored part of the query does not fit its type: {error}",
                 hint="choose another type for it with CAST",
             ) from error
+
+    def batches(self, plan: Plan, scratch: Path) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        """See `StaticExecutor.batches`."""
+        return self.collect(plan).batches()
 
     def cancel(self, plan: Plan) -> None:
         """Do nothing: nothing ends Python's loops from outside, and the tables fit memory."""

@@ -1,6 +1,10 @@
 """The interface of executors, which evaluate plans over stored tables."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Protocol
+
+import pyarrow as pa
 
 from static_engine.evaluation.bags import Bag
 from streamsql.algebra.explain import describe
@@ -69,6 +73,18 @@ class StaticExecutor(Protocol):
         """
         ...
 
+    def batches(self, plan: Plan, scratch: Path) -> Iterator[pa.RecordBatch]:
+        """Evaluate a plan; return its rows in `arrow_schema`, which need not fit memory.
+
+        Args:
+            plan: As for `collect`, with columns.
+            scratch: A folder for files meanwhile; whatever is in it goes.
+
+        Raises:
+            FederationError: As `collect`, before the first batch is taken.
+        """
+        ...
+
     def cancel(self, plan: Plan) -> None:
         """End the evaluation of a plan if it runs now and can be ended."""
         ...
@@ -78,7 +94,7 @@ class StaticExecutor(Protocol):
         ...
 
 
-def check_size(rows: int, limit: int) -> None:
+def check_size(rows: int, limit: int, setting: str = "max_result_rows") -> None:
     """Refuse results that would not fit.
 
     Raises:
@@ -87,7 +103,7 @@ def check_size(rows: int, limit: int) -> None:
     if rows > limit:
         raise EvaluationError(
             f"the stored part of the query has more than {limit} rows",
-            hint="filter or aggregate it, or raise max_result_rows",
+            hint=f"filter or aggregate it, or raise {setting}",
         )
 
 

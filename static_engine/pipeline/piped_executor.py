@@ -1,6 +1,9 @@
 """An executor whose session the pipeline runs in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
 
 from static_engine.evaluation.bags import Bag
 from static_engine.evaluation.static_executor import StaticExecutor
@@ -32,6 +35,10 @@ class PipedExecutor:
     def collect(self, plan: Plan) -> Bag:
         """See `StaticExecutor.collect`."""
         return self._executor.collect(plan)
+
+    def batches(self, plan: Plan, scratch: Path) -> Iterator[pa.RecordBatch]:
+        """See `StaticExecutor.batches`."""
+        return self._executor.batches(plan, scratch)
 
     def cancel(self, plan: Plan) -> None:
         """See `StaticExecutor.cancel`."""

@@ -1,6 +1,7 @@
 """The rows of a view's last refresh on disk: one Parquet file that is replaced as a whole."""
 
 import hashlib
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from host.files.atomic_file import replace_file
-from static_engine.evaluation.bags import Bag
 from static_engine.sources.conversion import arrow_schema
 from static_engine.sources.table_errors import TableError
+from static_engine.tables.table_store import row_group_size
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, encode_json
@@ -56,13 +57,18 @@ class RowsFolder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    @property
+    def scratch(self) -> Path:
+        """A folder for rows that are on their way into a file."""
+        return self._folder / "scratch"
+
     def path_of(self, view: str) -> Path:
         """Return the file of a view; any name gives a legal one of its own."""
         digest = hashlib.sha256(view.encode()).hexdigest()[:12]
         return self._folder / f"{quote(view, safe='')[:80]}-{digest}{_SUFFIX}"
 
-    def write(self, header: Header, rows: Bag) -> KeptRows:
-        """Replace the file of a view; the old one stays when that fails.
+    def write(self, header: Header, batches: Iterable[pa.RecordBatch]) -> KeptRows:
+        """Replace the file of a view by batches in `arrow_schema`; the old one stays on failure.
 
         Raises:
             TableError: It cannot be written.
@@ -71,10 +77,14 @@ class RowsFolder:
         schema = arrow_schema(header.definition.schema)
         schema = schema.with_metadata({_HEADER: encode_json(header)})
 
+        count = 0
+
         def write_rows(file: BinaryIO) -> None:
+            nonlocal count
             with pq.ParquetWriter(file, schema) as writer:
-                for batch in rows.batches():
-                    writer.write_batch(batch)
+                for batch in batches:
+                    writer.write_batch(batch, row_group_size=row_group_size(batch))
+                    count += batch.num_rows
 
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -87,7 +97,7 @@ class RowsFolder:
                 hint="check the free space and the permissions of the static engine's data "
                 "directory",
             ) from error
-        return KeptRows(header, rows.total, path)
+        return KeptRows(header, count, path)
 
     def read(self, definition: SourceDefinition) -> KeptRows | None:
         """Return the rows of a view's last refresh, or None when there are none of this view.
@@ -116,6 +126,7 @@ class RowsFolder:
     def keep_only(self, views: Iterable[str]) -> None:
         """Delete the files of all other views, and what a killed process has left."""
         kept = {self.path_of(view) for view in views}
+        shutil.rmtree(self.scratch, ignore_errors=True)
         if self._folder.is_dir():
             for path in self._folder.iterdir():
                 if path not in kept and path.name.endswith((_SUFFIX, ".new")):

@@ -6,14 +6,17 @@ before anybody sees them, and a refresh that fails leaves the old ones. Times ar
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from static_engine.evaluation.static_executor import EngineLostError, StaticExecutor, tables_of
 from static_engine.refreshing.rows_file import Header, KeptRows, RowsFolder
 from static_engine.sources.table_errors import TableError
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.operators import Plan
+from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.refresh_times import next_refresh, zone_of
 from streamsql.errors import FederationError, InternalError
 from streamsql.wire.refresh_orders import RefreshOrder
@@ -178,9 +181,9 @@ class RefreshedViews:
         view = self._views[name]
         began, ticks = self._clock(), time.perf_counter()
         try:
-            rows = executor.collect(plan)
-            self._store.check_room(view.order.definition, rows.total)
+            batches = executor.batches(plan, self._folder.scratch)
             seconds = time.perf_counter() - ticks
+            rows = self._with_room(view.order.definition, batches)
             kept = self._folder.write(Header(view.order.definition, began, seconds), rows)
             self._take(view, kept)
         except EngineLostError as error:
@@ -227,6 +230,20 @@ class RefreshedViews:
         except TableError as error:
             log.warning("%s; it is recomputed", error.message)
         return view
+
+    def _with_room(
+        self, definition: SourceDefinition, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield batches while their rows may be kept.
+
+        Raises:
+            TableError: They may not.
+        """
+        count = 0
+        for batch in batches:
+            count += batch.num_rows
+            self._store.check_room(definition, count)
+            yield batch
 
     def _take(self, view: _View, kept: KeptRows) -> None:
         self._store.put(view.order.definition, kept.path)

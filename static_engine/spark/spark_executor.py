@@ -1,9 +1,11 @@
 """Evaluation of plans by Spark."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import reduce
+from functools import partial, reduce
+from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,6 +25,7 @@ from static_engine.evaluation.static_executor import (
 from static_engine.history.past_readings import PastReadings
 from static_engine.lowering.spark_plans import lower_plan
 from static_engine.spark.past_frames import past_frame
+from static_engine.spark.saved_rows import SavedRows
 from static_engine.spark.spark_session import RunningSpark, error_text
 from static_engine.spark.spark_work import (
     WORK_SECONDS,
@@ -40,6 +43,9 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.history.past_plans import with_kept_rows
 
+T = TypeVar("T")
+
+MOST_VIEW_ROWS = 20_000_000
 _FIXED_BYTES = 8
 _LONG_ROWS = 10_000
 """So many rows share one half of a result's bytes, all that are allowed the other."""
@@ -54,7 +60,8 @@ class SparkExecutor:
         spark: A running session; stopped by `stop`.
         store: The tables.
         past: What is kept of the past; None: nothing.
-        max_result_rows: Most rows a plan may produce.
+        max_result_rows: Most rows a plan may produce that are held in memory.
+        max_view_rows: And of `batches`, where they are not.
         worker_seconds: For which a cluster may have no worker before a plan fails.
         max_seconds: For which one evaluation may run.
     """
@@ -66,6 +73,7 @@ class SparkExecutor:
         past: PastReadings | None = None,
         *,
         max_result_rows: int = 1_000_000,
+        max_view_rows: int = MOST_VIEW_ROWS,
         worker_seconds: float = WORKER_SECONDS,
         max_seconds: float = WORK_SECONDS,
     ) -> None:
@@ -73,6 +81,7 @@ class SparkExecutor:
         self._store = store
         self._past = past or PastReadings(None)
         self._max_result_rows = max_result_rows
+        self._max_view_rows = max_view_rows
         self._worker_seconds = worker_seconds
         self._max_seconds = max_seconds
         self._running: tuple[Plan, SparkWork] | None = None
@@ -95,8 +104,24 @@ class SparkExecutor:
     def collect(self, plan: Plan) -> Bag:
         """See `StaticExecutor.collect`."""
         plan = with_kept_rows(plan)
+        return self._run(plan, partial(self._bag, plan))
+
+    def batches(self, plan: Plan, scratch: Path) -> Iterator[pa.RecordBatch]:
+        """See `StaticExecutor.batches`; tasks on this machine write the rows to files."""
+        if not self._spark.is_local:  # workers elsewhere do not see our folder
+            return self.collect(plan).batches()
+        rows = SavedRows(plan.schema, scratch, self._max_view_rows)
+        try:
+            self._run(with_kept_rows(plan), rows.save)
+            check_size(rows.count(), self._max_view_rows, "max_view_rows")
+        except BaseException:
+            rows.discard()
+            raise
+        return rows.batches()
+
+    def _run(self, plan: Plan, take: Callable[[DataFrame], T]) -> T:
+        """Return what is taken of a plan's rows."""
         refuse_streams(plan)
-        width = len(plan.schema)
         kept: list[DataFrame] = []
 
         def keep(frame: DataFrame) -> DataFrame:
@@ -112,16 +137,7 @@ class SparkExecutor:
         self._running = plan, work
         try:
             with work:
-                frame = lower_plan(plan, self._frame_of, self._spark.session, keep)
-                if not width:
-                    count = frame.count()
-                    check_size(count, self._max_result_rows)
-                    return Bag.of_rows(plan.schema, {(): count} if count else {})
-                # One row more than may be: the JVM would hold all of them before anybody counts.
-                if most_rows(plan, self._rows_of) > self._max_result_rows:
-                    counted = frame.limit(self._max_result_rows + 1).count()
-                    check_size(counted, self._max_result_rows)
-                result = self._collected(frame.limit(self._max_result_rows + 1), plan.schema)
+                return take(lower_plan(plan, self._frame_of, self._spark.session, keep))
         except (PySparkException, Py4JError, WorkCancelledError, OSError) as error:
             if not self._spark.usable():
                 raise EngineLostError(f"Spark has ended: {error_text(error)}") from error
@@ -131,6 +147,17 @@ class SparkExecutor:
             for frame in kept:
                 with suppress(PySparkException, Py4JError, OSError):  # its JVM may have ended
                     frame.unpersist()
+
+    def _bag(self, plan: Plan, frame: DataFrame) -> Bag:
+        if not len(plan.schema):
+            count = frame.count()
+            check_size(count, self._max_result_rows)
+            return Bag.of_rows(plan.schema, {(): count} if count else {})
+        # One row more than may be: the JVM would hold all of them before anybody counts.
+        if most_rows(plan, self._rows_of) > self._max_result_rows:
+            counted = frame.limit(self._max_result_rows + 1).count()
+            check_size(counted, self._max_result_rows)
+        result = self._collected(frame.limit(self._max_result_rows + 1), plan.schema)
         check_size(result.num_rows, self._max_result_rows)
         return Bag.of_table(plan.schema, result)
 

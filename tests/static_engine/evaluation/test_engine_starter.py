@@ -2,7 +2,10 @@
 
 import asyncio
 import threading
+from collections.abc import Iterator
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from static_engine.evaluation import engine_starter
@@ -28,6 +31,9 @@ class Engine:
 
     def collect(self, plan: Plan) -> Bag:  # noqa: ARG002
         raise AssertionError("nothing is evaluated here")
+
+    def batches(self, plan: Plan, scratch: Path) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        raise AssertionError("no view is refreshed here")
 
     def cancel(self, _plan: Plan, /) -> None:
         raise AssertionError("nothing is cancelled here")

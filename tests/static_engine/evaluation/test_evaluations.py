@@ -1,7 +1,10 @@
 """Evaluations: what nobody reads any more is ended, and is evaluated anew for who reads it then."""
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
+
+import pyarrow as pa
 
 from static_engine.evaluation.bags import Bag
 from static_engine.evaluation.evaluations import Evaluations
@@ -38,6 +41,9 @@ class Blocking:
             return Bag.of_rows(ROOMS.schema, {("r1", 2): 1})
         assert self.ended.wait(SECONDS)
         raise EvaluationCancelledError("nobody reads the query any more")
+
+    def batches(self, plan: Plan, scratch: Path) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        raise AssertionError("no view is refreshed here")
 
     def cancel(self, plan: Plan) -> None:
         assert plan == SCAN

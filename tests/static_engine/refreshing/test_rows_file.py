@@ -2,8 +2,10 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -43,15 +45,15 @@ ROWS = st.dictionaries(
 ONE: Delta = {("a", 1, 0.5, 0, True): 1}
 
 
-def bag(rows: Delta) -> Bag:
-    return Bag.of_rows(VIEW.schema, rows)
+def batches(rows: Delta) -> Iterator[pa.RecordBatch]:
+    return Bag.of_rows(VIEW.schema, rows).batches()
 
 
 @given(ROWS)
 def test_rows_come_back_as_they_were(rows: Delta) -> None:
     with tempfile.TemporaryDirectory() as folder:
         files = RowsFolder(Path(folder))
-        files.write(HEADER, bag(rows))
+        files.write(HEADER, batches(rows))
         kept = files.read(VIEW)
         assert kept is not None
         assert kept.header == HEADER
@@ -70,7 +72,7 @@ def test_any_name_has_a_file_of_its_own_inside_the_folder(tmp_path: Path) -> Non
 
 def test_a_full_disk_keeps_the_rows_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = RowsFolder(tmp_path)
-    files.write(HEADER, bag(ONE))
+    files.write(HEADER, batches(ONE))
 
     def full(_handle: int) -> None:
         raise OSError(28, "No space left on device")
@@ -78,7 +80,7 @@ def test_a_full_disk_keeps_the_rows_before(tmp_path: Path, monkeypatch: pytest.M
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
         with pytest.raises(TableError, match="No space left on device") as refusal:
-            files.write(HEADER, bag({("b", 2, 0.5, 0, True): 1}))
+            files.write(HEADER, batches({("b", 2, 0.5, 0, True): 1}))
     assert "free space" in refusal.value.hint
     kept = files.read(VIEW)
     assert kept is not None
@@ -88,7 +90,7 @@ def test_a_full_disk_keeps_the_rows_before(tmp_path: Path, monkeypatch: pytest.M
 
 def test_rows_of_another_definition_are_not_taken(tmp_path: Path) -> None:
     files = RowsFolder(tmp_path)
-    files.write(HEADER, bag(ONE))
+    files.write(HEADER, batches(ONE))
     schedule = RefreshSchedule("SELECT other", (840,))
     other = SourceDefinition("busy", SourceKind.TABLE, VIEW.schema, refresh=schedule)
     assert files.read(other) is None
@@ -104,7 +106,7 @@ def test_a_damaged_file_is_said(tmp_path: Path, damage: bytes) -> None:
 
 def test_a_parquet_file_of_somebody_else_is_said(tmp_path: Path) -> None:
     files = RowsFolder(tmp_path)
-    kept = files.write(HEADER, bag(ONE))
+    kept = files.write(HEADER, batches(ONE))
     pq.write_table(pq.read_table(kept.path).replace_schema_metadata(None), kept.path)
     with pytest.raises(TableError, match="cannot be read"):
         files.read(VIEW)
@@ -112,7 +114,7 @@ def test_a_parquet_file_of_somebody_else_is_said(tmp_path: Path) -> None:
 
 def test_files_of_views_that_are_gone_are_deleted(tmp_path: Path) -> None:
     files = RowsFolder(tmp_path)
-    kept = files.write(HEADER, bag(ONE))
+    kept = files.write(HEADER, batches(ONE))
     (tmp_path / "gone-1.parquet").write_bytes(b"x")
     (tmp_path / "busy-1.parquet.new").write_bytes(b"x")
     files.keep_only(["busy"])

@@ -1,9 +1,11 @@
 """Views of REFRESH AT: when they are computed, in which order, and what failures leave."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -54,6 +56,9 @@ class Engine:
             raise self.error
         self.evaluated.append(plan)
         return Bag.of_rows(plan.schema, self.rows)
+
+    def batches(self, plan: Plan, scratch: Path) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        return self.collect(plan).batches()
 
     def cancel(self, _plan: Plan, /) -> None:
         raise AssertionError("nothing is cancelled here")

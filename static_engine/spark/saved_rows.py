@@ -1,0 +1,61 @@
+"""Rows of a DataFrame that tasks write to files, from which this process reads them in batches."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as fn
+
+from static_engine.sources.conversion import arrow_schema
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+
+
+class SavedRows:
+    """Rows in files that workers and this process see.
+
+    Args:
+        schema: Of the rows; it has columns.
+        folder: Ours alone; removed behind the last of the `batches`.
+        most: One row more than this is saved at most.
+    """
+
+    def __init__(self, schema: Schema, folder: Path, most: int) -> None:
+        self._schema, self._folder, self._most = schema, folder, most
+
+    def save(self, frame: DataFrame) -> None:
+        """Write the rows of a frame of `lower_plan`."""
+        self.discard()
+        # Parquet has no columns that are NULL and nothing else.
+        columns = [
+            fn.col(name).cast("string") if dtype == DataType.NULL else fn.col(name)
+            for name, dtype in zip(frame.columns, self._schema.dtypes, strict=True)
+        ]
+        frame.select(*columns).limit(self._most + 1).write.parquet(str(self._folder))
+
+    def count(self) -> int:
+        """Return how many rows were saved."""
+        return sum(pq.read_metadata(file).num_rows for file in self._files())
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in `arrow_schema`."""
+        kinds = arrow_schema(self._schema)
+        try:
+            for path in self._files():
+                with pq.ParquetFile(path, memory_map=False) as file:
+                    for batch in file.iter_batches():
+                        columns = map(pa.Array.cast, batch.columns, kinds.types)
+                        yield pa.RecordBatch.from_arrays(list(columns), schema=kinds)
+                path.unlink()
+        finally:
+            self.discard()
+
+    def discard(self) -> None:
+        """Remove the files."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _files(self) -> list[Path]:
+        return sorted(self._folder.glob("part-*.parquet"))
