@@ -85,6 +85,26 @@ def test_large_tables_become_snapshots_that_go_with_their_version(
     assert not list((tmp_path / "snapshots").iterdir())
 
 
+def test_a_snapshot_that_holds_the_same_again_is_no_new_version(
+    tmp_path: Path, store: TableStore
+) -> None:
+    write(tmp_path, *range(150))
+    assert store.load(definition())
+    before = store.find("t")
+    for _ in range(3):
+        write(tmp_path, *range(150))
+        assert not store.load(definition())
+        kept = store.find("t")
+        assert kept is not None
+        assert before is not None
+        assert (kept.version, kept.snapshot) == (before.version, before.snapshot)
+        assert [tmp_path / "snapshots" / "t-1.parquet"] == list((tmp_path / "snapshots").iterdir())
+        assert kept.fingerprint == store.print_of(definition())
+    write(tmp_path, *range(149), 7_000)
+    assert store.load(definition())
+    assert version(store) == 2
+
+
 def test_without_snapshots_large_tables_are_refused(tmp_path: Path) -> None:
     store = TableStore(Locations(tmp_path), tmp_path / "s", max_rows=100, snapshots=False)
     write(tmp_path, *range(101))
