@@ -63,8 +63,8 @@ class Bag:
         ):
             # Whole numbers, of any size, are doubles, too.
             doubles = field.dtype == DataType.DOUBLE
-            given = [v if v is None else float(v) for v in column] if doubles else column
             try:
+                given = [v if v is None else float(v) for v in column] if doubles else column
                 columns.append(pa.array(given, type=_wide(kind)))
             except (pa.ArrowException, OverflowError, UnicodeError) as error:
                 raise ValueError(f"column {field.name}: {error}") from error

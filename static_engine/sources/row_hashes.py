@@ -19,7 +19,8 @@ Hashes = npt.NDArray[np.uint64]
 _SEED = np.uint64(int.from_bytes(os.urandom(8), "little"))
 _NULL = np.uint64(0x9E3779B97F4A7C15)
 _TEXTS = 16_384
-"""So many texts at a time are Python objects."""
+_TEXT_BYTES = 4 << 20
+"""So many texts, of so many bytes, are Python objects at a time."""
 
 
 def row_hashes(columns: Sequence[pa.Array], rows: int) -> Hashes:
@@ -53,7 +54,8 @@ def _bits(column: pa.Array) -> Hashes:
     """Return 64 bits per value, the same for equal ones; anything for NULL."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        parts = (column.slice(at, _TEXTS) for at in range(0, len(column), _TEXTS))
+        size = max(1, min(_TEXTS, len(column) * _TEXT_BYTES // max(column.nbytes, 1)))
+        parts = (column.slice(at, size) for at in range(0, len(column), size))
         found = [np.fromiter(map(hash, p.to_pylist()), np.int64, len(p)) for p in parts]
         return np.concatenate([np.empty(0, np.int64), *found]).view(np.uint64)
     if pa.types.is_boolean(kind):

@@ -84,7 +84,10 @@ def test_a_table_with_more_rows_than_allowed_is_refused(store: TableStore) -> No
         LocalExecutor(store, max_result_rows=3).collect(TABLE.scan())
 
 
-def test_a_number_that_no_column_can_hold_is_an_error(store: TableStore) -> None:
-    values = Values(((2**70,),), Schema.of(("n", INT)))
+@pytest.mark.parametrize(("number", "dtype"), [(2**70, INT), (10**400, D)])
+def test_a_number_that_no_column_can_hold_is_an_error(
+    store: TableStore, number: int, dtype: DataType
+) -> None:
+    values = Values(((number,),), Schema.of(("n", dtype)))
     with pytest.raises(EvaluationError, match=r"column n: .*too (large|big)"):
         LocalExecutor(store).collect(values)
