@@ -33,7 +33,6 @@ NULLS = Project(
     T.scan(), (Literal(None, DataType.NULL), Column(4, "at", DataType.TIMESTAMP)), ("a", "b")
 )
 PLANS: dict[str, Plan] = {
-    "table": T.scan(),
     "only NULL": NULLS,
     "pairs": Join(T.scan(), T.scan(), JoinKind.LEFT, ((0, 0),)),
     "no rows": Filter(T.scan(), Literal(False, DataType.BOOLEAN)),
