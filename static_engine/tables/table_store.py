@@ -161,7 +161,7 @@ class TableStore:
             raise TableShrunkenError(definition.name, old.row_count, count)
         if old is not None and same_table and _same_file(old.snapshot, snapshot):
             # Who reads the old file may go on.
-            self._tables[definition.name] = replace(old, fingerprint=before)
+            self._tables[definition.name] = replace(old, fingerprint=before, read=wall_clock())
             _delete(snapshot)
             return False
         same = old is not None and same_table and _equal(old.data, data)

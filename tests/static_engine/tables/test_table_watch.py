@@ -98,6 +98,7 @@ def test_a_snapshot_that_holds_the_same_again_is_no_new_version(
         assert kept is not None
         assert before is not None
         assert (kept.version, kept.snapshot) == (before.version, before.snapshot)
+        assert kept.read > before.read  # freshness counts from the last reading
         assert [tmp_path / "snapshots" / "t-1.parquet"] == list((tmp_path / "snapshots").iterdir())
         assert kept.fingerprint == store.print_of(definition())
     write(tmp_path, *range(149), 7_000)
