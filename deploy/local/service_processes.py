@@ -22,6 +22,9 @@ MAX_LOG_LINE = 4_000
 SOURCES = Path(__file__).resolve().parents[2]
 _PR_SET_PDEATHSIG = 1
 
+ADDRESS_VARIABLE = "PANDO_SECRET_"
+"""Variables of the environment with addresses of databases begin so."""
+
 Log = Callable[[str, str], None]
 """Called with the service's name and one line of its output."""
 
@@ -36,6 +39,7 @@ class ServiceSpec:
         vital: Without it the federation cannot go on; its death stops everything.
         nice: Added to its scheduling niceness.
         stop_seconds: Seconds that it may take to end.
+        secrets: Whether it gets the addresses of databases in our environment.
     """
 
     name: str
@@ -43,6 +47,7 @@ class ServiceSpec:
     vital: bool = True
     nice: int = 0
     stop_seconds: float = STOP_SECONDS
+    secrets: bool = False
 
 
 @dataclass(slots=True)
@@ -65,7 +70,7 @@ class Service:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=environment(),
+            env=environment(secrets=spec.secrets),
             start_new_session=True,
             umask=0o077,
             preexec_fn=lambda: _die_with_parent(parent, spec.nice),
@@ -265,17 +270,22 @@ class LogLines:
         self._pending += piece[:room]
 
 
-def environment() -> dict[str, str]:
+def environment(*, secrets: bool = False) -> dict[str, str]:
     """Return the environment of a service.
 
     Settings of ours that the user's shell holds (PANDO_DATA, …) are for one service, not for all:
     they are left out, except the modules with functions of the user. Our packages are found
     wherever `pando` was started, and a folder named `ui` there is not mistaken for ours.
+
+    Args:
+        secrets: Whether addresses of databases (`PANDO_SECRET_…`) are kept, too.
     """
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("PANDO_") or name == SETTING
+        if not name.startswith("PANDO_")
+        or name == SETTING
+        or (secrets and name.startswith(ADDRESS_VARIABLE))
     }
     paths = [str(SOURCES), *filter(None, [kept.get("PYTHONPATH", "")])]
     ours = {"PYTHONUNBUFFERED": "1", "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(paths)}

@@ -192,7 +192,9 @@ class Federation:
         path = configure.write_settings(self.layout, name, settings)
         self.reporter.event("starting", f"starting {name}", service=name)
         command = (sys.executable, "-m", package, "--config", str(path))
-        await self._start_service(ServiceSpec(name, command, name in VITAL, nice))
+        secrets = package == "static_engine"  # it alone connects to databases of tables
+        spec = ServiceSpec(name, command, name in VITAL, nice, secrets=secrets)
+        await self._start_service(spec)
 
     async def _start_service(self, spec: ServiceSpec) -> None:
         await self.services.start(spec)

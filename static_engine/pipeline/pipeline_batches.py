@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pyroaring import BitMap64
 
+from static_engine.lake.former_states import discard_former_states
 from static_engine.lake.lake import Lake
 from static_engine.lake.lake_errors import DAMAGE, LakeBusyError, LakeError
 from static_engine.lake.message_tables import SystemTable, ensure_system
@@ -256,7 +257,9 @@ class PipelineBatches:
         if not paths:
             return
         table = self._system[SystemTable(name)] if system else self.lake.table(name)
-        if not self.lake.commit(table, paths, number, self._origin):
+        if self.lake.commit(table, paths, number, self._origin):
+            discard_former_states(table)
+        else:
             remove_files(paths, table.io)  # an earlier attempt has committed its own
 
     def _begin(self) -> None:

@@ -18,6 +18,8 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.table_options import TableSource
 
 AGAIN_SECONDS = 600.0
+SOON_SECONDS = 60.0
+"""Where nothing was learned: a secret or a database may be there now."""
 _MAX_TABLES = 1_000
 _DIGITS = 2
 
@@ -48,7 +50,8 @@ class TableSizes:
                 continue
             if known is None or known[0] != definition or moment >= known[1]:
                 rows = self._estimate(definition)
-                self._asked[name] = (definition, moment + AGAIN_SECONDS, rows)
+                pause = SOON_SECONDS if rows is None else AGAIN_SECONDS
+                self._asked[name] = (definition, moment + pause, rows)
                 if rows is None:
                     return  # it may have taken long not to answer
 

@@ -51,7 +51,7 @@ def table_show(
       pando table show machines --rows 50
     """
     with connected(console) as client:
-        found = client.get(f"/api/tables/{quote(name, safe='')}/sample?rows={rows}")
+        found = client.get(f"/api/tables/{quote(name, safe='')}/sample", rows=str(rows))
         if check_format(form, LISTS) == "json":
             print_json(found)
             return

@@ -207,7 +207,10 @@ def test_services_get_neither_our_settings_nor_folders_named_like_our_packages(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PANDO_DATA", "/shared/by/mistake")
     monkeypatch.setenv("PYTHONPATH", "/some/where")
+    monkeypatch.setenv("PANDO_SECRET_SHOP", "postgresql://shop.example/shop")
     assert not [name for name in environment() if name.startswith("PANDO_")]
+    kept = [name for name in environment(secrets=True) if name.startswith("PANDO_")]
+    assert kept == ["PANDO_SECRET_SHOP"]
     assert environment()["PYTHONPATH"].endswith(os.pathsep + "/some/where")
     log = Log()
 

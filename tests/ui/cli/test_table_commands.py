@@ -40,6 +40,7 @@ def test_a_table_is_shown_with_its_values_and_rows(pando: Any, console: Any) -> 
     figures = next(line for line in shown.splitlines() if "INTEGER" in line)
     assert figures.replace("│", " ").split()[:6] == ["seats", "INTEGER", "1", "2", "4", "9"]
     assert "the first 3 rows" in shown
+    assert [asked.rows for asked in console.coordinator.lake.asked if asked.table] == [3]
     assert json.loads(pando("show", "leases", "--format", "json").output)["looked"] == 3
     console.coordinator.lake.problem = DeploymentError("table leases: no such file")
     refused = pando("show", "leases")
