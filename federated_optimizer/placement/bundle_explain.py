@@ -1,6 +1,6 @@
 """EXPLAIN of a bundle: fragments with engine, sites, what was pushed, and why the rest was not."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -9,6 +9,7 @@ from federated_optimizer.placement.recursion_prices import TRUST, rounded
 from streamsql.algebra.explain import describe, plan_lines
 from streamsql.algebra.expressions import conjuncts, expression_text
 from streamsql.algebra.operators import (
+    Aggregate,
     Filter,
     Fixpoint,
     Materialize,
@@ -21,6 +22,7 @@ from streamsql.algebra.operators import (
     Values,
 )
 from streamsql.algebra.plan_graph import graph, numbered, plan_statements, quoted
+from streamsql.algebra.source_groups import source_groups
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
 
 FORMAT_VERSION = 4
@@ -79,7 +81,8 @@ def fragment_lines(fragment: Fragment) -> list[str]:
         )
     parts = pushed(fragment)
     if parts:
-        lines.append("  pushed: " + ", ".join(parts))
+        to = " to the database" if fragment.engine == Engine.STATIC else ""
+        lines.append(f"  pushed{to}: " + ", ".join(parts))
     parts = over_tables(fragment)
     if parts:
         lines.append("  computed by the static engine: " + ", ".join(parts))
@@ -134,28 +137,51 @@ def bundle_data(bundle: FragmentBundle) -> dict[str, Any]:
 
 
 def pushed(fragment: Fragment) -> list[str]:
-    """Return what runs at the gateways, where the rows are, beyond shipping them."""
-    return _work_of(fragment) if fragment.engine == Engine.GATEWAY else []
+    """Return what runs where the rows are, beyond shipping them: at the gateways, in databases."""
+    match fragment.engine:
+        case Engine.GATEWAY:
+            return _parts_of(_computed(fragment.plan, set()))
+        case Engine.STATIC:
+            nodes = [*_computed(fragment.plan, set())]
+            groups = [node for node in nodes if _is_grouped(node, fragment)]
+            return _parts_of(below for node in groups for below in _computed(node, set()))
+        case Engine.BASE:
+            return []
 
 
 def over_tables(fragment: Fragment) -> list[str]:
     """Return what the static engine computes; a table may be read in part."""
-    return _work_of(fragment) if fragment.engine == Engine.STATIC else []
+    if fragment.engine != Engine.STATIC:
+        return []
+    return _parts_of(_computed(fragment.plan, set(), lambda node: _is_grouped(node, fragment)))
 
 
-def _work_of(fragment: Fragment) -> list[str]:
-    return [part for node in _computed(fragment.plan, set()) for part in _pushed_parts(node)]
+def _is_grouped(plan: Plan, fragment: Fragment) -> bool:
+    """Whether a table's database computes an aggregate and all below it."""
+    groups = source_groups(plan) if isinstance(plan, Aggregate) else None
+    if groups is None:
+        return False
+    compared = dict(fragment.grouped).get(groups.scan.source)
+    return compared is not None and groups.columns <= set(compared)
 
 
-def _computed(plan: Plan, seen: set[Plan]) -> Iterator[Plan]:
+def _parts_of(plans: Iterable[Plan]) -> list[str]:
+    return [part for node in plans for part in _pushed_parts(node)]
+
+
+def _computed(
+    plan: Plan, seen: set[Plan], is_elsewhere: Callable[[Plan], bool] = lambda _plan: False
+) -> Iterator[Plan]:
     """Yield the operators of a plan, those of a materialized table once."""
+    if is_elsewhere(plan):
+        return
     if isinstance(plan, Materialize):
         if plan in seen:
             return
         seen.add(plan)
     yield plan
     for child in plan.inputs:
-        yield from _computed(child, seen)
+        yield from _computed(child, seen, is_elsewhere)
 
 
 def _pushed_parts(plan: Plan) -> list[str]:

@@ -14,7 +14,8 @@ from federated_optimizer.placement.fragment import (
 )
 from federated_optimizer.placement.partition import Cutter
 from federated_optimizer.placement.topology import Topology
-from streamsql.algebra.operators import Plan, RemoteSource, transform_up, walk_plan
+from streamsql.algebra.operators import Aggregate, Plan, RemoteSource, transform_up, walk_plan
+from streamsql.algebra.source_groups import source_groups
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
 
@@ -78,6 +79,7 @@ class Bundler:
             reasons=reasons,
             homes=piece.homes if isinstance(piece, NetworkPiece) else (),
             notes=self._notes(piece) if isinstance(piece, StaticPiece) else (),
+            grouped=self._grouped(piece) if isinstance(piece, StaticPiece) else (),
         )
         for child, cut in cuts.items():
             destinations = sites if cut.partition else sites[:1]
@@ -100,13 +102,30 @@ class Bundler:
         facts = [statistics.sources.get(name.lower()) for name in piece.tables]
         rows = [fact.rows for fact in facts if fact is not None and fact.rows is not None]
         limit = statistics.local_rows
-        if piece.notes or limit is None or len(rows) < len(piece.tables):
-            return piece.notes
+        if piece.notes or limit is None or len(rows) < len(piece.tables) or self._grouped(piece):
+            return piece.notes  # nobody knows how many groups a database has
         who = "in the static engine's process" if sum(rows) <= limit else "by Spark"
         return (
             f"evaluated {who}: about {sum(rows):,.0f} rows are read; Spark takes over at about "
             f"{limit:,} rows read and paired",
         )
+
+    def _grouped(self, piece: StaticPiece) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Return the tables whose groups a database computes, with the columns it compares."""
+        if any(isinstance(node, RemoteSource) for node in walk_plan(piece.plan)):
+            return ()  # its table is asked for keys, or read whole to look them up
+        found: dict[str, tuple[int, ...]] = {}
+        for node in walk_plan(piece.plan):
+            groups = source_groups(node) if isinstance(node, Aggregate) else None
+            if groups is None:
+                continue
+            fact = self._cutter.statistics.sources.get(groups.scan.source.lower())
+            compared = fact.compared if fact is not None else frozenset()
+            names = groups.scan.columns.names
+            places = tuple(place for place, name in enumerate(names) if name in compared)
+            if places and groups.columns <= set(places):
+                found[groups.scan.source] = places
+        return tuple(found.items())
 
     def _place(self, piece: Piece) -> tuple[Engine, tuple[str, ...], tuple[str, ...]]:
         match piece:

@@ -13,10 +13,13 @@ class SourceFacts:
     Attributes:
         rows: Rows that hold at present, over all gateways.
         changes: Rows that come or go per second.
+        compared: Of a large table in a database: the columns that it compares as we do, so that it
+            can compute groups.
     """
 
     rows: float | None = None
     changes: float | None = None
+    compared: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import logging
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import msgspec
 
@@ -16,6 +16,7 @@ from static_engine.evaluation.static_executor import tables_of
 from static_engine.history.past_readings import PastReadings
 from static_engine.refreshing.views import RefreshedViews
 from static_engine.service.installed_fragments import InstalledQuery
+from static_engine.tables.table_sizes import TableSizes
 from static_engine.tables.table_watch import TableWatch
 from streamsql.catalog.system import SYS_STREAM
 from streamsql.errors import FederationError
@@ -30,7 +31,6 @@ from streamsql.wire.site_messages import (
 )
 from streamsql.wire.topics import Topics
 
-NO_TABLES: Mapping[str, int] = {}
 _FLOW_SECONDS = 10.0
 _MAX_DETAIL = 1_000
 _PIPELINE_SECONDS = 5
@@ -77,7 +77,7 @@ class Reporter:
         ready: bool,
         counters: dict[str, int],
         views: tuple[RefreshState, ...] = (),
-        tables: Mapping[str, int] = NO_TABLES,
+        sizes: TableSizes | None = None,
         fills: bool = False,
         pipeline: PipelineState | None = None,
         table_problems: tuple[TableProblem, ...] = (),
@@ -92,7 +92,8 @@ class Reporter:
             ready=ready,
             instance=self._instance,
             views=views,
-            tables=dict(tables),
+            tables=sizes.rows() if sizes is not None else {},
+            compared=sizes.compared_names() if sizes is not None else {},
             fills=fills,
             pipeline=pipeline and _seldom(pipeline),
             table_problems=table_problems,

@@ -102,15 +102,14 @@ class StaticEngine:
         self._queries: dict[str, InstalledQuery] = {}
         self._last_sequence = 0
         self._store = store
-        self._past, self._pipeline = past or PastReadings(None), pipeline
-        self._lake = lake
+        self._past, self._pipeline, self._lake = past or PastReadings(None), pipeline, lake
         self._watch = TableWatch(store)
         self.views = RefreshedViews(store, RowsFolder(settings.data_path / "views"), clock)
         self._refresher = Refresher(store, self._watch, self.views, wall=clock)
         self._evaluations = Evaluations(store, self._past)
         self._keyed = KeyedQueries(store, self._watch, self._evaluations, settings.max_result_rows)
         self._problems = TableProblems(self._watch)
-        show_tables(lake, store, self._watch, self._keyed.sizes)
+        show_tables(lake, store, self._watch, sizes := self._keyed.sizes)
         self._key_channels = KeyChannels(client, self.topics, self._me)
         self._wake = asyncio.Event()
         self._starter = EngineStarter(partial(make_executor, store), self._wake.set)
@@ -120,7 +119,7 @@ class StaticEngine:
             *(store, self._watch, self._past, self.views, self._choice.executor, self._compute)
         )
         self._changes = ChangeRequests(client, self.topics, self._me, epoch, self._querying)
-        self._narrowed = NarrowedTables(self._watch.definition, self._keyed.sizes.rows)
+        self._narrowed = NarrowedTables(self._watch.definition, sizes.rows, sizes.compared)
         self._dead_letters = DeadLetters(self._me, client, self.topics)
         self._reporter = Reporter(client, self.topics, self._me, epoch)
         self._jobs = JobReports(client, self.topics, self._me, epoch)
@@ -204,8 +203,9 @@ class StaticEngine:
             return
         self._poll_at = moment + self.settings.poll_seconds
         self._refresher.reading()
-        queries = list(self._queries.values())
-        plans, parts = self._narrowed.plans([f.plan for q in queries for f in q.whole])
+        whole = whole_plans(queries := list(self._queries.values()))
+        await self._in_worker(partial(self._keyed.sizes.poll, needed.union(*map(tables_of, whole))))
+        plans, parts = self._narrowed.plans(whole)
         self._evaluations.narrow(plans)
         self._watch.narrow(parts)
         used = needed.union(*map(tables_of, plans.values()), *(q.keyed_tables for q in queries))
@@ -280,7 +280,7 @@ class StaticEngine:
             detail="; ".join(words),
             ready=self.is_ready,
             views=self.views.states(),
-            tables=self._keyed.sizes.rows(),
+            sizes=self._keyed.sizes,
             fills=self._fills.pieces is not None,
             counters=self.counters | self._choice.figures,
             pipeline=None if self._pipeline is None else self._pipeline.state(),

@@ -5,7 +5,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import ColumnElement, Select, column, create_engine, func, inspect, select, table
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    column,
+    create_engine,
+    func,
+    inspect,
+    select,
+    table,
+)
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.engine.interfaces import ReflectedColumn
 from sqlalchemy.exc import NoSuchModuleError, NoSuchTableError, SQLAlchemyError
@@ -112,7 +122,11 @@ def comparable_columns(
 ) -> dict[int, ColumnElement[Any]]:
     """Return by position the columns that a database compares as we do; see `compares_alike`."""
     return {
-        position: column(quoted_name(str(c["name"]), quote=True), c["type"])
+        # As large as our whole numbers: a constant may be larger than the column's type.
+        position: column(
+            quoted_name(str(c["name"]), quote=True),
+            BigInteger() if dtype == DataType.INTEGER else c["type"],
+        )
         for position, (c, dtype) in enumerate(zip(found, dtypes, strict=True))
         if compares_alike(c, dtype)
     }

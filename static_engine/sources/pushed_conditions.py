@@ -29,6 +29,28 @@ def pushed(
     )
 
 
+def pushed_exactly(
+    condition: Expression, columns: Mapping[int, ColumnElement[Any]]
+) -> ColumnElement[bool] | None:
+    """Return a condition that just those rows pass which pass ours, or None.
+
+    Args:
+        condition: Over the rows of the table.
+        columns: By position: those that the database compares exactly as we do.
+    """
+    match condition:
+        case Call(function="AND" | "OR" as name, arguments=parts):
+            made = [pushed_exactly(part, columns) for part in parts]
+            found = [part for part in made if part is not None]
+            if len(found) < len(made):
+                return None
+            return and_(*found) if name == "AND" else or_(*found)
+        case Column(position=p, dtype=DataType.BOOLEAN):
+            return columns.get(p)
+        case _:
+            return _one(condition, columns)
+
+
 def _one(
     condition: Expression, columns: Mapping[int, ColumnElement[Any]]
 ) -> ColumnElement[bool] | None:

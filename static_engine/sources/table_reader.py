@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from static_engine.sources.csv_file import read_csv
+from static_engine.sources.database_groups import read_groups
 from static_engine.sources.database_reader import read_database
 from static_engine.sources.declared_options import TableOptions, table_options
 from static_engine.sources.documents.calendar_rows import read_calendar
@@ -45,6 +46,7 @@ def read_table(
 
     Raises:
         TableMissingError: Its file or database table is not there.
+        NoGroupsError: The database does not compute the part's groups as we do.
         TableError: It cannot be read as declared; the text says what, where and why.
     """
     batches = _batches(definition, locations, part)
@@ -61,7 +63,10 @@ def _batches(
             yield from read_managed(definition, locations.managed, part)
         case TableSource.SQL:
             url = database_url(options.url, locations)
-            yield from read_database(definition, url, options.table, conditions)
+            if part is not None and part.groups is not None:
+                yield from read_groups(part, part.groups, url, options.table)
+            else:
+                yield from read_database(definition, url, options.table, conditions)
         case TableSource.ICEBERG | TableSource.DELTA if is_stored(options.path):
             raise TableError(
                 f"table {definition.name}: tables of {options.source} are read from folders",

@@ -1,8 +1,13 @@
-"""Sizes of stored tables for the planner: those that were read are counted, others estimated."""
+"""Sizes of stored tables for the planner: those that were read are counted, others estimated.
+
+Of large tables in databases also the columns that these compare as we do.
+"""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 
+from static_engine.sources.database_groups import compared_columns
 from static_engine.sources.database_sizes import estimated_rows
 from static_engine.sources.declared_options import table_options
 from static_engine.sources.managed_rows import rows_of_managed
@@ -17,11 +22,31 @@ from static_engine.tables.table_watch import TableWatch
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.table_options import TableSource
 
+SMALL_ROWS = 10_000
+"""Smaller tables are read whole, once for all queries."""
 AGAIN_SECONDS = 600.0
 SOON_SECONDS = 60.0
 """Where nothing was learned: a secret or a database may be there now."""
 _MAX_TABLES = 1_000
 _DIGITS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Facts about a table, as its database or files told them.
+
+    Attributes:
+        life: See `TableWatch.life`.
+        due: When to ask again.
+        rows: How many it has; None: nobody says.
+        compared: Columns that its database compares as we do, if it is large.
+    """
+
+    life: object
+    definition: SourceDefinition
+    due: float
+    rows: int | None
+    compared: frozenset[int]
 
 
 class TableSizes:
@@ -37,21 +62,28 @@ class TableSizes:
         self, store: TableStore, watch: TableWatch, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._store, self._watch, self._clock = store, watch, clock
-        self._asked: dict[str, tuple[SourceDefinition, float, int | None]] = {}
+        self._asked: dict[str, _Asked] = {}
 
-    def poll(self) -> None:
-        """Ask what can tell the size of a table without reading it, where it is due; blocking."""
+    def poll(self, wanted: Collection[str] | None = None) -> None:
+        """Ask what can tell the size of a table without reading it, where it is due; blocking.
+
+        Args:
+            wanted: Names of tables; None: all.
+        """
         moment = self._clock()
         self._asked = {n: v for n, v in self._asked.items() if n in self._watch.names}
         for name in sorted(self._watch.names)[:_MAX_TABLES]:
-            definition = self._watch.definition(name)
+            if wanted is not None and name not in wanted:
+                continue
+            definition, life = self._watch.definition(name), self._watch.life(name)
             known = self._asked.get(name)
             if definition is None or self._store.find(name) is not None:
                 continue
-            if known is None or known[0] != definition or moment >= known[1]:
+            if known is None or known.life is not life or moment >= known.due:
                 rows = self._estimate(definition)
-                pause = SOON_SECONDS if rows is None else AGAIN_SECONDS
-                self._asked[name] = (definition, moment + pause, rows)
+                compared = self._comparing(definition, rows)
+                due = moment + (SOON_SECONDS if rows is None else AGAIN_SECONDS)
+                self._asked[name] = _Asked(life, definition, due, rows, compared)
                 if rows is None:
                     return  # it may have taken long not to answer
 
@@ -60,10 +92,47 @@ class TableSizes:
         found: dict[str, int] = {}
         for name in sorted(self._watch.names)[:_MAX_TABLES]:
             table, asked = self._store.find(name), self._asked.get(name)
-            count = table.row_count if table is not None else asked[2] if asked else None
+            count = table.row_count if table is not None else asked.rows if asked else None
             if count is not None:
                 found[name] = rounded(count)
         return found
+
+    def compared(self) -> dict[str, frozenset[int]]:
+        """Return the columns of large tables that their databases compare as we do.
+
+        By table; none where a database was asked for groups and refused.
+        """
+        return {asked.definition.name: asked.compared for asked in self._comparable()}
+
+    def compared_names(self) -> dict[str, tuple[str, ...]]:
+        """Return the same by the names of the columns."""
+        return {
+            asked.definition.name: asked.definition.schema.select(
+                tuple(sorted(asked.compared))
+            ).names
+            for asked in self._comparable()
+        }
+
+    def _comparable(self) -> list["_Asked"]:
+        rows = self.rows()
+        return [
+            asked
+            for name, asked in list(self._asked.items())
+            if asked.compared
+            and rows.get(name, 0) >= SMALL_ROWS
+            and self._watch.life(name) is asked.life
+            and self._watch.is_grouped(name)
+        ]
+
+    def _comparing(self, definition: SourceDefinition, rows: int | None) -> frozenset[int]:
+        try:
+            options = table_options(definition)
+            if options.source != TableSource.SQL or (rows or 0) < SMALL_ROWS:
+                return frozenset()
+            url = database_url(options.url, self._store.locations)
+            return compared_columns(definition, url, options.table)
+        except TableError:
+            return frozenset()
 
     def _estimate(self, definition: SourceDefinition) -> int | None:
         try:

@@ -5,10 +5,12 @@ differs, and after its `refresh` interval. Of the others only the options and th
 file are checked, so that a typing error shows before a query needs the table.
 """
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from static_engine.sources.database_groups import NoGroupsError
 from static_engine.sources.declared_options import TableOptions, table_options
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Fingerprint
@@ -20,6 +22,8 @@ from static_engine.tables.table_store import (
     TableStore,
 )
 from streamsql.catalog.definitions import SourceDefinition
+
+log = logging.getLogger(__name__)
 
 _SETTLE_SECONDS = 0.2
 _RETRY_SECONDS = 30.0
@@ -80,6 +84,7 @@ class TableWatch:
         self._pause = pause
         self._tables: dict[str, _Watched] = {}
         self._parts: dict[str, tuple[Narrowed, _Watched]] = {}
+        self._ungrouped: dict[str, SourceDefinition] = {}
         self._slow = False  # whether this poll has waited in vain for a server
 
     def define(self, definitions: tuple[SourceDefinition, ...]) -> None:
@@ -90,6 +95,7 @@ class TableWatch:
             same = known is not None and known.definition == definition
             kept[definition.name] = known if known and same else _Watched(definition)
         self._tables = kept
+        self._ungrouped = {n: d for n, d in self._ungrouped.items() if n in kept}
 
     def narrow(self, parts: Mapping[str, Narrowed]) -> None:
         """Watch exactly these parts of tables, too; by their names."""
@@ -109,6 +115,15 @@ class TableWatch:
         """Return the definition of a table, or None."""
         watched = self._tables.get(name)
         return watched.definition if watched is not None else None
+
+    def life(self, name: str) -> object:
+        """Return what is another object once the table was dropped or defined in another way."""
+        return self._tables.get(name)
+
+    def is_grouped(self, name: str) -> bool:
+        """Whether a table's database may be asked for groups; not after one was refused."""
+        definition = self.definition(name)
+        return definition is not None and self._ungrouped.get(name) != definition
 
     def revision(self, name: str) -> int:
         """Return how often somebody has asked to read a table again."""
@@ -268,6 +283,13 @@ class TableWatch:
         except TableShrunkenError as error:
             watched.problem, watched.due = error, min(watched.due, self._shrunken(watched))
             return False
+        except NoGroupsError as error:
+            log.info("%s; its rows are read", error.message)
+            table = self.definition(part.table) if part is not None else None
+            if table is not None:
+                self._ungrouped[table.name] = table
+            watched.attempted, watched.due = False, min(watched.due, due)
+            return False
         except TableChangedError:
             watched.attempted, watched.unsettled = False, True
             watched.due = min(watched.due, due)
@@ -288,7 +310,7 @@ class TableWatch:
 
     def _load(self, watched: _Watched, part: Narrowed | None) -> bool:
         long = watched.shrunken is not None and self._clock() >= self._shrunken(watched)
-        filtered = part is not None and bool(part.conditions)
+        filtered = part is not None and (bool(part.conditions) or part.groups is not None)
         if watched.may_shrink or filtered or long:
             return self._store.load(watched.definition, part, may_shrink=True)
         return self._store.load(watched.definition, part)

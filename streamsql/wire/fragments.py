@@ -33,6 +33,8 @@ class Fragment(msgspec.Struct, frozen=True):
         sites: Site ids that run it.
         reasons: Why each part that was not pushed further stayed here, one sentence each.
         notes: What else people should know, one sentence each; sites do not read them.
+        grouped: Tables whose database can compute groups, with the columns, by position, that it
+            compares as we do; for people, sites find out themselves.
         homes: In a recursion of several sites: values with the index of the site where rows about
             them are kept; rows about any other value are spread by hash.
     """
@@ -47,6 +49,7 @@ class Fragment(msgspec.Struct, frozen=True):
     reasons: tuple[str, ...] = ()
     homes: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
+    grouped: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
 
 class WayPrice(msgspec.Struct, frozen=True):
@@ -149,8 +152,8 @@ class FragmentBundle(msgspec.Struct, frozen=True):
 
     def runs_as(self, other: "FragmentBundle") -> bool:
         """Whether sites would run the same of another bundle, whatever is told to people."""
-        return [replace(f, notes=()) for f in self.fragments] == [
-            replace(f, notes=()) for f in other.fragments
+        return [replace(f, notes=(), grouped=()) for f in self.fragments] == [
+            replace(f, notes=(), grouped=()) for f in other.fragments
         ]
 
     @property

@@ -230,6 +230,8 @@ class SiteState(msgspec.Struct, frozen=True):
         sources: Of a gateway: the sources that it has, in its will too; empty where nobody says.
         declared: Of a gateway: the declared sources that concern it.
         endpoints: Of a gateway: what declared sources may name.
+        compared: Of the static engine: large tables of databases, with the columns that these
+            compare exactly as we do, so that they can compute groups.
         fills: Of the static engine: whether it has a lake from which windows begin full.
         connection: Of an engine site: why it was last cut off from the broker, now that it is back.
         pipeline: Of the static engine: what its pipeline does; None: it has none.
@@ -256,6 +258,7 @@ class SiteState(msgspec.Struct, frozen=True):
     endpoints: Annotated[tuple[EndpointState, ...], MANY] = ()
     connection: ConnectionProblem | None = None
     tables: Counts = {}
+    compared: Annotated[dict[Name, Names], MANY] = {}
     fills: bool = False
     pipeline: PipelineState | None = None
     table_problems: Annotated[tuple[TableProblem, ...], MANY] = ()

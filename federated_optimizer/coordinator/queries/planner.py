@@ -352,13 +352,14 @@ def source_facts(catalog: Catalog, membership: Membership) -> Mapping[str, Sourc
             found[name] = SourceFacts(rows=float(sensors[name]))
         elif not source.key and rate and source.ttl is not None:
             found[name] = SourceFacts(rate * source.ttl / MICROSECONDS, 2 * rate)
-    known = membership.table_rows()
+    known = membership.tables()
     for table in catalog.tables:
-        rows = known.get(table.name.lower())
+        name = table.name.lower()
+        rows, compared = known.get(name, (None, frozenset[str]()))
         if rows is None and (table.option("source") or "").lower() == TableSource.SQL:
             rows = UNKNOWN_ROWS
         if rows is not None:
-            found[table.name.lower()] = SourceFacts(rows=float(rows))
+            found[name] = SourceFacts(rows=float(rows), compared=compared)
     return found
 
 

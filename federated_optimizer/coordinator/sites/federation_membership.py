@@ -263,10 +263,13 @@ class Membership:
                     rates[stream.lower()] = rates.get(stream.lower(), 0.0) + share
         return rates
 
-    def table_rows(self) -> dict[str, int]:
-        """Return about how many rows stored tables have, by name in lower case."""
+    def tables(self) -> dict[str, tuple[int, frozenset[str]]]:
+        """Return about how many rows stored tables have, by name in lower case.
+
+        And the columns that their databases compare as we do.
+        """
         return {
-            name.lower(): rows
+            name.lower(): (rows, frozenset(site.state.compared.get(name, ())))
             for site in self._sites.values()
             if site.state is not None and site.state.role == SiteRole.STATIC
             for name, rows in site.state.tables.items()

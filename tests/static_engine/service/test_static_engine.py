@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -26,9 +27,17 @@ from static_engine.spark.java import NoJavaError
 from static_engine.static_settings import StaticSettings
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.expressions import Call, Column, Literal
-from streamsql.algebra.operators import Filter, Plan
+from streamsql.algebra.operators import (
+    Aggregate,
+    AggregateCall,
+    AggregateFunction,
+    Filter,
+    Plan,
+    SourceKind,
+)
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import Delta
+from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
@@ -767,3 +776,35 @@ def test_jobs_are_told_only_while_somebody_asks(tmp_path: Path) -> None:
             assert len([m for m in w.seen if m.topic == lane]) == count
 
     asyncio.run(scenario())
+
+
+def test_a_database_groups_a_large_table_until_it_holds_something_else(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "rows.db")) as database, database:
+        database.execute("CREATE TABLE t (k INTEGER, v INTEGER)")
+        rows = [(n % 10, n) for n in range(12_000)]
+        database.executemany("INSERT INTO t VALUES (?, ?)", rows)
+    schema = Schema.of(("k", DataType.INTEGER), ("v", DataType.INTEGER))
+    options = (("source", "sql"), ("url", "sqlite:///rows.db"), ("table", "t"))
+    table = SourceDefinition("t", SourceKind.TABLE, schema, options=options)
+    total = AggregateCall(AggregateFunction.SUM, (Column(1, "v", DataType.INTEGER),), "total")
+    plan = Aggregate(table.scan(), (0,), (total,))
+    expected = {(k, sum(range(k, 12_000, 10))): 1 for k in range(10)}
+
+    async def scenario(w: World) -> None:
+        w.tables(table)
+        w.deploy(bundle(plan=plan))
+        await w.until(lambda: w.rows() == expected)
+        assert w.state().compared == {"t": ("k", "v")}
+        store = w.engine._store
+        read = [part.row_count for name in store.names if (part := store.find(name)) is not None]
+        assert read == [10]
+        with contextlib.closing(sqlite3.connect(tmp_path / "rows.db")) as database, database:
+            database.execute("UPDATE t SET v = 'many' WHERE v = 77")
+        await w.until(lambda: w.problem() is not None)
+        problem = w.problem()
+        assert problem is not None
+        assert "'many' is not a INTEGER" in problem.message
+        await w.until(lambda: w.state().compared == {})
+        assert w.rows() == expected
+
+    run(tmp_path, scenario)

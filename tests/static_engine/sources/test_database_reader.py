@@ -11,9 +11,11 @@ from sqlalchemy.pool import NullPool
 from static_engine.sources.database_lookup import DatabaseLookup, LookupRequest
 from static_engine.sources.table_errors import TableError, TableMissingError
 from static_engine.sources.table_locations import Locations
+from static_engine.sources.table_parts import Narrowed
 from static_engine.sources.table_reader import read_table
 from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
+from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
@@ -208,3 +210,14 @@ def test_a_lookup_that_is_cut_is_an_error_and_the_next_one_is_answered(
         found()
     proxy.is_away = False
     assert found() == 4_000
+
+
+@pytest.mark.parametrize("sign", ["<", "=", "IN"])
+def test_a_constant_may_be_larger_than_the_type_of_its_column(server: str, sign: str) -> None:
+    """Column `id` of `floor.many` has 32 bits."""
+    columns = (Column(0, "id", DataType.INTEGER), Literal(2**40, DataType.INTEGER))
+    test = Call(sign, columns, DataType.BOOLEAN)
+    definition = desks(server, "floor.many")
+    part = Narrowed("desks", definition, (test,))
+    found = sum(batch.num_rows for batch in read_table(definition, Locations(Path()), part))
+    assert found == (45_000 if sign == "<" else 0)

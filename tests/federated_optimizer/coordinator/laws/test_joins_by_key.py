@@ -165,22 +165,30 @@ def test_answers_follow_changes_of_either_side(harness: Any, kind: str) -> None:
     harness.run(scenario)
 
 
+BOTH = frozenset({"room", "tenant"})
+"""The columns that SQLite compares as we do."""
+
+
 def test_explain_says_what_travels_and_small_tables_travel_whole(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         async with static_engine(federation):
             coordinator = await begin(federation, harness)
             await harness.until(
-                lambda: coordinator._shared.membership.table_rows() == {"leases": LARGE}
+                lambda: coordinator._shared.membership.tables() == {"leases": (LARGE, BOTH)}
             )
             (told,) = await coordinator.execute(f"EXPLAIN (TYPE FEDERATED) {QUERIES['inner'][0]}")
             assert "looked up by key: about 20,000 rows" in told.text
+            groups = "SELECT tenant, COUNT(*) AS n FROM leases WHERE room = 'r1' GROUP BY tenant"
+            (told,) = await coordinator.execute(f"EXPLAIN (TYPE FEDERATED) {groups}")
+            assert "pushed to the database: Aggregate [tenant] COUNT(*)" in told.text
+            assert "computed by the static engine" not in told.text
             (federation.folder / "leases.db").unlink()
             with closing(sqlite3.connect(federation.folder / "leases.db")) as database, database:
                 database.execute("CREATE TABLE leases (room TEXT, tenant TEXT)")
             await coordinator.execute("DROP TABLE leases")
             await coordinator.execute(TABLE)
             await harness.until(
-                lambda: coordinator._shared.membership.table_rows() == {"leases": 0}
+                lambda: coordinator._shared.membership.tables() == {"leases": (0, frozenset())}
             )
             (told,) = await coordinator.execute(f"EXPLAIN (TYPE FEDERATED) {QUERIES['inner'][0]}")
             assert "looked up by key" not in told.text

@@ -6,7 +6,13 @@ from federated_optimizer.coordinator.queries.planner import facts_of, source_fac
 from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.placement import SourceFacts
 from streamsql.wire.messages import RecursionReport
-from streamsql.wire.site_messages import Birth, ConnectorState, SensorDescription, SiteState
+from streamsql.wire.site_messages import (
+    Birth,
+    ConnectorState,
+    SensorDescription,
+    SiteRole,
+    SiteState,
+)
 from tests.streamsql.from_text import catalog_of
 
 SECOND = 1_000_000
@@ -51,6 +57,15 @@ def test_births_and_states_tell_of_sources() -> None:
         "seat": SourceFacts(rows=7.0),
         "heat": SourceFacts(rows=20.0, changes=4.0),
     }
+
+
+def test_what_databases_compare_comes_from_the_static_engine() -> None:
+    catalog = catalog_of("CREATE TABLE big (k INTEGER, x DOUBLE);")
+    membership = Membership()
+    state = SiteState(True, 1, 0, SiteRole.STATIC, tables={"big": 20_000}, compared={"big": ("k",)})
+    membership.hear_state("static", state, 0)
+    facts = SourceFacts(rows=20_000.0, compared=frozenset({"k"}))
+    assert source_facts(catalog, membership) == {"big": facts}
 
 
 def test_a_site_is_long_gone_only_after_its_time() -> None:
