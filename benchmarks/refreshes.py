@@ -177,6 +177,7 @@ def _memory(way: Way) -> float:
 
 
 def _measured(way: Way, sender: Any) -> None:
+    pa.default_memory_pool().release_unused()  # what the parent has freed would hide growth
     before, most, done = _resident(), [0], threading.Event()
 
     def watch() -> None:
