@@ -95,6 +95,13 @@ def test_nan_is_no_change_of_nan() -> None:
     assert len(difference(*bags)) == 0
 
 
+@pytest.mark.parametrize("moved", [False, True])
+def test_zero_is_no_change_of_minus_zero(*, moved: bool) -> None:
+    schema = Schema.of(("x", DataType.DOUBLE))
+    tables = [pa.table({"c0": c}) for c in ([0.0, 1.0], [1.0, -0.0] if moved else [-0.0, 1.0])]
+    assert len(difference(*(Bag.of_table(schema, table) for table in tables))) == 0
+
+
 @pytest.mark.parametrize("moved", [False, True], ids=["in place", "moved"])
 def test_a_table_with_some_changes_differs_by_them(*, moved: bool) -> None:
     """DuckDB says which rows; only they become Python objects."""

@@ -132,6 +132,16 @@ def test_only_rows_that_differ_become_python_objects(monkeypatch: pytest.MonkeyP
     assert readers.contents("base", "b") == new
 
 
+def test_a_result_that_comes_behind_a_comparison_counts() -> None:
+    query, readers = installed(fragment("a", ("base",))), Readers()
+    for text in "xyz":
+        query.update("a", bag({(1, text): 1}))
+        query.compare()
+        if text != "y":  # which is never sent
+            readers.drain(query)
+            assert readers.contents("base", "a") == {(1, text): 1}
+
+
 RESULTS = st.dictionaries(
     st.tuples(st.integers(0, 3), st.sampled_from(["x", "y"])), st.integers(1, 2), max_size=6
 )

@@ -79,6 +79,11 @@ def test_the_first_row_that_repeats_a_key_is_named(
     check()
 
 
+def test_zero_and_minus_zero_are_one_key() -> None:
+    with pytest.raises(TableError, match="rows 1 and 3 have the same primary key"):
+        list(unique_rows(TABLE, batches([("a", 1, 0.0), ("a", 1, 1.5), ("a", 1, -0.0)], 2)))
+
+
 def test_a_table_that_is_twice_in_a_file_is_refused_at_once() -> None:
     """The search for the first pair does not compare every row with every other."""
     rows: list[Row] = [(f"r{n}", n, 0.5) for n in range(30_000)]
