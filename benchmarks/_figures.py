@@ -22,5 +22,6 @@ def print_tables(tables: Mapping[str, Table], *, digits: int) -> None:
 def write_results(folder: Path | None, name: str, found: object) -> None:
     """Write figures into a folder, if there is one."""
     if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
         (folder / name).write_text(text, encoding="utf-8")

@@ -1,16 +1,17 @@
 """Bytes and times of a stream's join with a large table of a database, by key and whole.
 
-    python -m benchmarks.joins_by_key [--quick] [--json]
+    python -m benchmarks.joins_by_key [--postgres URL] [--quick] [--json]
 
-A static engine's service on a broker in this process, a SQLite table of several sizes with an index
-on its key, and 1,000 distinct keys. Measured at the site that joins:
+A static engine's service on a broker in this process, a table of several sizes in SQLite, or in the
+PostgreSQL database that is named (its table `devices` is replaced), with an index on its key, and
+1,000 distinct keys. Measured at the site that joins:
 
     MB shipped      from the static engine, for the first answer
     s first row     from the keys to the first row
     s all rows      from the keys to the last row
     ms a key        one more key, median
     ms the table    one row of the table changes, and all keys are asked again; with the poll of
-                    0.05 s that notices it, median
+                    0.05 s that notices it (SQLite), or the `refresh` of 1 s (PostgreSQL); median
 
 `keys` sends keys; `whole` has the whole table sent, as joins with small tables do.
 
@@ -28,6 +29,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from statistics import median
+
+from sqlalchemy import create_engine, make_url, text
+from sqlalchemy.pool import NullPool
 
 from benchmarks._figures import print_tables
 from host.mqtt import Message
@@ -51,23 +55,48 @@ KEYS = 1_000
 LARGEST_WHOLE = 200_000
 SECONDS = 120.0
 TOPICS = Topics("demo")
-DEVICES = SourceDefinition(
-    "devices",
-    SourceKind.TABLE,
-    Schema.of(("id", DataType.INTEGER), ("owner", DataType.TEXT), ("level", DataType.INTEGER)),
-    options=(("source", "sql"), ("url", "sqlite:///devices.db"), ("table", "devices")),
-)
+SQLITE = "sqlite:///devices.db"
+COLUMNS = Schema.of(("id", DataType.INTEGER), ("owner", DataType.TEXT), ("level", DataType.INTEGER))
+
+
+def devices(url: str) -> SourceDefinition:
+    """Return the table, in SQLite or at an address of PostgreSQL."""
+    options = (("source", "sql"), ("url", url), ("table", "devices"))
+    again = () if url == SQLITE else (("refresh", "1 s"),)
+    return SourceDefinition("devices", SourceKind.TABLE, COLUMNS, options=(*options, *again))
+
+
+DEVICES = devices(SQLITE)
 ASKED = RemoteSource("f2", Schema.of(("k0", DataType.INTEGER)))
 BY_KEY = Join(DEVICES.scan(), ASKED, JoinKind.SEMI, ((0, 0),))
 
 
-def fill(folder: Path, rows: int) -> None:
+def fill(folder: Path, url: str, rows: int) -> None:
     """Write the table."""
+    if url != SQLITE:
+        create = "CREATE TABLE devices (id BIGINT PRIMARY KEY, owner TEXT, level BIGINT)"
+        series = f"SELECT n, 'owner ' || n % 997, n % 7 FROM generate_series(0, {rows - 1}) AS t(n)"
+        change(folder, url, "DROP TABLE IF EXISTS devices", create, f"INSERT INTO devices {series}")
+        change(folder, url, "ANALYZE devices")
+        return
     made: Iterator[tuple[int, str, int]] = ((n, f"owner {n % 997}", n % 7) for n in range(rows))
     with closing(sqlite3.connect(folder / "devices.db")) as database, database:
         database.execute("DROP TABLE IF EXISTS devices")
         database.execute("CREATE TABLE devices (id INTEGER PRIMARY KEY, owner TEXT, level INTEGER)")
         database.executemany("INSERT INTO devices VALUES (?, ?, ?)", made)
+
+
+def change(folder: Path, url: str, *statements: str) -> None:
+    """Carry statements out, all or none."""
+    engine = create_engine(
+        f"sqlite:///{folder / 'devices.db'}"
+        if url == SQLITE
+        else make_url(url).set(drivername="postgresql+psycopg"),
+        poolclass=NullPool,
+    )
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
 
 
 class Receiver:
@@ -81,13 +110,13 @@ class Receiver:
         self.bytes = 0
         self.first = float("nan")
 
-    async def connect(self, plan: Plan) -> None:
+    async def connect(self, plan: Plan, table: SourceDefinition) -> None:
         """Connect and deploy."""
         await self.client.connect()
         await self.client.subscribe(
             TOPICS.exchange("q", "base", "static"), TOPICS.request("base", "resync", "static")
         )
-        self.client.publish(TOPICS.tables("static"), encode_json(TableSet((DEVICES,))), retain=True)
+        self.client.publish(TOPICS.tables("static"), encode_json(TableSet((table,))), retain=True)
         base, static = ("base",), ("static",)
         rows = Fragment("f1", Engine.STATIC, plan, static, "f0", base)
         keys = Fragment("f2", Engine.BASE, ASKED, base, "f1", static)
@@ -129,7 +158,7 @@ async def until(condition: Callable[[], bool]) -> float:
     return time.perf_counter() - began
 
 
-async def measured(folder: Path, rows: int, plan: Plan, changes: int) -> dict[str, float]:
+async def measured(folder: Path, url: str, rows: int, plan: Plan, changes: int) -> dict[str, float]:
     """Return the figures of one size and way."""
     broker = InMemoryBroker()
     settings = StaticSettings(
@@ -141,7 +170,7 @@ async def measured(folder: Path, rows: int, plan: Plan, changes: int) -> dict[st
     receiver = Receiver(broker)
     job = asyncio.create_task(engine.run())
     try:
-        await receiver.connect(plan)
+        await receiver.connect(plan, devices(url))
         step = rows // KEYS
         if plan is BY_KEY:
             receiver.ask(range(0, step * KEYS, step))
@@ -162,8 +191,7 @@ async def measured(folder: Path, rows: int, plan: Plan, changes: int) -> dict[st
             figures["ms a key"] = median(keyed) * 1_000
         turns = []
         for number in range(changes):
-            with closing(sqlite3.connect(folder / "devices.db")) as database, database:
-                database.execute("UPDATE devices SET level = ? WHERE id = 0", (100 + number,))
+            change(folder, url, f"UPDATE devices SET level = {100 + number} WHERE id = 0")
             turns.append(await until(lambda n=number: _level(receiver) == 100 + n))  # type: ignore[misc]
         return figures | {"ms the table": median(turns) * 1_000}
     finally:
@@ -182,18 +210,19 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Joins of streams with large tables, by key.")
     parser.add_argument("--quick", action="store_true", help="10,000 rows, three changes")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--postgres", default=SQLITE, metavar="URL", help="a database to write to")
     options = parser.parse_args(argv)
     sizes = (10_000,) if options.quick else (10_000, 1_000_000, 10_000_000)
     changes = 3 if options.quick else 20
     result: dict[str, dict[str, dict[str, float]]] = {}
     for size in sizes:
         with tempfile.TemporaryDirectory(prefix="pando-bench-") as name:
-            fill(Path(name), size)
+            fill(Path(name), options.postgres, size)
             ways: dict[str, Plan] = {"keys": BY_KEY}
             if size <= LARGEST_WHOLE:
                 ways["whole"] = DEVICES.scan()
             result[f"{size:,} rows"] = {
-                way: asyncio.run(measured(Path(name), size, plan, changes))
+                way: asyncio.run(measured(Path(name), options.postgres, size, plan, changes))
                 for way, plan in ways.items()
             }
     if options.json:

@@ -16,7 +16,7 @@ from deploy.cli.bench import BENCHMARKS
 
 ALL = sorted(path.stem for path in BENCHMARKS.glob("*.py") if not path.stem.startswith("_"))
 CHEAP = ("optimizer", "positions", "restart")
-SPARK = ("into_lake", "pipeline_faults", "static_fragments")
+SPARK = ("into_lake", "large_fragments", "pipeline_faults", "static_fragments")
 REAL = "recursive_real"
 OWN_TESTS = ("device_faults", "fleet", "intake", "soak_faults")
 """With tests of their own, which run them."""
