@@ -103,8 +103,7 @@ class SparkExecutor:
 
     def collect(self, plan: Plan) -> Bag:
         """See `StaticExecutor.collect`."""
-        plan = with_kept_rows(plan)
-        return self._run(plan, partial(self._bag, plan))
+        return self._run(plan, partial(self._bag, with_kept_rows(plan)))
 
     def batches(self, plan: Plan, scratch: Path) -> Iterator[pa.RecordBatch]:
         """See `StaticExecutor.batches`; tasks on this machine write the rows to files."""
@@ -112,7 +111,7 @@ class SparkExecutor:
             return self.collect(plan).batches()
         rows = SavedRows(plan.schema, scratch, self._max_view_rows)
         try:
-            self._run(with_kept_rows(plan), rows.save)
+            self._run(plan, rows.save)
             check_size(rows.count(), self._max_view_rows, "max_view_rows")
         except BaseException:
             rows.discard()
@@ -121,7 +120,8 @@ class SparkExecutor:
 
     def _run(self, plan: Plan, take: Callable[[DataFrame], T]) -> T:
         """Return what is taken of a plan's rows."""
-        refuse_streams(plan)
+        over_kept = with_kept_rows(plan)
+        refuse_streams(over_kept)
         kept: list[DataFrame] = []
 
         def keep(frame: DataFrame) -> DataFrame:
@@ -134,10 +134,10 @@ class SparkExecutor:
             worker_seconds=self._worker_seconds,
             max_seconds=self._max_seconds,
         )
-        self._running = plan, work
+        self._running = plan, work  # as `cancel` is told it
         try:
             with work:
-                return take(lower_plan(plan, self._frame_of, self._spark.session, keep))
+                return take(lower_plan(over_kept, self._frame_of, self._spark.session, keep))
         except (PySparkException, Py4JError, WorkCancelledError, OSError) as error:
             if not self._spark.usable():
                 raise EngineLostError(f"Spark has ended: {error_text(error)}") from error
