@@ -4,7 +4,7 @@ A row of four columns takes 60 bytes here, and 330 as a tuple of Python objects 
 Rows become Python objects a part at a time, when they are sent.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import repeat
 
 import numpy as np
@@ -92,6 +92,12 @@ class Bag:
             for row, weight in zip(self._rows(begin, end), weights, strict=True):
                 add(part, row, weight)
             yield part
+
+    def keys(self, columns: Sequence[int]) -> Iterator[Row]:
+        """Yield the values of some columns, at least one, of every entry in order."""
+        for begin, end in self._slices(PART_ROWS):
+            values = [self.columns[n].slice(begin, end - begin).to_pylist() for n in columns]
+            yield from zip(*values, strict=True)
 
     def delta(self) -> Delta:
         """Return all rows as Python objects."""

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
+import numpy as np
 
 from static_engine.evaluation.bag_difference import difference
-from static_engine.evaluation.bags import Bag
+from static_engine.evaluation.bags import PART_ROWS, Bag
 from static_engine.evaluation.static_executor import tables_of
 from static_engine.keyed.keyed_queries import KeyedQuery
 from streamsql.algebra.operators import Plan
@@ -59,6 +60,7 @@ class InstalledQuery:
         self._results: dict[str, Bag] = {}
         self._new: dict[str, Bag] = {}
         self._compared: dict[str, Bag] = {}
+        self._routed: dict[tuple[str, bool], RoutedRows] = {}
         self._looked: dict[str, Delta] = {}
         self._changes: dict[str, Delta] = {}
         self.keyed = KeyedQuery(bundle, site)
@@ -82,6 +84,8 @@ class InstalledQuery:
         if known is not result:
             self._new[fragment] = result
             self._compared.pop(fragment, None)
+            self._routed.pop((fragment, False), None)
+            self._routed.pop((fragment, True), None)
 
     def change(self, fragment: str, delta: Delta) -> None:
         """Add to the result of a fragment that looks keys up; also to say that it is complete."""
@@ -109,28 +113,36 @@ class InstalledQuery:
         return all(self._is_known(f.id) for f in self.fragments)
 
     def compare(self) -> None:
-        """Compare new results with what was sent, as `batches` would; it may take a second.
+        """Compare new results with what was sent and route rows, as `batches` would.
 
-        Another thread may do it, while nobody calls `update` or `batches`.
+        It may take seconds. Another thread may do it, while nobody calls `update` or `batches`.
         """
+        snapshots = tuple(self._snapshots)  # which others may ask for meanwhile
+        begun = set(filter(self._can_begin, snapshots))
         for fragment in self.whole:
             old, new = self._results.get(fragment.id), self._new.get(fragment.id)
-            read = not self._snapshots.issuperset(destinations_of(fragment))
-            if old is not None and new is not None and read and fragment.id not in self._compared:
-                self._compared[fragment.id] = difference(new, old)
+            destinations = destinations_of(fragment)
+            if not set(snapshots).issuperset(destinations) and old is not None and new is not None:
+                if fragment.id not in self._compared:
+                    self._compared[fragment.id] = difference(new, old)
+                self._route(fragment, self._compared[fragment.id])
+            current = old if new is None else new
+            if current is not None and not begun.isdisjoint(destinations):
+                self._route(fragment, current, reset=True)
 
     def batches(self, now: int) -> Iterator[tuple[str, DeltaBatch]]:
         """Yield what has to be sent, with its destination.
 
-        When the caller stops in the middle it calls `request_snapshot` for that destination.
+        When the caller stops in the middle it calls `request_all`.
         """
         changes = self._take_changes()
         ready = sorted(filter(self._can_begin, self._snapshots))
         for fragment in self.fragments:
             if fragment.id in changes:
+                rows = changes[fragment.id]
                 for destination in destinations_of(fragment):
                     if destination not in self._snapshots:
-                        parts = _routed(fragment, destination, changes[fragment.id])
+                        parts = self._route(fragment, rows).parts(destination)
                         for batch in self.channels[destination].carry(fragment.id, parts, now=now):
                             yield destination, batch
         for destination in ready:
@@ -138,13 +150,24 @@ class InstalledQuery:
             channel = self.channels[destination]
             for fragment in self.fragments:
                 if fragment.id in channel.contents:
-                    parts = _routed(fragment, destination, self._sent(fragment.id))
+                    rows = self._sent(fragment.id)
+                    parts = self._route(fragment, rows, reset=True).parts(destination)
                     for batch in channel.carry(fragment.id, parts, now=now, reset=True):
                         yield destination, batch
+        self._routed.clear()
+
+    def _route(self, fragment: Fragment, rows: Bag | Delta, *, reset: bool = False) -> "RoutedRows":
+        """Return rows by destination; the same rows are routed once."""
+        routed = self._routed.get((fragment.id, reset))
+        if routed is None or routed.rows is not rows:
+            routed = self._routed[fragment.id, reset] = RoutedRows(fragment, rows)
+        return routed
 
     def _take_changes(self) -> dict[str, Bag | Delta]:
         """Return the changes of fragments somebody has rows of; the new results count as sent."""
         self.compare()
+        # What was routed stays so, but for what grows in place.
+        self._routed = {k: r for k, r in self._routed.items() if isinstance(r.rows, Bag)}
         deltas, compared = self._changes, self._compared
         for name, delta in deltas.items():
             accumulate(self._looked.setdefault(name, {}), delta)
@@ -219,10 +242,34 @@ def route(fragment: Fragment, rows: Delta) -> dict[str, Delta]:
     return parts
 
 
-def _routed(fragment: Fragment, destination: str, rows: Bag | Delta) -> Iterator[Delta]:
-    """Yield the rows of a site in parts."""
-    for part in rows.parts() if isinstance(rows, Bag) else (rows,):
-        yield route(fragment, part).get(destination, {})
+class RoutedRows:
+    """Rows of a fragment by the sites that read them: a row is hashed once for all sites.
+
+    State: of a bag the number of every entry's owner, 4 bytes; of a delta its parts.
+    """
+
+    def __init__(self, fragment: Fragment, rows: Bag | Delta) -> None:
+        self.rows = rows
+        self._split = {} if isinstance(rows, Bag) else route(fragment, rows)
+        self._numbers: dict[str, int] = {}
+        sites, columns = destinations_of(fragment), fragment.partition
+        if isinstance(rows, Bag) and len(sites) > 1 and columns:
+            numbers = self._numbers = {site: number for number, site in enumerate(sites)}
+            owners = (numbers[site_of(key, sites)] for key in rows.keys(columns))
+            self._owners = np.fromiter(owners, np.int32, len(rows))
+
+    def parts(self, destination: str) -> Iterator[Delta]:
+        """Yield the rows of a site, of a bag some thousand at a time."""
+        rows = self.rows
+        if not isinstance(rows, Bag):
+            yield self._split.get(destination, {})
+        elif not self._numbers:
+            yield from rows.parts()
+        else:
+            places = np.flatnonzero(self._owners == self._numbers[destination])
+            for begin in range(0, len(places), PART_ROWS):
+                some = places[begin : begin + PART_ROWS]
+                yield from rows.take(some, rows.weights[some]).parts()
 
 
 def supersedes(bundle: FragmentBundle, old: FragmentBundle) -> bool:

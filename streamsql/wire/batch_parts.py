@@ -1,9 +1,9 @@
-"""Parts of a delta that fit messages, by bounds of the bytes that rows take."""
+"""Parts of deltas that fit messages, by bounds of the bytes that rows take."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, islice
 
-from streamsql.data.delta import Delta
+from streamsql.data.delta import Delta, accumulate, add
 from streamsql.data.types import Row
 from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
 from streamsql.wire.messages import MAX_ROWS_PER_BATCH, WeightedRow
@@ -24,28 +24,31 @@ def row_bytes(row: Row) -> int:
     return size
 
 
-def chunks(delta: Delta) -> Iterator[tuple[WeightedRow, ...]]:
-    """Yield parts of bounded size, at least one."""
-    if is_small(delta):
-        yield weighted(delta)
-        return
-    chunk: list[WeightedRow] = []
+def chunks(parts: Iterable[Delta]) -> Iterator[tuple[WeightedRow, ...]]:
+    """Yield the sum of deltas in pieces of bounded size, filled across the deltas; none is empty.
+
+    A row that several deltas have may be in several pieces, in each of them once.
+    """
+    chunk: Delta = {}
     size = 0
-    rows = iter(delta)
-    while block := list(islice(rows, _FEW_ROWS)):
-        bound = _bytes_of(block)
-        if len(chunk) + len(block) <= CHUNK_ROWS and size + bound < CHUNK_BYTES:
-            chunk += map(WeightedRow, block, map(delta.__getitem__, block))
-            size += bound
-            continue
-        for row in block:
-            if len(chunk) == CHUNK_ROWS or size >= CHUNK_BYTES:
-                yield tuple(chunk)
-                chunk = []
-                size = 0
-            chunk.append(WeightedRow(row, delta[row]))
-            size += row_bytes(row)
-    yield tuple(chunk)
+    for part in parts:
+        rows = iter(part)
+        while block := list(islice(rows, _FEW_ROWS)):
+            bound = _bytes_of(block)
+            if len(chunk) + len(block) <= CHUNK_ROWS and size + bound < CHUNK_BYTES:
+                accumulate(chunk, dict(zip(block, map(part.__getitem__, block), strict=True)))
+                size += bound
+                continue
+            for row in block:
+                if len(chunk) == CHUNK_ROWS or size >= CHUNK_BYTES:
+                    if chunk:
+                        yield weighted(chunk)
+                    chunk = {}
+                    size = 0
+                add(chunk, row, part[row])
+                size += row_bytes(row)
+    if chunk:
+        yield weighted(chunk)
 
 
 def weighted(delta: Delta) -> tuple[WeightedRow, ...]:

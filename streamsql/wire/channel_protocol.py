@@ -81,6 +81,8 @@ class SendingChannel:
     ) -> Iterator[DeltaBatch]:
         """Yield the batches of one change, given in parts, which is noted nowhere.
 
+        A batch has rows of as many parts as fit it. At most two batches are held at a time.
+
         Args:
             port: The sending fragment.
             parts: Their sum is the change.
@@ -89,7 +91,7 @@ class SendingChannel:
             reset: Whether it replaces everything the receiver has of the port.
         """
         last: tuple[WeightedRow, ...] | None = () if reset else None
-        for chunk in (chunk for part in parts if part for chunk in chunks(part)):
+        for chunk in chunks(parts):
             if last:
                 yield self._batch(port, last, reset=reset, more=True, now=now, ts=ts)
                 reset = False

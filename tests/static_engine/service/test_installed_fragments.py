@@ -1,12 +1,13 @@
 """Channels of a query: first a snapshot, then differences, split over the readers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from static_engine.evaluation.bags import PART_ROWS, Bag
+from static_engine.service import installed_fragments
 from static_engine.service.installed_fragments import RESULT, InstalledQuery, route
 from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.data.delta import Delta
@@ -17,6 +18,7 @@ from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
 from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from streamsql.wire.partitioning import site_of
 
 SCHEMA = Schema.of(("k", DataType.INTEGER), ("v", DataType.TEXT))
 ONE: Delta = {(1, "x"): 1}
@@ -130,6 +132,31 @@ def test_only_rows_that_differ_become_python_objects(monkeypatch: pytest.MonkeyP
     readers.drain(query)
     assert sum(made) <= 2 * (len(SITES) + 1)
     assert readers.contents("base", "b") == new
+
+
+def test_every_row_is_hashed_once_and_messages_are_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[Row] = []
+
+    def counted(key: Row, sites: Sequence[str]) -> str:
+        hashed.append(key)
+        return site_of(key, sites)
+
+    monkeypatch.setattr(installed_fragments, "site_of", counted)
+    sites = tuple(f"gw-{number}" for number in range(20))
+    query, readers = installed(fragment("a", sites, (0,))), Readers()
+    old: Delta = {(n, f"v{n}"): 1 for n in range(PART_ROWS + 2_000)}
+    query.update("a", bag(old))
+    query.compare()  # in another thread, so that sending does not hash
+    assert sorted(hashed) == [(n,) for n in range(len(old))]
+    assert len(readers.drain(query)) == len(sites)
+    new: Delta = {(n, f"w{n}"): 1 for n in range(PART_ROWS + 2_000)}
+    query.update("a", bag(new))
+    assert query.request_snapshot(sites[3])
+    assert len(readers.drain(query)) == len(sites)
+    assert len(hashed) == 4 * len(old)  # changes have old and new rows; the snapshot the new ones
+    for site in sites:
+        own = {row: 1 for row in new if site_of(row[:1], sites) == site}
+        assert readers.contents(site, "a") == own
 
 
 def test_a_result_that_comes_behind_a_comparison_counts() -> None:

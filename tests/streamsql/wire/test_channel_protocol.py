@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamsql.data.delta import Delta, accumulate
+from streamsql.wire import batch_parts
 from streamsql.wire.batch_parts import CHUNK_ROWS
 from streamsql.wire.channel_protocol import (
     Forgotten,
@@ -252,5 +253,39 @@ def test_a_change_in_parts_counts_as_a_whole(parts: list[Delta], reset: bool) ->
     for part in parts:
         accumulate(expected, part)
     assert pair.receiver.contents["p"] == expected
-    assert len(batches) == sum(map(bool, parts)) or (reset and len(batches) == 1)
+    whole: Delta = {}
+    for part in parts:
+        accumulate(whole, part)
+    assert len(batches) == (reset or bool(whole))
     assert pair.sender.contents == {"p": before}
+
+
+many = st.dictionaries(st.tuples(st.integers(0, 20)), st.integers(-2, 2).filter(bool), max_size=9)
+
+
+@given(st.lists(many, max_size=6))
+def test_batches_are_filled_across_parts(parts: list[Delta]) -> None:
+    """A row of several parts is once in a batch: receivers keep one weight for it."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(batch_parts, "CHUNK_ROWS", 4)
+        patched.setattr(batch_parts, "_FEW_ROWS", 3)
+        sender, receiver = SendingChannel(version=1, epoch=1), ReceivingChannel(version=1)
+        batches = [*sender.carry("p", parts, now=0, reset=True)]
+    for batch in batches:
+        assert receiver.accept(batch)[0] == Reception.ACCEPTED
+        assert len({row.row for row in batch.deltas}) == len(batch.deltas) <= 4
+    expected: Delta = {}
+    for part in parts:
+        accumulate(expected, part)
+    assert receiver.contents["p"] == expected
+    assert [batch.more for batch in batches] == [True] * (len(batches) - 1) + [False]
+    assert len(batches) <= 1 + sum(map(len, parts)) // 4
+
+
+def test_many_parts_are_few_batches() -> None:
+    parts: list[Delta] = [
+        {(begin + n, "x"): 1 for n in range(820)} for begin in range(0, 13_000, 1_000)
+    ]
+    sender = SendingChannel(version=1, epoch=1)
+    (batch,) = sender.carry("p", iter(parts), now=0)
+    assert [row.row for row in batch.deltas] == [row for part in parts for row in part]
