@@ -245,7 +245,7 @@ def main() -> int:
     )
     parser.add_argument("--quick", action="store_true", help="one rate, a short load")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--out", type=Path, help="folder for into_lake.json")
+    parser.add_argument("--out", type=Path, help="folder for into-lake.json")
     given = parser.parse_args()
     seconds = QUICK_SECONDS if given.quick else SECONDS
     found = asyncio.run(measure(RATES[:1] if given.quick else RATES, seconds))

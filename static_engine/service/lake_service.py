@@ -28,14 +28,16 @@ from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
 from streamsql.errors import FederationError, InternalError
 from streamsql.wire.codec import encode_packed
-from streamsql.wire.lake_messages import KeptSource, LakeAnswer, LakeRequest, LakeTask
-from streamsql.wire.messages import TableSet
+from streamsql.wire.lake_messages import LakeAnswer, LakeRequest, LakeTask
+from streamsql.wire.messages import KeptSource, TableSet
 from streamsql.wire.topics import Topics, check_id
 
 log = logging.getLogger(__name__)
 
 MAX_WAITING = 100
 """Questions that wait for the thread that answers."""
+LOOK_SECONDS = 10.0
+"""A look at a table that has waited longer is not done: who asked has given up."""
 _MAX_KNOWN = 1_000
 
 
@@ -167,9 +169,11 @@ class LakeService:
     async def _answered(self, request: LakeRequest) -> None:
         loop = asyncio.get_running_loop()
         try:
-            stored = request.task == LakeTask.STORED
-            work = partial(self._looked if stored else self._asked, request)
-            answer = await loop.run_in_executor(self._looking if stored else self._questions, work)
+            if request.task == LakeTask.STORED and request.table:
+                work = partial(self._looked, request, time.monotonic())
+                answer = await loop.run_in_executor(self._looking, work)
+            else:
+                answer = await loop.run_in_executor(self._questions, partial(self._asked, request))
         except FederationError as error:
             answer = _refusal(request, error)
         except Exception as error:
@@ -179,16 +183,25 @@ class LakeService:
             self._waiting -= 1
         self._answer(answer)
 
-    def _looked(self, request: LakeRequest) -> LakeAnswer:
-        if self._looks is None:
-            raise LakeError("the static engine is just starting", hint="try again")
-        if not request.table:
-            tables, more = self._looks.tables()
-            return LakeAnswer(request.id, stored=tables, more=more)
-        known, sample, figures, rows = self._looks.look(request.table, request.rows)
+    def _looked(self, request: LakeRequest, came: float) -> LakeAnswer:
+        if time.monotonic() - came > LOOK_SECONDS:
+            raise LakeError(
+                "others look at tables that take long to read",
+                hint="try again in a minute",
+                code="lake_busy",
+            )
+        known, sample, figures, rows = self._looks_there().look(request.table, request.rows)
         return LakeAnswer(request.id, stored=(known,), sample=sample, figures=figures, looked=rows)
 
+    def _looks_there(self) -> TableLooks:
+        if self._looks is None:
+            raise LakeError("the static engine is just starting", hint="try again")
+        return self._looks
+
     def _asked(self, request: LakeRequest) -> LakeAnswer:
+        if request.task == LakeTask.STORED:
+            stored, left_out = self._looks_there().tables()
+            return LakeAnswer(request.id, stored=stored, more=left_out)
         care = self._care
         if care is None:
             raise LakeError(

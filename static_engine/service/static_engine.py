@@ -382,7 +382,7 @@ class StaticEngine:
                     log.warning("asked to refresh view %r, which does not exist", view)
             case "refresh":
                 table = command.arguments.get("table", "")
-                if not self._watch.read_again(str(table), may_shrink=True):
+                if not self._watch.read_again(str(table), accept=True):
                     log.warning("asked to read table %r again, which does not exist", table)
                 self._poll_at = 0.0
             case _:

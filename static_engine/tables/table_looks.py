@@ -15,7 +15,9 @@ from static_engine.tables.column_figures import figures_of, shown
 from static_engine.tables.table_store import StoredTable, TableStore
 from static_engine.tables.table_watch import TableWatch
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.table_options import TableSource
 from streamsql.data.types import DataType, display
+from streamsql.redaction import redacted, redacted_address
 from streamsql.wire.bounds import RowValue
 from streamsql.wire.lake_messages import (
     MAX_COLUMNS,
@@ -73,7 +75,8 @@ class TableLooks:
         definition = self._watch.definition(next(found, name))
         if definition is None:
             raise TableError(f"there is no stored table {name}", hint="SHOW TABLES lists them")
-        read = pa.Table.from_batches(self._first(definition), arrow_schema(definition.schema))
+        batches, whole = self._first(definition)
+        read = pa.Table.from_batches(batches, arrow_schema(definition.schema))
         fields = definition.schema.fields[:MAX_COLUMNS]
         few = read.select(list(range(len(fields))))
         names = tuple(field.name for field in fields)
@@ -85,12 +88,13 @@ class TableLooks:
                 tuple(_plain(value, dtype) for value, dtype in zip(row, dtypes, strict=True))
                 for row in zip(*columns, strict=True)
             ),
-            cut=read.num_rows >= MAX_READ,
+            cut=not whole,
         )
         known = self._known(definition, self._sizes())
         return known, sample, figures_of(fields, few), read.num_rows
 
-    def _first(self, definition: SourceDefinition) -> list[pa.RecordBatch]:
+    def _first(self, definition: SourceDefinition) -> tuple[list[pa.RecordBatch], bool]:
+        """Return the first rows, and whether they are all."""
         stored = self._store.find(definition.name)
         fresh = stored is not None and stored.definition == definition
         source = (
@@ -102,11 +106,11 @@ class TableLooks:
         found: list[pa.RecordBatch] = []
         left = MAX_READ
         for batch in source:
-            found.append(batch.slice(0, left))
-            left -= found[-1].num_rows
             if left <= 0 or self._clock() >= end:
-                break
-        return found
+                return found, False
+            found.append(batch.slice(0, left))
+            left -= batch.num_rows
+        return found, left >= 0
 
     def _known(self, definition: SourceDefinition, sizes: dict[str, int]) -> TableFigures:
         problem = self._watch.problem(definition.name)
@@ -115,16 +119,18 @@ class TableLooks:
             stored = None
         options: TableOptions | None = None
         size: int | None = None
+        told = False
         try:
             options = table_options(definition)
             prints = self._store.print_of(definition)
             size = None if prints is None else sum(each[2] for each in prints)
+            told = prints is not None or options.source == TableSource.LAKE
         except TableError as error:
             problem = problem or error
         return TableFigures(
             definition.name,
             "" if options is None else str(options.source),
-            "" if options is None else options.path or options.table,
+            "" if options is None else redacted_address(options.path or options.table),
             stored.row_count if stored is not None else sizes.get(definition.name),
             size,
             None if stored is None else stored.read,
@@ -133,7 +139,8 @@ class TableLooks:
                 LakeColumn(field.name, str(field.dtype))
                 for field in islice(definition.schema.fields, MAX_COLUMNS)
             ),
-            "" if problem is None else str(problem),
+            "" if problem is None else redacted(str(problem)),
+            told,
         )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from static_engine.sources.table_errors import TableError
 from static_engine.tables.table_store import TableShrunkenError
 from static_engine.tables.table_watch import TableWatch
+from streamsql.redaction import redacted
 from streamsql.wire.site_messages import TableProblem
 
 MAX_PROBLEMS = 500
@@ -45,7 +46,8 @@ class TableProblems:
         return tuple(self._begun.values())[:MAX_PROBLEMS]
 
     def _problem(self, name: str, error: TableError) -> TableProblem:
-        detail = "; ".join(text for text in (error.message, error.hint) if text)[:_MAX_DETAIL]
+        words = "; ".join(text for text in (error.message, error.hint) if text)
+        detail = redacted(words)[:_MAX_DETAIL]
         if isinstance(error, TableShrunkenError):
             return TableProblem(name, True, error.before, error.found, detail)
         return TableProblem(name, served=self._watch.served(name), detail=detail)

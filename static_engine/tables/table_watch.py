@@ -48,7 +48,8 @@ class _Watched:
         revision: How often somebody has asked to read it again.
         shrunken: Since when it has lost nearly all of its rows, or None.
         may_shrink: Whether it may have lost nearly all of its rows since the last reading: it was
-            changed through us, or somebody has said so.
+            changed through us.
+        accepted: Whether somebody takes what is there now, though it has lost nearly all rows.
     """
 
     definition: SourceDefinition
@@ -62,6 +63,7 @@ class _Watched:
     revision: int = 0
     shrunken: float | None = None
     may_shrink: bool = False
+    accepted: bool = False
 
 
 class TableWatch:
@@ -167,12 +169,12 @@ class TableWatch:
         watched = self._tables.get(name)
         return watched is not None and watched.unsettled
 
-    def read_again(self, name: str, *, may_shrink: bool = False) -> bool:
+    def read_again(self, name: str, *, accept: bool = False) -> bool:
         """Make a table due now; return whether it is defined. An empty name means all.
 
         Args:
             name: The table.
-            may_shrink: Whether it is fine that it has lost nearly all of its rows.
+            accept: Whether to take what is there now of one that has lost nearly all of its rows.
         """
         chosen = [w for n, w in list(self._tables.items()) if name in ("", n)]
         parts = list(self._parts.values())
@@ -180,7 +182,8 @@ class TableWatch:
         for watched in chosen:
             watched.due = float("-inf")
             watched.revision += 1
-            watched.may_shrink |= may_shrink
+            # Of one that is missing: what comes back may be half written.
+            watched.accepted = accept and isinstance(watched.problem, TableShrunkenError)
         return bool(chosen)
 
     def changed(self, name: str) -> None:
@@ -311,7 +314,8 @@ class TableWatch:
     def _load(self, watched: _Watched, part: Narrowed | None) -> bool:
         long = watched.shrunken is not None and self._clock() >= self._shrunken(watched)
         filtered = part is not None and (bool(part.conditions) or part.groups is not None)
-        if watched.may_shrink or filtered or long:
+        accepted, watched.accepted = watched.accepted, False  # for this attempt
+        if watched.may_shrink or accepted or filtered or long:
             return self._store.load(watched.definition, part, may_shrink=True)
         return self._store.load(watched.definition, part)
 

@@ -10,7 +10,6 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from streamsql.catalog.keep_options import keep_of, rollups_of
 from streamsql.wire.bounds import Count, Epoch, Name, Names, Text, Time, WireRow
 
 LAKE = "lake"
@@ -188,6 +187,7 @@ class TableFigures(msgspec.Struct, frozen=True):
         refresh: Seconds between two readings; None: when its files change.
         columns: At most `MAX_COLUMNS`.
         problem: Why it cannot be read.
+        told: Whether changes are seen without reading it.
     """
 
     name: Name
@@ -199,6 +199,7 @@ class TableFigures(msgspec.Struct, frozen=True):
     refresh: float | None = None
     columns: Annotated[tuple[LakeColumn, ...], Meta(max_length=MAX_COLUMNS)] = ()
     problem: Text = ""
+    told: bool = False
 
 
 class ColumnFigures(msgspec.Struct, frozen=True):
@@ -257,30 +258,3 @@ class LakeAnswer(msgspec.Struct, frozen=True):
     code: Name = ""
     message: Text = ""
     hint: Text = ""
-
-
-class KeptSource(msgspec.Struct, frozen=True):
-    """The options of a source on its readings in the lake.
-
-    Attributes:
-        name: Of the source.
-        keep: Its option `keep`; empty: the lake's default.
-        rollup: Its option `rollup`; likewise.
-        keys: Columns of its key.
-    """
-
-    name: Name
-    keep: Name = ""
-    rollup: Name = ""
-    keys: Names = ()
-
-    def __post_init__(self) -> None:
-        """Check that the options can be read.
-
-        Raises:
-            ValueError: One cannot.
-        """
-        if self.keep:
-            keep_of(self.keep)
-        if self.rollup:
-            rollups_of(self.rollup)

@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.keep_options import keep_of, rollups_of
 from streamsql.wire.bounds import (
     MANY,
     MAX_ITEMS,
@@ -17,6 +18,7 @@ from streamsql.wire.bounds import (
     Epoch,
     Integer,
     Name,
+    Names,
     Number,
     Packed,
     RowValues,
@@ -25,7 +27,6 @@ from streamsql.wire.bounds import (
     Token,
     WireRow,
 )
-from streamsql.wire.lake_messages import KeptSource
 from streamsql.wire.site_settings import (
     LONGEST_REPORT_SECONDS,
     SHORTEST_REPORT_SECONDS,
@@ -261,6 +262,33 @@ class Command(msgspec.Struct, frozen=True):
     query: Name = ""
     channel: Name = ""
     arguments: RowValues = {}
+
+
+class KeptSource(msgspec.Struct, frozen=True):
+    """The options of a source on its readings in the lake.
+
+    Attributes:
+        name: Of the source.
+        keep: Its option `keep`; empty: the lake's default.
+        rollup: Its option `rollup`; likewise.
+        keys: Columns of its key.
+    """
+
+    name: Name
+    keep: Name = ""
+    rollup: Name = ""
+    keys: Names = ()
+
+    def __post_init__(self) -> None:
+        """Check that the options can be read.
+
+        Raises:
+            ValueError: One cannot.
+        """
+        if self.keep:
+            keep_of(self.keep)
+        if self.rollup:
+            rollups_of(self.rollup)
 
 
 class TableSet(msgspec.Struct, frozen=True):

@@ -28,7 +28,6 @@ from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.lake_messages import (
     ColumnFigures,
     JobState,
-    KeptSource,
     LakeAnswer,
     LakeColumn,
     LakeJob,
@@ -42,6 +41,7 @@ from streamsql.wire.messages import (
     Command,
     DeltaBatch,
     FlowReport,
+    KeptSource,
     LinkMessage,
     ObservationPack,
     QueryProblem,

@@ -65,6 +65,7 @@ def stored_object(table: TableFigures) -> Object:
         "refresh": table.refresh,
         "columns": [{"name": column.name, "type": column.type} for column in table.columns],
         "problem": table.problem,
+        "told": table.told,
     }
 
 

@@ -79,7 +79,11 @@ def _row(table: dict[str, Any]) -> dict[str, Any]:
         "rows": "" if table["rows"] is None else table["rows"],
         "size": "" if table["bytes"] is None else size_text(table["bytes"]),
         "read": short_time(table["read"]),
-        "again": "" if refresh is None else f"every {refresh:g} s",
+        "again": f"every {refresh:g} s"
+        if refresh is not None
+        else "when it changes"
+        if table["told"]
+        else "when asked",
     }
 
 

@@ -44,16 +44,22 @@ class CheckedLake(LakeApi):
     async def ask(self, request: LakeRequest) -> LakeAnswer:
         if request.task in _QUESTIONS:
             check_action("look at the lake", self._principal)
-            if request.table:
-                stored = request.task == LakeTask.STORED
-                self._check_table(f"stored.{request.table}" if stored else request.table)
-            return self._shown(await self._lake.ask(request))
+            if not request.table:
+                return self._shown(await self._lake.ask(request))
+            try:
+                self._check_table(request.table, request.task)
+            except FederationError as error:
+                self._note_look(request.table, Outcome.REFUSED, error.message)
+                raise
+            answer = self._shown(await self._lake.ask(request))
+            self._note_look(request.table, Outcome.DONE)
+            return answer
         what = f"{request.task} the lake"
         target = request.table or request.job
         try:
             check_action("care for the lake", self._principal)
             if request.table:
-                self._check_table(request.table)
+                self._check_table(request.table, request.task)
             elif self._principal.sources is not None:
                 raise NotAllowedError(
                     f"API token {self._principal.token} is limited to some sources, and this is "
@@ -67,12 +73,16 @@ class CheckedLake(LakeApi):
         self._audit.note(self._principal, what, target, Outcome.DONE)
         return answer
 
-    def _check_table(self, table: str) -> None:
-        namespace, _, name = table.rpartition(".")
-        if not self._readable(namespace or "readings", name):
+    def _note_look(self, table: str, outcome: Outcome, message: str = "") -> None:
+        self._audit.note(self._principal, "look at rows of", table, outcome, message)
+
+    def _check_table(self, table: str, task: LakeTask) -> None:
+        stored = task == LakeTask.STORED
+        namespace, name = ("", table) if stored else _parts(table)
+        if not (self._may_read(name) if stored else self._readable(namespace, name)):
             raise NotAllowedError(
                 f"{self._principal.role} {self._principal.name} may not read {table} of the lake"
-                if namespace != "stored"
+                if not stored
                 else f"{self._principal.role} {self._principal.name} may not read table {name}",
                 hint="ask an administrator for GRANT SELECT ON its source",
             )
@@ -86,8 +96,7 @@ class CheckedLake(LakeApi):
     def _shows(self, job: LakeJob) -> bool:
         if not job.table:  # tells of all tables
             return self._reads_all
-        namespace, _, name = job.table.rpartition(".")
-        return self._readable(namespace or "readings", name)
+        return self._readable(*_parts(job.table))
 
     @property
     def _reads_all(self) -> bool:
@@ -95,9 +104,15 @@ class CheckedLake(LakeApi):
 
     def _readable(self, namespace: str, name: str) -> bool:
         match namespace:
-            case "readings" | "tables" | "stored":
+            case "readings" | "tables":
                 return self._may_read(name)
             case "rollups":
                 return self._may_read(_ROLLUP.sub("", name))
             case _:
                 return self._reads_all
+
+
+def _parts(table: str) -> tuple[str, str]:
+    """Return namespace and name of a table of the lake; a source may be named alone."""
+    namespace, _, name = table.rpartition(".")
+    return namespace or "readings", name

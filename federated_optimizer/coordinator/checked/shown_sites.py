@@ -29,8 +29,10 @@ def shown_site(site: SiteInfo, may_read: Callable[[str], bool]) -> SiteInfo:
 
 
 def _shown_state(state: SiteState, may_read: Callable[[str], bool]) -> SiteState:
+    hidden = any(not may_read(each.table) for each in state.table_problems)
     return msgspec.structs.replace(
         state,
+        detail="" if hidden else state.detail,  # it quotes them
         connectors=_shown_connectors(state.connectors, may_read),
         sources=tuple(name for name in state.sources if may_read(name)),
         declared=tuple(each for each in state.declared if may_read(each.name)),

@@ -9,8 +9,8 @@ from streamsql.errors import UnsupportedError
 from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
 from streamsql.wire.codec import encode_json, encode_packed
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.lake_messages import LAKE, KeptSource, LakeRequest
-from streamsql.wire.messages import Command, TableSet
+from streamsql.wire.lake_messages import LAKE, LakeRequest
+from streamsql.wire.messages import Command, KeptSource, TableSet
 from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import SiteState
 from streamsql.wire.site_settings import SiteSettings

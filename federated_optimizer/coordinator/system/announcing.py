@@ -9,7 +9,7 @@ from federated_optimizer.coordinator.system.site_settings_changes import Setting
 from federated_optimizer.coordinator.system.source_publisher import SourcePublisher
 from host.mqtt import MessagingError
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.wire.lake_messages import KeptSource
+from streamsql.wire.messages import KeptSource
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,10 @@ from federated_optimizer.coordinator.contract.lake_model import LakeApi
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.tables.awaited_answers import AwaitedAnswers
 from streamsql.errors import DeploymentError
-from streamsql.wire.lake_messages import LakeAnswer, LakeRequest
+from streamsql.wire.lake_messages import LakeAnswer, LakeRequest, LakeTask
 
 MAX_WAITING = 50
+_QUESTIONS = (LakeTask.STATUS, LakeTask.JOBS, LakeTask.SAMPLE, LakeTask.STORED)
 SECONDS = 20.0
 """Less than a terminal waits for the console (`ui.cli.client`)."""
 
@@ -38,7 +39,9 @@ class LakeRequests(LakeApi):
         if answer is None:
             raise DeploymentError(
                 f"the static engine did not answer within {SECONDS:g} s, or it stopped",
-                hint="try again; pando lake status lists the jobs that were begun",
+                hint="try again"
+                if request.task in _QUESTIONS
+                else "try again; pando lake status lists the jobs that were begun",
                 code="no_answer",
             )
         if answer.code:

@@ -6,6 +6,7 @@ from streamsql.binder.statements.stored_rows import check_stored
 from streamsql.catalog.catalog import Catalog, kind_of
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.refresh_times import RefreshSchedule
+from streamsql.catalog.system import is_system
 from streamsql.data.schema import Schema
 from streamsql.errors import BindingError, InternalError, UnsupportedError
 from streamsql.syntax.parse import parse_statement
@@ -74,6 +75,7 @@ def refreshed(statement: Refresh, catalog: Catalog) -> SourceDefinition:
         isinstance(definition, SourceDefinition)
         and definition.is_table
         and statement.is_table == (definition.refresh is None)
+        and not is_system(definition)
     ):
         return definition
     wanted = "stored table" if statement.is_table else "view with REFRESH AT"

@@ -744,6 +744,7 @@ export interface StoredTable {
   refresh: number | null; // seconds
   columns: { name: string; type: string }[];
   problem: string;
+  told: boolean; // whether changes are seen without reading it
 }
 
 /** `GET /api/tables`. */

@@ -13,16 +13,24 @@ const COLUMNS = 7;
 
 const body = byId("stored");
 const problem = byId("stored-problem");
+const said = byId("stored-said");
 /** @type {Map<string, HTMLElement>} */
 const opened = new Map(); // tables that are open, with what stands below them
 
+const me = await get("/api/me").catch(() => null);
+const mayRefresh = !me?.accounts || me.role === "operator" || me.role === "administrator";
+
 /** Read a table again, as REFRESH TABLE does.
- *  @param {StoredTable} table */
-async function readAgain(table) {
+ *  @param {StoredTable} table
+ *  @param {StoredTables} all */
+async function readAgain(table, all) {
+  said.textContent = "";
   try {
     await post("/api/statements", { text: `REFRESH TABLE "${table.name.replaceAll('"', '""')}"` });
     showProblem(problem, null);
-    if (opened.delete(table.name)) await refresh();
+    said.textContent = `${table.name} is read again${table.read ? "" : " when a query needs it"}.`;
+    if (opened.has(table.name)) opened.set(table.name, storedDetails(table, all));
+    await refresh();
   } catch (error) {
     showProblem(problem, problemOf(error));
   }
@@ -33,6 +41,13 @@ async function readAgain(table) {
 function toggle(table, all) {
   if (!opened.delete(table.name)) opened.set(table.name, storedDetails(table, all));
   show(all);
+}
+
+/** Nothing tells when a server has other rows.
+ *  @param {StoredTable} table */
+function whenAgain(table) {
+  if (table.refresh !== null) return `every ${table.refresh} s`;
+  return table.told ? "when it changes" : "when asked";
 }
 
 /** @param {StoredTable} table
@@ -56,7 +71,7 @@ function rows(table, all) {
       type: "button",
       "aria-label": `Read ${table.name} again`,
       "data-focus": `again ${table.name}`,
-      onclick: () => readAgain(table),
+      onclick: () => readAgain(table, all),
     },
     "Read again",
   );
@@ -69,8 +84,8 @@ function rows(table, all) {
       make("td", { class: "number" }, table.rows === null ? "" : table.rows.toLocaleString()),
       make("td", { class: "number tight" }, table.bytes === null ? "" : size(table.bytes)),
       make("td", { class: "tight" }, table.read ? `${age(table.read)} ago` : "when a query needs it"),
-      make("td", { class: "tight" }, table.refresh === null ? "when it changes" : `every ${table.refresh} s`),
-      make("td", { class: "tight" }, again),
+      make("td", { class: "tight" }, whenAgain(table)),
+      make("td", { class: "tight" }, mayRefresh && again),
     ),
   ];
   if (table.problem) {
