@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 import pyarrow.fs as pafs
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table
 
@@ -124,7 +125,10 @@ def _discard_snapshots(table: Table, before: datetime) -> int:
         ]
         count = len(old)
         if old:
-            table.maintenance.expire_snapshots().older_than(before).commit()
+            try:
+                table.maintenance.expire_snapshots().older_than(before).commit()
+            except ValueError as error:  # the pipeline has discarded one of them
+                raise CommitFailedException(str(error)) from error
         return bool(old)
 
     retried(attempt, table)

@@ -17,6 +17,7 @@ from sqlalchemy import (
     distinct,
     func,
     literal,
+    not_,
     or_,
     select,
     table,
@@ -43,7 +44,7 @@ from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_parts import Groups, Narrowed
 from static_engine.sources.time_limit import TimeLimit
 from streamsql.algebra.aggregates import AggregateCall, AggregateFunction
-from streamsql.algebra.expressions import Column
+from streamsql.algebra.expressions import Column, Expression, walk
 from streamsql.algebra.scalar import in_range
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType, Value
@@ -156,9 +157,15 @@ def _found(
     schema, _, plain = name.rpartition(".")
     keys = [columns[position] for position in groups.group]
     sums = [value for call in groups.calls for value in _aggregates(call, columns)]
-    wanted = [*keys, *sums, _strays(columns, groups.rows, dialect)]
+    typed = _typed(columns, groups.rows, dialect)
+    strays = literal(0) if typed is None else func.max(case((typed, 0), else_=1))
+    wanted = [*keys, *sums, strays]
     query = select(*(one.label(f"v{n}") for n, one in enumerate(wanted)))
     query = query.select_from(table(quoted_name(plain, quote=True), schema=schema or None))
+    if typed is not None and known and any(map(_reads_truth, part.conditions)):
+        # Whoever reads the rows judges truth values itself, so that none of another type is left
+        # out unseen: 'true' in a column of SQLite is true.
+        known = [or_(and_(*known), not_(typed))]
     query = query.where(*known).group_by(*keys)
     try:
         with connection.execution_options(yield_per=BATCH_ROWS).execute(query) as result:
@@ -194,13 +201,19 @@ def _aggregates(call: AggregateCall, columns: Columns) -> list[ColumnElement[Any
             return [total, func.count(given)] if call.function == AggregateFunction.AVG else [total]
 
 
-def _strays(columns: Columns, rows: SourceDefinition, dialect: str) -> ColumnElement[Any]:
-    """Return what is not 0 for a group in which a value is not of its column's type.
+def _reads_truth(condition: Expression) -> bool:
+    return any(
+        isinstance(each, Column) and each.dtype == DataType.BOOLEAN for each in walk(condition)
+    )
+
+
+def _typed(columns: Columns, rows: SourceDefinition, dialect: str) -> ColumnElement[bool] | None:
+    """Return whether the values of a row are of their columns' types; None: they always are.
 
     SQLite keeps any value in any column.
     """
     if dialect != "sqlite" or not columns:
-        return literal(0)
+        return None
     good: list[ColumnElement[bool]] = []
     for position, value in columns.items():
         dtype, kind = rows.schema.dtypes[position], func.typeof(value)
@@ -209,7 +222,7 @@ def _strays(columns: Columns, rows: SourceDefinition, dialect: str) -> ColumnEle
             good.append(or_(kind == "null", and_(kind == "integer", truth)))
         else:
             good.append(kind.in_(("null", "integer" if dtype == DataType.INTEGER else "text")))
-    return func.max(case((and_(*good), 0), else_=1))
+    return and_(*good)
 
 
 def _row(groups: Groups, found: Sequence[Any]) -> list[Value]:

@@ -5,8 +5,7 @@ the conditions again, so a part is left out only if none of its rows can pass.
 """
 
 import operator
-from collections.abc import Mapping, Sequence
-from functools import reduce
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +13,9 @@ import pyarrow.compute as pc
 from static_engine.sources.partial_conditions import COMPARISONS, column_test, translated
 from streamsql.algebra.expressions import Column, Expression
 from streamsql.data.types import DataType
+
+MOST_LISTED = 200
+"""Of more values of an IN their least and greatest are compared: each costs time per row group."""
 
 
 def arrow_condition(
@@ -35,7 +37,9 @@ def _one(condition: Expression, fields: Mapping[int, pa.Field]) -> pc.Expression
     field = _field(test.column, fields) if test is not None else None
     if test is None or field is None:
         return None
-    values = [pc.scalar(v if isinstance(v, str) else pa.scalar(v, pa.int64())) for v in test.values]
+    if len(test.values) > MOST_LISTED:
+        return _between(field, test.values)
+    values = [_constant(value) for value in test.values]
     match test.sign:
         case "IS NULL":
             return field.is_null()
@@ -62,9 +66,31 @@ def _field(column: Column, fields: Mapping[int, pa.Field]) -> pc.Expression | No
     return pc.field(field.name) if same else None
 
 
+def _constant(value: object) -> pc.Expression:
+    return pc.scalar(value if isinstance(value, str) else pa.scalar(value, pa.int64()))
+
+
+def _between(field: pc.Expression, values: Sequence[object]) -> pc.Expression | None:
+    """Return what many listed numbers have in common; None of texts."""
+    numbers = [value for value in values if isinstance(value, int)]
+    if len(numbers) < len(values):
+        return None
+    return (field >= _constant(min(numbers))) & (field <= _constant(max(numbers)))
+
+
 def _all_of(parts: list[pc.Expression]) -> pc.Expression:
-    return reduce(operator.and_, parts)
+    return _balanced(parts, operator.and_)
 
 
 def _any_of(parts: list[pc.Expression]) -> pc.Expression:
-    return reduce(operator.or_, parts)
+    return _balanced(parts, operator.or_)
+
+
+def _balanced(
+    parts: list[pc.Expression], join: Callable[[pc.Expression, pc.Expression], pc.Expression]
+) -> pc.Expression:
+    """Join parts as a tree of little depth: Arrow descends it, and its stack is small."""
+    while len(parts) > 1:
+        pairs = [join(*pair) for pair in zip(parts[::2], parts[1::2], strict=False)]
+        parts = pairs + parts[2 * len(pairs) :]
+    return parts[0]

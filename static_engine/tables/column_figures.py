@@ -6,6 +6,7 @@ frequent ones.
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -54,25 +55,43 @@ def _figures(field: Field, column: pa.Array) -> ColumnFigures:
 def _intervals(field: Field, there: pa.Array, nulls: int, distinct: int) -> ColumnFigures:
     bounds = pc.min_max(there).as_py()
     least, greatest = bounds["min"], bounds["max"]
-    # Halves keep the width of the largest numbers finite.
-    low, high = float(least) / 2, float(greatest) / 2
-    halves = there.to_numpy(zero_copy_only=False).astype(np.float64) / 2
-    counts, edges = np.histogram(halves, BARS, (low, high))
-    whole = field.dtype != DataType.DOUBLE
-    ends = [shown(_exact(2 * float(edge), whole=whole), field.dtype) for edge in edges]
+    values = there.to_numpy(zero_copy_only=False)
+    ends: Sequence[float]
+    if field.dtype == DataType.DOUBLE:
+        ends, counts = _of_doubles(values, least, greatest)
+    else:
+        ends, counts = _of_whole(values, least, greatest)
+    texts = [shown(end, field.dtype) for end in ends]
     return ColumnFigures(
         field.name,
         nulls,
         distinct,
         shown(least, field.dtype),
         shown(greatest, field.dtype),
-        tuple(f"{begin} to {end}" for begin, end in pairwise(ends)),
-        tuple(map(int, counts)),
+        tuple(f"{begin} to {end}" for begin, end in pairwise(texts)),
+        counts,
     )
 
 
-def _exact(edge: float, *, whole: bool) -> Value:
-    return round(edge) if whole else float(f"{edge:.6g}")
+def _of_whole(values: Any, least: int, greatest: int) -> tuple[list[int], tuple[int, ...]]:
+    """Return the bounds of the bars and their counts; exact beyond what doubles tell apart."""
+    width = -(-(greatest - least + 1) // BARS)
+    # Differences of 64-bit numbers fit 64 bits without a sign.
+    above = values.astype(np.uint64) - np.uint64(least % 2**64)
+    counts = np.bincount((above // np.uint64(width)).astype(np.int64), minlength=BARS)
+    used = -(-(greatest - least + 1) // width)
+    ends = [min(least + width * n, greatest) for n in range(used + 1)]
+    return ends, tuple(map(int, counts[:used]))
+
+
+def _of_doubles(values: Any, least: float, greatest: float) -> tuple[list[float], tuple[int, ...]]:
+    # Halves keep the width of the largest numbers finite.
+    low, high = least / 2, greatest / 2
+    try:
+        counts, edges = np.histogram(values / 2, BARS, (low, high))
+    except ValueError:  # they lie closer together than numbers between them
+        return [least, greatest], (len(values),)
+    return [float(f"{2 * float(edge):.6g}") for edge in edges], tuple(map(int, counts))
 
 
 def _values(field: Field, there: pa.Array, nulls: int, distinct: int) -> ColumnFigures:

@@ -88,6 +88,7 @@ from streamsql.syntax.statements import (
     Explain,
     Insert,
     Query,
+    Refresh,
     Show,
     Statement,
     Subscribe,
@@ -620,6 +621,10 @@ class FakeCoordinator:
             case Delete():
                 self.deleted.append(statement.text)
                 return StatementResult(ResultKind.DONE, "1 deleted")
+            case Refresh(name=name):
+                if name.text != "leases":
+                    raise UnsupportedError("not here", span=statement.span)
+                return StatementResult(ResultKind.DONE, f"{name.text} is read again")
             case Explain():
                 if isinstance(statement.inner, Query):
                     bind_query(statement.inner, self.catalog)

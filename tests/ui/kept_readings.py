@@ -143,6 +143,7 @@ def with_leases(lake: FakeLake) -> None:
             NOON,
             300.0,
             (LakeColumn("tenant", "TEXT"), LakeColumn("seats", "INTEGER")),
+            told=True,
         ),
     )
     lake.sample = LakeSample(("tenant", "seats"), (("<b>a</b>", 4), ("b", None), ("b", 9)))

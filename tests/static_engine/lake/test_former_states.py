@@ -1,10 +1,13 @@
 """Former states of a table that only grows: few stay, and no row is gone."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import duckdb
 import pytest
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation
 
 from static_engine.care.compaction import compact
 from static_engine.care.expiry import expire
@@ -62,6 +65,46 @@ def test_what_a_compaction_took_away_can_be_read_on(lake: Lake) -> None:
     expire(table, moment(NOON), lambda _done, _total: True)
     assert len(table.scan(snapshot_id=before.snapshot_id).to_arrow()) == 3
     assert rows_by_another(table) == 33
+
+
+def test_a_state_with_a_tag_stays_and_the_others_go(lake: Lake) -> None:
+    table = grown(lake, 1, 3)
+    tagged = table.current_snapshot()
+    assert tagged is not None
+    table.manage_snapshots().create_tag(tagged.snapshot_id, "audited").commit()
+    table = grown(lake, 4, 30)
+    assert tagged.snapshot_id in {state.snapshot_id for state in table.metadata.snapshots}
+    assert len(table.metadata.snapshots) <= 12
+    assert rows_by_another(table) == 33
+
+
+def test_states_that_are_discarded_meanwhile_are_no_error(lake: Lake) -> None:
+    for number in range(1, 12):
+        keep(lake, HEAT, [SourceEvent((f"s{number}", 20.0), NOON)], epoch=number)
+    table, other = lake.table("heat"), lake.table("heat")
+    first = table.metadata.snapshots[1].snapshot_id
+    other.maintenance.expire_snapshots().by_ids([first]).commit()
+    assert discard_former_states(table) == 0
+    assert discard_former_states(lake.table("heat")) >= 3
+    assert rows_by_another(lake.table("heat")) == 11
+
+
+def test_a_clock_that_jumps_ahead_ages_nothing() -> None:
+    hour = 3_600_000
+    times = [n * 1_000 for n in range(300)]
+    states: list[Any] = [
+        SimpleNamespace(
+            snapshot_id=number,
+            timestamp_ms=moment_,
+            summary=SimpleNamespace(
+                operation=Operation.OVERWRITE if number == 150 else Operation.APPEND
+            ),
+        )
+        for number, moment_ in enumerate([*times, 400 * 24 * hour])
+    ]
+    gone = set(former_states._needless(states))
+    assert len(gone) > 150
+    assert not gone & {0, 149, 150}
 
 
 def test_a_change_by_others_meanwhile_is_no_error(lake: Lake) -> None:

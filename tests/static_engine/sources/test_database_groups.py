@@ -348,6 +348,20 @@ def test_values_that_are_not_of_their_column_are_found(tmp_path: Path) -> None:
     assert answer.problem is not None
 
 
+@pytest.mark.parametrize("condition", ["flag", "flag OR id = 1", "NOT flag", "flag IS NULL"])
+def test_truth_of_another_type_is_not_left_out(condition: str, tmp_path: Path) -> None:
+    server = filled(Server(f"sqlite:///{tmp_path}/rows.db", tmp_path), "sqlite")
+    server.execute("UPDATE t SET flag = 'true' WHERE id IN (5, 7)")
+    answer = asked(server, f"SELECT COUNT(*) AS n FROM t WHERE {condition}")
+    assert not is_grouped(answer.plan)
+    texts = "CASE WHEN flag = 'true' THEN 1 ELSE flag END"
+    expected = server.execute(
+        f"SELECT COUNT(*) FROM (SELECT id, {texts} AS flag FROM t) AS t WHERE {condition}"
+    )
+    assert answer.problem is None
+    assert answer.by_rows == answer.grouped == Counter(expected)
+
+
 def test_a_table_that_refused_is_read_until_it_is_defined_anew(tmp_path: Path) -> None:
     server = filled(Server(f"sqlite:///{tmp_path}/rows.db", tmp_path), "sqlite")
     server.execute("UPDATE t SET kind = 'many' WHERE id = 7")

@@ -1,14 +1,18 @@
 """Looks at stored tables: those that were read, and those that no query has needed yet."""
 
+import itertools
 import sqlite3
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations
 from static_engine.tables import table_looks
 from static_engine.tables.table_looks import TableLooks
+from static_engine.tables.table_problems import TableProblems
 from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
 from streamsql.algebra.operators import SourceKind
@@ -72,6 +76,38 @@ def test_no_more_is_read_than_figures_need(tmp_path: Path, monkeypatch: pytest.M
     _, sample, figures, looked = csv(tmp_path, 300).looks.look("t", 20)
     assert (looked, len(sample.rows), sample.cut) == (10, 10, True)
     assert figures[0].greatest == "9"
+
+
+def test_a_look_that_takes_too_long_says_that_it_is_not_the_whole(tmp_path: Path) -> None:
+    pq.write_table(
+        pa.table({"a": range(90_000), "x": [0.5] * 90_000, "at": ["2026-01-01"] * 90_000}),
+        tmp_path / "t.parquet",
+    )
+    house = House(tmp_path, source="parquet", path="t.parquet")
+    now = itertools.count(0, 5)
+    slow = TableLooks(house.store, house.watch, dict, lambda: float(next(now)))
+    _, sample, _, looked = slow.look("t", 5)
+    assert 0 < looked < 90_000
+    assert sample.cut
+    _, sample, _, looked = house.looks.look("t", 5)
+    assert (looked, sample.cut) == (90_000, False)
+
+
+def test_passwords_of_addresses_are_not_shown(tmp_path: Path) -> None:
+    house = House(tmp_path, source="csv", path="https://me:s3cr3t@host.example/t.csv?token=abc")
+    house.watch.poll(frozenset())
+    (known,), _ = house.looks.tables()
+    assert known.place == "https://me:***@host.example/t.csv?token=***"
+    assert known.problem
+    assert "s3cr3t" not in known.problem + known.place
+    (row,) = TableProblems(house.watch).as_begun(house.watch.problems())
+    assert "s3cr3t" not in row.detail
+
+
+def test_a_server_does_not_tell_of_changes_and_a_file_does(tmp_path: Path) -> None:
+    assert csv(tmp_path, 3).looks.look("t", 1)[0].told
+    address = {"source": "sql", "url": "postgresql://h.example/d", "table": "t"}
+    assert not House(tmp_path, **address).looks.tables()[0][0].told
 
 
 def test_a_database_is_looked_at_without_its_address(tmp_path: Path) -> None:

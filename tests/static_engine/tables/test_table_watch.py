@@ -363,3 +363,32 @@ def test_a_shrunken_table_that_is_right_again_or_ours_counts_at_once(
     table = store.find("t")
     assert table is not None
     assert table.row_count == (1 if how == "we have changed it" else 1_999)
+
+
+def test_what_is_accepted_is_what_is_there_now_not_what_comes_later(tmp_path: Path) -> None:
+    clock = SettableClock(0.0)
+    store = TableStore(Locations(tmp_path), tmp_path / "snapshots", memory_rows=100_000)
+    watch = TableWatch(store, clock, pause=lambda _: None)
+    watch.define((definition(),))
+
+    def rows() -> int:
+        watch.poll(USED)
+        table = store.find("t")
+        assert table is not None
+        return table.row_count
+
+    write(tmp_path, *range(5_000))
+    assert rows() == 5_000
+    (tmp_path / "t.csv").unlink()
+    rows()
+    assert watch.read_again("t", accept=True)  # it is missing: nothing is accepted by that
+    rows()
+    write(tmp_path, *range(10))
+    assert rows() == 5_000
+    assert "10 rows" in str(watch.problem("t"))
+    assert watch.read_again("t", accept=True)
+    assert rows() == 10
+    write(tmp_path, *range(5_000))
+    assert rows() == 5_000
+    write(tmp_path, *range(3))
+    assert rows() == 5_000  # it held for one reading

@@ -28,6 +28,7 @@ def test_tables_are_told_with_what_reads_them(client: httpx.Client, console: Any
             "refresh": 300.0,
             "columns": [{"name": "tenant", "type": "TEXT"}, {"name": "seats", "type": "INTEGER"}],
             "problem": "",
+            "told": True,
         }
     ]
     assert found["more"] == 0

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from streamsql.wire.lake_messages import LakeTask
@@ -89,8 +90,23 @@ def test_a_stored_table_is_shown_with_bars_and_rows(console: Any, page: Any, exp
     expect(opened).to_contain_text("<b>a</b>")  # as text
     assert opened.locator("b").count() == 0
     page.get_by_role("button", name="Read leases again").click()
-    said = page.locator("#stored-problem")
-    expect(said).to_contain_text("not here")  # this console refuses it
+    expect(page.locator("#stored-said")).to_have_text("leases is read again.")
+    expect(opened.get_by_role("img")).to_have_count(2)  # looked at anew, and still open
+    asked = [each for each in console.coordinator.lake.asked if each.table == "leases"]
+    assert len(asked) == 2
+
+
+def test_a_table_that_cannot_be_read_again_says_so(console: Any, page: Any, expect: Any) -> None:
+    with_leases(console.coordinator.lake)
+    (leases,) = console.coordinator.lake.stored
+    console.coordinator.lake.stored = (
+        msgspec.structs.replace(leases, name="other", told=False, refresh=None),
+    )
+    page.goto(f"{console.address}/data")
+    expect(page.locator("#stored tr", has_text="other")).to_contain_text("when asked")
+    page.get_by_role("button", name="Read other again").click()
+    problem = page.locator("#stored-problem")
+    expect(problem).to_contain_text("not here")
     with page.expect_response("**/api/tables"):
         pass
-    expect(said).to_be_visible()
+    expect(problem).to_be_visible()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from federated_optimizer.coordinator.checked.checked_lake import CheckedLake
+from federated_optimizer.coordinator.contract.audit_model import Outcome
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.rights.statement_roles import NotAllowedError
 from streamsql.wire.lake_messages import LakeAnswer, LakeRequest, LakeTable, LakeTask, TableFigures
@@ -16,16 +17,18 @@ from tests.ui.kept_readings import FakeLake
 class Noted:
     """Keeps what is noted for the audit."""
 
-    def __init__(self) -> None:
-        self.entries: list[tuple[Any, ...]] = []
+    def __init__(self, entries: list[Any]) -> None:
+        self.entries = entries
 
     def note(self, *entry: Any) -> None:
         self.entries.append(entry)
 
 
-def ask(role: Role, task: LakeTask, table: str = "") -> tuple[LakeAnswer, Noted]:
+def ask(
+    role: Role, task: LakeTask, table: str = "", entries: list[Any] | None = None
+) -> tuple[LakeAnswer, Noted]:
     """Ask as somebody who may read `open` and nothing else."""
-    lake, noted = FakeLake(), Noted()
+    lake, noted = FakeLake(), Noted([] if entries is None else entries)
     lake.stored = (TableFigures("open", "csv"), TableFigures("closed", "sql"))
     lake.tables = tuple(
         LakeTable(namespace, name)
@@ -58,6 +61,15 @@ def test_a_table_that_may_not_be_read_is_not_looked_at(task: LakeTask) -> None:
     assert "GRANT SELECT" in (refused.value.hint or "")
     with pytest.raises(NotAllowedError):
         ask(Role.VIEWER, task, "open")
+
+
+def test_who_has_looked_at_rows_is_noted() -> None:
+    _, noted = ask(Role.ANALYST, LakeTask.STORED, "open")
+    assert [entry[1:4] for entry in noted.entries] == [("look at rows of", "open", Outcome.DONE)]
+    entries: list[Any] = []
+    with pytest.raises(NotAllowedError):
+        ask(Role.ANALYST, LakeTask.SAMPLE, "closed", entries)
+    assert [entry[1:4] for entry in entries] == [("look at rows of", "closed", Outcome.REFUSED)]
 
 
 def test_care_is_for_operators_and_noted() -> None:

@@ -241,6 +241,9 @@ def test_only_rows_of_tables_that_may_be_read_are_shown(harness: Any) -> None:
             ann = coordinator.on_behalf(Principal("ann", Role.ANALYST))
             assert [row[0] for row in shown(ann)] == ["desks"]
             assert ann.alarms()[0].raised == 1
+            for who, hidden_ in ((coordinator, False), (ann, True)):
+                said = "".join(s.state.detail for s in who.sites() if s.state is not None)
+                assert ("leases" not in said) is hidden_
             assert ann.acknowledge_all("sys_table_problems") == 1
             hidden = [row for row in coordinator.alarms()[0].rows if row.row[0] == "leases"]
             assert [row.state for row in hidden] == [RAISED]
