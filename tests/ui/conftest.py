@@ -621,10 +621,10 @@ class FakeCoordinator:
             case Delete():
                 self.deleted.append(statement.text)
                 return StatementResult(ResultKind.DONE, "1 deleted")
-            case Refresh(name=name):
-                if name.text != "leases":
+            case Refresh():
+                if statement.name.text != "leases":
                     raise UnsupportedError("not here", span=statement.span)
-                return StatementResult(ResultKind.DONE, f"{name.text} is read again")
+                return StatementResult(ResultKind.DONE, "leases is read again")
             case Explain():
                 if isinstance(statement.inner, Query):
                     bind_query(statement.inner, self.catalog)
