@@ -1,14 +1,15 @@
 """Queries of changes: INSERT … SELECT, and MERGE with the rows of a query.
 
 A change sees tables as they are when its turn has come: they are read then, and a table that cannot
-be read refuses the change, though queries go on with its former rows. Belongs to the event loop;
-a worker reads and evaluates.
+be read refuses the change, though queries go on with its former rows. Of a large table the part is
+read that the change needs. Belongs to the event loop; a worker reads and evaluates.
 """
 
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from static_engine.changing.change_checks import failed, not_writable
@@ -20,6 +21,9 @@ from static_engine.evaluation.static_executor import (
 )
 from static_engine.history.past_readings import PastReadings
 from static_engine.sources.declared_options import table_options
+from static_engine.sources.table_errors import TableError
+from static_engine.sources.table_parts import Narrowed
+from static_engine.tables.narrowed_tables import NarrowedTables
 from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
 from streamsql.algebra.operators import Plan
@@ -42,6 +46,30 @@ class RefreshedNames(Protocol):
     def names(self) -> frozenset[str]:
         """Names of all views."""
         ...
+
+
+@dataclass(slots=True)
+class _Turn:
+    """The change in turn.
+
+    Attributes:
+        query: Its plan.
+        evaluated: The plan that is evaluated in its place.
+        parts: What that reads of tables, by name.
+        former: When tables and parts that were there already had been read; None: they were not.
+        read: Whether everything has been read since.
+    """
+
+    change: str
+    query: Plan
+    evaluated: Plan
+    parts: Mapping[str, Narrowed] = field(default_factory=dict)
+    former: dict[str, int | None] = field(default_factory=dict)
+    read: bool = False
+
+    def table(self, name: str) -> str:
+        """Return the table that a name of the evaluated plan means."""
+        return self.parts[name].table if name in self.parts else name
 
 
 class ChangingQueries:
@@ -70,33 +98,73 @@ class ChangingQueries:
     ) -> None:
         self._store, self._watch, self._past, self._views = store, watch, past, views
         self._executor_for, self._compute = executor_for, compute
-        self._change: TableChange | None = None
-        self._read = False
+        self._turn: _Turn | None = None
         self.why = ""
 
     @property
     def waits_for_tables(self) -> bool:
         """Whether the tables of the change in turn have yet to be read."""
-        return self._change is not None and not self._read
+        return self._turn is not None and not self._turn.read
 
     @property
     def plans(self) -> tuple[Plan, ...]:
         """The query of the change in turn."""
-        change = self._change
-        return () if change is None or change.query is None else (change.query,)
+        return () if self._turn is None else (self._turn.query,)
 
     def tables(self) -> frozenset[str]:
-        """Return the stored tables that the change in turn reads."""
-        return frozenset().union(*map(tables_of, self.plans)) - self._views.names
+        """Return the stored tables, and parts of them, that the change in turn reads."""
+        turn = self._turn
+        return frozenset() if turn is None else tables_of(turn.evaluated) - self._views.names
+
+    def narrow(self, narrowed: NarrowedTables, shared: frozenset[str]) -> Mapping[str, Narrowed]:
+        """Read parts of tables where that will do, and nothing that was read before the turn.
+
+        Args:
+            narrowed: Rewrites the plan.
+            shared: Tables that are read whole for others.
+
+        Returns:
+            The parts, by their names.
+        """
+        turn = self._turn
+        if turn is None:
+            return {}
+        plans, turn.parts = narrowed.plans((turn.query,), shared)
+        turn.evaluated = plans[turn.query]
+        for name in sorted(self.tables() - turn.former.keys()):
+            stored = self._store.find(name)
+            turn.former[name] = None if stored is None else stored.read
+            if stored is not None and stored.fingerprint is None:  # a server reports no changes
+                self._watch.read_again(turn.table(name))
+        return turn.parts
 
     def polled(self) -> None:
         """Note that tables were looked at, those of the change in turn among them."""
-        self._read = not any(map(self._watch.is_unsettled, self.tables()))
+        turn = self._turn
+        if turn is not None:
+            turn.read = all(self._is_read(turn, name) for name in self.tables())
+
+    def _is_read(self, turn: _Turn, name: str) -> bool:
+        """Whether the rows of a table are those of the turn, or cannot be had."""
+        if self._watch.is_unsettled(name):
+            return False
+        if self._watch.problem(name) is not None:
+            return True
+        stored = self._store.find(name)
+        if stored is None:  # its database has refused to group it: its rows are read next
+            return False
+        if stored.read != turn.former.get(name):
+            return True
+        try:  # files that have not changed are not read again
+            seen = self._store.print_of(stored.definition)
+        except TableError:
+            return False  # the next poll says why
+        return seen is not None and seen == stored.fingerprint
 
     def keep(self, change: str) -> None:
         """Discard the change in turn if it is not the one of this id: it was given up."""
-        if self._change is not None and self._change.id != change:
-            self._change = None
+        if self._turn is not None and self._turn.change != change:
+            self._turn = None
 
     async def rows(self, change: TableChange, seconds: float) -> tuple[Row, ...] | None:
         """Return the rows of a change's query; None: it is too early, ask again.
@@ -111,47 +179,47 @@ class ChangingQueries:
         plan = change.query
         if plan is None:
             return change.rows
-        if self._change is None or self._change.id != change.id:
-            self._begin(change)
-        if self.waits_for_tables:
+        turn = self._turn
+        if turn is None or turn.change != change.id:
+            turn = self._turn = self._begun(change, plan)
+        if not turn.read:
             return None
         try:
-            self._check(plan)
-            executor = self._executor_for(plan)
+            self._check(turn)
+            executor = self._executor_for(turn.evaluated)
             if executor is None:
                 self.why = "Spark is starting"
                 return None
-            rows = await self._evaluated(plan, executor, seconds, change.definition.name)
+            rows = await self._evaluated(turn.evaluated, executor, seconds, change.definition.name)
         except FederationError:
-            self._change = None
+            self._turn = None
             raise
-        self._change = None
+        self._turn = None
         return tuple(expand(rows))
 
-    def _begin(self, change: TableChange) -> None:
+    def _begun(self, change: TableChange, plan: Plan) -> _Turn:
         if table_options(change.definition).source != TableSource.LAKE:
             why = "is not kept by Pando: rows of a query are not written there"
             raise not_writable(change.definition, why, "list the rows with VALUES")
-        self._change, self._read = change, False
         self.why = "tables that it reads are being read"
-        for name in self.tables():
-            table = self._store.find(name)
-            if table is not None and table.fingerprint is None:  # a server reports no changes
-                self._watch.read_again(name)
+        return _Turn(change.id, plan, plan)
 
-    def _check(self, plan: Plan) -> None:
+    def _check(self, turn: _Turn) -> None:
         """Check that everything that is read was read now.
 
         Raises:
             FederationError: Something cannot be read.
         """
-        for name in sorted(tables_of(plan)):
+        # A table of which a part is read may have been dropped meanwhile.
+        for name in sorted(tables_of(turn.query) | tables_of(turn.evaluated)):
             problem = None if name in self._views.names else self._watch.problem(name)
             if problem is not None:
                 raise problem
+        for name in sorted(tables_of(turn.evaluated)):
             if self._store.find(name) is None:
-                raise failed(f"{name} has no rows yet", "try again when it has been refreshed")
-        problem_of_past = self._past.problem(plan)
+                hint = "try again when it has been refreshed"
+                raise failed(f"{turn.table(name)} has no rows yet", hint)
+        problem_of_past = self._past.problem(turn.query)
         if problem_of_past is not None:
             raise problem_of_past
 

@@ -195,21 +195,20 @@ class StaticEngine:
         if self.views.has_new:
             await self._in_worker(self.views.adopt)
         self._keyed.decide(self._queries.values())
-        needed = self._refresher.tables() | self._querying.tables()
-        if self._waits_for_tables:
-            self._poll_at = 0.0
+        needed = self._refresher.tables()
         moment = time.monotonic()
-        if moment < self._poll_at:
+        if moment < self._poll_at and not self._waits_for_tables:
             return
         self._poll_at = moment + self.settings.poll_seconds
         self._refresher.reading()
         whole = whole_plans(queries := list(self._queries.values()))
-        await self._in_worker(partial(self._keyed.sizes.poll, needed.union(*map(tables_of, whole))))
+        named = needed.union(*map(tables_of, whole.union(self._querying.plans)))
+        await self._in_worker(partial(self._keyed.sizes.poll, named))
         plans, parts = self._narrowed.plans(whole)
         self._evaluations.narrow(plans)
-        self._watch.narrow(parts)
         used = needed.union(*map(tables_of, plans.values()), *(q.keyed_tables for q in queries))
-        await self._in_worker(partial(self._look, used, queries))
+        self._watch.narrow({**parts, **self._querying.narrow(self._narrowed, used)})
+        await self._in_worker(partial(self._look, used | self._querying.tables(), queries))
 
     def _look(self, used: frozenset[str], queries: list[InstalledQuery]) -> None:
         self._watch.poll(used)

@@ -70,9 +70,16 @@ class NarrowedTables:
         self._definition = definition
         self._rows, self._compared = rows, compared
 
-    def plans(self, plans: Iterable[Plan]) -> tuple[dict[Plan, Plan], dict[str, Narrowed]]:
-        """Return each plan as it is to be evaluated, and the narrowed tables by their names."""
-        known = _Known(self._rows(), self._compared())
+    def plans(
+        self, plans: Iterable[Plan], shared: frozenset[str] = frozenset()
+    ) -> tuple[dict[Plan, Plan], dict[str, Narrowed]]:
+        """Return each plan as it is to be evaluated, and the narrowed tables by their names.
+
+        Args:
+            plans: The plans.
+            shared: Tables that are read whole in any case, so that no part of them is.
+        """
+        known = _Known(self._rows(), self._compared(), shared)
         return {plan: self._rewritten(plan, known) for plan in plans}, known.tables
 
     def _rewritten(self, plan: Plan, known: "_Known") -> Plan:
@@ -100,7 +107,9 @@ class NarrowedTables:
         if groups is None or definition is None or definition.schema != groups.scan.columns:
             return None
         compared = known.compared.get(groups.scan.source)
-        if compared is None or not groups.columns <= compared:
+        if groups.scan.source in known.shared or compared is None:
+            return None
+        if not groups.columns <= compared:
             return None
         part = grouped_part(plan, groups, definition)
         known.tables[part.definition.name] = part
@@ -116,7 +125,7 @@ class NarrowedTables:
             return None
         if definition.schema != scan.columns or not _reads_parts(definition):
             return None
-        if known.rows.get(scan.source, SMALL_ROWS) < SMALL_ROWS:
+        if scan.source in known.shared or known.rows.get(scan.source, SMALL_ROWS) < SMALL_ROWS:
             return None
         needed, conditions = _wanted(scan, steps)
         if len(needed) == len(scan.columns) and not conditions:
@@ -168,6 +177,7 @@ class _Known:
 
     rows: Mapping[str, int]
     compared: Mapping[str, frozenset[int]]
+    shared: frozenset[str]
     tables: dict[str, Narrowed] = field(default_factory=dict)
 
 

@@ -54,6 +54,7 @@ from streamsql.wire.messages import (
 )
 from streamsql.wire.partitioning import site_of
 from streamsql.wire.site_messages import SiteState
+from streamsql.wire.table_changes import TableChange
 from tests.static_engine.polls import polls
 from tests.static_engine.rooms_table import ROOMS, TOPICS
 
@@ -808,3 +809,39 @@ def test_a_database_groups_a_large_table_until_it_holds_something_else(tmp_path:
         assert w.rows() == expected
 
     run(tmp_path, scenario)
+
+
+def test_a_change_reads_the_part_of_a_large_table_that_its_query_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "big.db")) as database, database:
+        database.execute("CREATE TABLE big (id INTEGER, name TEXT)")
+        database.executemany("INSERT INTO big VALUES (?, 'n')", ((n,) for n in range(12_000)))
+    schema = Schema.of(("id", DataType.INTEGER), ("name", DataType.TEXT))
+    options = (("source", "sql"), ("url", "sqlite:///big.db"), ("table", "big"))
+    big = SourceDefinition("big", SourceKind.TABLE, schema, options=options)
+    column, lake = Column(0, "id", DataType.INTEGER), (("source", "lake"),)
+    small = SourceDefinition("small", SourceKind.TABLE, schema, options=lake)
+    changes: list[TableChange] = []
+    read: list[int] = []
+
+    def change(store: TableStore, wanted: TableChange) -> int:
+        changes.append(wanted)
+        read.extend(table.row_count for n in store.names if (table := store.find(n)) is not None)
+        return len(wanted.rows)
+
+    monkeypatch.setattr(TableStore, "change", change)
+
+    async def scenario(w: World) -> None:
+        w.tables(big)
+        await w.until(lambda: w.state().ready)
+        query = Filter(
+            big.scan(), Call("=", (column, Literal(5, DataType.INTEGER)), DataType.BOOLEAN)
+        )
+        payload = encode_packed(TableChange("c1", 7, small, query=query))
+        w.observer.publish(TOPICS.command("static", "change"), payload)
+        await w.until(lambda: changes)
+
+    run(tmp_path, scenario)
+    assert changes[0].rows == ((5, "n"),)
+    assert read == [1]

@@ -149,3 +149,14 @@ def test_a_small_table_is_read_whole_and_shared(folder: Path) -> None:
     plan = plan_of("SELECT name FROM t WHERE id < 10")
     narrowed = NarrowedTables(watch.definition, lambda: {"t": 9})
     assert narrowed.plans([plan]) == ({plan: plan}, {})
+
+
+@pytest.mark.parametrize("text", ["SELECT id FROM t WHERE id < 3", "SELECT COUNT(id) AS n FROM t"])
+def test_a_table_that_is_read_whole_in_any_case_is_shared(folder: Path, text: str) -> None:
+    store = TableStore(Locations(folder), folder / "snapshots")
+    watch = TableWatch(store)
+    watch.define((T,))
+    plan = plan_of(text)
+    narrowed = NarrowedTables(watch.definition, dict, lambda: {"t": frozenset({0, 3})})
+    assert narrowed.plans([plan])[1]
+    assert narrowed.plans([plan], frozenset({"t"})) == ({plan: plan}, {})

@@ -20,6 +20,7 @@ from static_engine.evaluation.changing_queries import ChangingQueries
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.history.past_readings import PastReadings
 from static_engine.sources.table_errors import TableError
+from static_engine.tables.narrowed_tables import NarrowedTables
 from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
 from streamsql.binder import define
@@ -128,6 +129,8 @@ class Ours:
         sent = decode_packed(encode_packed(change), TableChange)
         if sent.query is not None:
             assert asyncio.run(self.querying.rows(sent, 30.0)) is None
+            narrowed = NarrowedTables(self.watch.definition, dict)  # however small they are
+            self.watch.narrow(self.querying.narrow(narrowed, frozenset()))
             self.watch.poll(self.querying.tables())
             self.querying.polled()
             rows = asyncio.run(self.querying.rows(sent, 30.0))
