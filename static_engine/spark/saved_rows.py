@@ -13,6 +13,9 @@ from static_engine.sources.conversion import arrow_schema
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 
+_GROUP_BYTES = 16 << 20
+"""So much a task holds in memory before it writes; by default it is 128 MB, and tasks are many."""
+
 
 class SavedRows:
     """Rows in files that workers and this process see.
@@ -26,15 +29,23 @@ class SavedRows:
     def __init__(self, schema: Schema, folder: Path, most: int) -> None:
         self._schema, self._folder, self._most = schema, folder, most
 
-    def save(self, frame: DataFrame) -> None:
-        """Write the rows of a frame of `lower_plan`."""
+    def save(self, frame: DataFrame, *, fits: bool = False) -> None:
+        """Write the rows of a frame of `lower_plan`.
+
+        Args:
+            frame: Of the rows.
+            fits: Whether it certainly has no more than `most` rows. Then every task writes its own.
+        """
         self.discard()
         # Parquet has no columns that are NULL and nothing else.
         columns = [
             fn.col(name).cast("string") if dtype == DataType.NULL else fn.col(name)
             for name, dtype in zip(frame.columns, self._schema.dtypes, strict=True)
         ]
-        frame.select(*columns).limit(self._most + 1).write.parquet(str(self._folder))
+        rows = frame.select(*columns)
+        if not fits:  # one task counts them, to which all others send theirs
+            rows = rows.limit(self._most + 1)
+        rows.write.option("parquet.block.size", _GROUP_BYTES).parquet(str(self._folder))
 
     def count(self) -> int:
         """Return how many rows were saved."""

@@ -37,7 +37,23 @@ from static_engine.spark.spark_work import (
 )
 from static_engine.tables.table_store import StoredTable, TableStore
 from streamsql.algebra.explain import describe
-from streamsql.algebra.operators import Filter, Join, Plan, Project, Scan, UnionAll
+from streamsql.algebra.operators import (
+    Aggregate,
+    AsOfJoin,
+    Distinct,
+    Filter,
+    Join,
+    JoinKind,
+    Materialize,
+    OverWindow,
+    Plan,
+    Project,
+    Scan,
+    SetOperation,
+    TopN,
+    UnionAll,
+    Values,
+)
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
@@ -277,6 +293,37 @@ def most_rows(plan: Plan, rows_of: Callable[[Scan], float]) -> float:
             return max(left, right) if plan.keys else left * right
         case _:
             return 0
+
+
+def rows_at_most(plan: Plan, rows_of: Callable[[Scan], float]) -> float:
+    """Return a bound of the rows a plan can have, whatever its tables hold; inf: none is known.
+
+    Args:
+        plan: Of `with_kept_rows`.
+        rows_of: Rows of a table at most, or inf.
+    """
+    bounds = [rows_at_most(child, rows_of) for child in plan.inputs]
+    match plan:
+        case Scan():
+            return rows_of(plan)
+        case Values(rows=rows):
+            return len(rows)
+        case Filter() | Project() | Distinct() | Materialize() | TopN() | OverWindow():
+            return bounds[0]
+        case Aggregate():
+            return max(bounds[0], 1)
+        case SetOperation() | AsOfJoin():  # a left row once at most
+            return bounds[0]
+        case UnionAll():
+            return sum(bounds)
+        case Join() if plan.kind.is_filter:
+            return bounds[0]
+        case Join() if math.inf not in bounds:
+            left, right = bounds
+            padded = left * max(right, 1)
+            return padded + right if plan.kind == JoinKind.FULL else padded
+        case _:
+            return math.inf
 
 
 def _row_size(schema: Schema) -> Column | None:

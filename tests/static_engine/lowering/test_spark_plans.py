@@ -1,5 +1,6 @@
 """Plans on Spark against the reference evaluator."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from static_engine.evaluation.static_executor import EvaluationError
 from static_engine.sources.table_locations import Locations
-from static_engine.spark.spark_executor import SparkExecutor
+from static_engine.spark.spark_executor import SparkExecutor, rows_at_most
 from static_engine.spark.spark_session import RunningSpark
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.explain import explain_plan
@@ -65,6 +66,7 @@ def check(executor: SparkExecutor, plan: Plan) -> None:
     expected = evaluate(plan, Database(), 0)
     found = executor.evaluate(plan)
     assert found == expected, explain_plan(plan)
+    assert sum(expected.values()) <= rows_at_most(plan, lambda _: math.inf), explain_plan(plan)
     for row in found:
         for value, dtype in zip(row, plan.schema.dtypes, strict=True):
             if value is not None:

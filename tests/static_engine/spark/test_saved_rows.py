@@ -55,13 +55,28 @@ def test_they_are_the_rows_of_the_reference(
     in_memory = TableStore(Locations(tmp_path), tmp_path / "others", snapshots=False)
     in_memory.load(T)
     scratch = tmp_path / "scratch"
-    executor = SparkExecutor(spark, store, max_result_rows=1)
+    executor = SparkExecutor(spark, store, max_result_rows=1, max_view_rows=200)
     for name, plan in PLANS.items():
         batches = list(executor.batches(plan, scratch))
         expected = LocalExecutor(in_memory).evaluate(plan)
         assert all(batch.schema == arrow_schema(plan.schema) for batch in batches)
         assert Counter(rows_in(*batches)) == Counter(expected), name
         assert not scratch.exists()
+
+
+@pytest.mark.usefixtures("store")
+def test_every_task_writes_its_rows_if_all_certainly_fit(
+    spark: RunningSpark, tmp_path: Path
+) -> None:
+    in_memory = TableStore(Locations(tmp_path), tmp_path / "others")  # a part for every core
+    in_memory.load(T)
+    executor = SparkExecutor(spark, in_memory, max_result_rows=1, max_view_rows=62)
+    scratch = tmp_path / "scratch"
+    rows = executor.batches(T.scan(), scratch)
+    assert len(list(scratch.glob("part-*.parquet"))) > 1
+    assert sum(batch.num_rows for batch in rows) == 62
+    pairs = executor.batches(Join(T.scan(), T.scan(), JoinKind.SEMI, ((0, 0),)), scratch)
+    assert sum(batch.num_rows for batch in pairs) == 61  # NULL has no partner
 
 
 def test_more_rows_than_allowed_are_refused(
