@@ -126,8 +126,9 @@ class SparkExecutor:
         if not self._spark.is_local:  # workers elsewhere do not see our folder
             return self.collect(plan).batches()
         rows = SavedRows(plan.schema, scratch, self._max_view_rows)
+        fits = rows_at_most(with_kept_rows(plan), self._rows_of) <= self._max_view_rows
         try:
-            self._run(plan, rows.save)
+            self._run(plan, partial(rows.save, fits=fits))
             check_size(rows.count(), self._max_view_rows, "max_view_rows")
         except BaseException:
             rows.discard()

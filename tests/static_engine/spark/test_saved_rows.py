@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from pyspark.sql import DataFrame
 
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import EvaluationError
@@ -64,19 +65,23 @@ def test_they_are_the_rows_of_the_reference(
         assert not scratch.exists()
 
 
-@pytest.mark.usefixtures("store")
-def test_every_task_writes_its_rows_if_all_certainly_fit(
-    spark: RunningSpark, tmp_path: Path
+def test_rows_are_counted_by_one_task_only_if_they_may_be_too_many(
+    spark: RunningSpark, store: TableStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_memory = TableStore(Locations(tmp_path), tmp_path / "others")  # a part for every core
-    in_memory.load(T)
-    executor = SparkExecutor(spark, in_memory, max_result_rows=1, max_view_rows=62)
-    scratch = tmp_path / "scratch"
-    rows = executor.batches(T.scan(), scratch)
-    assert len(list(scratch.glob("part-*.parquet"))) > 1
-    assert sum(batch.num_rows for batch in rows) == 62
-    pairs = executor.batches(Join(T.scan(), T.scan(), JoinKind.SEMI, ((0, 0),)), scratch)
-    assert sum(batch.num_rows for batch in pairs) == 61  # NULL has no partner
+    limits: list[int] = []
+    frames = type(spark.session.range(1))
+    limit = frames.limit
+
+    def limited(frame: DataFrame, rows: int) -> DataFrame:
+        limits.append(rows)
+        return limit(frame, rows)
+
+    monkeypatch.setattr(frames, "limit", limited)
+    executor = SparkExecutor(spark, store, max_result_rows=1, max_view_rows=200)
+    for plan, expected in ((T.scan(), []), (PLANS["pairs"], [201])):
+        for _batch in executor.batches(plan, tmp_path / "scratch"):
+            pass
+        assert limits == expected
 
 
 def test_more_rows_than_allowed_are_refused(
