@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from static_engine.sources.conversion import arrow_schema
 from static_engine.sources.declared_options import TableOptions, table_options
+from static_engine.sources.object_stores import is_stored
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_reader import read_table
 from static_engine.tables.column_figures import figures_of, shown
@@ -97,6 +98,11 @@ class TableLooks:
         """Return the first rows, and whether they are all."""
         stored = self._store.find(definition.name)
         fresh = stored is not None and stored.definition == definition
+        if not fresh and is_stored(table_options(definition).path):
+            raise TableError(
+                f"table {definition.name} is in a store, and no query has fetched it yet",
+                hint="it can be looked at once a query reads it",
+            )
         source = (
             _batches(stored)
             if stored is not None and fresh

@@ -104,6 +104,12 @@ def test_passwords_of_addresses_are_not_shown(tmp_path: Path) -> None:
     assert "s3cr3t" not in row.detail
 
 
+def test_a_store_is_not_fetched_for_a_look(tmp_path: Path) -> None:
+    house = House(tmp_path, source="parquet", path="s3://shop/leases.parquet")
+    with pytest.raises(TableError, match="no query has fetched it"):
+        house.looks.look("t", 5)
+
+
 def test_a_server_does_not_tell_of_changes_and_a_file_does(tmp_path: Path) -> None:
     assert csv(tmp_path, 3).looks.look("t", 1)[0].told
     address = {"source": "sql", "url": "postgresql://h.example/d", "table": "t"}
