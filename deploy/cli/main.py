@@ -32,13 +32,13 @@ from deploy.local.up_options import DEFAULT_PORT, UpOptions
 from ui.cli.console_command import Address, guarded
 from ui.cli.fleet_commands import add_fleet_commands
 from ui.cli.history_commands import trial_app
-from ui.cli.http_commands import app, gateway_app
+from ui.cli.http_commands import app, gateway_app, table_app
 from ui.cli.lake_commands import lake_app
 from ui.cli.login_commands import login, logout, token_app, whoami
 from ui.cli.notice_commands import alarm_app, display_app
 from ui.cli.printing import check_format
 from ui.cli.sink_commands import sink_app
-from ui.cli.table_commands import table_app
+from ui.cli.table_commands import add_table_commands
 
 DATA = Path("pando-data")
 FIRST = ("up", "doctor", "shell", "run", "explain", "simulate", "bench")
@@ -55,7 +55,6 @@ app.add_typer(sink_app, name="sink")
 app.add_typer(display_app, name="display")
 app.add_typer(trial_app, name="trial")
 app.add_typer(lake_app, name="lake")
-app.add_typer(table_app, name="table")
 app.add_typer(endpoint_app, name="endpoint")
 app.add_typer(user_app, name="user")
 app.add_typer(token_app, name="token")
@@ -64,6 +63,7 @@ app.command()(logout)
 app.command()(whoami)
 app.add_typer(authority_app, name="ca")
 add_fleet_commands(gateway_app)
+add_table_commands(table_app)
 
 
 def _say_version(wanted: bool) -> None:

@@ -58,6 +58,9 @@ class OpenedPast:
                 timeout=SIZES_SECONDS,
                 check=True,
             )
+        except subprocess.TimeoutExpired:
+            words = f"the lake has not answered within {SIZES_SECONDS:g} s; try again"
+            return (PastSize("the past", problem=words),)
         except (OSError, subprocess.SubprocessError) as error:
             log.warning("the lake was not asked how much a plan reads: %s", error)
             return (PastSize("the past", problem=f"{type(error).__name__}; see the log"),)

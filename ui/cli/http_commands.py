@@ -278,8 +278,9 @@ def _listed_with_columns(kind: str) -> Callable[[ConsoleClient, str], None]:
 source_app = _definitions("source", print_sources)
 add_commands(source_app)
 app.add_typer(source_app, name="source")
-for _kind in ("table", "view"):
-    app.add_typer(_definitions(_kind, _listed_with_columns(_kind)), name=_kind)
+table_app = _definitions("table", _listed_with_columns("table"))
+app.add_typer(table_app, name="table")
+app.add_typer(_definitions("view", _listed_with_columns("view")), name="view")
 
 
 @app.command()

@@ -9,19 +9,16 @@ from ui.cli.console_command import LISTS, Address, ListFormat, connected
 from ui.cli.lake_commands import size_text
 from ui.cli.printing import check_format, print_json, print_list, short_time
 
-table_app = typer.Typer(help="Stored tables: files, databases, lake", no_args_is_help=True)
-
 _LISTED = ("table", "from", "rows", "size", "read", "again")
 _FIGURES = ("column", "type", "nulls", "distinct", "least", "greatest", "most")
 
 
-@table_app.command("list")
-def table_list(form: ListFormat = "table", console: Address = None) -> None:
-    """List the stored tables: where they are, how large, and when they were read.
+def table_status(form: ListFormat = "table", console: Address = None) -> None:
+    """Show where stored tables are, how large they are, when they were read, and what is wrong.
 
     Examples:
-      pando table list
-      pando table list --format json
+      pando table status
+      pando table status --format json
     """
     with connected(console) as client:
         found = client.get("/api/tables")
@@ -37,7 +34,6 @@ def table_list(form: ListFormat = "table", console: Address = None) -> None:
                 typer.echo(f"{table['name']}: {table['problem']}")
 
 
-@table_app.command("show")
 def table_show(
     name: Annotated[str, typer.Argument(help="Of the table")],
     rows: Annotated[int, typer.Option(help="How many rows, up to 200")] = 10,
@@ -69,6 +65,12 @@ def table_show(
             typer.echo(f"the first {len(found['rows'])} rows:")
             listed = [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
             print_list(listed, found["columns"], form)
+
+
+def add_table_commands(app: typer.Typer) -> None:
+    """Add the commands to those of `pando table`."""
+    app.command("status")(table_status)
+    app.command("show")(table_show)
 
 
 def _row(table: dict[str, Any]) -> dict[str, Any]:

@@ -5,20 +5,23 @@ from typing import Any
 
 import msgspec
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from streamsql.errors import DeploymentError
 from tests.ui.kept_readings import with_leases
-from ui.cli.table_commands import table_app
+from ui.cli.table_commands import add_table_commands
 
 
 @pytest.fixture
 def pando(console: Any) -> Any:
     """Run a command of `pando table` against the console."""
     with_leases(console.coordinator.lake)
+    commands = typer.Typer()
+    add_table_commands(commands)
 
     def run(*arguments: str) -> Result:
-        return CliRunner().invoke(table_app, [*arguments, "--console", console.address])
+        return CliRunner().invoke(commands, [*arguments, "--console", console.address])
 
     return run
 
@@ -26,12 +29,12 @@ def pando(console: Any) -> Any:
 def test_tables_are_listed_with_what_is_wrong(pando: Any, console: Any) -> None:
     lake = console.coordinator.lake
     lake.stored = (msgspec.structs.replace(lake.stored[0], problem="file leases.csv is gone"),)
-    shown = pando("list").output
+    shown = pando("status").output
     for word in ("leases", "csv leases.csv", "1.5 kB", "every 300 s", "leases.csv is gone"):
         assert word in shown
-    assert json.loads(pando("list", "--format", "json").output)["tables"][0]["rows"] == 3
+    assert json.loads(pando("status", "--format", "json").output)["tables"][0]["rows"] == 3
     lake.stored = ()
-    assert "CREATE TABLE" in pando("list").output
+    assert "CREATE TABLE" in pando("status").output
 
 
 def test_a_table_is_shown_with_its_values_and_rows(pando: Any, console: Any) -> None:

@@ -6,6 +6,9 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from deploy.history import opened_past
 from deploy.history.opened_past import OpenedPast
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.history.past_readings import PastReadings
@@ -202,7 +205,11 @@ def test_a_past_without_a_reading_is_empty_until_the_first_is_kept(harness: Any)
     harness.run(scenario)
 
 
-def test_explain_says_how_much_of_the_past_is_read(harness: Any) -> None:
+def test_explain_says_how_much_of_the_past_is_read(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opened_past, "SIZES_SECONDS", 60.0)  # a busy machine starts it slowly
+
     async def scenario(federation: Any) -> None:
         coordinator = await begin(federation)
         lake = lake_in(federation.folder / "lake")
