@@ -157,7 +157,7 @@ def over_tables(fragment: Fragment) -> list[str]:
 
 
 def _is_grouped(plan: Plan, fragment: Fragment) -> bool:
-    """Whether a table's database computes an aggregate and all below it."""
+    """A table's database computes an aggregate and all below it."""
     groups = source_groups(plan) if isinstance(plan, Aggregate) else None
     if groups is None:
         return False

@@ -103,7 +103,7 @@ class ChangingQueries:
 
     @property
     def waits_for_tables(self) -> bool:
-        """Whether the tables of the change in turn have yet to be read."""
+        """Tables of the change in turn have yet to be read."""
         return self._turn is not None and not self._turn.read
 
     @property
@@ -145,7 +145,7 @@ class ChangingQueries:
             turn.read = all(self._is_read(turn, name) for name in self.tables())
 
     def _is_read(self, turn: _Turn, name: str) -> bool:
-        """Whether the rows of a table are those of the turn, or cannot be had."""
+        """The rows of a table are those of the turn, or cannot be had."""
         if self._watch.is_unsettled(name):
             return False
         if self._watch.problem(name) is not None:

@@ -93,7 +93,7 @@ class ExecutorChoice:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What else the state says of the engine."""
+        """Further words of the state on the engine."""
         return ("small tables are answered without it until then",) if self.is_bridged else ()
 
     @property

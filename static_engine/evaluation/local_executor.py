@@ -159,7 +159,7 @@ def _chosen_columns(plan: Plan) -> tuple[Scan, tuple[int | None, ...]] | None:
 
 
 def _is_chosen(expression: Expression) -> bool:
-    """Whether an expression is a column, or NULL."""
+    """An expression is a column, or NULL."""
     return isinstance(expression, Column) or (
         isinstance(expression, Literal) and expression.value is None
     )

@@ -327,7 +327,7 @@ def _equal(old: pa.Table | None, new: pa.Table | None) -> bool:
 
 
 def _same_file(old: Path | None, new: Path | None) -> bool:
-    """Whether both snapshots have the same bytes; the same rows in the same order do."""
+    """Both snapshots have the same bytes, as the same rows in the same order do."""
     filecmp.clear_cache()  # it goes by times of change, which may be equal for two files in turn
     return old is not None and new is not None and filecmp.cmp(old, new, shallow=False)
 

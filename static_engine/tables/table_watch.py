@@ -123,7 +123,7 @@ class TableWatch:
         return self._tables.get(name)
 
     def is_grouped(self, name: str) -> bool:
-        """Whether a table's database may be asked for groups; not after one was refused."""
+        """A table's database may be asked for groups, until it refuses some."""
         definition = self.definition(name)
         return definition is not None and self._ungrouped.get(name) != definition
 

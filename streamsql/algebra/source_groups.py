@@ -126,7 +126,7 @@ _COMPARED = (DataType.INTEGER, DataType.TEXT)
 
 
 def _is_plain(side: Expression) -> bool:
-    """Whether it is a constant that a database can hold: none has the character 0."""
+    """It is a constant that a database can hold: none has the character 0."""
     match side:
         case Literal(value=str() as text):
             return "\0" not in text

@@ -105,7 +105,7 @@ class PastWorld:
         return found
 
     def is_away(self, hour: int) -> bool:
-        """Return True for the hours, counted from 1970, in which the gateway was away."""
+        """Tell the hours, counted from 1970, in which the gateway was away."""
         chance = _unit(self._seed, self._gateway, "away", hour // 24) * _AWAY_DAYS
         return chance < 1 and int(chance * 24) == hour % 24
 

@@ -40,7 +40,7 @@ def check_stored(bound: BoundQuery, span: Span, who: str, hint: str, code: str) 
 
 
 def reads_rows(plan: Plan) -> bool:
-    """Whether a plan reads anything; else its rows are in its text."""
+    """A plan reads something; else its rows are in its text."""
     return any(isinstance(node, Scan) for node in walk_plan(plan))
 
 
