@@ -28,9 +28,11 @@ def catalog_engine(url: str) -> sa.Engine:
 
 def _keep_private(file: Path) -> None:
     """Let only the owner read a catalog, for addresses of databases in it may hold passwords."""
-    # What goes wrong here goes wrong again at opening, in the words of the database.
+    # What goes wrong here goes wrong again at opening, in the words of the database. A file that is
+    # there is not opened: closing it would drop the locks of this process's other connections, and
+    # the next process to close the catalog would then delete the log that they write into.
     with suppress(OSError):
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     for path in (file, *(file.with_name(file.name + end) for end in ("-wal", "-shm"))):
         with suppress(OSError):
             path.chmod(0o600)

@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -268,3 +269,25 @@ def test_urls_that_lead_nowhere_keep_their_secret(url: str) -> None:
         CatalogStore(url)
     assert "secret" not in str(caught.value)
     assert caught.value.hint
+
+
+def test_two_stores_of_a_process_and_one_elsewhere_share_all_changes(tmp_path: Path) -> None:
+    # Opening and closing the file itself dropped the locks of the process, and the next process
+    # to close the database deleted the log into which the first went on to write.
+    file = tmp_path / "catalog.db"
+    first, second = (CatalogStore(f"sqlite:///{file}") for _ in range(2))
+
+    def counted_elsewhere() -> str:
+        count = (
+            "import sqlite3, sys; opened = sqlite3.connect(sys.argv[1]); "
+            "print(opened.execute('SELECT count(*) FROM pando_definitions').fetchone()[0])"
+        )
+        return subprocess.check_output([sys.executable, "-c", count, file], text=True).strip()
+
+    first.put_definition(SOURCE)
+    assert counted_elsewhere() == "1"
+    first.put_definition(VIEW)
+    assert counted_elsewhere() == "2"
+    assert len(second.definitions()) == 2
+    first.close()
+    second.close()
