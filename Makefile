@@ -50,8 +50,17 @@ test-fast: $(DEVELOPMENT_READY) ## run the tests that start no service
 
 # These start processes and then mostly wait (a worker uses 40 % of a core): four files at a time on
 # two cores. What shares a Spark session is one file; tests/conftest.py begins with what takes long.
+# What fails beside three others is run once more, alone, by name: timing gates nothing, and what is
+# wrong fails again (docs/decisions/0102-service-tests-once-more-alone.md).
 test-services: $(DEVELOPMENT_READY) ## run the tests that start brokers, Spark, PostgreSQL, browsers
-	$(BIN)/pytest -q -rs -n 4 --dist loadfile -m "$(MARKED)" --durations=20 $(ARGS)
+	@status=0; \
+	$(BIN)/pytest -q -rs -n 4 --dist loadfile -m "$(MARKED)" --cache-clear --durations=20 $(ARGS) \
+	|| status=$$?; \
+	if [ $$status -eq 1 ]; then \
+	  status=0; echo "==> once more, alone: what failed beside others"; \
+	  $(BIN)/pytest -v --maxfail=1 -m "$(MARKED)" --last-failed --last-failed-no-failures=none \
+	  || status=$$?; \
+	fi; exit $$status
 
 mutants: $(DEVELOPMENT_READY) ## change key modules a little: does a test notice? (ARGS="--module watermark --number 40 --seed 7")
 	@$(BIN)/python -m tests.mutation $(ARGS)

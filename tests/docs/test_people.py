@@ -68,12 +68,14 @@ def test_the_commands_and_statements_about_people_run(up: Federation, tmp_path: 
     *before, last = COMMANDS
     for line in before:
         run(up, line, tmp_path)
-    listed = json.loads(run(up, "pando user list --format json", tmp_path))
-    assert {each["name"]: each["role"] for each in listed} == {
-        "ann": "administrator",
-        "root": "administrator",
-        "bob": "operator",
-    }
+
+    def listed() -> dict[str, str]:
+        found = json.loads(run(up, "pando user list --format json", tmp_path))
+        return {each["name"]: each["role"] for each in found}
+
+    # The console looks every half second for accounts that were made without it.
+    up.until(lambda: "root" in listed())
+    assert listed() == {"ann": "administrator", "root": "administrator", "bob": "operator"}
     for number, block in enumerate(STATEMENTS):
         script = tmp_path / f"script-{number}.sql"
         script.write_text(block.text)

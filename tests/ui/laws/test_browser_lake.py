@@ -89,7 +89,8 @@ def test_a_stored_table_is_shown_with_bars_and_rows(console: Any, page: Any, exp
     expect(opened).to_contain_text("4 to 9 · 2 values · 1 NULL")
     expect(opened).to_contain_text("<b>a</b>")  # as text
     assert opened.locator("b").count() == 0
-    page.get_by_role("button", name="Read leases again").click()
+    with page.expect_response("**/api/tables/leases/sample*"):
+        page.get_by_role("button", name="Read leases again").click()
     expect(page.locator("#stored-said")).to_have_text("leases is read again.")
     expect(opened.get_by_role("img")).to_have_count(2)  # looked at anew, and still open
     asked = [each for each in console.coordinator.lake.asked if each.table == "leases"]
