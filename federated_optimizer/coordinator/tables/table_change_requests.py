@@ -7,7 +7,7 @@ from functools import partial
 import msgspec
 
 from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
-from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
+from federated_optimizer.coordinator.contract.principal import Principal
 from federated_optimizer.coordinator.planning_processes import OnTheLoop
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.tables.awaited_answers import AwaitedAnswers
@@ -49,7 +49,7 @@ class TableChanges:
             shared, MAX_WAITING, "changes of tables", "change_failed"
         )
 
-    async def run(self, statement: Changing, principal: Principal = LOCAL) -> StatementResult:
+    async def run(self, statement: Changing, principal: Principal) -> StatementResult:
         """Change a table and return how many rows.
 
         Args:

@@ -177,6 +177,25 @@ def test_while_starting_only_the_static_engine_may_die(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_only_the_static_engine_is_given_the_addresses_of_databases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[ServiceSpec] = []
+
+    async def begin(_: Federation, spec: ServiceSpec) -> None:
+        begun.append(spec)
+
+    async def there(_: Federation, *_condition: object) -> None:
+        pass
+
+    monkeypatch.setattr(Federation, "_start_service", begin)
+    monkeypatch.setattr(Federation, "_until", there)
+    federation = Federation(UpOptions(data=tmp_path, port=free_port()), KeptEvents())
+    asyncio.run(federation._start())
+    assert {"broker", "lander", "gw-1", "console", "base", "static"} <= {s.name for s in begun}
+    assert [spec.name for spec in begun if spec.secrets] == ["static"]
+
+
 def test_what_never_comes_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deploy.local.supervisor.START_SECONDS", 0.2)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import inspect
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -97,6 +98,11 @@ async def begin(federation: Any, options: str = "") -> Any:
 
 async def is_there(harness: Any, coordinator: Any) -> None:
     await harness.until(lambda: sum(site.online for site in coordinator.sites()) == 3)
+
+
+def test_who_changes_a_table_is_always_named() -> None:
+    given = inspect.signature(table_changes.TableChanges.run).parameters["principal"]
+    assert given.default is inspect.Parameter.empty
 
 
 def test_running_queries_see_a_change_at_once(harness: Any) -> None:
