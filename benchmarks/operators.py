@@ -255,7 +255,7 @@ def _duckdb(batches: list[list[Row]], names: list[Row]) -> int:
 
 def throughput(*, quick: bool) -> dict[str, dict[str, float]]:
     """Measure million rows a second through join, projection and distinct."""
-    count, keys = (4_000, 400) if quick else (500_000, 100_000)
+    count, keys = (2_000, 400) if quick else (500_000, 100_000)
     choice = random.Random(1)
     names: list[Row] = [(key, f"name {key}") for key in range(keys)]
     rows = [_row(number, 2 * keys, choice) for number in range(count)]
@@ -293,8 +293,8 @@ def main(argv: list[str] | None = None) -> int:
     result = {
         "flatness": flatness(quick=options.quick),
         "throughput": throughput(quick=options.quick),
-        "groups, orders, windows": against_duckdb(rows=5_000 if options.quick else 1_000_000),
-        "joins": joins_against_duckdb(rows=10_000 if options.quick else 1_000_000),
+        "groups, orders, windows": against_duckdb(rows=1_000 if options.quick else 1_000_000),
+        "joins": joins_against_duckdb(rows=2_000 if options.quick else 1_000_000),
     }
     if options.json:
         print(json.dumps(result, indent=2))

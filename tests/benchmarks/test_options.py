@@ -22,6 +22,7 @@ OWN_TESTS = ("device_faults", "fleet", "intake", "soak_faults")
 """With tests of their own, which run them."""
 SHORTER = {
     "history": ("--no-spark",),
+    "nexmark": ("--queries", "q1,q4,q8,q12"),
     "pipeline_faults": ("--faults", "2"),
     "recursive": ("--cap", "0.5"),
     "recursive_figures": ("--figures", "12,16"),
