@@ -14,9 +14,18 @@ from federated_optimizer.placement.fragment import (
 )
 from federated_optimizer.placement.partition import Cutter
 from federated_optimizer.placement.topology import Topology
-from streamsql.algebra.operators import Aggregate, Plan, RemoteSource, transform_up, walk_plan
+from streamsql.algebra.operators import (
+    Aggregate,
+    Fixpoint,
+    Plan,
+    RemoteSource,
+    Scan,
+    transform_up,
+    walk_plan,
+)
 from streamsql.algebra.source_groups import source_groups
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from streamsql.wire.site_messages import PAST_ROW_COST
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +108,22 @@ class Bundler:
     def _notes(self, piece: StaticPiece) -> tuple[str, ...]:
         """Return what to tell of a static piece: also who evaluates it, if that is known."""
         statistics = self._cutter.statistics
+        limit = statistics.local_rows
+        if piece.notes or limit is None or self._grouped(piece):
+            return piece.notes  # nobody knows how many groups a database has
+        nodes = list(walk_plan(piece.plan))
+        if any(isinstance(node, Fixpoint) for node in nodes):
+            return ("evaluated by Spark: nobody knows the rounds of a recursion before",)
+        if any(isinstance(node, Scan) and node.history is not None for node in nodes):
+            # EXPLAIN adds how much that is; what the table has now says nothing about its past.
+            return (
+                f"evaluated in the static engine's process up to about {limit:,} rows read and "
+                f"paired, above by Spark; a row of the past counts as {PAST_ROW_COST}",
+            )
         facts = [statistics.sources.get(name.lower()) for name in piece.tables]
         rows = [fact.rows for fact in facts if fact is not None and fact.rows is not None]
-        limit = statistics.local_rows
-        if piece.notes or limit is None or len(rows) < len(piece.tables) or self._grouped(piece):
-            return piece.notes  # nobody knows how many groups a database has
+        if len(rows) < len(piece.tables):
+            return ()
         who = "in the static engine's process" if sum(rows) <= limit else "by Spark"
         return (
             f"evaluated {who}: about {sum(rows):,.0f} rows are read; Spark takes over at about "

@@ -23,14 +23,13 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 from streamsql.errors import FederationError
 from streamsql.reference import Database, evaluate
-from streamsql.wire.site_messages import LOCAL_ROWS
+from streamsql.wire.site_messages import LOCAL_ROWS, PAST_ROW_COST
 
 JOB_SECONDS = 0.3
 """What Spark takes for a plan over a few rows, once it is warm: planning, tasks, two transfers."""
 MOST_ROWS = 200_000
 """However quick this machine is: the rows are Python objects, some hundred bytes each."""
 _SAMPLE = 2_000
-_PAST_COSTS = 5
 
 
 class Starter(Protocol):
@@ -73,8 +72,7 @@ class ExecutorChoice:
         work, past = self._work(plan)[1], self._past.rows(plan)
         if engine is None:
             return self._bridge if work + past <= self._bridge_rows else None
-        # Rows of the past are read from files and pass a few operators more.
-        likely = work + _PAST_COSTS * self._past.likely_rows(plan)
+        likely = work + PAST_ROW_COST * self._past.likely_rows(plan)
         small = likely <= self.local_rows and past <= MOST_PAST_ROWS and not _recurses(plan)
         return self._bridge if small and self._in_memory(plan) else engine
 

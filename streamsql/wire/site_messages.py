@@ -211,6 +211,8 @@ class EndpointState(msgspec.Struct, frozen=True):
 
 LOCAL_ROWS = "local_rows"
 """The counter of a static engine that says up to how many rows it evaluates without Spark."""
+PAST_ROW_COST = 5
+"""So many rows count for one of the past: it is read from a file and passes some more operators."""
 
 
 class SiteState(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federated_optimizer import Topology, plan
+from federated_optimizer.placement import SourceFacts, Statistics
 from federated_optimizer.planning import normalize
 from streamsql.algebra.operators import Fixpoint, Scan, walk_plan
 from streamsql.binder import BoundQuery, bind_refresh, define
@@ -55,6 +56,21 @@ def test_the_static_engine_answers_all_of_it(text: str) -> None:
     assert [f.engine for f in rest] == [Engine.STATIC]
     assert not [node for node in walk_plan(first.plan) if isinstance(node, Scan)]
     assert len(list(walk_plan(first.plan))) == 1
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_who_answers_is_told_without_the_size_of_the_present(name: str) -> None:
+    facts = {source: SourceFacts(rows=77) for source in ("s", "keyed", "wire", "d")}
+    known = Statistics(sources=facts, local_rows=4_000)
+    bundle = plan(bound_query(QUESTIONS[name], CATALOG), TOPOLOGY, query="q", statistics=known)
+    (notes,) = [f.notes for f in bundle.fragments if f.engine == Engine.STATIC]
+    if name in ("recursion", "best"):
+        assert notes == ("evaluated by Spark: nobody knows the rounds of a recursion before",)
+    else:
+        assert notes == (
+            "evaluated in the static engine's process up to about 4,000 rows read and paired, "
+            "above by Spark; a row of the past counts as 5",
+        )
 
 
 def test_a_recursion_that_reads_the_present_too_stays_at_the_base() -> None:
