@@ -31,6 +31,9 @@ _RETRY_FACTOR = 5
 """A reading that fails after a long time is tried again after this many times that long."""
 _SLOW_SECONDS = 5.0
 _UNUSED_SECONDS = 600.0
+GROUPS_AGAIN_SECONDS = 600.0
+"""A database that has computed no groups is asked again after this; the pause doubles each time."""
+MOST_GROUPS_SECONDS = 86_400.0
 
 
 @dataclass(slots=True)
@@ -66,6 +69,21 @@ class _Watched:
     accepted: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Ungrouped:
+    """A table of which its database has computed no groups.
+
+    Attributes:
+        definition: Of the table then.
+        until: When its database may be asked again.
+        pause: Seconds from the last failure to then.
+    """
+
+    definition: SourceDefinition
+    until: float
+    pause: float
+
+
 class TableWatch:
     """Keeps a `TableStore` up to date. `poll` belongs to one thread, the rest to any.
 
@@ -86,7 +104,7 @@ class TableWatch:
         self._pause = pause
         self._tables: dict[str, _Watched] = {}
         self._parts: dict[str, tuple[Narrowed, _Watched]] = {}
-        self._ungrouped: dict[str, SourceDefinition] = {}
+        self._ungrouped: dict[str, _Ungrouped] = {}
         self._slow = False  # whether this poll has waited in vain for a server
 
     def define(self, definitions: tuple[SourceDefinition, ...]) -> None:
@@ -97,7 +115,11 @@ class TableWatch:
             same = known is not None and known.definition == definition
             kept[definition.name] = known if known and same else _Watched(definition)
         self._tables = kept
-        self._ungrouped = {n: d for n, d in self._ungrouped.items() if n in kept}
+        self._ungrouped = {
+            name: refused
+            for name, refused in self._ungrouped.items()
+            if name in kept and kept[name].definition == refused.definition
+        }
 
     def narrow(self, parts: Mapping[str, Narrowed]) -> None:
         """Watch exactly these parts of tables, too; by their names."""
@@ -123,9 +145,10 @@ class TableWatch:
         return self._tables.get(name)
 
     def is_grouped(self, name: str) -> bool:
-        """A table's database may be asked for groups, until it refuses some."""
-        definition = self.definition(name)
-        return definition is not None and self._ungrouped.get(name) != definition
+        """A table's database may be asked for groups, but for a while after it computed none."""
+        refused = self._ungrouped.get(name)
+        is_asked = refused is None or self._clock() >= refused.until
+        return is_asked and name in self._tables
 
     def revision(self, name: str) -> int:
         """Return how often somebody has asked to read a table again."""
@@ -174,8 +197,11 @@ class TableWatch:
 
         Args:
             name: The table.
-            accept: Whether to take what is there now of one that has lost nearly all of its rows.
+            accept: Whether to take what is there now of one that has lost nearly all of its rows,
+                and to ask its database for groups though it has computed none.
         """
+        for refused in [n for n in list(self._ungrouped) if accept and name in ("", n)]:
+            self._ungrouped.pop(refused, None)
         chosen = [w for n, w in list(self._tables.items()) if name in ("", n)]
         parts = list(self._parts.values())
         chosen += [watched for part, watched in parts if name in ("", part.table)]
@@ -288,9 +314,8 @@ class TableWatch:
             return False
         except NoGroupsError as error:
             log.info("%s; its rows are read", error.message)
-            table = self.definition(part.table) if part is not None else None
-            if table is not None:
-                self._ungrouped[table.name] = table
+            if part is not None:
+                self._refused(part.table)
             watched.attempted, watched.due = False, min(watched.due, due)
             return False
         except TableChangedError:
@@ -307,9 +332,19 @@ class TableWatch:
             watched.due = min(watched.due, self._clock() + pause)
             return False
         watched.problem, watched.shrunken, watched.may_shrink = None, None, False
+        if part is not None and part.groups is not None:
+            self._ungrouped.pop(part.table, None)
         interval = options.refresh if options.refresh is not None else float("inf")
         watched.due = min(watched.due, self._clock() + interval)
         return changed
+
+    def _refused(self, name: str) -> None:
+        """Ask a table's database for no groups for a while."""
+        definition, before = self.definition(name), self._ungrouped.get(name)
+        if definition is not None:
+            double = GROUPS_AGAIN_SECONDS if before is None else 2 * before.pause
+            pause = min(double, MOST_GROUPS_SECONDS)
+            self._ungrouped[name] = _Ungrouped(definition, self._clock() + pause, pause)
 
     def _load(self, watched: _Watched, part: Narrowed | None) -> bool:
         long = watched.shrunken is not None and self._clock() >= self._shrunken(watched)

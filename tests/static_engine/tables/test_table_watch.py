@@ -3,13 +3,15 @@
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import EvaluationError
+from static_engine.sources.database_groups import NoGroupsError
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations
-from static_engine.sources.table_parts import Narrowed
+from static_engine.sources.table_parts import Groups, Narrowed
 from static_engine.tables.table_store import TableChangedError, TableStore
 from static_engine.tables.table_watch import TableWatch
 from streamsql.algebra.operators import Distinct, Scan, SourceKind
@@ -318,6 +320,47 @@ def test_a_server_that_does_not_answer_leaves_others_their_turn(
     watch.read_again("u")
     watch.poll(used)
     assert tried[-1] == "u"
+
+
+def test_a_database_that_computed_no_groups_is_asked_again_after_pauses_that_double(
+    store: TableStore, clock: SettableClock, watch: TableWatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = (("source", "sql"), ("url", "postgresql://h/d"), ("table", "t"))
+    table = SourceDefinition("t", SourceKind.TABLE, SCHEMA, options=options)
+    watch.define((table,))
+    groups = msgspec.structs.replace(table, name="t.groups")
+    watch.narrow({groups.name: Narrowed("t", groups, (), Groups(table, (0,), ()))})
+    computes = False
+
+    def load(_wanted: SourceDefinition, _part: object, **_: object) -> bool:
+        if not computes:
+            raise NoGroupsError("has not answered for 60 s")
+        return True
+
+    def ask() -> None:
+        assert watch.is_grouped("t")
+        watch.poll(frozenset({groups.name}))
+
+    monkeypatch.setattr(store, "load", load)
+    day = 86_400.0
+    for pause in [*(600.0 * 2**n for n in range(8)), day, day]:
+        ask()
+        clock.now += pause - 1
+        assert not watch.is_grouped("t")
+        watch.read_again("t")  # a view that is refreshed does not ask
+        assert not watch.is_grouped("t")
+        clock.now += 1
+    ask()
+    watch.read_again("t", accept=True)  # REFRESH TABLE
+    ask()
+    clock.now += 600.0
+    computes = True
+    ask()
+    computes = False
+    watch.read_again("t")
+    ask()  # it has computed them meanwhile: the first pause
+    clock.now += 600.0
+    assert watch.is_grouped("t")
 
 
 def test_a_table_that_loses_nearly_all_rows_keeps_them_for_a_while(
