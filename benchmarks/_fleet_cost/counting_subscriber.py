@@ -13,7 +13,7 @@ FILTERS = (
     "pando/v1/bench/host/+/state",
     "pando/v1/bench/gw/+/link/#",
     "pando/v1/bench/q/+/out/+",
-    "pando/v1/bench/q/+/flow/+",
+    "pando/v1/bench/gw/+/flow",
     "pando/v1/bench/q/+/error/+",
     "pando/v1/bench/gw/+/clock",
     "pando/v1/bench/gw/+/rsp/+",

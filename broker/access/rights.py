@@ -102,7 +102,7 @@ def _fragment_site(site: str) -> _Topics:
         f"gw/{site}/obs/+",
         f"q/+/x/+/{site}",
         f"q/+/out/{site}",
-        f"q/+/flow/{site}",
+        f"gw/{site}/flow",
         f"q/+/error/{site}",
     )
     read = (f"gw/{site}/cmd/#", f"q/+/frag/{site}", "gw/+/state", "host/+/state")

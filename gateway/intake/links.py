@@ -28,7 +28,8 @@ class LinkPublisher:
     """Keeps the broker's retained links of one source equal to the engine's rows.
 
     Columns are read by role: the key's first two columns are source and target, a number called
-    `cost` is the cost, the rest are properties. A link whose key is too long for a topic is left
+    `cost` is the cost, the rest are properties. A later time alone is no change: a link that is
+    heard again as it was is not published again. A link whose key is too long for a topic is left
     out and reported once.
     """
 
@@ -87,13 +88,18 @@ class LinkPublisher:
                 self.client.publish(self.topics.link(self.gateway, *levels), b"", retain=True)
                 del self._published[levels]
             for levels, row in current.items():
-                if self._published.get(levels) != row:
+                facts = self._facts(row)
+                if self._published.get(levels) != facts:
                     payload = encode_json(self._message(row))
                     topic = self.topics.link(self.gateway, *levels)
                     self.client.publish(topic, payload, retain=True)
-                    self._published[levels] = row
+                    self._published[levels] = facts
         except QueueFull:
             return
+
+    def _facts(self, row: Row) -> Row:
+        time = self.definition.time_column
+        return row if time is None else row[:time] + row[time + 1 :]
 
     def _current(self) -> dict[Levels, Row]:
         key = self.definition.key

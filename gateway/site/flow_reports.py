@@ -7,8 +7,8 @@ import msgspec
 from gateway.site.traffic import Traffic
 from host.mqtt import MessageClient, QueueFull
 from stream_engine.site.site_engine import SiteEngine
-from streamsql.wire.codec import encode_packed
 from streamsql.wire.messages import FlowReport
+from streamsql.wire.site_messages import packed_flows
 from streamsql.wire.topics import Topics
 
 INTERVAL = 0.1
@@ -16,13 +16,17 @@ INTERVAL = 0.1
 reports should not compete with them."""
 
 REPEAT = 10.0
-"""Seconds after which unchanged counts are published again: the broker may drop a report."""
+"""Seconds after which what was published is published once more: the broker may drop a report.
+
+So often all queries are compared with what was reported of them, too: time alone changes counts.
+"""
 
 
 class FlowReports:
-    """Publishes queries' counts soon after they change, and now and then.
+    """Publishes queries' counts soon after they change, one message for all that have.
 
-    Only those of queries to which something has happened are looked at.
+    Only those of queries to which something has happened are looked at. Counts that stay as they
+    are are repeated once, then nothing is sent.
 
     Args:
         engine: The site.
@@ -46,6 +50,7 @@ class FlowReports:
         self._client = client
         self._topics = topics
         self._reported: dict[str, FlowReport] = {}
+        self._unrepeated: dict[str, FlowReport] = {}
         self._mark = 0
         self._changed: dict[str, None] = {}
         self._due_since: float | None = None
@@ -62,7 +67,8 @@ class FlowReports:
         self._mark = 0
 
     def next_due(self, now: float) -> float | None:
-        """Return when `publish` has something to say, or None; `now` in seconds, never back."""
+        """Return when `publish` has something to do; `now` in seconds, never back."""
+        repeat = self._repeated_at + REPEAT
         if self._due_since is None:
             self._look()
             reported = self._reported
@@ -71,9 +77,9 @@ class FlowReports:
                     break
                 del self._changed[query]
             if not self._changed:
-                return None
+                return repeat
             self._due_since = now
-        return self._due_since + INTERVAL
+        return min(self._due_since + INTERVAL, repeat)
 
     def _look(self) -> None:
         changed, self._mark = self._engine.changed_since(self._mark)
@@ -93,25 +99,44 @@ class FlowReports:
         """Publish what has changed; `now` in seconds of a clock that only goes forward."""
         if not self._client.connected:
             return
+        again: dict[str, FlowReport] = {}
         if now - self._repeated_at >= REPEAT:
             self._repeated_at = now
-            self.forget()
-        if self._due_since is None or now - self._due_since < INTERVAL:
+            again = self._unrepeated
+            self.look_again()
+        elif self._due_since is None or now - self._due_since < INTERVAL:
             return
         self._due_since = None
         queries = self._engine.queries
         self._traffic.forget(queries)
+        for query in self._reported.keys() - set(queries):
+            del self._reported[query]
+            self._unrepeated.pop(query, None)
+        self._publish(again | self._news(), now)
+
+    def _news(self) -> dict[str, FlowReport]:
+        """Return the counts that differ from those reported; of others no change is pending."""
         self._look()
+        found: dict[str, FlowReport] = {}
         for query in list(self._changed):
             report = self._report(query)
             if report is not None and report != self._reported.get(query):
-                try:
-                    topic = self._topics.flow(query, self._engine.site)
-                    self._client.publish(topic, encode_packed(report), qos=0)
-                except QueueFull:
-                    self._due_since = now  # the next interval tries again
-                    return
-                self._reported[query] = report
-            del self._changed[query]
-        for query in self._reported.keys() - set(queries):
-            del self._reported[query]
+                found[query] = report
+            else:
+                del self._changed[query]
+        return found
+
+    def _publish(self, reports: dict[str, FlowReport], now: float) -> None:
+        topic = self._topics.flow(self._engine.site)
+        for told, payload in packed_flows(reports):
+            try:
+                self._client.publish(topic, payload, qos=0)
+            except QueueFull:
+                self._due_since = now  # the next interval tries again
+                return
+            for query in told:
+                if query in self._changed:
+                    del self._changed[query]
+                    self._reported[query] = self._unrepeated[query] = reports[query]
+                else:
+                    del self._unrepeated[query]

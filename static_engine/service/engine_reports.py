@@ -20,7 +20,7 @@ from static_engine.tables.table_sizes import TableSizes
 from static_engine.tables.table_watch import TableWatch
 from streamsql.catalog.system import SYS_STREAM
 from streamsql.errors import FederationError
-from streamsql.wire.codec import decode_json, encode_json, encode_packed
+from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import FlowReport, QueryProblem, ReportRequest, SystemRow, SystemRows
 from streamsql.wire.site_messages import (
     PipelineState,
@@ -28,6 +28,7 @@ from streamsql.wire.site_messages import (
     SiteRole,
     SiteState,
     TableProblem,
+    packed_flows,
 )
 from streamsql.wire.topics import Topics
 
@@ -55,6 +56,7 @@ class Reporter:
         self._problems: dict[str, QueryProblem] = {}
         self._unsent: set[str] = set()
         self._flows: dict[str, FlowReport] = {}
+        self._unrepeated: dict[str, FlowReport] = {}
         self._flows_at = float("-inf")
         self.evaluating = False
 
@@ -144,21 +146,27 @@ class Reporter:
                 self._unsent.discard(query)
 
     def flows(self, current: dict[str, FlowReport]) -> None:
-        """Publish counts that changed, and all of them now and then: one may get lost."""
+        """Publish counts that changed in one message, and once more later: it may get lost."""
         if not self._client.connected:
             return
+        for query in self._flows.keys() - current.keys():
+            del self._flows[query]
+            self._unrepeated.pop(query, None)
+        changed = {q: report for q, report in current.items() if report != self._flows.get(q)}
+        again: dict[str, FlowReport] = {}
         moment = time.monotonic()
         if moment - self._flows_at >= _FLOW_SECONDS:
             self._flows_at = moment
-            self._flows.clear()
-        for query, report in current.items():
-            if report != self._flows.get(query):
-                topic = self._topics.flow(query, self._site)
-                if not self._publish(topic, encode_packed(report), retain=False, qos=0):
-                    return
-                self._flows[query] = report
-        for query in self._flows.keys() - current.keys():
-            del self._flows[query]
+            again = self._unrepeated
+        reports = again | changed
+        for told, payload in packed_flows(reports):
+            if not self._publish(self._topics.flow(self._site), payload, retain=False, qos=0):
+                return
+            for query in told:
+                if query in changed:
+                    self._flows[query] = self._unrepeated[query] = reports[query]
+                else:
+                    del self._unrepeated[query]
 
     def _publish(self, topic: str, payload: bytes, *, retain: bool = True, qos: int = 1) -> bool:
         return publish_or_warn(self._client, topic, payload, retain=retain, qos=qos)

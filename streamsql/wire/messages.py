@@ -132,7 +132,7 @@ class DeltaBatch(msgspec.Struct, frozen=True, array_like=True):
     now: Time = 0
 
 
-class RecursionReport(msgspec.Struct, frozen=True):
+class RecursionReport(msgspec.Struct, frozen=True, array_like=True):
     """Counts of a recursion at one site since the query was installed there.
 
     Attributes:
@@ -183,7 +183,7 @@ class RecursionReport(msgspec.Struct, frozen=True):
     allowed: Count = 0
 
 
-class TrafficReport(msgspec.Struct, frozen=True):
+class TrafficReport(msgspec.Struct, frozen=True, array_like=True):
     """Traffic of a query's channels at a site since the query was installed there.
 
     Attributes:
@@ -205,7 +205,7 @@ class TrafficReport(msgspec.Struct, frozen=True):
     longest_resync: Count = 0
 
 
-class SlowSite(msgspec.Struct, frozen=True):
+class SlowSite(msgspec.Struct, frozen=True, array_like=True):
     """A site whose watermark holds back the windows of a query.
 
     Attributes:
@@ -218,8 +218,8 @@ class SlowSite(msgspec.Struct, frozen=True):
     since: Time
 
 
-class FlowReport(msgspec.Struct, frozen=True):
-    """Counts per channel, for quiescence: `sent["to"]`, `received["from"]`.
+class FlowReport(msgspec.Struct, frozen=True, array_like=True):
+    """Counts of a query per channel, for quiescence: `sent["to"]`, `received["from"]`.
 
     Attributes:
         busy: Whether something waits for the site's next step.

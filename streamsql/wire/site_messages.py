@@ -1,5 +1,6 @@
 """Reports of a site about itself: states and births. Times are microseconds since 1970 UTC."""
 
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated
 
@@ -18,6 +19,8 @@ from streamsql.wire.bounds import (
     Time,
     WireRow,
 )
+from streamsql.wire.codec import encode_packed
+from streamsql.wire.messages import FlowReport
 from streamsql.wire.site_settings import (
     SiteSettings,
 )
@@ -264,6 +267,37 @@ class SiteState(msgspec.Struct, frozen=True):
     fills: bool = False
     pipeline: PipelineState | None = None
     table_problems: Annotated[tuple[TableProblem, ...], MANY] = ()
+
+
+MAX_FLOWS = 1_000
+"""Queries of one message of counts."""
+MAX_FLOW_BYTES = 200_000
+"""About how large a message of counts of several queries is at most."""
+
+
+class SiteFlows(msgspec.Struct, frozen=True, array_like=True):
+    """Counts of those queries at a site for which they have changed, in one message.
+
+    Attributes:
+        reports: By query.
+    """
+
+    reports: Annotated[dict[Name, FlowReport], msgspec.Meta(min_length=1, max_length=MAX_FLOWS)]
+
+
+def packed_flows(reports: Mapping[str, FlowReport]) -> Iterator[tuple[tuple[str, ...], bytes]]:
+    """Yield the messages that report these counts, each with the queries in it."""
+    waiting = [tuple(reports)] if reports else []
+    while waiting:
+        queries = waiting.pop()
+        payload = b""
+        if len(queries) <= MAX_FLOWS:
+            payload = encode_packed(SiteFlows({query: reports[query] for query in queries}))
+        if payload and (len(payload) <= MAX_FLOW_BYTES or len(queries) == 1):
+            yield queries, payload
+        else:
+            half = len(queries) // 2
+            waiting += [queries[half:], queries[:half]]
 
 
 class SensorDescription(msgspec.Struct, frozen=True):

@@ -112,6 +112,10 @@ class Topics:
         """
         return f"{self.root}/gw/{site}/cmd/{verb}/{sender}"
 
+    def flow(self, site: str = "+") -> str:
+        """Counts of batches that a site has sent and received, by query (`SiteFlows`)."""
+        return f"{self.root}/gw/{site}/flow"
+
     def settings(self, gateway: str = "+") -> str:
         """What an operator has set at an engine site (`SiteSettings`); retained."""
         return f"{self.root}/gw/{gateway}/settings"
@@ -188,10 +192,6 @@ class Topics:
     def output(self, query: str = "+", site: str = "+") -> str:
         """Delta batches of the query's result."""
         return f"{self.root}/q/{query}/out/{site}"
-
-    def flow(self, query: str = "+", site: str = "+") -> str:
-        """Counts of batches sent and received."""
-        return f"{self.root}/q/{query}/flow/{site}"
 
     def error(self, query: str = "+", site: str = "+") -> str:
         """What keeps a site from answering a query; retained; empty when it is over."""

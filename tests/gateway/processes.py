@@ -22,7 +22,7 @@ from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import Command, DeadLetter, DeltaBatch, FlowReport, ObservationPack
-from streamsql.wire.site_messages import SiteRole, SiteState
+from streamsql.wire.site_messages import SiteFlows, SiteRole, SiteState
 from streamsql.wire.topics import Topics
 
 ROOT = Path(__file__).parents[2]
@@ -182,8 +182,9 @@ class Listener:
                     if self.out.accept(batch)[0] == Reception.GAP:
                         self.ask()
                     self.versions.append(self.rows())
-                case ["q", "q1", "flow", site]:
-                    self.flows[site] = decode_packed(message.payload, FlowReport)
+                case ["gw", site, "flow"]:
+                    reports = decode_packed(message.payload, SiteFlows).reports
+                    self.flows.update({site: reports["q1"]} if "q1" in reports else {})
                 case ["mark"]:
                     self.marks += 1
                 case ["dead", _]:

@@ -31,7 +31,7 @@ from streamsql.wire.messages import (
     WeightedRow,
 )
 from streamsql.wire.observation_logs import Interest, PacksPublished, PacksWanted
-from streamsql.wire.site_messages import Birth, SiteRole, SiteState
+from streamsql.wire.site_messages import Birth, SiteFlows, SiteRole, SiteState
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.source_orders import SourceOrder
 from streamsql.wire.table_changes import TableChanged
@@ -66,11 +66,11 @@ KINDS: dict[str, tuple[Any, ...]] = {
     "fragment": (FragmentBundle,),
     "exchange": (DeltaBatch,),
     "output": (DeltaBatch,),
-    "flow": (FlowReport,),
+    "flow": (SiteFlows,),
     "error": (QueryProblem,),
 }
 """Messages on the topics of each method of `Topics`."""
-PACKED = {FragmentBundle, DeltaBatch, FlowReport, TableChanged, FillWanted, FillRows}
+PACKED = {FragmentBundle, DeltaBatch, SiteFlows, TableChanged, FillWanted, FillRows}
 NOT_READ = ("observation", "history")
 """Messages of gw-2 itself, whose readings would be part of answers if it said the truth."""
 
@@ -121,7 +121,7 @@ def legal_messages(query: str) -> dict[Any, tuple[Any, ...]]:
             for port in ("f0", "f1", "out")
             for reset in (False, True)
         ),
-        FlowReport: (FlowReport(1, 1, {}, {"base": 9}),),
+        SiteFlows: (SiteFlows({query: FlowReport(1, 1, {}, {"base": 9})}),),
         QueryProblem: (QueryProblem("deployment_error", "forged", "", 1, ATTACKER),),
         TableChanged: (TableChanged("i1"),),
         FillWanted: tuple(

@@ -191,7 +191,7 @@ def explain_running(query: RunningQuery) -> StatementResult:
         for site in sorted(query.flows.heard_from())
     }
     data["traffic"] = {
-        site: msgspec.to_builtins(traffic) for site, traffic in query.flows.traffic().items()
+        site: msgspec.structs.asdict(traffic) for site, traffic in query.flows.traffic().items()
     }
     return StatementResult(
         ResultKind.TEXT, text="\n".join(lines), data=data, warnings=query.warnings
@@ -203,7 +203,7 @@ def _running_recursions(query: RunningQuery) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for plan in query.bundle.recursions:
         for site, report in query.flows.recursions(plan.name):
-            data = msgspec.to_builtins(report)
+            data = msgspec.structs.asdict(report)
             data["rounds_per_change"] = round(report.rounds / max(report.settles, 1), 2)
             found.setdefault(plan.name, {})[site] = data
     return found
@@ -215,9 +215,7 @@ def _work_lines(sites: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _work(data: Mapping[str, Any]) -> str:
-    report = msgspec.convert(
-        {k: v for k, v in data.items() if k != "rounds_per_change"}, RecursionReport
-    )
+    report = RecursionReport(**{k: v for k, v in data.items() if k != "rounds_per_change"})
     parts = [
         report.description or "not started",
         f"{report.view_rows} rows ({report.view_changes} changes) from {report.leaf_rows} here "

@@ -11,12 +11,13 @@ from federated_optimizer.coordinator.trials.source_trials import SourceTrials
 from host.clocks import monotonic_clock
 from host.mqtt import Message
 from host.mqtt.dead_letters import DeadLetters
-from streamsql.errors import WireError
+from streamsql.errors import FederationError, WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json
 from streamsql.wire.lake_messages import LakeAnswer
-from streamsql.wire.messages import Command, DeltaBatch, FlowReport, LinkMessage, QueryProblem
-from streamsql.wire.site_messages import ENGINE_ROLES, Birth, SiteRole, SiteState
+from streamsql.wire.messages import Command, DeltaBatch, LinkMessage, QueryProblem
+from streamsql.wire.site_messages import ENGINE_ROLES, Birth, SiteFlows, SiteRole, SiteState
 from streamsql.wire.table_changes import TableChanged
+from streamsql.wire.topics import check_id
 from streamsql.wire.trial_messages import TrialReport
 
 
@@ -103,10 +104,8 @@ class Receiver:
         match self._shared.topics.parts(message.topic):
             case ["q", query, "out", site]:
                 self._queries.hear_output(query, site, decode_packed(message.payload, DeltaBatch))
-            case ["q", query, "flow", site]:
-                report = decode_packed(message.payload, FlowReport)
-                self._shared.membership.hear_live(site, report.epoch)
-                self._queries.hear_flow(query, site, report)
+            case ["gw", site, "flow"]:
+                self._counts(site, decode_packed(message.payload, SiteFlows))
             case ["q", query, "error", site]:
                 self._problem(query, site, message.payload)
             case ["q", query, "frag", site]:
@@ -141,6 +140,23 @@ class Receiver:
         elif self._trials.waits_for(site, request):
             # Whoever else asks a gateway for something gets the answer on such a topic, too.
             self._trials.heard(request, decode_packed(payload, TrialReport))
+
+    def _counts(self, site: str, flows: SiteFlows) -> None:
+        """Ingest a site's counts; those of a query that are refused do not stop the others.
+
+        Raises:
+            FederationError: Some were refused; says why the first were.
+        """
+        self._shared.membership.hear_live(site, max(r.epoch for r in flows.reports.values()))
+        refused: list[FederationError] = []
+        for query, report in flows.reports.items():
+            try:
+                # A query that is not known is withdrawn on a topic of this name.
+                self._queries.hear_flow(check_id(query, "query"), site, report)
+            except FederationError as error:
+                refused.append(error)
+        if refused:
+            raise refused[0]
 
     def _problem(self, query: str, site: str, payload: bytes) -> None:
         problem = decode_json(payload, QueryProblem) if payload else None

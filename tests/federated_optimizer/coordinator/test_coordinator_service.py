@@ -353,11 +353,25 @@ def test_explain_before_and_while_running(harness: Any) -> None:
         with pytest.raises(UnsupportedError, match="only queries and views have a plan"):
             await coordinator.execute("EXPLAIN (TYPE FEDERATED) SHOW SOURCES")
         assert federation.fragments() == set()
+        sizes: list[int] = []
+        observer = federation.broker.client("observer")
+        observer.on_messages(lambda burst: sizes.extend(len(m.payload) for m in burst))
+        await observer.connect()
+        await observer.subscribe(federation.topics.exchange(sender="gw-1"))
         query = await harness.start_query(coordinator, ROOMS)
         federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
         await harness.until_rows(coordinator, query, [("r1", "open")])
-        await harness.until(lambda: "gw-1" in coordinator.explain(query).data["batches"])
+        await harness.until(
+            lambda: (
+                coordinator.explain(query).data["traffic"].get("gw-1", {}).get("bytes")
+                == sum(sizes)
+                > 0
+            )
+        )
         running = coordinator.explain(query)
+        assert running.data["batches"]["gw-1"] == {"sent": len(sizes), "received": 0}
+        assert f"{sum(sizes):,} bytes" in running.text
+        await observer.close()
         assert running.text.startswith("Query q1 version 1: 1 rows, 1 changes")
         assert running.data["rows"] == 1
         (analyzed,) = await coordinator.execute(f"EXPLAIN ANALYZE\n{ROOMS}")
@@ -435,7 +449,7 @@ def test_bad_payloads_are_counted_and_set_aside(harness: Any, payload: bytes) ->
             topics.birth("gw-9"),
             topics.link("gw-9", "link", "a", "b"),
             topics.output(query, "base"),
-            topics.flow(query, "base"),
+            topics.flow("base"),
             topics.error(query, "base"),
         ):
             stranger.publish(topic, payload)

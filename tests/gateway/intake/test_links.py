@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.intake.links import LinkPublisher
 from gateway.testing import LINKS, SECOND
+from host.mqtt import Message
 from host.mqtt.in_memory import InMemoryBroker
 from host.mqtt.topic_filters import check_topic
 from stream_engine.site.site_engine import SiteEngine
@@ -26,6 +27,8 @@ from streamsql.wire.topics import Topics, level_of, text_of_level
 
 TOPICS = Topics("demo")
 LIFE = 60
+TIMED = msgspec.structs.replace(LINKS, time_column=3)
+"""Its rows say themselves of when they are."""
 
 
 class Field:
@@ -123,8 +126,10 @@ ACTIONS = st.lists(
 )
 
 
-@given(ACTIONS)
-def test_after_any_sequence_the_retained_links_are_the_engines_rows(actions: list[Any]) -> None:
+@given(ACTIONS, st.sampled_from([LINKS, TIMED]))
+def test_after_any_sequence_the_retained_links_are_the_engines_rows(
+    actions: list[Any], definition: SourceDefinition
+) -> None:
     async def scenario(field: Field) -> None:
         for action, *arguments in actions:
             if action == "put":
@@ -141,10 +146,42 @@ def test_after_any_sequence_the_retained_links_are_the_engines_rows(actions: lis
                 field.broker.restore("gw-1")
             else:
                 field.publisher.forget()
-        retained = await field.publish()
-        assert retained == field.rows()
+        retained, rows = await field.publish(), field.rows()
+        if definition.time_column is None:
+            assert retained == rows
+        else:
+            assert _without_times(retained) == _without_times(rows)
+            assert all(
+                str(retained[ends].properties) <= str(rows[ends].properties) for ends in rows
+            )
 
-    run(scenario)
+    run(scenario, definition)
+
+
+def _without_times(links: dict[tuple[str, str], LinkMessage]) -> dict[tuple[str, str], LinkMessage]:
+    return {ends: msgspec.structs.replace(link, properties={}) for ends, link in links.items()}
+
+
+def test_a_link_that_is_heard_again_as_it_was_is_not_published_again() -> None:
+    async def scenario(field: Field) -> None:
+        heard: list[Message] = []
+        reader = field.broker.client("reader")
+        reader.on_messages(heard.extend)
+        await reader.connect()
+        await reader.subscribe(TOPICS.link())
+        for now in range(0, LIFE, 5):
+            field.now = now * SECOND
+            field.put("a", "b", 1.5)
+            field.put("a", "c", 1.5 if now < 30 else 2.5)
+            await field.publish()
+        told = [decode_json(message.payload, LinkMessage) for message in heard]
+        assert [(link.target, link.cost) for link in told] == [("b", 1.5), ("c", 1.5), ("c", 2.5)]
+        assert told[-1].properties == {"ts": "1970-01-01T00:00:30Z"}
+        field.now = (2 * LIFE - 5) * SECOND
+        assert await field.publish() == {}, "it lives as long as it is heard"
+        await reader.close()
+
+    run(scenario, TIMED)
 
 
 def test_links_of_an_earlier_life_are_cleared_once_they_are_found() -> None:

@@ -32,8 +32,8 @@ from streamsql.data.types import DataType, Row
 from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.messages import Command, DeltaBatch, FlowReport, QueryProblem
-from streamsql.wire.site_messages import SiteState
+from streamsql.wire.messages import Command, DeltaBatch, QueryProblem
+from streamsql.wire.site_messages import SiteFlows, SiteState
 from streamsql.wire.topics import Topics
 
 pytestmark = pytest.mark.timeout(120)
@@ -89,8 +89,8 @@ class World:
                         else ""
                     )
                     self.problems += [self.problem] if self.problem else []
-                case ["q", "q1", "flow", "base"]:
-                    self.busy = decode_packed(message.payload, FlowReport).busy
+                case ["gw", "base", "flow"]:
+                    self.busy = decode_packed(message.payload, SiteFlows).reports["q1"].busy
                 case ["gw", _, "cmd", "packs", "base"]:
                     self.requests += 1
                 case _:
@@ -237,7 +237,7 @@ def test_a_base_that_comes_back_is_not_at_rest_before_it_has_all(tmp_path: Path)
         def watch(burst: list[Message]) -> None:
             for message in burst:
                 hear([message])
-                if message.topic == TOPICS.flow("q1", "base"):
+                if message.topic == TOPICS.flow("base"):
                     seen.append((world.busy, world.rows() == world.newest()))
 
         world.console._on_messages = [watch]

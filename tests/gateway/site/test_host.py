@@ -20,8 +20,8 @@ from streamsql.data.types import Value
 from streamsql.errors import InternalError, WireError
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.messages import Command, DeadLetter, DeltaBatch, FlowReport, QueryProblem
-from streamsql.wire.site_messages import SiteState
+from streamsql.wire.messages import Command, DeadLetter, DeltaBatch, QueryProblem
+from streamsql.wire.site_messages import SiteFlows, SiteState
 from tests.gateway.site import federation as federation_module
 from tests.gateway.site.federation import TOPICS, Federation, collecting, run
 from tests.loop_turns import calls, loop_turns
@@ -51,8 +51,10 @@ def test_changes_arrive_and_flow_counts_agree() -> None:
 
         def settled() -> bool:
             reports = {
-                message.topic.split("/")[-1]: decode_packed(message.payload, FlowReport)
-                for message in federation.told("/flow/")
+                TOPICS.parts(message.topic)[1]: decode_packed(message.payload, SiteFlows).reports[
+                    "q1"
+                ]
+                for message in federation.told("/flow")
             }
             base = reports.get("base")
             return base is not None and all(

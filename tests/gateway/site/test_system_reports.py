@@ -11,6 +11,7 @@ from streamsql.data.types import Value
 from streamsql.wire.codec import decode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import FlowReport
+from streamsql.wire.site_messages import SiteFlows
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 from tests.gateway.site.federation import TOPICS, Federation, collecting, run
 from tests.loop_turns import calls
@@ -100,9 +101,9 @@ def test_an_answer_about_sites_is_not_settled_before_a_period_was_measured() -> 
 
     def flows(federation: Federation, site: str, query: str = "q1") -> list[FlowReport]:
         """Return what a site has told of its channels, oldest first."""
-        topic = TOPICS.flow(query, site)
-        told = [m.payload for m in federation.heard if m.topic == topic]
-        return [decode_packed(payload, FlowReport) for payload in told]
+        told = [m.payload for m in federation.heard if m.topic == TOPICS.flow(site)]
+        reports = [decode_packed(payload, SiteFlows).reports for payload in told]
+        return [each[query] for each in reports if query in each]
 
     run(scenario)
 

@@ -53,7 +53,7 @@ from streamsql.wire.messages import (
     TableSet,
 )
 from streamsql.wire.partitioning import site_of
-from streamsql.wire.site_messages import SiteState
+from streamsql.wire.site_messages import SiteFlows, SiteState
 from streamsql.wire.table_changes import TableChange
 from tests.static_engine.polls import polls
 from tests.static_engine.rooms_table import ROOMS, TOPICS
@@ -110,6 +110,12 @@ class World:
     def rows(self, query: str = "q1", reader: str = "base", version: int = 1) -> Delta | None:
         channel = self.channels.get(f"{query}/{reader}/{version}")
         return channel.contents.get("f1") if channel else None
+
+    def flows(self, query: str) -> list[FlowReport]:
+        """What was told of a query's channels, oldest first."""
+        told = [m.payload for m in self.seen if m.topic == TOPICS.flow("static")]
+        reports = [decode_packed(payload, SiteFlows).reports for payload in told]
+        return [each[query] for each in reports if query in each]
 
     def write(self, text: str) -> None:
         temporary = self.folder / "rooms.new"
@@ -373,9 +379,7 @@ def test_a_query_answered_here_alone_publishes_its_result(tmp_path: Path) -> Non
         w.command("resync", Command(query="q1", channel="out"))
         count = len(w.deltas)
         await w.until(lambda: len(w.deltas) > count)
-        flows = [m for m in w.seen if m.topic == TOPICS.flow("q1", "static")]
-        report = decode_packed(flows[-1].payload, FlowReport)
-        assert list(report.sent) == [""]
+        assert list(w.flows("q1")[-1].sent) == [""]
 
     run(tmp_path, scenario)
 
@@ -384,13 +388,10 @@ def test_counts_settle(tmp_path: Path) -> None:
     async def scenario(w: World) -> None:
         await deployed(w)
 
-        def report() -> FlowReport:
-            flows = [m for m in w.seen if m.topic == TOPICS.flow("q1", "static")]
-            return decode_packed(flows[-1].payload, FlowReport)
-
-        await w.until(lambda: not report().busy)
-        assert report().sent == {"base": w.channels["q1/base/1"].expected}
-        assert report().version == 1
+        await w.until(lambda: not w.flows("q1")[-1].busy)
+        report = w.flows("q1")[-1]
+        assert report.sent == {"base": w.channels["q1/base/1"].expected}
+        assert report.version == 1
 
     run(tmp_path, scenario)
 
@@ -682,7 +683,7 @@ def test_another_bundle_of_the_same_version_replaces_the_old_one(tmp_path: Path)
     run(tmp_path, scenario)
 
 
-def test_counts_are_repeated_and_a_full_queue_does_not_end_the_service(
+def test_counts_are_repeated_once_and_a_full_queue_does_not_end_the_service(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine_reports, "_FLOW_SECONDS", 0.1)
@@ -693,7 +694,7 @@ def test_counts_are_repeated_and_a_full_queue_does_not_end_the_service(
         refused = []
 
         def full(topic: str, payload: bytes, **options: Any) -> Any:
-            if "/flow/" in topic:
+            if topic == TOPICS.flow("static"):
                 refused.append(topic)
                 raise QueueFull("full")
             return publish(topic, payload, **options)
@@ -702,7 +703,10 @@ def test_counts_are_repeated_and_a_full_queue_does_not_end_the_service(
         await w.until(lambda: len(refused) > 1)
         w.service.publish = publish  # type: ignore[method-assign]
         w.seen.clear()
-        await w.until(lambda: sum("/flow/" in m.topic for m in w.seen) > 2)
+        await w.until(lambda: len(w.flows("q1")) == 1)
+        w.command("ping", Command())
+        await w.until(lambda: len(w.flows("q1")) == 3)
+        assert w.flows("q1") == [w.flows("q1")[0]] * 3, "asked for, and once more"
 
     run(tmp_path, scenario)
 

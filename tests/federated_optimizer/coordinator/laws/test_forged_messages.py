@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
+from host.mqtt import Message
 from streamsql.wire.codec import decode_json, encode_json, encode_packed
 from streamsql.wire.messages import (
     Command,
@@ -19,7 +20,7 @@ from streamsql.wire.messages import (
     QueryProblem,
     WeightedRow,
 )
-from streamsql.wire.site_messages import Birth, SiteRole, SiteState
+from streamsql.wire.site_messages import Birth, SiteFlows, SiteRole, SiteState
 from streamsql.wire.topics import Topics
 
 QUERY = "SELECT mid, rid FROM SeatSensor"
@@ -34,7 +35,7 @@ def _result(topics: Topics, query: str, version: int) -> tuple[str, bytes]:
 
 
 def _counts(topics: Topics, query: str, version: int) -> tuple[str, bytes]:
-    return topics.flow(query, FORGER), encode_packed(FlowReport(version, 1, {}, {}))
+    return topics.flow(FORGER), encode_packed(SiteFlows({query: FlowReport(version, 1, {}, {})}))
 
 
 def _problem(topics: Topics, query: str, _version: int) -> tuple[str, bytes]:
@@ -106,6 +107,45 @@ def test_a_forged_message_changes_nothing_and_is_named_once(harness: Any, make: 
         await harness.until_status(coordinator, query, QueryStatus.RUNNING)
         gateway.put("seatsensor", ("m2", "r1", 1.0))
         await harness.until_rows(coordinator, query, [("m1", "r1"), ("m2", "r1")])
+        await observer.close()
+
+    harness.run(scenario)
+
+
+def test_counts_that_are_refused_do_not_stop_the_others_of_their_message(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        query = await harness.start_query(coordinator, QUERY)
+        federation.sites["gw-1"].put("seatsensor", ("m1", "r1", 1.0))
+        await harness.until_status(coordinator, query, QueryStatus.RUNNING)
+        letters: list[DeadLetter] = []
+        withdrawn: list[str] = []
+
+        def hear(burst: list[Message]) -> None:
+            for message in burst:
+                if "/dead/" in message.topic:
+                    letters.append(decode_json(message.payload, DeadLetter))
+                elif not message.payload:
+                    withdrawn.append(message.topic)
+
+        observer = federation.broker.client("observer")
+        observer.on_messages(hear)
+        await observer.connect()
+        topics = federation.topics
+        await observer.subscribe(topics.dead("coordinator"), topics.fragment())
+        version = coordinator.query(query).version
+        known = FlowReport(version, 1, {"base": 4_000}, {})
+        other = FlowReport(1, 1, {}, {})
+        names = ("a/#", "+", "", "q1/frag/base", "ä" * 200, "nul\0")
+        flows = SiteFlows({**dict.fromkeys(names, other), query: known, "q99": other})
+        observer.publish(topics.flow("gw-1"), encode_packed(flows))
+        await harness.until(
+            lambda: coordinator.explain(query).data["batches"]["gw-1"]["sent"] == 4_000
+        )
+        await harness.until(lambda: bool(letters) and bool(withdrawn))
+        assert [letter.topic for letter in letters] == [topics.flow("gw-1")]
+        assert "'a/#' is not an id" in letters[0].error
+        assert withdrawn == [topics.fragment("q99", "gw-1")], "one that could be a query"
         await observer.close()
 
     harness.run(scenario)

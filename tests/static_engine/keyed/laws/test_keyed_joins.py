@@ -39,6 +39,7 @@ from streamsql.wire.channel_protocol import ReceivingChannel, SendingChannel
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import Command, DeltaBatch, FlowReport, QueryProblem, TableSet
+from streamsql.wire.site_messages import SiteFlows
 from streamsql.wire.topics import Topics
 
 TOPICS = Topics("demo")
@@ -133,8 +134,8 @@ class World:
                 case ["gw", "base", "cmd", "resync", "static"]:
                     assert decode_json(message.payload, Command).channel == "static"
                     self.send(*self.sending.snapshot(now=0))
-                case ["q", "q1", "flow", "static"]:
-                    self.flow = decode_packed(message.payload, FlowReport)
+                case ["gw", "static", "flow"]:
+                    self.flow = decode_packed(message.payload, SiteFlows).reports["q1"]
                 case ["q", "q1", "error", "static"]:
                     self.problem = (
                         decode_json(message.payload, QueryProblem).message
