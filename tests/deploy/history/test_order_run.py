@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterable
 from dataclasses import replace
 
+import networkx as nx
 import pytest
 
 from deploy.history.happenings import Presence
@@ -153,3 +154,44 @@ def test_speed_makes_it_wait() -> None:
 def test_a_query_reaches_as_far_back_as_its_windows(text: str, name: str, reach: int) -> None:
     known = catalog()
     assert reach_of(bound(text, known), sources(known)[name], 2 * DAY) == reach
+
+
+def live_links(rows: list[KeptRow], at: int, present: set[str]) -> "nx.DiGraph[str]":
+    """Return the links that there are at a time: the newest word on each, if it is not too old."""
+    known = [row for row in rows if row.arrived <= at and row.gateway in present]
+    newest = {row.row: row for row in sorted(known, key=lambda row: row.ts)}
+    there = [r.row for r in newest.values() if not r.withdrawn and r.ts + 40 * MINUTE > at]
+    return nx.DiGraph([(str(src), str(dst)) for src, dst in there])
+
+
+@pytest.mark.parametrize(
+    "placed", [("gw-0", "gw-1", "gw-2"), ()], ids=["gateways of today", "none"]
+)
+def test_paths_over_links_of_the_past_are_those_that_there_were(placed: tuple[str, ...]) -> None:
+    script = (
+        "CREATE LINK SOURCE wire (src TEXT, dst TEXT, KEY (src, dst)) WITH (ttl = '40 min');"
+        "CREATE RECURSIVE VIEW reach (src, dst) AS SELECT src, dst FROM wire UNION "
+        "SELECT r.src, w.dst FROM reach r JOIN wire w ON w.src = r.dst;"
+    )
+    known, chance = catalog(script), random.Random(7)
+    away = (4 * HOUR, 5 * HOUR)
+    rows = []
+    for seq in range(540):
+        src, dst = chance.sample("abcdefgh", 2)
+        gateway, ts = f"gw-{ord(src) % 3}", seq * MINUTE
+        arrived = away[1] + 1 if gateway == "gw-1" and away[0] <= ts < away[1] else ts + 1
+        gone = chance.random() < 0.3
+        rows.append(KeptRow(gateway, seq, ts, arrived, (src, dst), withdrawn=gone))
+    states = [Presence(ts, "gw-1", online=ts != away[0]) for ts in (0, *away)]
+    lake = RowsInMemory(sources(known), {"wire": rows}, states)
+    topology = Topology({name: frozenset({"wire"}) for name in placed}, bases=("base", "base-2"))
+    trial = order("SELECT src, dst FROM reach", known, "wire", since=2 * HOUR, until=9 * HOUR)
+    messages = list(OrderRun(replace(trial, topology=topology), lake).messages())
+    counts = []
+    for at in range(2 * HOUR + 30 * SECOND, 9 * HOUR, 11 * MINUTE):
+        is_away = away[0] + 5 * SECOND <= at < away[1]
+        present = {"gw-0", "gw-2"} if is_away else {"gw-0", "gw-1", "gw-2"}
+        closed = nx.transitive_closure(live_links(rows, at, present), reflexive=False)
+        assert relation(messages, at) == dict.fromkeys(closed.edges, 1), at
+        counts.append(closed.number_of_edges())
+    assert len(set(counts)) > 10
