@@ -1,10 +1,9 @@
 """Streams joined with a large table of a database, in a federation with a real static engine."""
 
-import asyncio
 import contextlib
 import random
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,7 @@ import pytest
 
 from host.mqtt import Message
 from host.mqtt.in_memory import Faults
-from static_engine.evaluation.local_executor import LocalExecutor
-from static_engine.service.static_engine import StaticEngine
-from static_engine.sources.table_locations import Locations
-from static_engine.static_settings import StaticSettings
-from static_engine.tables.table_store import TableStore
+from tests.federated_optimizer.coordinator.running_static_engine import begin, static_engine
 
 TABLE = """
 CREATE TABLE leases (room TEXT, tenant TEXT)
@@ -72,27 +67,6 @@ def write(folder: Path, leases: list[tuple[str, str]]) -> None:
         database.executemany("INSERT INTO leases VALUES (?, ?)", leases)
 
 
-@contextlib.asynccontextmanager
-async def static_engine(federation: Any, epoch: int = 1) -> AsyncIterator[StaticEngine]:
-    folder = federation.folder
-    settings = StaticSettings(
-        "mqtt://unused",
-        str(folder / "static"),
-        base_dir=str(folder),
-        poll_seconds=0.05,
-        use_spark=False,
-    )
-    store = TableStore(Locations(folder), folder / "snapshots", snapshots=False)
-    client = federation.broker.client("static")
-    engine = StaticEngine(settings, epoch, client, store, lambda s, _: LocalExecutor(s))
-    job = asyncio.create_task(engine.run())
-    try:
-        yield engine
-    finally:
-        job.cancel()
-        await asyncio.gather(job, return_exceptions=True)
-
-
 class Counted:
     """Bytes of what the static engine sends to the base."""
 
@@ -109,12 +83,9 @@ class Counted:
         self.bytes += sum(len(message.payload) for message in burst)
 
 
-async def begin(federation: Any, harness: Any) -> Any:
+async def begun(federation: Any, harness: Any) -> Any:
     write(federation.folder, [])
-    await federation.site("base", "base")
-    await federation.site("gw-1")
-    await federation.site("gw-2")
-    coordinator = await federation.coordinator(define_schema=True)
+    coordinator = await begin(federation, gateways=2)
     await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 4)
     await coordinator.execute(TABLE)
     return coordinator
@@ -132,7 +103,7 @@ def test_answers_follow_changes_of_either_side(harness: Any, kind: str) -> None:
         await counted.watch(federation)
         async with contextlib.AsyncExitStack() as first:
             await first.enter_async_context(static_engine(federation))
-            coordinator = await begin(federation, harness)
+            coordinator = await begun(federation, harness)
             query = await harness.start_query(coordinator, text)
             rooms: dict[str, str] = {}
             leases: list[tuple[str, str]] = []
@@ -172,7 +143,7 @@ BOTH = frozenset({"room", "tenant"})
 def test_explain_says_what_travels_and_small_tables_travel_whole(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         async with static_engine(federation):
-            coordinator = await begin(federation, harness)
+            coordinator = await begun(federation, harness)
             await harness.until(
                 lambda: coordinator._shared.membership.tables() == {"leases": (LARGE, BOTH)}
             )

@@ -1,25 +1,18 @@
 """FOR SYSTEM_TIME in a federation whose static engine has a lake."""
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Iterable
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from deploy.history import opened_past
 from deploy.history.opened_past import OpenedPast
-from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.history.past_readings import PastReadings
 from static_engine.lake.lake import Lake
-from static_engine.service.static_engine import StaticEngine
-from static_engine.sources.table_locations import Locations
-from static_engine.static_settings import StaticSettings
-from static_engine.tables.table_store import TableStore
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
+from tests.federated_optimizer.coordinator.running_static_engine import begin, static_engine
 from tests.static_engine.lake.lake_rows import keep, lake_in
 
 SECOND = 1_000_000
@@ -42,35 +35,6 @@ class Clock:
     now = NOON
 
 
-@contextlib.asynccontextmanager
-async def static_engine(federation: Any, lake: Lake | None) -> AsyncIterator[StaticEngine]:
-    folder: Path = federation.folder
-    settings = StaticSettings(
-        broker="mqtt://unused", data_dir=str(folder / "static"), base_dir=str(folder),
-        poll_seconds=0.05, use_spark=False,
-    )  # fmt: skip
-    past = PastReadings(lake)
-    store = TableStore(Locations(folder), folder / "snapshots", snapshots=False)
-    engine = StaticEngine(
-        settings, 1, federation.broker.client("static"), store,
-        lambda found, _: LocalExecutor(found, past), past=past, clock=lambda: Clock.now,
-    )  # fmt: skip
-    job = asyncio.create_task(engine.run())
-    try:
-        yield engine
-    finally:
-        job.cancel()
-        await asyncio.gather(job, return_exceptions=True)
-
-
-async def begin(federation: Any) -> Any:
-    await federation.site("base", "base")
-    await federation.site("gw-1")
-    coordinator = await federation.coordinator(define_schema=True)
-    await coordinator.execute(SCRIPT)
-    return coordinator
-
-
 def definition(coordinator: Any, name: str) -> SourceDefinition:
     found = next(d for d in coordinator.definitions() if d.name == name)
     assert isinstance(found, SourceDefinition)
@@ -88,10 +52,10 @@ def keep_climate(lake: Lake, coordinator: Any, *rows: tuple[int, Row], first: in
 
 def test_an_interval_is_answered_and_late_readings_change_the_answer(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await begin(federation)
+        coordinator = await begin(federation, SCRIPT)
         lake = lake_in(federation.folder / "lake")
         keep_climate(lake, coordinator, (-5, ("r1", 19.0)), (1, ("r1", 21.5)), (9, ("r2", 22.0)))
-        async with static_engine(federation, lake):
+        async with static_engine(federation, past=PastReadings(lake), clock=lambda: Clock.now):
             await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 3)
             query = await harness.start_query(
                 coordinator,
@@ -108,13 +72,13 @@ def test_an_interval_is_answered_and_late_readings_change_the_answer(harness: An
 
 def test_the_past_joins_the_present_and_a_recursion_runs_over_it(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await begin(federation)
+        coordinator = await begin(federation, SCRIPT)
         lake = lake_in(federation.folder / "lake")
         links = [("a", "b", 1.0), ("b", "c", 1.0), ("c", "a", 1.0)]
         events = [SourceEvent(link, NOON + n * SECOND) for n, link in enumerate(links)]
         gone = SourceEvent(("c", "a", None), NOON + 9 * SECOND, delete=True)
         keep(lake, definition(coordinator, "wire"), [*events, gone])
-        async with static_engine(federation, lake):
+        async with static_engine(federation, past=PastReadings(lake), clock=lambda: Clock.now):
             await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 3)
             cycle = await harness.start_query(
                 coordinator,
@@ -137,7 +101,7 @@ def test_the_past_joins_the_present_and_a_recursion_runs_over_it(harness: Any) -
 
 def test_now_is_the_start_of_the_query_also_after_a_restart(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await begin(federation)
+        coordinator = await begin(federation, SCRIPT)
         text = "SELECT room FROM climate FOR SYSTEM_TIME BETWEEN NOW - INTERVAL '1 h' AND NOW"
         query = await harness.start_query(coordinator, text)
         started = coordinator._queries.find(query).bundle.started
@@ -151,10 +115,10 @@ def test_now_is_the_start_of_the_query_also_after_a_restart(harness: Any) -> Non
 
 def test_a_view_refreshed_at_times_reads_the_past_of_its_refresh(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await begin(federation)
+        coordinator = await begin(federation, SCRIPT)
         lake = lake_in(federation.folder / "lake")
         keep_climate(lake, coordinator, (-7200, ("r1", 1.0)), (-60, ("r2", 2.0)), (60, ("r3", 3.0)))
-        async with static_engine(federation, lake):
+        async with static_engine(federation, past=PastReadings(lake), clock=lambda: Clock.now):
             await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 3)
             await coordinator.execute(
                 "CREATE MATERIALIZED VIEW last_hour (room, celsius) REFRESH AT ('12:30') AS "
@@ -171,8 +135,8 @@ def test_a_view_refreshed_at_times_reads_the_past_of_its_refresh(harness: Any) -
 
 def test_without_a_lake_the_past_is_a_problem_of_the_query(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await begin(federation)
-        async with static_engine(federation, None):
+        coordinator = await begin(federation, SCRIPT)
+        async with static_engine(federation, clock=lambda: Clock.now):
             await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 3)
             query = await harness.start_query(
                 coordinator, "SELECT room FROM climate FOR SYSTEM_TIME ALL"
@@ -184,9 +148,9 @@ def test_without_a_lake_the_past_is_a_problem_of_the_query(harness: Any) -> None
 
 def test_a_past_without_a_reading_is_empty_until_the_first_is_kept(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await begin(federation)
+        coordinator = await begin(federation, SCRIPT)
         lake = lake_in(federation.folder / "lake")
-        async with static_engine(federation, lake):
+        async with static_engine(federation, past=PastReadings(lake), clock=lambda: Clock.now):
             await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 3)
             query = await harness.start_query(
                 coordinator, "SELECT room FROM climate FOR SYSTEM_TIME ALL"
@@ -211,7 +175,7 @@ def test_explain_says_how_much_of_the_past_is_read(
     monkeypatch.setattr(opened_past, "SIZES_SECONDS", 60.0)  # a busy machine starts it slowly
 
     async def scenario(federation: Any) -> None:
-        coordinator = await begin(federation)
+        coordinator = await begin(federation, SCRIPT)
         lake = lake_in(federation.folder / "lake")
         keep_climate(lake, coordinator, (-2, ("r1", 20.0)), (-1, ("r2", 21.0)))
         coordinator._planner._sizes = OpenedPast(lake.settings).sizes

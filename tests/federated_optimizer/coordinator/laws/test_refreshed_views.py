@@ -1,22 +1,16 @@
 """CREATE MATERIALIZED VIEW … REFRESH AT in a federation with a real static engine."""
 
-import asyncio
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
-from static_engine.evaluation.local_executor import LocalExecutor
-from static_engine.service.static_engine import StaticEngine
-from static_engine.sources.table_locations import Locations
-from static_engine.static_settings import StaticSettings
 from static_engine.tables import table_store
-from static_engine.tables.table_store import TableStore
 from streamsql.errors import BindingError, DeploymentError, UnsupportedError
+from tests.federated_optimizer.coordinator.running_static_engine import begin, static_engine
 from tests.static_engine.polls import polls
 
 DAY = 86_400_000_000
@@ -35,6 +29,9 @@ class Clock:
 
     now = NOON
 
+    def __call__(self) -> int:
+        return self.now
+
 
 def write(folder: Path, *rows: str) -> None:
     temporary = folder / "desks.new"
@@ -42,33 +39,9 @@ def write(folder: Path, *rows: str) -> None:
     temporary.replace(folder / "desks.csv")
 
 
-@contextlib.asynccontextmanager
-async def static_engine(
-    federation: Any, clock: Clock, epoch: int = 1
-) -> AsyncIterator[StaticEngine]:
-    folder = federation.folder
-    settings = StaticSettings(
-        broker="mqtt://unused", data_dir=str(folder / "static"), base_dir=str(folder),
-        poll_seconds=0.05, use_spark=False,
-    )  # fmt: skip
-    store = TableStore(Locations(folder), folder / "snapshots", snapshots=False)
-    engine = StaticEngine(
-        settings, epoch, federation.broker.client("static"), store,
-        lambda found, _: LocalExecutor(found), clock=lambda: clock.now,
-    )  # fmt: skip
-    job = asyncio.create_task(engine.run())
-    try:
-        yield engine
-    finally:
-        job.cancel()
-        await asyncio.gather(job, return_exceptions=True)
-
-
-async def begin(federation: Any) -> Any:
+async def begun(federation: Any) -> Any:
     write(federation.folder, "d1,r1", "d2,r1", "d3,r2")
-    await federation.site("base", "base")
-    await federation.site("gw-1")
-    return await federation.coordinator(define_schema=True)
+    return await begin(federation)
 
 
 async def shown(coordinator: Any, name: str) -> str:
@@ -79,8 +52,8 @@ async def shown(coordinator: Any, name: str) -> str:
 def test_joins_with_streams_see_a_refresh_as_one_change(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         clock = Clock()
-        coordinator = await begin(federation)
-        async with static_engine(federation, clock) as engine:
+        coordinator = await begun(federation)
+        async with static_engine(federation, clock=clock) as engine:
             await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 3)
             await coordinator.execute(TABLE + VIEW)
             gateway = federation.sites["gw-1"]
@@ -113,9 +86,9 @@ def test_a_table_is_read_again_when_that_is_asked(
             database.execute("CREATE TABLE desks (desk TEXT, room TEXT)")
             database.execute("INSERT INTO desks VALUES ('d1', 'r1')")
             database.commit()
-            coordinator = await begin(federation)
+            coordinator = await begun(federation)
             monkeypatch.setattr(table_store, "fingerprint", lambda *_: None)  # as of a server
-            async with static_engine(federation, Clock()):
+            async with static_engine(federation, clock=Clock()):
                 await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 3)
                 await coordinator.execute(
                     "CREATE TABLE served (desk TEXT, room TEXT) WITH (source = 'sql', "
@@ -145,12 +118,12 @@ def test_a_table_is_read_again_when_that_is_asked(
 def test_lists_tell_times_rows_and_failures(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         clock = Clock()
-        coordinator = await begin(federation)
+        coordinator = await begun(federation)
         await coordinator.execute(TABLE + VIEW)
         assert "the static engine has not reported it" in await shown(coordinator, "per_room")
         with pytest.raises(DeploymentError, match="not online"):
             await coordinator.execute("REFRESH MATERIALIZED VIEW per_room")
-        async with static_engine(federation, clock):
+        async with static_engine(federation, clock=clock):
             await harness.until(
                 lambda: any(
                     s.state is not None and s.state.views and s.state.views[0].rows == 2
@@ -185,9 +158,9 @@ def test_lists_tell_times_rows_and_failures(harness: Any) -> None:
 def test_rows_survive_both_processes(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         clock = Clock()
-        coordinator = await begin(federation)
+        coordinator = await begun(federation)
         text = "SELECT room, desks FROM per_room"
-        async with static_engine(federation, clock):
+        async with static_engine(federation, clock=clock):
             await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 3)
             await coordinator.execute(TABLE + VIEW)
             query = await harness.start_query(coordinator, text)
@@ -196,10 +169,10 @@ def test_rows_survive_both_processes(harness: Any) -> None:
         await coordinator.close()
         federation.coordinators.remove(coordinator)
         again = await federation.coordinator()
-        async with static_engine(federation, clock, epoch=2):
+        async with static_engine(federation, clock=clock, epoch=2):
             await harness.until_rows(again, query, [("r1", 2), ("r2", 1)])
             clock.now += DAY
-        async with static_engine(federation, clock, epoch=3):  # two times were missed
+        async with static_engine(federation, clock=clock, epoch=3):  # two times were missed
             await harness.until_rows(again, query, [("r1", 1)])
 
     harness.run(scenario)
@@ -207,7 +180,7 @@ def test_rows_survive_both_processes(harness: Any) -> None:
 
 def test_what_is_in_use_stays_and_what_is_refused(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await begin(federation)
+        coordinator = await begun(federation)
         await coordinator.execute(TABLE + VIEW)
         with pytest.raises(BindingError, match="used by view per_room"):
             await coordinator.execute("DROP TABLE desks")

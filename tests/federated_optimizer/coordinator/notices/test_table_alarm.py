@@ -1,9 +1,6 @@
 """The alarm of stored tables, with a real static engine: raised, kept over restarts, ended."""
 
-import asyncio
-import contextlib
 import sqlite3
-from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,13 +12,9 @@ import sqlalchemy as sa
 from federated_optimizer.alarm_life_cycle import AlarmState
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.notices import table_alarm
-from static_engine.evaluation.local_executor import LocalExecutor
-from static_engine.service.static_engine import StaticEngine
-from static_engine.sources.table_locations import Locations
-from static_engine.static_settings import StaticSettings
 from static_engine.tables import table_watch
-from static_engine.tables.table_store import TableStore
 from streamsql.errors import BindingError
+from tests.federated_optimizer.coordinator.running_static_engine import begin, static_engine
 from tests.static_engine.cutting_proxy import CuttingProxy, cutting_proxy
 from tests.static_engine.postgres_server import postgres_server
 
@@ -31,24 +24,6 @@ LEASES = """CREATE TABLE leases (room INTEGER, tenant TEXT)
 COUNT = "SELECT COUNT(*) AS n FROM desks"
 RAISED, CLEARED = AlarmState.RAISED, AlarmState.CLEARED
 Shown = list[tuple[object, object, object, object, AlarmState]]
-
-
-@contextlib.asynccontextmanager
-async def static_engine(federation: Any, epoch: int = 1) -> AsyncIterator[StaticEngine]:
-    folder = federation.folder
-    settings = StaticSettings(
-        broker="mqtt://unused", data_dir=str(folder / "static"), base_dir=str(folder),
-        poll_seconds=0.05, use_spark=False,
-    )  # fmt: skip
-    store = TableStore(Locations(folder), folder / "snapshots", snapshots=False)
-    client = federation.broker.client("static")
-    engine = StaticEngine(settings, epoch, client, store, lambda found, _: LocalExecutor(found))
-    job = asyncio.create_task(engine.run())
-    try:
-        yield engine
-    finally:
-        job.cancel()
-        await asyncio.gather(job, return_exceptions=True)
 
 
 def write_desks(folder: Path, count: int) -> None:
@@ -63,15 +38,10 @@ def write_leases(folder: Path) -> None:
         database.executemany("INSERT INTO leases VALUES (?, ?)", [(1, "a"), (2, "b")])
 
 
-async def begin(federation: Any, *tables: str) -> Any:
+async def begun(federation: Any, *tables: str) -> Any:
     write_desks(federation.folder, 2_000)
     write_leases(federation.folder)
-    await federation.site("base", "base")
-    await federation.site("gw-1")
-    coordinator = await federation.coordinator()
-    for table in tables:
-        await coordinator.execute(table)
-    return coordinator
+    return await begin(federation, ";".join(tables), define_schema=False)
 
 
 def shown(coordinator: Any) -> Shown:
@@ -84,7 +54,7 @@ def test_a_file_that_loses_most_rows_raises_it_until_it_is_right_or_taken(
 ) -> None:
     async def scenario(federation: Any) -> None:
         async with static_engine(federation):
-            coordinator = await begin(federation, DESKS)
+            coordinator = await begun(federation, DESKS)
             query = await harness.start_query(coordinator, COUNT)
             await harness.until_rows(coordinator, query, [(2_000,)])
             assert coordinator.alarms() == ()
@@ -121,7 +91,7 @@ def test_a_file_that_loses_most_rows_raises_it_until_it_is_right_or_taken(
 def test_refresh_table_takes_fewer_rows_at_once(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         async with static_engine(federation):
-            coordinator = await begin(federation, DESKS, LEASES)
+            coordinator = await begun(federation, DESKS, LEASES)
             query = await harness.start_query(coordinator, COUNT)
             await harness.until_rows(coordinator, query, [(2_000,)])
             write_desks(federation.folder, 7)
@@ -149,7 +119,7 @@ def test_a_database_that_goes_away_raises_it_until_it_is_back(harness: Any) -> N
 
     async def scenario(federation: Any) -> None:
         async with static_engine(federation):
-            coordinator = await begin(federation, LEASES)
+            coordinator = await begun(federation, LEASES)
             text = "SELECT room, tenant FROM leases"
             query = await harness.start_query(coordinator, text)
             await harness.until_rows(coordinator, query, [(1, "a"), (2, "b")])
@@ -178,7 +148,7 @@ def test_it_stays_raised_while_the_static_engine_is_away_and_is_unknown_when_it_
 ) -> None:
     async def scenario(federation: Any) -> None:
         async with static_engine(federation):
-            coordinator = await begin(federation, DESKS)
+            coordinator = await begun(federation, DESKS)
             query = await harness.start_query(coordinator, COUNT)
             await harness.until_rows(coordinator, query, [(2_000,)])
             write_desks(federation.folder, 10)
@@ -204,7 +174,7 @@ def test_a_server_that_goes_away_raises_it_until_it_answers(
 
     async def scenario(federation: Any, address: str, proxy: CuttingProxy) -> None:
         async with static_engine(federation):
-            coordinator = await begin(federation)
+            coordinator = await begun(federation)
             await coordinator.execute(
                 "CREATE TABLE leases (room INTEGER, tenant TEXT) WITH (source = 'sql', "
                 f"url = '{address}', table = 'leases', refresh = '1 s')"
@@ -233,7 +203,7 @@ def test_a_server_that_goes_away_raises_it_until_it_answers(
 def test_only_rows_of_tables_that_may_be_read_are_shown(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         async with static_engine(federation):
-            coordinator = await begin(federation, DESKS, LEASES)
+            coordinator = await begun(federation, DESKS, LEASES)
             await coordinator.execute("GRANT SELECT ON TABLE desks TO ROLE analyst")
             for name in ("desks.csv", "leases.db"):
                 (federation.folder / name).unlink()

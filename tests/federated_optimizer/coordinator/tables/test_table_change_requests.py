@@ -13,14 +13,10 @@ import pytest
 from federated_optimizer.coordinator.tables import table_change_requests as table_changes
 from static_engine.changing.change_requests import ChangeRequests
 from static_engine.changing.change_table import change_table
-from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.lake.lake_settings import LakeSettings
 from static_engine.lake.managed_tables import ManagedTables
-from static_engine.service.static_engine import StaticEngine
 from static_engine.sources.table_locations import Locations
 from static_engine.sources.table_reader import read_table
-from static_engine.static_settings import StaticSettings
-from static_engine.tables.table_store import TableStore
 from streamsql.binder import define
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
@@ -29,6 +25,11 @@ from streamsql.errors import BindingError, DeploymentError, FederationError, Uns
 from streamsql.syntax import CreateSource, parse_statement
 from streamsql.wire.codec import decode_packed, encode_packed
 from streamsql.wire.table_changes import TableChange, TableChanged
+from tests.federated_optimizer.coordinator.running_static_engine import (
+    SELDOM,
+    begin,
+    static_engine,
+)
 
 TABLE = "CREATE TABLE desks (desk TEXT PRIMARY KEY, room TEXT, n INTEGER)"
 FIRST: tuple[Row, ...] = (("d1", "r1", 1), ("d2", "r1", 2), ("d3", "r2", None))
@@ -55,25 +56,13 @@ def kept(federation: Any) -> list[Row]:
 
 
 @contextlib.asynccontextmanager
-async def static_engine(federation: Any, epoch: int = 1) -> AsyncIterator[None]:
-    folder = federation.folder
-    locations = Locations(folder, managed=lake(folder))
+async def with_desks(federation: Any, epoch: int = 1) -> AsyncIterator[None]:
+    managed = lake(federation.folder)
     if not kept(federation):
+        locations = Locations(federation.folder, managed=managed)
         change_table(TableChange("first", 0, desks(), FIRST), locations)
-    # Files are looked at once an hour: what shows at once shows because of the change.
-    settings = StaticSettings(
-        broker="mqtt://unused", data_dir=str(folder / "static"), base_dir=str(folder),
-        poll_seconds=3600, use_spark=False,
-    )  # fmt: skip
-    store = TableStore(locations, folder / "snapshots", snapshots=False)
-    client = federation.broker.client("static")
-    engine = StaticEngine(settings, epoch, client, store, lambda found, _: LocalExecutor(found))
-    job = asyncio.create_task(engine.run())
-    try:
+    async with static_engine(federation, epoch=epoch, poll_seconds=SELDOM, managed=managed):
         yield
-    finally:
-        job.cancel()
-        await asyncio.gather(job, return_exceptions=True)
 
 
 def ask(database: Path, *statements: str) -> None:
@@ -88,12 +77,8 @@ def count(folder: Path) -> int:
         return int(connection.execute("SELECT COUNT(*) FROM desks").fetchone()[0])
 
 
-async def begin(federation: Any, options: str = "") -> Any:
-    await federation.site("base", "base")
-    await federation.site("gw-1")
-    coordinator = await federation.coordinator(define_schema=True)
-    await coordinator.execute(f"{TABLE} WITH ({options})" if options else TABLE)
-    return coordinator
+async def begun(federation: Any, options: str = "") -> Any:
+    return await begin(federation, f"{TABLE} WITH ({options})" if options else TABLE)
 
 
 async def is_there(harness: Any, coordinator: Any) -> None:
@@ -107,8 +92,8 @@ def test_who_changes_a_table_is_always_named() -> None:
 
 def test_running_queries_see_a_change_at_once(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await begin(federation)
-        async with static_engine(federation):
+        coordinator = await begun(federation)
+        async with with_desks(federation):
             await is_there(harness, coordinator)
             federation.sites["gw-1"].put("roomsensor", ("r1", "open"), ("r2", "open"))
             query = await harness.start_query(
@@ -151,8 +136,8 @@ def store(folder: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_table_of_every_kind_is_changed_and_read_at_once(harness: Any, kind: str) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await begin(federation, KINDS[kind])
-        async with static_engine(federation):
+        coordinator = await begun(federation, KINDS[kind])
+        async with with_desks(federation):
             store(federation.folder)
             await is_there(harness, coordinator)
             federation.sites["gw-1"].put("roomsensor", ("r1", "open"), ("r2", "open"))
@@ -184,8 +169,8 @@ def test_a_table_of_every_kind_is_changed_and_read_at_once(harness: Any, kind: s
 
 def test_what_a_trigger_changes_elsewhere_is_read_at_once(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await begin(federation, KINDS["sqlite"])
-        async with static_engine(federation):
+        coordinator = await begun(federation, KINDS["sqlite"])
+        async with with_desks(federation):
             store(federation.folder)
             ask(
                 federation.folder / "desks.db",
@@ -208,8 +193,8 @@ def test_what_a_trigger_changes_elsewhere_is_read_at_once(harness: Any) -> None:
 
 def test_changes_that_come_together_are_all_done(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await begin(federation)
-        async with static_engine(federation):
+        coordinator = await begun(federation)
+        async with with_desks(federation):
             await is_there(harness, coordinator)
             texts = [f"INSERT INTO desks VALUES ('e{n}', 'r1', {n})" for n in range(10)]
             await asyncio.gather(*map(coordinator.execute, texts))
@@ -220,10 +205,10 @@ def test_changes_that_come_together_are_all_done(harness: Any) -> None:
 
 def test_what_is_refused_leaves_the_file(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await begin(federation)
+        coordinator = await begun(federation)
         with pytest.raises(DeploymentError, match="not online"):
             await coordinator.execute("INSERT INTO desks VALUES ('d4', 'r1', 1)")
-        async with static_engine(federation):
+        async with with_desks(federation):
             await is_there(harness, coordinator)
             ask(
                 federation.folder / "s.db",
@@ -291,7 +276,7 @@ def test_without_an_answer_it_says_that_nobody_knows(
     monkeypatch.setattr(table_changes, "SECONDS", 0.1)
 
     async def scenario(federation: Any) -> None:
-        coordinator = await begin(federation)
+        coordinator = await begun(federation)
         await federation.site("static", "static", sources=())  # reads no commands of that kind
         await is_there(harness, coordinator)
         with pytest.raises(DeploymentError, match="it is unknown") as refusal:
@@ -304,7 +289,7 @@ def test_without_an_answer_it_says_that_nobody_knows(
 
 def test_an_engine_that_goes_away_before_it_answers_is_not_waited_for(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await begin(federation)
+        coordinator = await begun(federation)
         await federation.site("static", "static", sources=())
         await is_there(harness, coordinator)
         asked = asyncio.create_task(coordinator.execute("DELETE FROM desks"))
@@ -323,7 +308,7 @@ def test_an_engine_that_is_killed_between_commit_and_answer_has_done_it_once(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await begin(federation, KINDS["sqlite"])
+        coordinator = await begun(federation, KINDS["sqlite"])
         requests: list[bytes] = []
         peer = federation.broker.client("peer")
         peer.on_messages(lambda burst: requests.extend(message.payload for message in burst))
@@ -331,14 +316,14 @@ def test_an_engine_that_is_killed_between_commit_and_answer_has_done_it_once(
         await peer.subscribe(federation.topics.command("static", "change"))
         with monkeypatch.context() as patch:
             patch.setattr(ChangeRequests, "_answer", lambda *_: federation.broker.cut("static"))
-            async with static_engine(federation):
+            async with with_desks(federation):
                 store(federation.folder)
                 await is_there(harness, coordinator)
                 asked = asyncio.create_task(
                     coordinator.execute("INSERT INTO desks VALUES ('d4', 'r2', 4)")
                 )
                 await harness.until(lambda: count(federation.folder) == 3)
-        async with static_engine(federation, epoch=2):
+        async with with_desks(federation, epoch=2):
             with pytest.raises(DeploymentError, match="it is unknown") as refusal:
                 await asked
             assert refusal.value.code == "no_answer"
@@ -353,7 +338,7 @@ def test_an_engine_that_is_killed_between_commit_and_answer_has_done_it_once(
 
 def test_a_request_that_comes_twice_is_done_once_and_an_old_one_not_at_all(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await begin(federation)
+        coordinator = await begun(federation)
         topics = federation.topics
         answers: list[TableChanged] = []
         peer = federation.broker.client("peer")
@@ -363,7 +348,7 @@ def test_a_request_that_comes_twice_is_done_once_and_an_old_one_not_at_all(harne
         await peer.connect()
         await peer.subscribe(topics.response("static"))
         definition = next(d for d in coordinator.definitions() if d.name == "desks")
-        async with static_engine(federation, epoch=7):
+        async with with_desks(federation, epoch=7):
             await is_there(harness, coordinator)
             rows = (("d4", "r1", 1),)
             change = TableChange("one", 7, definition, rows)

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import sqlite3
 import threading
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,12 +17,15 @@ from static_engine.lake.lake import Lake
 from static_engine.lake.lake_settings import LakeSettings
 from static_engine.lake.managed_tables import ManagedTables
 from static_engine.service.static_engine import MakeExecutor, StaticEngine
-from static_engine.sources.table_locations import Locations
-from static_engine.static_settings import StaticSettings
 from static_engine.tables.table_store import TableStore
 from streamsql.data.types import Row
 from streamsql.errors import BindingError, DeploymentError, FederationError, UnsupportedError
 from tests.federated_optimizer.coordinator.laws.test_questions_of_the_past import arrived
+from tests.federated_optimizer.coordinator.running_static_engine import (
+    SELDOM,
+    begin,
+    static_engine,
+)
 from tests.static_engine.lake.lake_rows import keep
 
 NOON_TEXT = "2024-10-04T12:00:00Z"
@@ -38,31 +40,13 @@ CREATE TABLE rooms (room TEXT PRIMARY KEY, warmest DOUBLE, readings INTEGER);
 """
 
 
-@contextlib.asynccontextmanager
-async def static_engine(
+def with_lake(
     federation: Any, make: MakeExecutor | None = None
-) -> AsyncIterator[StaticEngine]:
+) -> contextlib.AbstractAsyncContextManager[StaticEngine]:
     folder = federation.folder
     lake = LakeSettings(f"sqlite:///{folder / 'lake.db'}", str(folder / "lake"))
-    settings = StaticSettings(
-        broker="mqtt://unused", data_dir=str(folder / "static"), base_dir=str(folder),
-        poll_seconds=3600, use_spark=False,
-    )  # fmt: skip
-    past = PastReadings(Lake(lake))
-    store = TableStore(
-        Locations(folder, managed=ManagedTables(lake)), folder / "snapshots", snapshots=False
-    )
-    client = federation.broker.client("static")
-    engine = StaticEngine(
-        settings, 1, client, store, make or (lambda found, _: LocalExecutor(found, past)),
-        past=past,
-    )  # fmt: skip
-    job = asyncio.create_task(engine.run())
-    try:
-        yield engine
-    finally:
-        job.cancel()
-        await asyncio.gather(job, return_exceptions=True)
+    past, managed = PastReadings(Lake(lake)), ManagedTables(lake)
+    return static_engine(federation, poll_seconds=SELDOM, past=past, managed=managed, make=make)
 
 
 def write_moved(federation: Any, *rows: str) -> None:
@@ -78,17 +62,14 @@ def ask(federation: Any, *statements: str) -> None:
         connection.commit()
 
 
-async def begin(harness: Any, federation: Any) -> Any:
+async def begun(harness: Any, federation: Any) -> Any:
     write_moved(federation, "d1,r1", "d2,r2", "d3,")
     ask(
         federation,
         "CREATE TABLE seats (desk TEXT, n INTEGER)",
         "INSERT INTO seats VALUES ('d1', 4), ('d2', 6), ('d2', 1)",
     )
-    await federation.site("base", "base")
-    await federation.site("gw-1")
-    coordinator = await federation.coordinator()
-    await coordinator.execute(SCRIPT)
+    coordinator = await begin(federation, SCRIPT, define_schema=False)
     await harness.until(lambda: sum(site.online for site in coordinator.sites()) == 3)
     return coordinator
 
@@ -100,8 +81,8 @@ async def say(coordinator: Any, text: str) -> str:
 
 def test_rows_of_files_databases_views_and_the_table_itself_are_taken(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        async with static_engine(federation):
-            coordinator = await begin(harness, federation)
+        async with with_lake(federation):
+            coordinator = await begun(harness, federation)
             shown = await harness.start_query(coordinator, "SELECT desk, room, n FROM desks")
             said = await say(coordinator, "INSERT INTO desks (desk, room) SELECT * FROM known")
             assert said == "2 rows inserted into table desks"
@@ -137,8 +118,8 @@ def test_rows_of_files_databases_views_and_the_table_itself_are_taken(harness: A
 
 def test_rows_of_the_past_are_taken(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        async with static_engine(federation) as engine:
-            coordinator = await begin(harness, federation)
+        async with with_lake(federation) as engine:
+            coordinator = await begun(harness, federation)
             climate = next(d for d in coordinator.definitions() if d.name == "climate")
             lake = engine._past._lake
             assert lake is not None
@@ -166,8 +147,8 @@ def test_rows_of_the_past_are_taken(harness: Any) -> None:
 
 def test_what_is_refused_changes_nothing(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        async with static_engine(federation):
-            coordinator = await begin(harness, federation)
+        async with with_lake(federation):
+            coordinator = await begun(harness, federation)
             await say(coordinator, "INSERT INTO desks (desk, room) SELECT desk, room FROM moved")
             shown = await harness.start_query(coordinator, "SELECT desk, room FROM desks")
             before: list[Row] = [("d1", "r1"), ("d2", "r2"), ("d3", None)]
@@ -226,8 +207,8 @@ def test_what_is_refused_changes_nothing(harness: Any) -> None:
 
 def test_whoever_may_not_read_a_table_does_not_copy_it(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        async with static_engine(federation):
-            coordinator = await begin(harness, federation)
+        async with with_lake(federation):
+            coordinator = await begun(harness, federation)
             token = Principal("ann", Role.OPERATOR, token="t1", sources=("desks",))
             with pytest.raises(BindingError, match="may not read table moved"):
                 await coordinator.execute(
@@ -239,8 +220,8 @@ def test_whoever_may_not_read_a_table_does_not_copy_it(harness: Any) -> None:
 
 def test_changes_are_done_in_the_order_in_which_they_come(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        async with static_engine(federation):
-            coordinator = await begin(harness, federation)
+        async with with_lake(federation):
+            coordinator = await begun(harness, federation)
             texts = ["INSERT INTO desks VALUES ('d0', 'r', 0)"]
             for number in range(1, 6):
                 texts += [
@@ -265,8 +246,8 @@ def test_what_takes_too_long_is_refused_and_others_go_on(
             started.wait()
             return LocalExecutor(found)
 
-        async with static_engine(federation, late):
-            coordinator = await begin(harness, federation)
+        async with with_lake(federation, late):
+            coordinator = await begun(harness, federation)
             monkeypatch.setattr(change_requests, "BEGIN_SECONDS", 0.3)
             with pytest.raises(DeploymentError, match="Spark is starting; table desks has not"):
                 await coordinator.execute("INSERT INTO desks (desk) SELECT desk FROM moved")
