@@ -18,7 +18,7 @@ ALL = sorted(path.stem for path in BENCHMARKS.glob("*.py") if not path.stem.star
 CHEAP = ("optimizer", "positions", "restart")
 SPARK = ("into_lake", "large_fragments", "pipeline_faults", "static_fragments")
 REAL = "recursive_real"
-OWN_TESTS = ("device_faults", "fleet", "intake", "soak_faults")
+OWN_TESTS = ("device_faults", "fleet", "intake", "soak_faults", "traffic_at_rest")
 """With tests of their own, which run them."""
 SHORTER = {
     "history": ("--no-spark",),
