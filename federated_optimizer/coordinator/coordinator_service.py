@@ -33,6 +33,9 @@ from federated_optimizer.coordinator.explaining.explaining import explain_runnin
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
+from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
+from federated_optimizer.coordinator.facts.kept_facts import KeptFacts
+from federated_optimizer.coordinator.facts.shown_facts import ShownFacts
 from federated_optimizer.coordinator.fleet.fleet import Fleet
 from federated_optimizer.coordinator.fleet.gateway_dialogue import GatewayDialogue
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
@@ -123,7 +126,9 @@ class Coordinator(OpenedRooms):
         self._shared = shared
         self._background = Background()
         foresee = None if explainer is None else explainer.foresee
-        self._planner = Planner(shared, foresee, None if history is None else history.sizes)
+        self._heard, self._facts = HeardFacts(shared.facts), KeptFacts(shared.store, shared.facts)
+        sizes = None if history is None else history.sizes
+        self._planner = Planner(shared, self._heard, foresee, sizes)
         self._queries = Queries(shared, self._planner)
         self._repairs = Repairs(shared.deployment, shared.membership)
         self._alarms = Alarms(shared, self._queries)
@@ -142,10 +147,11 @@ class Coordinator(OpenedRooms):
         self._past = HistoryTrials(shared, self._planner, self._queries, reader, history)
         self._reports = HostReports(shared)
         self._upkeep = Upkeep(
-            *(shared, self._queries, self._replanning),
-            *(self._announcer, self._reports, self._repairs),
+            *(shared, self._queries, self._replanning, self._announcer),
+            *(self._reports, self._repairs, self._heard),
         )
-        tables = rows_of_tables(self, shared.catalog, shared.settings.static)
+        shown = ShownFacts(shared.facts, shared.clock)
+        tables = rows_of_tables(self, shared.catalog, shared.settings.static, shown)
         self._system = SystemTables(shared, tables, self._queries.fail)
         self._changes = TableChanges(shared, self._planner.topology)
         self._lake = LakeRequests(shared)
@@ -184,7 +190,7 @@ class Coordinator(OpenedRooms):
 
     def _make_receiver(self) -> Receiver:
         return Receiver(
-            *(self._shared, self._queries, self._changes, self._lake, self._trials),
+            *(self._shared, self._queries, self._changes, self._lake, self._trials, self._heard),
             on_sites=self._upkeep.sites_changed,
             on_removed=self._planner.forget,
             on_own_state=self._heard_own_state,
@@ -205,7 +211,7 @@ class Coordinator(OpenedRooms):
         self._replanning.soon()  # this release may place it better
         stop_unread = self._statements.queries.stop_unread
         chores = (self._replanning.work, stop_unread, self._upkeep.look, self._alarms.keep)
-        kept = (self._shared.audit.keep, self._grants.keep)
+        kept = (self._shared.audit.keep, self._grants.keep, self._facts.keep)
         for jobs in (chores, (self._sinks.keep,), (self._show_tables,), kept):
             self._background.spawn(keep_house(jobs, lambda: self._shared.presence.taken_over))
 
@@ -220,6 +226,7 @@ class Coordinator(OpenedRooms):
         if not self._shared.presence.taken_over:
             await self._alarms.end()
             await self._shared.audit.end()
+            await self._facts.end()
             with contextlib.suppress(MessagingError):
                 self._shared.deployment.state(
                     self._shared.presence.state(online=False, reason="stopped")

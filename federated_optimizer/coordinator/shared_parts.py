@@ -20,6 +20,9 @@ from federated_optimizer.coordinator.store.audit_store import stored_audit
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore, Stored, open_catalog
 from federated_optimizer.coordinator.store.enrolment_store import stored_enrolments
 from federated_optimizer.coordinator.store.grant_store import StoredRights, stored_rights
+from federated_optimizer.coordinator.store.stored_facts import stored_facts
+from federated_optimizer.statistics.fact import Fact
+from federated_optimizer.statistics.fact_store import Facts
 from host.clocks import Clock
 from host.mqtt import MessageClient, Will
 from streamsql.catalog.catalog import Catalog
@@ -44,6 +47,7 @@ class SharedParts:
         quotas: How much accounts may use.
         presence: Whether this coordinator is in charge, and since which epoch.
         deployment: Tells sites what to do.
+        facts: What has been measured of sources, tables, predicates, recursions and engines.
         broker: What the broker says of itself.
         lock: Held by whoever changes queries or definitions.
     """
@@ -62,6 +66,7 @@ class SharedParts:
     deployment: Deployment
     membership: Membership
     links: LinkTable
+    facts: Facts
     broker: BrokerFigures = field(default_factory=BrokerFigures)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -84,7 +89,9 @@ async def open_shared_parts(
     Raises:
         DeploymentError: The catalog cannot be used.
     """
-    store, found, audited, rights = await asyncio.to_thread(_opened, settings.database, clock())
+    store, found, audited, rights, known = await asyncio.to_thread(
+        _opened, settings.database, clock()
+    )
     catalog = found.catalog()
     presence = Presence(settings, clock, found.epoch)
     messages, topics = client(presence.will()), Topics(settings.site)
@@ -104,17 +111,18 @@ async def open_shared_parts(
         deployment,
         Membership(),
         LinkTable(),
+        Facts(known),
     )
     return shared, found
 
 
 def _opened(
     url: str, now: int
-) -> tuple[CatalogStore, Stored, tuple[AuditEntry, ...], StoredRights]:
+) -> tuple[CatalogStore, Stored, tuple[AuditEntry, ...], StoredRights, tuple[Fact, ...]]:
     store, found = open_catalog(url, now)
     try:
         found = replace(found, enrolments=stored_enrolments(store))
-        return store, found, stored_audit(store), stored_rights(store)
+        return store, found, stored_audit(store), stored_rights(store), stored_facts(store)
     except DeploymentError:
         store.close()
         raise

@@ -7,6 +7,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from federated_optimizer.placement.statistics import Statistics
+from federated_optimizer.statistics.default_facts import (
+    BOOLEAN_BYTES,
+    COMPARISON,
+    DOUBLE_BYTES,
+    EQUALITY,
+    INTEGER_BYTES,
+    RENEWALS,
+    ROW_LIFE,
+    STREAM_ROWS,
+    TABLE_ROWS,
+    TEXT_BYTES,
+    TIMESTAMP_BYTES,
+)
 from streamsql.algebra.expressions import Call, Expression, conjuncts
 from streamsql.algebra.operators import (
     Aggregate,
@@ -34,23 +47,12 @@ from streamsql.data.durations import duration_text
 from streamsql.data.schema import Schema
 from streamsql.data.types import MICROSECONDS, DataType
 
-DEFAULT_ROWS = 400.0
-"""Rows of a stream that nobody has counted: the links of the papers' network."""
-
-DEFAULT_TABLE_ROWS = 1_000.0
-DEFAULT_LIFE = 600.0
-"""Seconds a row holds where nothing says so."""
-
-RENEWALS = 10
-"""Lives in a row: a row with a time to live is renewed before it ends, and one renewal in ten
-fails or brings another value."""
-
 BYTES = {
-    DataType.BOOLEAN: 1,
-    DataType.INTEGER: 3,
-    DataType.DOUBLE: 9,
-    DataType.TEXT: 8,
-    DataType.TIMESTAMP: 9,
+    DataType.BOOLEAN: BOOLEAN_BYTES.value,
+    DataType.INTEGER: INTEGER_BYTES.value,
+    DataType.DOUBLE: DOUBLE_BYTES.value,
+    DataType.TEXT: TEXT_BYTES.value,
+    DataType.TIMESTAMP: TIMESTAMP_BYTES.value,
 }
 """Bytes of a value in a message (MessagePack): short names and small numbers."""
 
@@ -87,7 +89,8 @@ def selectivity(predicate: Expression) -> float:
     """Return the share of rows that pass: a tenth for an equality, a third for anything else."""
     share = 1.0
     for part in conjuncts(predicate):
-        share *= 0.1 if isinstance(part, Call) and part.function == "=" else 1 / 3
+        is_equality = isinstance(part, Call) and part.function == "="
+        share *= (EQUALITY if is_equality else COMPARISON).value
     return share
 
 
@@ -139,25 +142,33 @@ def _scan(scan: Scan, statistics: Statistics) -> Estimate:
     facts = known.get(scan.source.lower())
     rows = facts.rows if facts is not None else None
     if scan.kind == SourceKind.TABLE:
-        return Estimate(DEFAULT_TABLE_ROWS if rows is None else rows, 0.0, 0.0)
+        return Estimate(TABLE_ROWS.value if rows is None else rows, 0.0, 0.0)
     assumed = []
     if rows is None:
-        rows = DEFAULT_ROWS
-        assumed.append(f"{scan.source}: {rows:g} rows")
+        rows = STREAM_ROWS.value
+        assumed.append(f"{scan.source}: {rows:g} rows ({STREAM_ROWS.range_text})")
     changes = facts.changes if facts is not None else None
     if changes is None:
-        life = _life(scan)
+        life, low, high = _life(scan)
         changes = 2 * rows / life
-        text = duration_text(int(life * MICROSECONDS))
-        assumed.append(f"{scan.source}: a row holds for {text}")
+        if low < high:
+            text, *ends = (duration_text(int(s * MICROSECONDS)) for s in (life, low, high))
+            assumed.append(f"{scan.source}: a row holds for {text} ({' to '.join(ends)})")
     return Estimate(rows, changes / 2, changes / 2, tuple(assumed))
 
 
-def _life(scan: Scan) -> float:
-    """Return the seconds for which a row holds: those of a bag end with their time to live."""
+def _life(scan: Scan) -> tuple[float, float, float]:
+    """Return the seconds for which a row holds, and the range of that.
+
+    Those of a bag end with their time to live. A row with a key is renewed before that, until a
+    renewal fails or brings another value.
+    """
     if scan.ttl is None:
-        return DEFAULT_LIFE
-    return scan.ttl / MICROSECONDS * (RENEWALS if scan.key else 1)
+        return ROW_LIFE.value, ROW_LIFE.low, ROW_LIFE.high
+    once = scan.ttl / MICROSECONDS
+    if not scan.key:
+        return once, once, once
+    return once * RENEWALS.value, once * RENEWALS.low, once * RENEWALS.high
 
 
 def _window(window: Window, below: Estimate) -> Estimate:

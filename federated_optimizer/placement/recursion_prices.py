@@ -27,11 +27,12 @@ With the product's messages (`PRODUCT`) the envelope of a batch counts, too.
 
 from dataclasses import dataclass
 
+from federated_optimizer.statistics import default_facts as defaults
 from streamsql.algebra.choices import Way
 
 WAYS = (Way.CENTRE, Way.FLOOD, Way.WITNESS, Way.ANNOTATIONS)
 
-SUPPORT = 8.0
+SUPPORT = defaults.SUPPORT.value
 """Tokens in a shortest conjunction: the hops of a path. 7.7 on every net of 2.4, whatever its size
 (24.5 bytes a shipped witness, of which 9 are the row and 2 a token)."""
 
@@ -54,16 +55,20 @@ class Encoding:
 PAPER = Encoding(token=5.0, literal=2.0, envelope=0.0)
 """As counted in performance.md 2.4; six bytes a node of a diagram are three literals."""
 
-PRODUCT = Encoding(token=5.0, literal=0.5, envelope=38.0)
+PRODUCT = Encoding(
+    token=defaults.TOKEN_BYTES.value,
+    literal=defaults.LITERAL_BYTES.value,
+    envelope=defaults.ENVELOPE_BYTES.value,
+)
 """Measured in the simulator (400 and 200 links, 12 sites), where messages are packed: rows of one
 message share tables of values and tokens and are compressed, so a token in an annotation is nearly
 nothing and an envelope is most of a small change. Against those measurements: a flooded change
 +-8 %, a deletion with witnesses -17 % (12.1 of 14.6 kB), building up twice too much."""
 
-ROWS_PER_MESSAGE = 4.0
+ROWS_PER_MESSAGE = defaults.ROWS_PER_MESSAGE.value
 """Derived rows that travel together: measured 9 while inserting, 3.3 while deleting."""
 
-HOP_MILLISECONDS = 2.0
+HOP_MILLISECONDS = defaults.HOP_MILLISECONDS.value
 """From a step at one site to the next at another: publish, broker, callback (0.2-0.5 ms measured,
 performance.md section 5) and the rest a site takes between two steps."""
 

@@ -8,6 +8,7 @@ from federated_optimizer.placement.estimates import Estimate, estimate, row_byte
 from federated_optimizer.placement.recursion_prices import Workload, moved_per_change
 from federated_optimizer.placement.statistics import RecursionFacts, Statistics
 from federated_optimizer.placement.topology import Topology
+from federated_optimizer.statistics.default_facts import DEGREE, DEPTH
 from streamsql.algebra.choices import RecursionChoice, Shipping
 from streamsql.algebra.explain import explain_plan
 from streamsql.algebra.expressions import Column
@@ -20,12 +21,6 @@ from streamsql.algebra.operators import (
     UnionAll,
     walk_plan,
 )
-
-DEGREE = 4.0
-"""Base rows per value of the join key, if nobody has counted: the dense net of the papers."""
-
-DEPTH = 8.0
-"""Different values of a computed column, such as a count of hops."""
 
 
 def recursion_key(node: Fixpoint) -> str:
@@ -56,7 +51,7 @@ def workload(  # noqa: PLR0913  (what the estimate rests on)
         inserts = deletes = facts.changes / 2
         assumed = ()
     # 0 is an answer: most deletions in a dense net change nothing.
-    moved = facts.view_changes if facts else moved_per_change(view_rows, rows, DEGREE)
+    moved = facts.view_changes if facts else moved_per_change(view_rows, rows, DEGREE.value)
     load = Workload(
         sites=max(len(sites), 1),
         base_rows=rows,
@@ -66,7 +61,7 @@ def workload(  # noqa: PLR0913  (what the estimate rests on)
         view_rows=view_rows,
         view_bytes=row_bytes(node.schema),
         view_changes=moved,
-        fan=DEGREE,
+        fan=DEGREE.value,
         local=_local(leaves, sites, topology, statistics),
         at_sites=at_sites,
         shown=shown,
@@ -107,13 +102,16 @@ def _sizes(
     if facts is not None:
         return facts.base_rows, facts.view_rows, ()
     rows = max(base.rows, 1.0)
-    nodes = rows / DEGREE + 1
+    nodes = rows / DEGREE.value + 1
     named = _named_columns(node)
     view = nodes ** min(named, 2)
     if node.selection is None:
-        view *= DEPTH ** min(len(node.schema) - named, 1)
+        view *= DEPTH.value ** min(len(node.schema) - named, 1)
     view = min(view, float(node.limit))
-    text = f"{node.name}: {view:.0f} rows, {DEGREE:g} of its base rows per value joined"
+    text = (
+        f"{node.name}: {view:.0f} rows, {DEGREE.value:g} of its base rows per value joined "
+        f"({DEGREE.range_text})"
+    )
     return rows, view, (*base.assumed, text)
 
 

@@ -101,6 +101,21 @@ SYS_AUDIT = _table(
 )
 """All that was done or refused, with its outcome; `who` is empty without a sign-in."""
 
+SYS_FACTS = _table(
+    "sys_facts",
+    "kind TEXT, subject TEXT, part TEXT, quantity TEXT, value DOUBLE, low DOUBLE, high DOUBLE, "
+    "confidence DOUBLE, measured TIMESTAMP, origin TEXT",
+    key="kind, subject, part, quantity",
+)
+"""All that has been measured of sources, tables, predicates, recursions and engines."""
+
+SYS_COSTS = _table(
+    "sys_costs",
+    "cost TEXT, value DOUBLE, low DOUBLE, high DOUBLE, measured TIMESTAMP, origin TEXT",
+    key="cost",
+)
+"""The constants that plans are chosen by; `measured` is NULL for a default."""
+
 TABLE_ALARM = AlarmDefinition(
     "sys_table_problems",
     query="stored tables that cannot be read, or have lost nearly all of their rows",
@@ -115,7 +130,16 @@ TABLE_ALARM_SCHEMA = _schema(
 SITE_SOURCES = (SYS_STREAM, SYS_OPERATORS)
 """Every engine site has rows of these: its own."""
 
-SYSTEM_TABLES = (SYS_QUERIES, SYS_GATEWAYS, SYS_SOURCES, SYS_LINKS, SYS_ALARMS, SYS_AUDIT)
+SYSTEM_TABLES = (
+    SYS_QUERIES,
+    SYS_GATEWAYS,
+    SYS_SOURCES,
+    SYS_LINKS,
+    SYS_ALARMS,
+    SYS_AUDIT,
+    SYS_FACTS,
+    SYS_COSTS,
+)
 """The coordinator keeps these."""
 
 SYSTEM_SOURCES = (*SITE_SOURCES, *SYSTEM_TABLES)

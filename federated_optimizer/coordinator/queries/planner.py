@@ -1,22 +1,21 @@
 """From a statement's text to a bundle, with the catalog and the sites as they are now."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeGuard
 
 import msgspec
 from msgspec.structs import replace
 
+from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
+from federated_optimizer.coordinator.facts.planned_facts import recursion_facts, source_facts
 from federated_optimizer.coordinator.queries.filled_windows import fill_notes, filled_sources
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
-from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.coordinator.store.grant_store import MadeKind
 from federated_optimizer.placement import (
     Foresee,
     Placed,
-    RecursionFacts,
-    SourceFacts,
     Statistics,
     Topology,
     colocation_of,
@@ -38,14 +37,11 @@ from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.read_gate import Read
 from streamsql.catalog.system import is_site_source, is_system
-from streamsql.catalog.table_options import TableSource
-from streamsql.data.types import MICROSECONDS
 from streamsql.errors import BindingError, InternalError, QueryError
 from streamsql.history.past_plans import fixed
 from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
-from streamsql.wire.messages import RecursionReport
 from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import SiteRole
 
@@ -72,10 +68,12 @@ class Planner:
     def __init__(
         self,
         shared: SharedParts,
+        heard: HeardFacts,
         foresee: Foresee | None,
         sizes: Callable[[Plan], Iterable[object]] | None = None,
     ) -> None:
         self._shared = shared
+        self._heard = heard
         self._foresee = foresee
         self._sizes = sizes
         self._running: Callable[[], Iterable[RunningQuery]] = tuple
@@ -123,12 +121,14 @@ class Planner:
             current: What a query runs now: its recursions keep their ways unless others are much
                 cheaper.
         """
+        shared = self._shared
+        self._heard.hear_queries(self._running(), now=shared.clock(), moment=monotonic_clock())
         return Statistics(
-            sources=source_facts(self._shared.catalog, self._shared.membership),
-            recursions=recursion_facts(self._running(), monotonic_clock()),
+            sources=source_facts(shared.catalog, shared.facts, shared.membership.compared()),
+            recursions=recursion_facts(shared.facts),
             placed={} if current is None else _placed(current),
-            homes=self._shared.links.homes(),
-            local_rows=self._shared.membership.local_rows(),
+            homes=shared.links.homes(),
+            local_rows=shared.membership.local_rows(),
             looked_up=frozenset() if current is None else looked_up(current),
         )
 
@@ -302,69 +302,6 @@ def query_of(statement: Statement) -> Query:
             return inner
         case _:
             raise InternalError(f"{type(statement).__name__} is not a query")
-
-
-LEAST_MICROSECONDS = 30 * MICROSECONDS
-"""A query that has run for less says nothing about rates."""
-
-LEAST_CHANGES = 20
-"""Fewer changes say nothing about how much of the view a change moves."""
-
-
-def recursion_facts(queries: Iterable[RunningQuery], now: int) -> dict[str, RecursionFacts]:
-    """Return what running recursions have counted, by their key; `now` is by `monotonic_clock`."""
-    found: dict[str, RecursionFacts] = {}
-    for query in queries:
-        ran = now - query.deployed
-        if ran < LEAST_MICROSECONDS:
-            continue
-        for recursion in query.bundle.recursions:
-            reports = [r for _, r in query.flows.recursions(recursion.name)]
-            facts = facts_of(reports, ran / MICROSECONDS)
-            if facts is not None:
-                found[recursion.key] = facts
-    return found
-
-
-def facts_of(reports: Iterable[RecursionReport], seconds: float) -> RecursionFacts | None:
-    """Return the sum of what sites have counted of one recursion in a time; None if nothing."""
-    leaf_rows = view_rows = changes = moved = 0
-    for report in reports:
-        leaf_rows, view_rows = leaf_rows + report.leaf_rows, view_rows + report.view_rows
-        changes += report.leaf_changes
-        moved += report.view_changes
-    if not changes:
-        return None
-    # What is there now has come once; only the rest was motion.
-    motion = max(changes - leaf_rows, 0)
-    per_change = max(moved - view_rows, 0) / motion if motion >= LEAST_CHANGES else 0.0
-    return RecursionFacts(float(leaf_rows), float(view_rows), motion / seconds, per_change)
-
-
-def source_facts(catalog: Catalog, membership: Membership) -> Mapping[str, SourceFacts]:
-    """Return what births and states tell of sources: their sensors, and readings per second."""
-    sensors, readings = membership.sensors(), membership.readings()
-    found: dict[str, SourceFacts] = {}
-    for source in catalog.sources:
-        name = source.name.lower()
-        rate = readings.get(name)
-        if source.key and sensors.get(name):
-            found[name] = SourceFacts(rows=float(sensors[name]))
-        elif not source.key and rate and source.ttl is not None:
-            found[name] = SourceFacts(rate * source.ttl / MICROSECONDS, 2 * rate)
-    known = membership.tables()
-    for table in catalog.tables:
-        name = table.name.lower()
-        rows, compared = known.get(name, (None, frozenset[str]()))
-        if rows is None and (table.option("source") or "").lower() == TableSource.SQL:
-            rows = UNKNOWN_ROWS
-        if rows is not None:
-            found[name] = SourceFacts(rows=float(rows), compared=compared)
-    return found
-
-
-UNKNOWN_ROWS = 1_000_000
-"""Of a table in a database that nobody has asked yet: keys do no harm to a small one."""
 
 
 def looked_up(bundle: FragmentBundle) -> frozenset[str]:

@@ -238,41 +238,13 @@ class Membership:
         state = self._sites[site].state
         return state is not None and state.buffer.waiting > 0
 
-    def sensors(self) -> dict[str, int]:
-        """Return how many sensors were announced, by stream in lower case."""
-        counts: dict[str, int] = {}
-        for site in self._sites.values():
-            for sensor in site.birth.sensors if site.birth is not None else ():
-                counts[sensor.stream.lower()] = counts.get(sensor.stream.lower(), 0) + 1
-        return counts
-
-    def readings(self) -> dict[str, float]:
-        """Return readings per second since the sites have started, by stream in lower case.
-
-        A connector of several streams says only what they make together: equal shares are assumed.
-        """
-        rates: dict[str, float] = {}
-        for site in self._sites.values():
-            state = site.state
-            if state is None or state.ts <= state.started or not state.started:
-                continue
-            seconds = (state.ts - state.started) / 1_000_000
-            for connector in state.connectors:
-                for stream in connector.streams:
-                    share = connector.readings / len(connector.streams) / seconds
-                    rates[stream.lower()] = rates.get(stream.lower(), 0.0) + share
-        return rates
-
-    def tables(self) -> dict[str, tuple[int, frozenset[str]]]:
-        """Return about how many rows stored tables have, by name in lower case.
-
-        And the columns that their databases compare as we do.
-        """
+    def compared(self) -> dict[str, frozenset[str]]:
+        """Return the columns that databases compare as we do, by table in lower case."""
         return {
-            name.lower(): (rows, frozenset(site.state.compared.get(name, ())))
+            name.lower(): frozenset(columns)
             for site in self._sites.values()
             if site.state is not None and site.state.role == SiteRole.STATIC
-            for name, rows in site.state.tables.items()
+            for name, columns in site.state.compared.items()
         }
 
     def local_rows(self) -> int | None:

@@ -1,5 +1,7 @@
 """The links that gateways have published: retained, one topic each, empty when gone."""
 
+from collections.abc import Iterator
+
 from federated_optimizer.placement import Homes
 from streamsql.errors import WireError
 from streamsql.wire.messages import LinkMessage
@@ -61,6 +63,11 @@ class LinkTable:
             gateway.setdefault(source, owner)
         local = sum(gateway.get(target) == owner for owner, _source, target in links)
         return Homes(gateway, local / len(links) if links else 0.0)
+
+    def costs(self) -> Iterator[tuple[str, str, float | None]]:
+        """Yield link source in lower case, gateway and cost of every link."""
+        for (owner, levels), (_source, _target, cost) in tuple(self._links.items()):
+            yield _relation(levels).lower(), owner, cost
 
     def of(self, gateways: frozenset[str]) -> tuple[Link, ...]:
         """Return the links that these gateways own, sorted: the same tuple until they change."""

@@ -99,6 +99,14 @@ enrolments = sa.Table(
 )
 """Gateways that administrators have provisioned; of a token its hash only."""
 
+facts = sa.Table(
+    "pando_facts",
+    metadata,
+    sa.Column("id", sa.String(32), primary_key=True),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+"""The optimizer's facts; `id` is a hash of what a fact is about."""
+
 
 def _create(connection: sa.Connection) -> None:
     metadata.create_all(connection)
@@ -127,6 +135,10 @@ def _add_audit(connection: sa.Connection) -> None:
 
 def _add_enrolments(connection: sa.Connection) -> None:
     enrolments.create(connection, checkfirst=True)
+
+
+def _add_facts(connection: sa.Connection) -> None:
+    facts.create(connection, checkfirst=True)
 
 
 def _migrate_wrappers(connection: sa.Connection) -> None:
@@ -169,5 +181,6 @@ MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (
     add_people,
     _add_enrolments,
     add_grants,
+    _add_facts,
 )
 """Step i brings a database of version i to version i + 1; never change one, only append."""

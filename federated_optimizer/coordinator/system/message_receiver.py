@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from broker.access.rights import RESPONSE_TOPIC
+from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.tables.lake_requests import LakeRequests
@@ -30,6 +31,7 @@ class Receiver:
         changes: Wait for answers of the static engine.
         lake: Likewise.
         trials: Wait for what gateways report of sources that are tried.
+        heard: Learns from states and births.
         on_sites: Called when sites or what they offer have changed.
         on_removed: Called with a site that was removed.
         on_own_state: Called with the retained state under the coordinator's own id.
@@ -41,13 +43,14 @@ class Receiver:
         messages: Received so far.
     """
 
-    def __init__(  # noqa: PLR0913 - each is one seam
+    def __init__(  # noqa: PLR0913, PLR0917 - each is one seam
         self,
         shared: SharedParts,
         queries: Queries,
         changes: TableChanges,
         lake: LakeRequests,
         trials: SourceTrials,
+        heard: HeardFacts,
         *,
         on_sites: Callable[[], None],
         on_removed: Callable[[str], None],
@@ -62,6 +65,7 @@ class Receiver:
         self._changes = changes
         self._lake = lake
         self._trials = trials
+        self._heard = heard
         self._on_sites = on_sites
         self._on_removed = on_removed
         self._on_own_state = on_own_state
@@ -195,7 +199,9 @@ class Receiver:
             return
         before = self._shared.membership.epoch(site)
         at = monotonic_clock() if retained else None
-        if self._shared.membership.hear_state(site, state, self._shared.clock(), retained_at=at):
+        now = self._shared.clock()
+        if self._shared.membership.hear_state(site, state, now, retained_at=at):
+            self._heard.hear_state(site, state, min(now, state.ts) if retained else now)
             has_restarted = -1 < before < state.epoch
             if has_restarted:
                 self._queries.site_restarted(site, state.started)
@@ -219,9 +225,11 @@ class Receiver:
             raise WireError(f"a birth of {birth.gateway!r:.80} on the topic of {site!r:.80}")
         self._check_role("gw", site, birth.role)
         if self._shared.membership.hear_birth(birth):
+            self._heard.hear_birth(birth, self._shared.clock())
             self._on_sites()
 
     def _removed(self, site: str) -> None:
         if self._shared.membership.forget(site):
+            self._heard.forget(site)
             self._on_removed(site)
             self._on_sites()

@@ -16,6 +16,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     QueryInfo,
     SiteInfo,
 )
+from federated_optimizer.coordinator.facts.shown_facts import ShownFacts
 from federated_optimizer.coordinator.planning_processes import Beside
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
@@ -27,6 +28,8 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import (
     SYS_ALARMS,
     SYS_AUDIT,
+    SYS_COSTS,
+    SYS_FACTS,
     SYS_GATEWAYS,
     SYS_LINKS,
     SYS_QUERIES,
@@ -205,9 +208,11 @@ def _routed(fragment: Fragment, rows: Delta, destination: str) -> Delta:
 
 # Only columns that stay as they are while nothing happens: one that changed because the table is
 # read would never come to rest.
-def rows_of_tables(api: CoordinatorApi, catalog: Catalog, static: str) -> Tables:
+def rows_of_tables(api: CoordinatorApi, catalog: Catalog, static: str, facts: ShownFacts) -> Tables:
     """Return what gives the rows of each of the system's tables."""
     return {
+        SYS_FACTS.name: facts.facts,
+        SYS_COSTS.name: facts.costs,
         SYS_QUERIES.name: lambda: query_rows(api.queries()),
         SYS_GATEWAYS.name: lambda: site_rows(api.sites()),
         SYS_SOURCES.name: lambda: source_rows(

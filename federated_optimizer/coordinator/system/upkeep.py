@@ -2,6 +2,7 @@
 
 import logging
 
+from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.repairs import Repairs
 from federated_optimizer.coordinator.queries.replanning import Replanning
@@ -25,6 +26,7 @@ class Upkeep:
         announcer: Announcer,
         reports: HostReports,
         repairs: Repairs,
+        heard: HeardFacts,
     ) -> None:
         self._shared = shared
         self._queries = queries
@@ -32,6 +34,7 @@ class Upkeep:
         self._announcer = announcer
         self._reports = reports
         self._repairs = repairs
+        self._heard = heard
         self._interest = ObservationInterest(shared)
 
     def sites_changed(self) -> None:
@@ -56,7 +59,13 @@ class Upkeep:
             self._queries.site_left(site)
             self.sites_changed()
         self._announcer.go_on()
+        self._learn()
         self._reports.look(self._queries.all(), monotonic_clock())
         self._interest.look(self._queries.all())
         self._queries.request_missing()
         self._repairs.look(self._queries.all(), monotonic_clock())
+
+    def _learn(self) -> None:
+        shared = self._shared
+        times = {"now": shared.clock(), "moment": monotonic_clock()}
+        self._heard.look(self._queries.all(), shared.links, shared.catalog, **times)

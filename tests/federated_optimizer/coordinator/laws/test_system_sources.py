@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ import pytest
 
 from federated_optimizer.coordinator.contract.audit_model import Outcome
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
+from federated_optimizer.coordinator.facts import shown_facts
 from streamsql.errors import BindingError, QuerySyntaxError, UnsupportedError
 from streamsql.syntax import parse_script
 from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import ReportRequest, SystemRows
+from streamsql.wire.site_messages import Birth, ConnectorState, SensorDescription, SiteState
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 from tests.loop_turns import calls
 
@@ -269,7 +272,7 @@ EXAMPLES = [
     for block in re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     for statement in parse_script(block)
 ]
-QUIET = ("HAVING", "NOT online", "sys_links")
+QUIET = ("HAVING", "NOT online", "sys_links", "sys_facts")
 """Examples that have nothing to show in a federation where all is well."""
 
 
@@ -314,5 +317,67 @@ def test_the_audit_is_a_table_that_follows(harness: Any) -> None:
         await harness.until_rows(coordinator, query, [])
         coordinator.audit.note(None, "sign in", "ann", Outcome.REFUSED, "wrong password")
         await harness.until_rows(coordinator, query, [("", "sign in", "ann", "refused")])
+
+    harness.run(scenario)
+
+
+def test_facts_are_what_sites_have_counted(harness: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shown_facts, "SHOWN_MICROSECONDS", 0)
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        text = "SELECT subject, part, value, confidence > 0.8, origin FROM sys_facts"
+        rates = await harness.start_query(
+            coordinator, f"{text} WHERE quantity = 'inserts a second'"
+        )
+        sensors = await harness.start_query(coordinator, f"{text} WHERE quantity = 'sensors'")
+        began = time.time_ns() // 1000
+        for site, readings in (("gw-1", 900), ("gw-2", 300)):
+            connector = ConnectorState("motes", "motes", ("Temperature",), readings=readings)
+            times: Any = {"started": began - 600_000_000, "connectors": (connector,)}
+            told = SiteState(True, 1, began, **times)
+            client, topics = federation.sites[site].client, federation.topics
+            client.publish(topics.state(site), encode_json(told), retain=True)
+            seats = tuple(SensorDescription(f"s{n}", "seatsensor") for n in range(readings // 100))
+            birth = Birth(site, 1, 1, began, sensors=seats, sources=federation.sites[site].sources)
+            client.publish(topics.birth(site), encode_json(birth), retain=True)
+        counted = "counted at the sites"
+        await harness.until_rows(
+            coordinator,
+            rates,
+            [
+                ("temperature", site, rate, True, counted)
+                for site, rate in (("gw-1", 1.5), ("gw-2", 0.5))
+            ],
+        )
+        announced = "announced by the gateways"
+        await harness.until_rows(
+            coordinator,
+            sensors,
+            [
+                ("seatsensor", site, n, True, announced)
+                for site, n in (("gw-1", 9.0), ("gw-2", 3.0))
+            ],
+        )
+        costs = await harness.start_query(
+            coordinator, "SELECT value FROM sys_costs WHERE cost LIKE '%an equality'"
+        )
+        await harness.until_rows(coordinator, costs, [(0.1,)])
+        await harness.until(lambda: coordinator.query(costs).settled, "it comes to rest")
+        silent = SiteState(True, 1, began)  # the broker keeps the last state, not the first one
+        for site in ("gw-1", "gw-2"):
+            topic = federation.topics.state(site)
+            federation.sites[site].client.publish(topic, encode_json(silent), retain=True)
+        await coordinator.close()
+        federation.coordinators.clear()
+        again = await federation.coordinator()
+        await harness.until_rows(
+            again,
+            rates,
+            [
+                ("temperature", site, rate, True, counted)
+                for site, rate in (("gw-1", 1.5), ("gw-2", 0.5))
+            ],
+        )
 
     harness.run(scenario)

@@ -163,3 +163,14 @@ def test_definitions_that_a_gateway_has_made_up_do_no_harm() -> None:
     assert differing.keys() == {"seat"}
     assert differing["seat"].keys() == {"gw-0", "gw-1"}
     assert all(0 < len(text) <= 1_000 for text in differing["seat"].values())
+
+
+def test_a_site_is_long_gone_only_after_its_time() -> None:
+    membership, second = Membership(), 1_000_000
+    membership.hear_state("gw-1", SiteState(True, 1, 0), 0)
+    assert membership.long_gone(100 * second, 10 * second) == frozenset()
+    membership.hear_state("gw-1", SiteState(False, 1, 0), 100 * second)
+    assert membership.long_gone(109 * second, 10 * second) == frozenset()
+    assert membership.long_gone(110 * second, 10 * second) == frozenset({"gw-1"})
+    membership.hear_state("gw-1", SiteState(True, 2, 0), 111 * second)
+    assert membership.long_gone(200 * second, 10 * second) == frozenset()

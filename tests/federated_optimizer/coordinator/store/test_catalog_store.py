@@ -11,9 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore, StoredQuery
+from federated_optimizer.coordinator.store.stored_facts import store_facts, stored_facts
+from federated_optimizer.statistics.fact import Origin as FactOrigin
+from federated_optimizer.statistics.fact import Quantity, Subject, SubjectKind, exact
 from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
@@ -49,6 +53,9 @@ FUNCTION = FunctionDefinition(
     "f", False, Schema.of(("x", DataType.DOUBLE)), DataType.TEXT, "m:f", on_null=True
 )
 VIEW = ViewDefinition("v", "SELECT mid FROM seat", ("mid",), text="CREATE VIEW v …")
+
+
+LONG = Subject(SubjectKind.PREDICATE, "heat", "celsius > 30 AND " * 500)
 
 
 def stored(query_id: str, version: int = 1, created: int = 5) -> StoredQuery:
@@ -110,6 +117,9 @@ def contract(url: str) -> None:
     store.put_query(stored("q3"))
     store.drop_query("q3")
     store.drop_query("unknown")
+    facts = [exact(LONG, quantity, 0.25, 7, FactOrigin.COUNTED) for quantity in Quantity]
+    store_facts(store, {fact.key: fact for fact in facts})
+    store_facts(store, {facts[0].key: None, facts[1].key: replace(facts[1], value=0.5)})
     store.close()
 
     again = CatalogStore(url)
@@ -119,6 +129,9 @@ def contract(url: str) -> None:
     # Replaced definitions move to the end: they may use what was made since.
     assert again.definitions() == (VIEW, SOURCE, FUNCTION, DECLARED)
     assert again.queries() == (stored("q1", version=2), stored("q2", created=6))
+    found = {fact.quantity: fact.value for fact in stored_facts(again)}
+    assert found == {fact.quantity: 0.25 for fact in facts[2:]} | {facts[1].quantity: 0.5}
+    assert {fact.subject for fact in stored_facts(again)} == {LONG}
     again.drop_definition("V")
     assert again.definitions() == (SOURCE, FUNCTION, DECLARED)
     again.close()

@@ -1,0 +1,241 @@
+"""Facts from what the coordinator hears: states and births of sites, links, running queries."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Protocol
+
+from federated_optimizer.coordinator.sites.flows import FlowReports
+from federated_optimizer.coordinator.sites.published_links import LinkTable
+from federated_optimizer.placement import RecursionFacts
+from federated_optimizer.statistics.fact import (
+    Fact,
+    Origin,
+    Quantity,
+    Subject,
+    SubjectKind,
+    exact,
+)
+from federated_optimizer.statistics.fact_store import Facts
+from federated_optimizer.statistics.smoothed_rates import (
+    SURE_SECONDS,
+    Reading,
+    SmoothedRate,
+    rate_between,
+    smoothed,
+)
+from streamsql.catalog.catalog import Catalog
+from streamsql.data.types import MICROSECONDS
+from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.messages import RecursionReport
+from streamsql.wire.site_messages import Birth, SiteRole, SiteState
+
+LEAST_MICROSECONDS = 30 * MICROSECONDS
+"""A query that has run for less says nothing about rates."""
+LEAST_CHANGES = 20
+"""Fewer changes say nothing about how much of the view a change moves."""
+LOOK_MICROSECONDS = 10 * MICROSECONDS
+"""Between two looks at links and queries."""
+MAX_COUNTERS = 50_000
+"""Counters whose last value is remembered, over all gateways."""
+_SURE_SIZE = 0.9
+"""Sizes of tables are rounded, and may be estimates of their databases."""
+
+
+class CountingQuery(Protocol):
+    """A running query as facts need it."""
+
+    @property
+    def deployed(self) -> int:
+        """When this version was, by `monotonic_clock`."""
+
+    @property
+    def bundle(self) -> FragmentBundle:
+        """The running version."""
+
+    @property
+    def flows(self) -> FlowReports:
+        """Counts of its sites."""
+
+
+class HeardFacts:
+    """Fills the facts.
+
+    State: the last values of counters, and the sensors that births have announced.
+    """
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._counters: dict[tuple[str, str], Reading] = {}
+        self._sensors: dict[str, dict[str, int]] = {}
+        self._looked_at: int | None = None
+        self._links_seen = -1
+        self._linked: set[tuple[str, str]] = set()
+
+    def hear_state(self, site: str, state: SiteState, at: int) -> None:
+        """Take the counters of a state that a site, and not the broker in its place, has sent.
+
+        Args:
+            site: Its id.
+            state: As it was sent.
+            at: When it holds, by our clock.
+        """
+        if not state.online:
+            return
+        if state.role == SiteRole.STATIC:
+            for name, rows in state.tables.items():
+                subject = Subject(SubjectKind.TABLE, name.lower())
+                size = (float(rows), float(rows), float(rows))
+                self._facts.put(Fact(subject, Quantity.ROWS, *size, at, _SURE_SIZE, Origin.TABLES))
+            return
+        for source, count in _counts(state).items():
+            self._count(site, source, Reading(count, state.ts, state.started), at)
+        self._announced(site, at)
+
+    def hear_birth(self, birth: Birth, at: int) -> None:
+        """Take the sensors that a gateway announces."""
+        site, counts = birth.gateway, dict[str, int]()
+        for sensor in birth.sensors:
+            name = sensor.stream.lower()
+            counts[name] = counts.get(name, 0) + 1
+        for gone in self._sensors.get(site, {}).keys() - counts:
+            self._facts.discard(Subject(SubjectKind.SOURCE, gone, site), Quantity.SENSORS)
+        self._sensors[site] = counts
+        self._announced(site, at)
+
+    def forget(self, site: str) -> None:
+        """Discard a site that was removed permanently."""
+        self._sensors.pop(site, None)
+        self._counters = {key: value for key, value in self._counters.items() if key[0] != site}
+        self._facts.forget_part(SubjectKind.SOURCE, site)
+
+    def look(
+        self,
+        queries: Iterable[CountingQuery],
+        links: LinkTable,
+        catalog: Catalog,
+        *,
+        now: int,
+        moment: int,
+    ) -> None:
+        """Take what is not told by messages of its own, now and then.
+
+        Args:
+            queries: The running ones.
+            links: The published ones.
+            catalog: Facts about tables that it does not have any more are discarded.
+            now: Wall-clock microseconds.
+            moment: The same by `monotonic_clock`.
+        """
+        if self._looked_at is not None and moment - self._looked_at < LOOK_MICROSECONDS:
+            return
+        self._looked_at = moment
+        self.hear_queries(queries, now=now, moment=moment)
+        self._hear_links(links, now)
+        tables = {table.name.lower() for table in catalog.tables}
+        for fact in self._facts:
+            if fact.subject.kind == SubjectKind.TABLE and fact.subject.name not in tables:
+                self._facts.discard(fact.subject, fact.quantity)
+        self._facts.discard_old(now)
+
+    def hear_queries(self, queries: Iterable[CountingQuery], *, now: int, moment: int) -> None:
+        """Take what running queries have counted; times as for `look`."""
+        for query in queries:
+            ran = moment - query.deployed
+            if ran < LEAST_MICROSECONDS:
+                continue
+            for recursion in query.bundle.recursions:
+                reports = [r for _, r in query.flows.recursions(recursion.name)]
+                counted = facts_of(reports, ran / MICROSECONDS)
+                if counted is not None:
+                    self._put_recursion(recursion.key, counted, now)
+
+    def _put_recursion(self, key: str, counted: RecursionFacts, now: int) -> None:
+        subject = Subject(SubjectKind.RECURSION, key)
+        told = {
+            Quantity.ROWS: counted.base_rows,
+            Quantity.VIEW_ROWS: counted.view_rows,
+            Quantity.CHANGES: counted.changes,
+            Quantity.VIEW_CHANGES: counted.view_changes,
+        }
+        for quantity, value in told.items():
+            self._facts.put(exact(subject, quantity, value, now, Origin.COUNTED))
+
+    def _count(self, site: str, source: str, reading: Reading, at: int) -> None:
+        key, subject = (site, source), Subject(SubjectKind.SOURCE, source, site)
+        before = self._counters.get(key)
+        if before is None and len(self._counters) >= MAX_COUNTERS:
+            return
+        self._counters[key] = reading
+        known = self._facts.find(subject, Quantity.INSERTS)
+        if known is not None and before is None and known.confidence_at(at) >= 0.5:
+            return  # measured before we started: better than the mean over the site's life
+        found = rate_between(before, reading)
+        if found is None:
+            return
+        past = SmoothedRate(known.value, known.low, known.high) if known and before else None
+        rate = smoothed(past, *found)
+        seconds = (reading.at - reading.started) / MICROSECONDS if reading.started else found[1]
+        self._facts.put(
+            Fact(
+                *(subject, Quantity.INSERTS, rate.value, rate.low, rate.high),
+                *(at, seconds / (seconds + SURE_SECONDS), Origin.COUNTED),
+            )
+        )
+
+    def _announced(self, site: str, at: int) -> None:
+        for source, count in self._sensors.get(site, {}).items():
+            subject = Subject(SubjectKind.SOURCE, source, site)
+            self._facts.put(exact(subject, Quantity.SENSORS, float(count), at, Origin.ANNOUNCED))
+
+    def _hear_links(self, links: LinkTable, now: int) -> None:
+        """Count links, and their costs, by relation and gateway, if they have changed."""
+        if links.version == self._links_seen:
+            return
+        self._links_seen = links.version
+        found: defaultdict[tuple[str, str], list[float | None]] = defaultdict(list)
+        for relation, gateway, cost in links.costs():
+            found[relation, gateway].append(cost)
+        for relation, gateway in self._linked - found.keys():
+            subject = Subject(SubjectKind.SOURCE, relation, gateway)
+            self._facts.discard(subject, Quantity.ROWS)
+            self._facts.discard(subject, Quantity.LINK_COST)
+        self._linked = set(found)
+        for (relation, gateway), costs in found.items():
+            subject = Subject(SubjectKind.SOURCE, relation, gateway)
+            rows = exact(subject, Quantity.ROWS, float(len(costs)), now, Origin.LINKS)
+            self._facts.put(rows)
+            known = [cost for cost in costs if cost is not None]
+            if known:
+                mean = sum(known) / len(known)
+                told = (mean, min(known), max(known), now, 1.0)
+                self._facts.put(Fact(subject, Quantity.LINK_COST, *told, Origin.LINKS))
+
+
+def _counts(state: SiteState) -> dict[str, float]:
+    """Return the readings of each source of a site since it has started, by name in lower case.
+
+    A connector of several sources says only what they make together: equal shares are assumed.
+    Declared sources are counted one by one.
+    """
+    found: dict[str, float] = {}
+    for connector in state.connectors:
+        for stream in connector.streams:
+            name = stream.lower()
+            found[name] = found.get(name, 0.0) + connector.readings / len(connector.streams)
+    found.update({d.name.lower(): float(d.rows) for d in state.declared if d.endpoint})
+    return found
+
+
+def facts_of(reports: Iterable[RecursionReport], seconds: float) -> RecursionFacts | None:
+    """Return the sum of what sites have counted of one recursion in a time; None if nothing."""
+    leaf_rows = view_rows = changes = moved = 0
+    for report in reports:
+        leaf_rows, view_rows = leaf_rows + report.leaf_rows, view_rows + report.view_rows
+        changes += report.leaf_changes
+        moved += report.view_changes
+    if not changes:
+        return None
+    # What is there now has come once; only the rest was motion.
+    motion = max(changes - leaf_rows, 0)
+    per_change = max(moved - view_rows, 0) / motion if motion >= LEAST_CHANGES else 0.0
+    return RecursionFacts(float(leaf_rows), float(view_rows), motion / seconds, per_change)

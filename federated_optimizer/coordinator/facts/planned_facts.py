@@ -1,0 +1,75 @@
+"""Facts as plans are made with them: of sources, tables and recursions."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from federated_optimizer.placement import RecursionFacts, SourceFacts
+from federated_optimizer.statistics.default_facts import DATABASE_ROWS
+from federated_optimizer.statistics.fact import Quantity, Subject, SubjectKind
+from federated_optimizer.statistics.fact_store import Facts
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.table_options import TableSource
+from streamsql.data.types import MICROSECONDS
+
+
+def source_facts(
+    catalog: Catalog, facts: Facts, compared: Mapping[str, frozenset[str]]
+) -> dict[str, SourceFacts]:
+    """Return what is known of the sources of a catalog, by name in lower case.
+
+    Args:
+        catalog: The sources.
+        facts: All there are.
+        compared: Columns that databases compare as we do, by table in lower case.
+    """
+    found: dict[str, SourceFacts] = {}
+    for source in catalog.sources:
+        known = _stream_facts(source, facts)
+        if known is not None:
+            found[source.name.lower()] = known
+    for table in catalog.tables:
+        name = table.name.lower()
+        fact = facts.find(Subject(SubjectKind.TABLE, name), Quantity.ROWS)
+        rows = None if fact is None else fact.value
+        if rows is None and (table.option("source") or "").lower() == TableSource.SQL:
+            # Keys do no harm to a small one.
+            rows = DATABASE_ROWS.value
+        if rows is not None:
+            found[name] = SourceFacts(rows=rows, compared=compared.get(name, frozenset()))
+    return found
+
+
+def _stream_facts(source: SourceDefinition, facts: Facts) -> SourceFacts | None:
+    """Return what is known of a source of devices, over all gateways; None: nothing."""
+    name = source.name.lower()
+
+    def total(quantity: Quantity) -> float:
+        return sum(f.value for f in facts.about(SubjectKind.SOURCE, name, quantity))
+
+    inserts = total(Quantity.INSERTS)
+    if source.key:
+        # A reading of a sensor may only renew its row, so readings are no changes.
+        rows = total(Quantity.SENSORS) or total(Quantity.ROWS)
+        return SourceFacts(rows=rows) if rows else None
+    if inserts and source.ttl is not None:
+        return SourceFacts(inserts * source.ttl / MICROSECONDS, 2 * inserts)
+    return None
+
+
+_OF_RECURSIONS = {
+    Quantity.ROWS: "base_rows",
+    Quantity.VIEW_ROWS: "view_rows",
+    Quantity.CHANGES: "changes",
+    Quantity.VIEW_CHANGES: "view_changes",
+}
+
+
+def recursion_facts(facts: Facts) -> dict[str, RecursionFacts]:
+    """Return what recursions have counted while they ran, by their key."""
+    found: dict[str, RecursionFacts] = {}
+    for fact in facts.of_kind(SubjectKind.RECURSION):
+        before = found.get(fact.subject.name, RecursionFacts(0.0, 0.0, 0.0, 0.0))
+        named = {_OF_RECURSIONS[fact.quantity]: fact.value}
+        found[fact.subject.name] = replace(before, **named)
+    return found

@@ -1,0 +1,90 @@
+"""Rows of `sys_facts` and `sys_costs`, made every few seconds and rounded.
+
+A query over the tables would never come to rest if rows changed with every report of a site.
+"""
+
+from collections.abc import Callable
+from math import floor, log10
+
+from federated_optimizer.statistics.default_facts import DEFAULTS
+from federated_optimizer.statistics.fact import Fact, SubjectKind
+from federated_optimizer.statistics.fact_store import Facts
+from streamsql.data.types import MICROSECONDS, Row
+
+SHOWN_MICROSECONDS = 10 * MICROSECONDS
+"""Between two looks at the facts."""
+_MINUTE = 60 * MICROSECONDS
+_DIGITS = 3
+_Shown = tuple[Row, ...]
+
+
+class ShownFacts:
+    """The rows of both tables as of the last look.
+
+    Args:
+        facts: All there are.
+        clock: Wall-clock microseconds.
+    """
+
+    def __init__(self, facts: Facts, clock: Callable[[], int]) -> None:
+        self._facts, self._clock = facts, clock
+        self._looked_at: int | None = None
+        self._rows: tuple[_Shown, _Shown] = ((), ())
+
+    def facts(self) -> _Shown:
+        """Return the rows of `sys_facts`."""
+        self._look()
+        return self._rows[0]
+
+    def costs(self) -> _Shown:
+        """Return the rows of `sys_costs`: measured constants, then the defaults."""
+        self._look()
+        return self._rows[1]
+
+    def _look(self) -> None:
+        now = self._clock()
+        if self._looked_at is not None and 0 <= now - self._looked_at < SHOWN_MICROSECONDS:
+            return
+        self._looked_at = now
+        facts = tuple(sorted(self._facts, key=lambda fact: fact.key))
+        engines = [fact for fact in facts if fact.subject.kind == SubjectKind.ENGINE]
+        self._rows = (
+            tuple([_fact_row(fact, now) for fact in facts]),
+            (*map(_cost_row, engines), *_DEFAULT_ROWS),
+        )
+
+
+def _fact_row(fact: Fact, now: int) -> Row:
+    kind, name, part = fact.subject
+    numbers = map(rounded, (fact.value, fact.low, fact.high))
+    sure = round(fact.confidence_at(now), 1)
+    return (str(kind), name, part, str(fact.quantity), *numbers, sure, _at(fact), str(fact.origin))
+
+
+def _cost_row(fact: Fact) -> Row:
+    numbers = map(rounded, (fact.value, fact.low, fact.high))
+    words = f"{fact.quantity} of {fact.subject.name}"
+    return (words, *numbers, _at(fact), str(fact.origin))
+
+
+_DEFAULT_ROWS: _Shown = tuple(
+    (default.words, default.value, default.low, default.high, None, default.why)
+    for default in DEFAULTS
+)
+
+
+def _at(fact: Fact) -> int:
+    """Return when a fact was measured, to the minute."""
+    return fact.at // _MINUTE * _MINUTE
+
+
+def rounded(value: float) -> float:
+    """Return a number with three digits that count.
+
+    Examples:
+        >>> rounded(0.123456), rounded(1234.5), rounded(0.0), rounded(7.0)
+        (0.123, 1230.0, 0.0, 7.0)
+    """
+    if not value:
+        return 0.0
+    return round(value, _DIGITS - 1 - floor(log10(abs(value))))

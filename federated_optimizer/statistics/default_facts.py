@@ -1,0 +1,89 @@
+"""Defaults: what is assumed of what nobody has measured, with the range it may well lie in.
+
+Each is one constant of the optimizer. `sys_costs` lists them, and EXPLAIN says which it used.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """An assumed number.
+
+    Attributes:
+        words: The quantity, with its unit.
+        low: The least that is usual.
+        high: The most that is usual.
+        why: Where the number comes from.
+    """
+
+    words: str
+    value: float
+    low: float
+    high: float
+    why: str = "default"
+
+    @property
+    def range_text(self) -> str:
+        """The range in words.
+
+        Examples:
+            >>> Default("rows of a stream", 400.0, 1.0, 100_000.0).range_text
+            '1 to 100,000'
+        """
+        return f"{_text(self.low)} to {_text(self.high)}"
+
+
+def _text(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:g}"
+
+
+_PAPER = "default: the network of the papers"
+_MEASURED = "measured when this release was made"
+
+STREAM_ROWS = Default("rows of a stream", 400.0, 1.0, 100_000.0, _PAPER)
+TABLE_ROWS = Default("rows of a table", 1_000.0, 1.0, 10_000_000.0)
+DATABASE_ROWS = Default(
+    "rows of a table in a database that has not answered", 1_000_000.0, 1.0, 1_000_000_000.0
+)
+ROW_LIFE = Default("seconds that a row of a stream stays", 600.0, 1.0, 86_400.0)
+RENEWALS = Default("times that a row is renewed before it ends", 10.0, 1.0, 1_000.0)
+EQUALITY = Default("share of rows that pass an equality", 0.1, 0.0001, 1.0)
+COMPARISON = Default("share of rows that pass another comparison", 1 / 3, 0.0001, 1.0)
+DEGREE = Default("base rows of a recursion for a value joined", 4.0, 1.0, 100.0, _PAPER)
+DEPTH = Default("values of a computed column of a recursion", 8.0, 1.0, 100.0, _PAPER)
+SUPPORT = Default("tokens in a shortest conjunction", 8.0, 1.0, 20.0, _PAPER)
+ROWS_PER_MESSAGE = Default("derived rows in a message", 4.0, 1.0, 10.0, _MEASURED)
+ENVELOPE_BYTES = Default("bytes of a message without its rows", 38.0, 20.0, 100.0, _MEASURED)
+TOKEN_BYTES = Default("bytes of a token", 5.0, 2.0, 9.0, _MEASURED)
+LITERAL_BYTES = Default("bytes of a token in an annotation", 0.5, 0.1, 2.0, _MEASURED)
+HOP_MILLISECONDS = Default("milliseconds from a site to the next", 2.0, 0.5, 100.0, _MEASURED)
+BOOLEAN_BYTES = Default("bytes of a truth value", 1.0, 1.0, 1.0, "the encoding")
+INTEGER_BYTES = Default("bytes of a whole number", 3.0, 1.0, 9.0)
+DOUBLE_BYTES = Default("bytes of a DOUBLE", 9.0, 9.0, 9.0, "the encoding")
+TEXT_BYTES = Default("bytes of a text", 8.0, 1.0, 100.0)
+TIMESTAMP_BYTES = Default("bytes of a time", 9.0, 9.0, 9.0, "the encoding")
+
+DEFAULTS = (
+    STREAM_ROWS,
+    TABLE_ROWS,
+    DATABASE_ROWS,
+    ROW_LIFE,
+    RENEWALS,
+    EQUALITY,
+    COMPARISON,
+    DEGREE,
+    DEPTH,
+    SUPPORT,
+    ROWS_PER_MESSAGE,
+    ENVELOPE_BYTES,
+    TOKEN_BYTES,
+    LITERAL_BYTES,
+    HOP_MILLISECONDS,
+    BOOLEAN_BYTES,
+    INTEGER_BYTES,
+    DOUBLE_BYTES,
+    TEXT_BYTES,
+    TIMESTAMP_BYTES,
+)
+"""All of them, in the order of `sys_costs`."""

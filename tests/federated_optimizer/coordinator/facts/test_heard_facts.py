@@ -1,0 +1,166 @@
+"""Facts that are made of states, births, links and counts of recursions."""
+
+import pytest
+
+from federated_optimizer.coordinator.facts.heard_facts import (
+    LOOK_MICROSECONDS,
+    HeardFacts,
+    facts_of,
+)
+from federated_optimizer.coordinator.sites.published_links import LinkTable
+from federated_optimizer.statistics.fact import DAY, Origin, Quantity, Subject, SubjectKind
+from federated_optimizer.statistics.fact_store import Facts
+from streamsql.wire.messages import LinkMessage, RecursionReport
+from streamsql.wire.site_messages import (
+    Birth,
+    ConnectorState,
+    DeclaredState,
+    SensorDescription,
+    SiteRole,
+    SiteState,
+)
+from tests.streamsql.from_text import catalog_of
+
+SECOND = 1_000_000
+
+
+def state(seconds: int, readings: int = 0, started: int = 1, **more: object) -> SiteState:
+    """A state of a site with a connector of two sources."""
+    connector = ConnectorState("motes", "motes", ("heat", "Seat"), readings=readings)
+    times = {"started": started * SECOND, "connectors": (connector,)}
+    return SiteState(True, 1, seconds * SECOND, **{**times, **more})  # type: ignore[arg-type]
+
+
+def rate(facts: Facts, source: str, site: str = "gw-1") -> float | None:
+    fact = facts.find(Subject(SubjectKind.SOURCE, source, site), Quantity.INSERTS)
+    return None if fact is None else fact.value
+
+
+def test_without_changes_nothing_is_known() -> None:
+    assert facts_of([], 60.0) is None
+    assert facts_of([RecursionReport("r")], 60.0) is None
+
+
+def test_what_is_there_is_no_motion() -> None:
+    # 100 base rows have come, and then 30 went and came back; the view moved 5 rows each time.
+    one = RecursionReport("r", leaf_rows=60, leaf_changes=90, view_rows=400, view_changes=550)
+    two = RecursionReport("r", leaf_rows=40, leaf_changes=70, view_rows=500, view_changes=650)
+    facts = facts_of([one, two], 60.0)
+    assert facts is not None
+    assert (facts.base_rows, facts.view_rows) == (100.0, 900.0)
+    assert facts.changes == pytest.approx(1.0)
+    assert facts.view_changes == pytest.approx(5.0)
+
+
+def test_a_few_changes_do_not_tell_how_far_they_reach() -> None:
+    report = RecursionReport("r", leaf_rows=10, leaf_changes=12, view_rows=10, view_changes=500)
+    facts = facts_of([report], 10.0)
+    assert facts is not None
+    assert facts.view_changes == 0.0
+
+
+def test_the_first_state_gives_the_mean_of_the_life_and_later_ones_are_smoothed() -> None:
+    facts = Facts()
+    heard = HeardFacts(facts)
+    heard.hear_state("gw-1", state(101, 400), 0)
+    assert (rate(facts, "heat"), rate(facts, "seat")) == (2.0, 2.0)  # equal shares of both
+    heard.hear_state("gw-1", state(201, 2_400), 0)  # ten a second of each since
+    found = rate(facts, "heat")
+    assert found is not None
+    assert 3.0 < found < 6.0
+    heard.hear_state("gw-2", state(101, 400), 0)
+    assert rate(facts, "heat") == found  # each gateway by itself
+    for number in range(1, 40):
+        heard.hear_state("gw-1", state(201 + 100 * number, 2_400 + 2_000 * number), 0)
+    assert rate(facts, "heat") == pytest.approx(10.0, rel=1e-3)
+
+
+def test_declared_sources_are_counted_one_by_one() -> None:
+    facts = Facts()
+    declared = (
+        DeclaredState("Heat", 1, endpoint="motes", rows=300),
+        DeclaredState("elsewhere", 1),
+    )
+    HeardFacts(facts).hear_state("gw-1", state(101, 400, declared=declared), 0)
+    assert (rate(facts, "heat"), rate(facts, "seat")) == (3.0, 2.0)
+    assert rate(facts, "elsewhere") is None
+
+
+def test_a_coordinator_that_starts_again_goes_on_with_what_was_measured() -> None:
+    before = Facts()
+    first = HeardFacts(before)
+    for step in range(20):
+        first.hear_state("gw-1", state(1_000 + 100 * step, 2_000 * step), 0)
+    known = rate(before, "heat")
+    facts = Facts(before)
+    again = HeardFacts(facts)
+    again.hear_state("gw-1", state(3_000, 40_000), 0)
+    assert rate(facts, "heat") == known  # not the mean over the life of the gateway
+    again.hear_state("gw-1", state(3_100, 42_000), 0)
+    assert rate(facts, "heat") == pytest.approx(known, rel=0.1)
+    late = Facts(before)
+    HeardFacts(late).hear_state("gw-1", state(3_000, 2_999 * 8), DAY)
+    assert rate(late, "heat") == 4.0  # a day old: the mean is better
+
+
+def test_a_will_says_nothing_about_rates() -> None:
+    facts = Facts()
+    heard = HeardFacts(facts)
+    heard.hear_state("gw-1", SiteState(False, 1, 200 * SECOND, started=SECOND), 0)
+    assert len(facts) == 0
+
+
+def test_births_announce_sensors_until_the_next_one() -> None:
+    facts = Facts()
+    heard = HeardFacts(facts)
+    seats = tuple(SensorDescription(f"s{i}", "Seat") for i in range(7))
+    heat = (SensorDescription("h", "heat"),)
+    heard.hear_birth(Birth("gw-1", 1, 0, 0, sensors=seats + heat), 5)
+    heard.hear_birth(Birth("gw-2", 1, 0, 0, sensors=seats[:2]), 5)
+
+    def told() -> dict[tuple[str, str], float]:
+        found = [f for f in facts if f.quantity == Quantity.SENSORS]
+        assert all(f.origin == Origin.ANNOUNCED and f.confidence == 1 for f in found)
+        return {f.subject[1:]: f.value for f in found}
+
+    assert told() == {("seat", "gw-1"): 7.0, ("heat", "gw-1"): 1.0, ("seat", "gw-2"): 2.0}
+    heard.hear_birth(Birth("gw-1", 1, 1, 0, sensors=seats[:3]), 6)
+    assert told() == {("seat", "gw-1"): 3.0, ("seat", "gw-2"): 2.0}
+    heard.hear_state("gw-1", state(101, 400), 9 * SECOND)
+    seat = facts.find(Subject(SubjectKind.SOURCE, "seat", "gw-1"), Quantity.SENSORS)
+    assert seat is not None
+    assert seat.at == 9 * SECOND  # the site says so still
+    heard.forget("gw-1")
+    assert {f.subject.part for f in facts} == {"gw-2"}
+
+
+def test_links_are_counted_by_gateway_with_the_range_of_their_costs() -> None:
+    facts, links, catalog = Facts(), LinkTable(), catalog_of("")
+    heard = HeardFacts(facts)
+    for target, cost in (("b", 1.0), ("c", 4.0), ("d", None)):
+        links.put("gw-1", ("Link", "a", target), LinkMessage("a", target, cost))
+    links.put("gw-2", ("Link", "b", "a"), LinkMessage("b", "a", 7.0))
+    heard.look((), links, catalog, now=0, moment=0)
+    subject = Subject(SubjectKind.SOURCE, "link", "gw-1")
+    rows, cost_ = (facts.find(subject, q) for q in (Quantity.ROWS, Quantity.LINK_COST))
+    assert rows is not None
+    assert cost_ is not None
+    assert rows.value == 3.0
+    assert (cost_.value, cost_.low, cost_.high) == (2.5, 1.0, 4.0)
+    for target in ("b", "c", "d"):
+        links.remove("gw-1", ("Link", "a", target))
+    heard.look((), links, catalog, now=1, moment=LOOK_MICROSECONDS - 1)
+    assert facts.find(subject, Quantity.ROWS) is not None  # looked at not long ago
+    heard.look((), links, catalog, now=1, moment=LOOK_MICROSECONDS)
+    assert {f.subject.part for f in facts} == {"gw-2"}
+
+
+def test_sizes_of_tables_are_known_as_long_as_there_is_the_table() -> None:
+    facts = Facts()
+    heard = HeardFacts(facts)
+    told = SiteState(True, 1, 0, SiteRole.STATIC, tables={"Big": 20_000, "small": 3})
+    heard.hear_state("static", told, 0)
+    rows = {f.subject.name: f.value for f in facts}
+    assert rows == {"big": 20_000.0, "small": 3.0}
+    heard.look((), LinkTable(), catalog_of("CREATE TABLE big (k INTEGER);"), now=0, moment=0)
+    assert [f.subject.name for f in facts] == ["big"]
