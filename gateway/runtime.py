@@ -142,6 +142,7 @@ class Gateway:
         self.lane = ObservationLane(me, epoch, self.client, self.topics, self.buffer, published)
         self.host.fills.cut = self.lane.cut
         self.lane.is_read = self.host.inbox.interest.is_read
+        self.lane.is_waited_for = self.host.inbox.interest.is_waited_for
         self.last = LastValues(me, epoch, self.client, self.topics)
         self.links = LinkPublishers(me, self.engine, self.client, self.topics)
         self.devices = Devices(
@@ -275,7 +276,7 @@ class Gateway:
         replay_each = max(int(self.settings.buffer.replay_per_second * FLUSH_SECONDS), 1)
         while True:
             await asyncio.sleep(FLUSH_SECONDS)
-            self.lane.flush()
+            self.lane.flush_due(time.monotonic())
             self.lane.settle()
             self.lane.replay(replay_each)
 

@@ -18,7 +18,8 @@ from host.mqtt import MessageClient, PublishTicket, QueueFull
 from streamsql.data.schema import Schema
 from streamsql.data.types import LATEST, DataType, Row
 from streamsql.errors import WireError
-from streamsql.wire.codec import decode_json, encode_json
+from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
+from streamsql.wire.codec import decode_compressed_json, encode_compressed_json, encode_json
 from streamsql.wire.fill_messages import Cut
 from streamsql.wire.messages import ObservationPack, SenmlRecord
 from streamsql.wire.senml import Observed, microseconds, records_of_rows
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 MAX_PACK_BYTES = 100_000
 """About how large a pack may grow before it is sent; a single row may be larger."""
 _RECORD_BYTES = 40
+PATIENT_SECONDS = 2.0
+"""For which rows are collected that only the lake reads."""
 MAX_RECENT = 16
 """Packs of a stream whose numbers are remembered."""
 
@@ -38,13 +41,15 @@ class _Collected:
 
     Attributes:
         size: About how many bytes they take in it.
+        since: When the first of them came, or None.
     """
 
-    __slots__ = ("_rows", "_texts", "_width", "_withdrawn", "schema", "size")
+    __slots__ = ("_rows", "_texts", "_width", "_withdrawn", "schema", "since", "size")
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.size = 0
+        self.since: float | None = None
         self._rows: list[Observed] = []
         self._withdrawn: list[int] = []
         self._width = _RECORD_BYTES * len(schema)
@@ -64,7 +69,7 @@ class _Collected:
 
     def taken(self) -> tuple[list[SenmlRecord], tuple[int, ...]]:
         """Return the records of all rows, and the places of withdrawals; begin again."""
-        rows, self._rows, self.size = self._rows, [], 0
+        rows, self._rows, self.size, self.since = self._rows, [], 0, None
         withdrawn, self._withdrawn = self._withdrawn, []
         return records_of_rows(rows, self.schema), tuple(_places(rows, withdrawn))
 
@@ -94,6 +99,8 @@ class ObservationLane:
         sequence: Number of the next pack of this epoch.
         stamps: Version and layout of the definition of each declared source.
         is_read: Says whether anybody reads a stream; what nobody reads is not collected.
+        is_waited_for: Says whether readers want it soon. Of other streams larger packs are sent
+            less often, compressed.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917  (each is one seam)
@@ -114,6 +121,7 @@ class ObservationLane:
         self.sequence = 0
         self.stamps: Mapping[str, tuple[int, int]] = {}
         self.is_read: Callable[[str], bool] = _everything
+        self.is_waited_for: Callable[[str], bool] = _everything
         self._collected: dict[str, _Collected] = {}
         self._in_flight: deque[tuple[int, PublishTicket]] = deque()
         self._flying: set[int] = set()
@@ -162,6 +170,20 @@ class ObservationLane:
         """Send what was collected."""
         for stream in list(self._collected):
             self._send(stream)
+
+    def flush_due(self, now: float) -> None:
+        """Send what somebody waits for, and the rest once it has waited long enough.
+
+        Args:
+            now: Seconds of a clock that only goes forward.
+        """
+        for stream, collected in list(self._collected.items()):
+            if not collected.size:
+                continue
+            if collected.since is None:
+                collected.since = now
+            if self.is_waited_for(stream) or now - collected.since >= PATIENT_SECONDS:
+                self._send(stream)
 
     def settle(self) -> None:
         """Remove from disk what the broker has acknowledged."""
@@ -227,7 +249,7 @@ class ObservationLane:
         times = [microseconds(record.bt) for record in records if record.bt is not None]
         recent.append((self.sequence, min(times, default=0)))
         self.sequence += 1
-        payload = encode_json(pack)
+        payload = self._encoded(stream, pack)
         number = self.buffer.append(stream, payload)
         if number is not None and not self.client.connected:
             return  # follows as history
@@ -239,7 +261,7 @@ class ObservationLane:
     def _numbered(self, stream: str, payload: bytes) -> bytes:
         """Return a stored pack with the number that it is published under now."""
         try:
-            pack = decode_json(payload, ObservationPack)
+            pack = decode_compressed_json(payload, ObservationPack, limit=MAX_PAYLOAD_BYTES)
         except WireError as error:
             log.warning("a stored pack of %s is damaged: %s", stream, error)
             self.published.reaches(stream, LATEST)  # nobody knows of when its readings are
@@ -249,7 +271,11 @@ class ObservationLane:
                 self.published.reaches(stream, microseconds(record.bt))
         life = None if pack.epoch == self.epoch else self.epoch
         number = self.published.next(stream)
-        return encode_json(msgspec.structs.replace(pack, n=number, life=life))
+        return self._encoded(stream, msgspec.structs.replace(pack, n=number, life=life))
+
+    def _encoded(self, stream: str, pack: ObservationPack) -> bytes:
+        encode = encode_json if self.is_waited_for(stream) else encode_compressed_json
+        return encode(pack)
 
     def _publish(self, number: int | None, stream: str, topic: str, payload: bytes) -> bool:
         try:

@@ -16,7 +16,7 @@ from streamsql.catalog.system import SYS_STREAM, is_site_source
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import EARLIEST, LATEST
 from streamsql.errors import WireError
-from streamsql.wire.codec import decode_json
+from streamsql.wire.codec import decode_compressed_json, decode_json
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import ObservationPack, SystemRows
 from streamsql.wire.senml import microseconds, row_from, rows_of
@@ -91,7 +91,7 @@ class ObservationReader:
         """
         if not any(stream in scans for scans in self._wanted.values()):
             return None
-        return decode_json(payload, ObservationPack, limit=MAX_PACK)
+        return decode_compressed_json(payload, ObservationPack, limit=MAX_PACK)
 
     def is_outdated(self, stream: str, pack: ObservationPack) -> bool:
         """Whether a pack was made by a definition whose rows mean something else than now."""

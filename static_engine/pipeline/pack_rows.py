@@ -18,7 +18,7 @@ from streamsql.catalog.system import SYS_STREAM
 from streamsql.data.schema import Schema
 from streamsql.data.types import EARLIEST, LATEST, DataType, Row
 from streamsql.errors import FederationError, WireError
-from streamsql.wire.codec import decode_json
+from streamsql.wire.codec import decode_compressed_json, decode_json
 from streamsql.wire.messages import ObservationPack, SystemRows
 from streamsql.wire.senml import microseconds, row_from, rows_of
 from streamsql.wire.topics import Topics, check_id
@@ -167,7 +167,7 @@ def _take(message: Landed, topics: Topics, definition_of: DefinitionOf, kept: Ke
 
 def _pack(payload: bytes, stream: str) -> ObservationPack | SystemRows:
     try:
-        return decode_json(payload, ObservationPack, limit=MAX_PACK_BYTES)
+        return decode_compressed_json(payload, ObservationPack, limit=MAX_PACK_BYTES)
     except WireError:
         if stream != SYS_STREAM.name:
             raise

@@ -4,6 +4,7 @@ Everything from the network passes `decode_json` or `decode_packed`: size, nesti
 numbers are checked before any other code sees the value.
 """
 
+import zlib
 from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any, TypeVar, cast
@@ -14,6 +15,9 @@ from streamsql.errors import FederationError, WireError
 from streamsql.wire.bounds import MAX_DEPTH, MAX_PAYLOAD_BYTES, check_tree, is_bounded
 
 T = TypeVar("T")
+
+_ZLIB = b"\x78"
+"""First byte of what zlib has compressed; JSON never begins so."""
 
 _json_encoder = msgspec.json.Encoder()
 _pack_encoder = msgspec.msgpack.Encoder()
@@ -36,6 +40,15 @@ def encode_json(message: object) -> bytes:
         WireError: It holds a value JSON cannot carry.
     """
     return _encoded(_json_encoder, message)
+
+
+def encode_compressed_json(message: object) -> bytes:
+    """Return a message as JSON that zlib has compressed.
+
+    Raises:
+        WireError: It holds a value JSON cannot carry.
+    """
+    return zlib.compress(encode_json(message))
 
 
 def encode_packed(message: object) -> bytes:
@@ -65,6 +78,32 @@ def decode_json(payload: bytes, kind: type[T], *, limit: int = MAX_PAYLOAD_BYTES
     if not is_bounded(cast(Hashable, kind)) and _json_depth(payload) > MAX_DEPTH:
         raise WireError(f"{kind.__name__}: nested deeper than {MAX_DEPTH} levels")
     return _decode(_json_decoder(cast(Hashable, kind)), payload, kind)
+
+
+def decode_compressed_json(payload: bytes, kind: type[T], *, limit: int) -> T:
+    """Return the message in a JSON payload that may be compressed.
+
+    Args:
+        payload: As `encode_json` or `encode_compressed_json` made it.
+        kind: Of the message.
+        limit: Of its bytes as JSON.
+
+    Raises:
+        WireError: It is cut off or damaged, or what `decode_json` refuses.
+    """
+    if payload[:1] != _ZLIB:
+        return decode_json(payload, kind, limit=limit)
+    _check_size(payload, kind, limit)
+    expanding = zlib.decompressobj()
+    try:
+        plain = expanding.decompress(payload, limit + 1)
+    except zlib.error as error:
+        raise WireError(f"{kind.__name__}: {error}") from error
+    if len(plain) > limit:
+        raise WireError(f"{kind.__name__}: more than {limit} bytes when expanded")
+    if not expanding.eof or expanding.unused_data:
+        raise WireError(f"{kind.__name__}: not all of what zlib has compressed, or more than that")
+    return decode_json(plain, kind, limit=limit)
 
 
 def decode_packed(payload: bytes, kind: type[T], *, limit: int = MAX_PAYLOAD_BYTES) -> T:

@@ -44,7 +44,12 @@ class PacksPublished(msgspec.Struct, frozen=True):
 class Interest(msgspec.Struct, frozen=True):
     """Whether anybody reads what gateways publish of a stream; retained, from the coordinator.
 
-    A gateway that has none publishes.
+    A gateway that has none publishes, and soon.
+
+    Attributes:
+        soon: Whether somebody waits for it, as windows at a base site do. The lake does not: for it
+            alone packs are collected longer, and compressed.
     """
 
     wanted: bool
+    soon: bool = True

@@ -13,6 +13,7 @@ from gateway import runtime
 from gateway.__main__ import serve
 from gateway.connectors import registry
 from gateway.gateway_settings import GatewaySettings, SnapshotSettings
+from gateway.intake import observations
 from gateway.intake.observations import ObservationLane
 from gateway.runtime import Gateway
 from gateway.session import announcer
@@ -33,6 +34,7 @@ from host.mqtt.in_memory import InMemoryBroker, InMemoryClient
 from streamsql.errors import DeploymentError
 from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import Command, ObservationPack
+from streamsql.wire.observation_logs import Interest
 from streamsql.wire.site_messages import Birth, SensorDescription, SiteState
 from streamsql.wire.topics import Topics
 from tests.loop_turns import loop_turns
@@ -205,6 +207,35 @@ def test_readings_are_observed_kept_as_last_value_and_counted(
         assert [(w.readings, w.errors) for w in state.connectors] == [(2, 1)]
         assert "not finite" in state.connectors[0].last_error
         assert "not finite" in state.detail
+
+    run(tmp_path, scenario)
+
+
+def test_a_stream_is_published_as_its_readers_want_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observations, "PATIENT_SECONDS", 0.1)
+
+    async def scenario(world: World) -> None:
+        def say(stream: str, *, wanted: bool, soon: bool) -> None:
+            topic = TOPICS.interest(stream)
+            world.console.publish(topic, encode_json(Interest(wanted, soon)), retain=True)
+
+        def first_bytes(stream: str) -> list[bytes]:
+            return [payload[:1] for payload in world.told(TOPICS.observation("gw-1", stream))]
+
+        say("seatsensor", wanted=True, soon=False)
+        say("temperature", wanted=False, soon=False)
+        world.begin()
+        connector = await world.ready()
+        connector.emit(seat("m1", 3.0), temperature("t1", 21.0))
+        await until(lambda: first_bytes("seatsensor") == [b"x"], "for the lake alone: compressed")
+        assert not first_bytes("temperature")
+        say("seatsensor", wanted=True, soon=True)
+        await world.broker.settle()
+        connector.emit(seat("m1", 4.0), temperature("t1", 22.0))
+        await until(lambda: first_bytes("seatsensor") == [b"x", b"{"], "somebody waits for it")
+        assert not first_bytes("temperature")
 
     run(tmp_path, scenario)
 

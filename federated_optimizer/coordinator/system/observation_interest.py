@@ -1,7 +1,7 @@
 """Tells gateways which streams' observations somebody reads; the others are not published.
 
 Readers are the lake, if there is a lander (but of no source with `keep = 'no'`), and windows at
-base sites over the rows of all gateways.
+base sites over the rows of all gateways. The lake does not want them soon.
 
 A gateway that was told nothing publishes, so nothing is lost where this is silent: before the first
 look, and for a while after it.
@@ -26,16 +26,17 @@ from streamsql.wire.topics import level_of
 
 log = logging.getLogger(__name__)
 
+_SOON = Interest(wanted=True, soon=True)
 SILENT_SECONDS = 30.0
 """After a start, or a connection: a lander may not have been heard yet."""
 
 
 class ObservationInterest:
-    """Keeps the retained interest in each stream equal to whether it is read."""
+    """Keeps the retained interest in each stream equal to who reads it."""
 
     def __init__(self, shared: SharedParts) -> None:
         self._shared = shared
-        self._told: dict[str, bool] = {}
+        self._told: dict[str, Interest] = {}
         self._silent_until = 0
         self._connected(True)
         shared.client.on_connection(self._connected)
@@ -54,8 +55,8 @@ class ObservationInterest:
             MessagingError: The message queue is full.
         """
         for stream in sorted(streams_read_by(bundle)):
-            if self._told.get(stream) is False:
-                self._tell(stream, wanted=True)
+            if self._told.get(stream, _SOON) != _SOON:
+                self._tell(stream, _SOON)
 
     def look(self, queries: Iterable[RunningQuery]) -> None:
         """Tell what has changed."""
@@ -74,18 +75,19 @@ class ObservationInterest:
         read = {name for query in queries for name in streams_read_by(query.bundle)}
         try:
             for stream in sorted(streams):
-                wanted = (is_kept and stream not in unkept) or stream in read
-                if self._told.get(stream) is not wanted and (wanted or not is_silent):
-                    self._tell(stream, wanted=wanted)
+                soon = stream in read
+                found = Interest(soon or (is_kept and stream not in unkept), soon)
+                if self._told.get(stream) != found and (found.wanted or not is_silent):
+                    self._tell(stream, found)
             for stream in sorted(self._told.keys() - streams):
                 self._shared.client.publish(self._topic(stream), b"", retain=True)
                 del self._told[stream]
         except MessagingError as error:
             log.warning("interest in observations is told later: %s", error.message)
 
-    def _tell(self, stream: str, *, wanted: bool) -> None:
-        self._shared.client.publish(self._topic(stream), encode_json(Interest(wanted)), retain=True)
-        self._told[stream] = wanted
+    def _tell(self, stream: str, interest: Interest) -> None:
+        self._shared.client.publish(self._topic(stream), encode_json(interest), retain=True)
+        self._told[stream] = interest
 
     def _topic(self, stream: str) -> str:
         return self._shared.topics.interest(level_of(stream))

@@ -19,7 +19,7 @@ from host.mqtt import Message
 from host.mqtt.in_memory import Faults, InMemoryBroker
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.codec import decode_json
+from streamsql.wire.codec import decode_compressed_json, decode_json
 from streamsql.wire.messages import ObservationPack
 from streamsql.wire.senml import rows_of
 from streamsql.wire.topics import Topics
@@ -37,13 +37,15 @@ class Lane:
         self.arrived: list[tuple[str, int, int, list[float]]] = []
         self.reader = self.broker.client("reader", clean=False)
         self.reader.on_messages(self._read)
+        self.compressed: list[bool] = []
         self.epoch = 0
         self.added = 0
 
     def _read(self, burst: list[Message]) -> None:
         for message in burst:
             _, _, lane, _ = TOPICS.parts(message.topic)
-            pack = decode_json(message.payload, ObservationPack)
+            self.compressed.append(message.payload[:1] != b"{")
+            pack = decode_compressed_json(message.payload, ObservationPack, limit=1_000_000)
             values = [r.v for r in pack.e if r.n == "celsius" and r.v is not None]
             self.arrived.append((lane, pack.epoch, pack.seq, values))
 
@@ -308,5 +310,54 @@ def test_a_cut_parts_what_was_taken_before_from_what_comes_after(tmp_path: Path)
                 float(n) for n in range(added)
             ]
             assert cut.awaited[-1] == ("gw-1", *max(before))
+
+    run(tmp_path, scenario)
+
+
+def test_what_only_the_lake_reads_is_collected_and_compressed(tmp_path: Path) -> None:
+    async def scenario(lane: Lane) -> None:
+        lane.lane.is_waited_for = lambda stream: stream != "temperature"
+        for tenth in range(65):
+            lane.add()
+            lane.lane.flush_due(100.0 + tenth / 10)
+            await lane.broker.settle()
+        assert [len(values) for *_, values in lane.arrived] == [21, 21, 21]
+        assert all(lane.compressed)
+        lane.lane.is_waited_for = lambda _stream: True
+        lane.lane.flush_due(107.0)
+        await lane.broker.settle()
+        assert len(lane.arrived) == 4, "somebody began to wait for it"
+        assert not lane.compressed[-1]
+        assert lane.once() == [float(number) for number in range(65)]
+
+    run(tmp_path, scenario)
+
+
+def test_what_somebody_waits_for_is_sent_with_the_next_look(tmp_path: Path) -> None:
+    async def scenario(lane: Lane) -> None:
+        lane.lane.flush_due(0.0)
+        lane.add()
+        lane.lane.flush_due(0.1)
+        lane.lane.flush_due(0.2)
+        await lane.broker.settle()
+        assert [len(values) for *_, values in lane.arrived] == [1]
+        assert lane.compressed == [False]
+
+    run(tmp_path, scenario)
+
+
+def test_compressed_packs_follow_as_history_under_their_new_numbers(tmp_path: Path) -> None:
+    async def scenario(lane: Lane) -> None:
+        lane.lane.is_waited_for = lambda _stream: False
+        lane.broker.cut("gw-1")
+        for _ in range(3):
+            lane.add()
+            await lane.turn()
+        lane.broker.restore("gw-1")
+        await lane.turn()
+        await lane.turn()
+        assert {kind for kind, *_ in lane.arrived} == {"hist"}
+        assert all(lane.compressed)
+        assert lane.once() == [0.0, 1.0, 2.0]
 
     run(tmp_path, scenario)

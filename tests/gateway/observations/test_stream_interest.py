@@ -20,6 +20,23 @@ def test_what_nothing_is_said_of_is_read() -> None:
     assert interest.is_read("climate")
 
 
+def test_readers_wait_unless_it_is_said_that_they_do_not() -> None:
+    interest = StreamInterest()
+    assert interest.is_waited_for("climate")
+    for payload, is_read, is_waited_for in (
+        (b'{"wanted":true}', True, True),
+        (encode_json(Interest(wanted=True, soon=False)), True, False),
+        (encode_json(Interest(wanted=False, soon=False)), False, True),
+        (encode_json(Interest(wanted=True, soon=False)), True, False),
+        (b"", True, True),
+    ):
+        interest.heard("Climate", payload)
+        assert (interest.is_read("climate"), interest.is_waited_for("CLIMATE")) == (
+            is_read,
+            is_waited_for,
+        )
+
+
 def test_names_are_levels_of_topics() -> None:
     interest = StreamInterest()
     interest.heard(level_of("Büro 3/a"), encode_json(Interest(False)))

@@ -4,7 +4,7 @@ import pytest
 
 from static_engine.landing.missed_packs import ASK_SECONDS, AT_ONCE, MAX_TRIES, MissedPacks
 from streamsql.errors import WireError
-from streamsql.wire.codec import decode_json, encode_json
+from streamsql.wire.codec import decode_json, encode_compressed_json, encode_json
 from streamsql.wire.messages import ObservationPack
 from streamsql.wire.observation_logs import PacksPublished, PacksWanted
 from streamsql.wire.site_messages import SiteRole, SiteState
@@ -42,7 +42,7 @@ def test_nobody_is_asked_before_there_is_a_connection(missed: MissedPacks) -> No
 
 def test_what_follows_the_last_pack_of_the_same_life_is_asked_for(missed: MissedPacks) -> None:
     missed.landed("gw-1", "climate", encode_json(ObservationPack(3, 70, (), n=41)))
-    missed.landed("gw-1", "doors", encode_json(ObservationPack(1, 9, (), n=12, life=2)))
+    missed.landed("gw-1", "doors", encode_compressed_json(ObservationPack(1, 9, (), n=12, life=2)))
     missed.landed("gw-1", "seats", b"no pack")
     missed.connected(session_kept=False, forgotten=())
     missed.heard("gw-1", state(3, "climate", "doors", "seats"), 0.0)

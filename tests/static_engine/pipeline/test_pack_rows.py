@@ -1,5 +1,7 @@
 """Packs become rows of their source, whole or not at all; nothing in one stops another."""
 
+import zlib
+
 import msgspec
 import pyarrow as pa
 import pytest
@@ -12,7 +14,7 @@ from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
-from streamsql.wire.codec import encode_json
+from streamsql.wire.codec import encode_compressed_json, encode_json
 from streamsql.wire.messages import ObservationPack
 from streamsql.wire.senml import records_of_rows
 from streamsql.wire.source_shapes import layout_of
@@ -64,7 +66,8 @@ def landed(
     observed = [("dev", ts, row) for ts, row in zip(times or [AT] * len(rows), rows, strict=True)]
     records = tuple(records_of_rows(observed, of.schema))
     pack = ObservationPack(3, seq, records, layout=layout_of(of.scan()))
-    return Landed(f"{TOPICS.root}/gw/gw-1/{lane}/{of.name}", encode_json(pack), AT + 5)
+    payload = encode_compressed_json(pack) if seq % 2 else encode_json(pack)
+    return Landed(f"{TOPICS.root}/gw/gw-1/{lane}/{of.name}", payload, AT + 5)
 
 
 def parsed(*messages: Landed, known: tuple[SourceDefinition, ...] = (HEAT,)) -> KeptRows:
@@ -108,6 +111,8 @@ def test_packs_of_both_lanes_and_former_definitions_are_rows_of_their_own() -> N
     ("topic", "payload", "reason"),
     [
         ("gw/gw-1/obs/heat", b"{", "ObservationPack"),
+        ("gw/gw-1/obs/heat", zlib.compress(b"{"), "ObservationPack"),
+        ("gw/gw-1/obs/heat", zlib.compress(b" " * 2_000_001), "when expanded"),
         ("gw/gw-1/obs/seat", encode_json(ObservationPack(1, 1, ())), "no source 'seat'"),
         (
             "gw/gw-1/obs/heat",

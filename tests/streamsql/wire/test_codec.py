@@ -2,6 +2,7 @@
 
 import json
 import math
+import zlib
 
 import msgspec
 import pytest
@@ -14,9 +15,16 @@ from streamsql.data.types import DataType
 from streamsql.errors import WireError
 from streamsql.wire import messages, site_messages, site_settings, table_changes
 from streamsql.wire.bounds import MAX_EPOCH, is_bounded
-from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
+from streamsql.wire.codec import (
+    decode_compressed_json,
+    decode_json,
+    decode_packed,
+    encode_compressed_json,
+    encode_json,
+    encode_packed,
+)
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.messages import DeltaBatch, TableSet, WeightedRow
+from streamsql.wire.messages import DeltaBatch, ObservationPack, SenmlRecord, TableSet, WeightedRow
 from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import Birth, SiteState
 from streamsql.wire.table_changes import TableChange
@@ -134,3 +142,36 @@ def test_values_that_no_type_has_are_refused_in_rows_and_in_plans(value: float) 
     ):
         with pytest.raises(WireError, match=r"Expected `(int|float)`|64 bits|not finite"):
             decode_packed(encode_packed(message), kind)
+
+
+PACK = ObservationPack(1, 2, tuple(SenmlRecord(f"column {n}", v=float(n)) for n in range(500)))
+
+
+def test_compressed_messages_survive_and_plain_ones_are_read_too() -> None:
+    compressed = encode_compressed_json(PACK)
+    assert len(compressed) < len(encode_json(PACK)) / 5
+    assert zlib.decompress(compressed) == encode_json(PACK)
+    for payload in (compressed, encode_json(PACK)):
+        assert decode_compressed_json(payload, ObservationPack, limit=100_000) == PACK
+
+
+@pytest.mark.parametrize(
+    ("payload", "why"),
+    [
+        (encode_compressed_json(PACK)[:-9], "not all of what zlib"),
+        (encode_compressed_json(PACK) + b"{}", "more than that"),
+        (b"x" + encode_compressed_json(PACK)[2:], "Error"),
+        (b"x", "not all of what zlib"),
+        (zlib.compress(b"[" * 10_000), "Expected `object`"),
+        (zlib.compress(b"{"), "truncated"),
+        (zlib.compress(b" " * 100_000), "more than 20000 bytes when expanded"),
+        (zlib.compress(bytes(15_000_000)), "more than 20000 bytes"),
+        (zlib.compress(zlib.compress(b"{}")), "malformed|invalid"),
+        (b"x" * 20_001, "bytes; the max"),
+    ],
+)
+def test_what_was_not_compressed_right_is_refused_and_expanded_no_further(
+    payload: bytes, why: str
+) -> None:
+    with pytest.raises(WireError, match=why):
+        decode_compressed_json(payload, ObservationPack, limit=20_000)

@@ -20,10 +20,15 @@ def prompt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def told(federation: Any) -> dict[str, bool]:
+    """Return which streams are said to be read."""
+    return {stream: interest.wanted for stream, interest in retained(federation).items()}
+
+
+def retained(federation: Any) -> dict[str, Interest]:
     """Return what is retained, by stream."""
     prefix = federation.topics.interest("")
     return {
-        topic.removeprefix(prefix): decode_json(message.payload, Interest).wanted
+        topic.removeprefix(prefix): decode_json(message.payload, Interest)
         for topic, message in federation.broker.retained.items()
         if topic.startswith(prefix) and message.payload
     }
@@ -47,7 +52,7 @@ def test_a_stream_is_read_while_a_window_over_all_gateways_reads_it(harness: Any
 @pytest.mark.usefixtures("prompt")
 def test_a_lander_reads_everything_also_while_it_is_away(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        await federation.standard()
+        coordinator = await federation.standard()
         await harness.until(lambda: told(federation).get("temperature") is False)
         lander = federation.broker.client("lander")
         await lander.connect()
@@ -55,6 +60,14 @@ def test_a_lander_reads_everything_also_while_it_is_away(harness: Any) -> None:
             state = SiteState(online, 1, wall_clock(), SiteRole.LANDER)
             lander.publish(federation.topics.host_state("lander"), encode_json(state), retain=True)
             await harness.until(lambda: set(told(federation).values()) == {True})
+        assert not any(interest.soon for interest in retained(federation).values())
+        await harness.start_query(coordinator, COUNTING, name="counting")
+        await harness.until(lambda: bool(federation.fragments()))
+        assert retained(federation)["temperature"].soon, "told before the fragments"
+        assert not retained(federation)["roomsensor"].soon
+        await coordinator.execute("DROP QUERY counting")
+        await harness.until(lambda: not retained(federation)["temperature"].soon)
+        assert told(federation)["temperature"]
         await lander.close()
 
     harness.run(scenario)
