@@ -9,6 +9,7 @@ import sys
 import msgspec
 
 from deploy.explainer import EngineExplainer
+from deploy.history.asked_sizes import AskedSizes
 from deploy.history.engine_runner import EngineRunner
 from deploy.history.opened_past import OpenedPast
 from static_engine.lake.lake_settings import LakeSettings
@@ -31,8 +32,7 @@ def open_history(settings: ConsoleSettings) -> EngineRunner | None:
         raise DeploymentError(
             f"setting lake: {error}", hint="its fields are catalog, warehouse and options"
         ) from error
-    past = OpenedPast(lake)
-    return EngineRunner(past, past.sizes)
+    return EngineRunner(OpenedPast(lake), AskedSizes(lake))
 
 
 if __name__ == "__main__":

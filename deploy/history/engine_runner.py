@@ -9,6 +9,7 @@ from typing import Any
 
 from typing_extensions import override
 
+from deploy.history.asked_sizes import AskedSizes
 from deploy.history.process_messages import LENGTH, MAX_MESSAGE, decode_message
 from federated_optimizer.coordinator.trials.history_runner import (
     HistoryEnd,
@@ -28,20 +29,25 @@ class EngineRunner(HistoryRunner):
 
     Args:
         open_past: Opens the past of some sources in that process (`trial_process.OpenPast`).
-        sizes: Returns what a plan reads of the past; None: nobody knows.
+        sizes: Knows what plans read of the past; None: nobody does.
     """
 
     def __init__(
         self,
         open_past: Callable[[Any], object],
-        sizes: Callable[[Plan], tuple[PastSize, ...]] | None = None,
+        sizes: AskedSizes | None = None,
     ) -> None:
         self._open_past = open_past
         self._sizes = sizes
 
     @override
     def sizes(self, plan: Plan) -> tuple[PastSize, ...]:
-        return () if self._sizes is None else self._sizes(plan)
+        return () if self._sizes is None else self._sizes.sizes(plan)
+
+    @override
+    def get_ready(self) -> None:
+        if self._sizes is not None:
+            self._sizes.get_ready()
 
     @override
     async def run(self, order: HistoryOrder) -> AsyncIterator[HistoryMessage]:

@@ -1,18 +1,31 @@
 """Bounds of what plans read of the lake, for EXPLAIN; a process of its own asks the lake.
 
-`python -m deploy.history.past_sizes` reads settings and plan from its standard input, and writes
-the sizes, pickled, as `OpenedPast.sizes` sends and reads them.
+`python -m deploy.history.past_sizes SOCKET SECONDS` gets the settings of the lake, pickled, from
+its standard input, which stays open as long as the console lives. It answers one connection of the
+listening socket with that number after the other: it acknowledges a pickled plan with one byte, and
+sends the sizes, pickled. `asked_sizes` is the other end.
 """
 
+import contextlib
 import pickle
+import select
+import signal
+import socket
 import sys
 
+from deploy.history.process_limits import give_way
 from federated_optimizer.coordinator.trials.history_runner import PastSize
 from static_engine.history.past_readings import PastReadings, past_of
 from static_engine.lake.lake import Lake
 from static_engine.lake.lake_settings import LakeSettings
 from streamsql.algebra.operators import Plan
 from streamsql.errors import FederationError
+
+IDLE_SECONDS = 600.0
+"""After which a process that nobody asks ends: it takes 190 MB."""
+MEMORY = 1_000_000_000
+_NICER = 5
+_ASKING_SECONDS = 1.0
 
 
 def sizes_in(settings: LakeSettings, plan: Plan) -> tuple[PastSize, ...]:
@@ -40,6 +53,45 @@ def sizes_in(settings: LakeSettings, plan: Plan) -> tuple[PastSize, ...]:
     return tuple(found)
 
 
+def serve(listener: socket.socket, settings: LakeSettings, seconds: float) -> None:
+    """Answer until the standard input is closed, or nobody has asked for a while.
+
+    Args:
+        listener: Listens already.
+        settings: Where the lake is.
+        seconds: An answer may take so long; then this process ends by SIGALRM.
+    """
+    while True:
+        ready, _, _ = select.select([listener, sys.stdin.fileno()], [], [], IDLE_SECONDS)
+        if listener not in ready:
+            return
+        connection, _ = listener.accept()
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        with connection, contextlib.suppress(OSError):  # who asked is gone
+            connection.settimeout(_ASKING_SECONDS)
+            with connection.makefile("rb") as asked:
+                content = asked.read()
+            connection.sendall(b"!")
+            connection.sendall(pickle.dumps(_answer(settings, content)))
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+
+
+def _answer(settings: LakeSettings, content: bytes) -> tuple[PastSize, ...]:
+    try:
+        plan: Plan = pickle.loads(content)  # noqa: S301  (only our own user reaches the socket)
+        return sizes_in(settings, plan)
+    except Exception as error:  # noqa: BLE001  (told to whoever asked)
+        return (PastSize("the past", problem=f"{type(error).__name__}: {error}"[:500]),)
+
+
+def main() -> int:
+    """Return 0: it was not needed any more."""
+    settings: LakeSettings = pickle.load(sys.stdin.buffer)  # noqa: S301  (of the console)
+    give_way(MEMORY, _NICER)
+    with socket.socket(fileno=int(sys.argv[1])) as listener:
+        serve(listener, settings, float(sys.argv[2]))
+    return 0
+
+
 if __name__ == "__main__":
-    asked = pickle.load(sys.stdin.buffer)  # noqa: S301  (of the console that has started this)
-    sys.stdout.buffer.write(pickle.dumps(sizes_in(*asked)))
+    sys.exit(main())

@@ -4,27 +4,22 @@ Its parent writes a pickled order and the settings of the lake, and reads messag
 each behind its length. It has its own memory limit, gives way to others, and ends with its parent.
 """
 
-import ctypes
-import os
 import pickle
-import resource
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
 from deploy.history.order_run import KeptPast, OrderRun
+from deploy.history.process_limits import give_way
 from deploy.history.process_messages import write_message
 from federated_optimizer.coordinator.trials.history_runner import (
     HistoryEnd,
     HistoryMessage,
     HistoryOrder,
 )
-from host.process_memory import address_space_bytes
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import FederationError, InternalError
 
 _NICER = 10
-_PR_SET_PDEATHSIG = 1
 OpenPast = Callable[[Sequence[SourceDefinition]], KeptPast]
 """Opens the past of some sources; it must be picklable."""
 
@@ -47,24 +42,10 @@ def carry_out(order: HistoryOrder, open_past: OpenPast) -> Iterator[HistoryMessa
         yield HistoryEnd()
 
 
-def _limit(memory: int) -> None:
-    """Give way to others, end with the parent, and take no more memory than allowed."""
-    os.nice(_NICER)
-    if sys.platform != "linux":
-        return
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    taken = address_space_bytes()
-    if taken is not None:
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        most = taken + memory
-        if hard in (resource.RLIM_INFINITY, -1) or hard > most:
-            resource.setrlimit(resource.RLIMIT_AS, (most, hard))
-
-
 def main() -> int:
     """Return 0: how the trial ended is in its last message."""
     order, open_past = pickle.load(sys.stdin.buffer)  # noqa: S301  (our own parent wrote it)
-    _limit(order.memory)
+    give_way(order.memory, _NICER)
     for message in carry_out(order, open_past):
         write_message(message, sys.stdout.buffer)
     return 0

@@ -127,8 +127,7 @@ class Coordinator(OpenedRooms):
         self._background = Background()
         foresee = None if explainer is None else explainer.foresee
         self._heard, self._facts = HeardFacts(shared.facts), KeptFacts(shared.store, shared.facts)
-        sizes = None if history is None else history.sizes
-        self._planner = Planner(shared, self._heard, foresee, sizes)
+        self._planner = Planner(shared, self._heard, foresee, history)
         self._queries = Queries(shared, self._planner)
         self._repairs = Repairs(shared.deployment, shared.membership)
         self._alarms = Alarms(shared, self._queries)

@@ -72,7 +72,7 @@ def test_the_past_is_kept_asked_for_and_read_by_others(up: Federation) -> None:
         shown = up.pando("explain", past, timeout=SECONDS)
         assert shown.returncode == 0, shown.stdout + shown.stderr
         size_shown = "reads the past of temperature ALL: at most " in shown.stdout
-        assert size_shown or "has not answered within 8 s; try again" in shown.stdout
+        assert size_shown or "; try again" in shown.stdout
         return size_shown
 
     up.until(explained, SECONDS)

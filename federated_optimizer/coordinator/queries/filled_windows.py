@@ -1,6 +1,7 @@
 """Windows that begin with what the lake has: which sources of a plan, and how much is read."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -19,6 +20,19 @@ from streamsql.data.durations import duration_text
 from streamsql.wire.fragments import FragmentBundle
 
 _FROM_NOW_ON = (ToStream, StreamWindow, OnClose)
+
+
+class PastSizes(Protocol):
+    """Knows how much plans read of the past."""
+
+    def get_ready(self) -> None:
+        """Make ready what `sizes` needs; called before it, in the process that forks others."""
+        raise NotImplementedError
+
+    def sizes(self, plan: Plan) -> Iterable[object]:
+        """Return what a plan reads of the past, a sentence per scan; blocking."""
+        raise NotImplementedError
+
 
 Sizes = Callable[[Plan], Iterable[object]]
 

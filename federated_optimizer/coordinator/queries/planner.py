@@ -9,7 +9,11 @@ from msgspec.structs import replace
 
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
 from federated_optimizer.coordinator.facts.planned_facts import recursion_facts, source_facts
-from federated_optimizer.coordinator.queries.filled_windows import fill_notes, filled_sources
+from federated_optimizer.coordinator.queries.filled_windows import (
+    PastSizes,
+    fill_notes,
+    filled_sources,
+)
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.store.grant_store import MadeKind
@@ -70,12 +74,12 @@ class Planner:
         shared: SharedParts,
         heard: HeardFacts,
         foresee: Foresee | None,
-        sizes: Callable[[Plan], Iterable[object]] | None = None,
+        past: PastSizes | None = None,
     ) -> None:
         self._shared = shared
         self._heard = heard
         self._foresee = foresee
-        self._sizes = sizes
+        self._past = past
         self._running: Callable[[], Iterable[RunningQuery]] = tuple
         self._remembered: dict[str, set[str]] = {}
 
@@ -204,6 +208,11 @@ class Planner:
             bundle = replace(bundle, fills=filled_sources(bundle))
         return bundle if gathered else ungathered(bundle)
 
+    def get_ready_to_note(self) -> None:
+        """Make ready what `past_notes` and `fill_notes` need, in the process that forks others."""
+        if self._past is not None:
+            self._past.get_ready()
+
     def past_notes(self, plan: Plan, started: int = 0) -> tuple[str, ...]:
         """Return how much a plan reads of the past, a sentence per scan; blocking.
 
@@ -212,13 +221,14 @@ class Planner:
             started: When its query started; 0: now.
         """
         is_past = any(isinstance(n, Scan) and n.history for n in walk_plan(plan))
-        if self._sizes is None or not is_past:
+        if self._past is None or not is_past:
             return ()
-        return tuple(map(str, self._sizes(fixed(plan, started or self._shared.clock()))))
+        return tuple(map(str, self._past.sizes(fixed(plan, started or self._shared.clock()))))
 
     def fill_notes(self, plan: Plan, fills: tuple[str, ...]) -> tuple[str, ...]:
         """Return with how much of the past windows of a fragment begin; blocking."""
-        return tuple(fill_notes(plan, fills, self._shared.clock(), self._sizes))
+        sizes = None if self._past is None else self._past.sizes
+        return tuple(fill_notes(plan, fills, self._shared.clock(), sizes))
 
     def planned(
         self,

@@ -188,6 +188,7 @@ class StatementRunner:
         running = readable(self._shared.rights, principal, self._queries.all())
         match statement:
             case Explain():
+                self._planner.get_ready_to_note()
                 return await beside.run(
                     lambda: explained(statement, catalog, self._planner, running),
                     "explaining the plan",

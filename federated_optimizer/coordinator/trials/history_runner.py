@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
+from typing_extensions import override
 
 from federated_optimizer.alarm_life_cycle import AlarmState
+from federated_optimizer.coordinator.queries.filled_windows import PastSizes
 from federated_optimizer.placement import Topology
 from streamsql.algebra.operators import Plan
 from streamsql.binder import BoundQuery
@@ -115,9 +117,10 @@ class PastSize:
         )
 
 
-class HistoryRunner(Protocol):
+class HistoryRunner(PastSizes, Protocol):
     """Runs queries on the past."""
 
+    @override
     def sizes(self, plan: Plan) -> tuple[PastSize, ...]:
         """Return what a plan reads of the past, one per scan; blocking.
 

@@ -2,10 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
-from deploy.history import opened_past
-from deploy.history.opened_past import OpenedPast
+from deploy.history.past_sizes import sizes_in
 from static_engine.lake.kept_columns import PROPERTY
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
@@ -28,7 +25,7 @@ def sizes(folder: Path, text: str) -> list[str]:
     times = [NOON - number * DAY for number in range(3)]
     keep(lake, climate, [SourceEvent(("r1", 20.0, ts), ts) for ts in times])
     plan = fixed(bound_query(text, CATALOG).plan, NOON)
-    return list(map(str, OpenedPast(lake.settings).sizes(plan)))
+    return list(map(str, sizes_in(lake.settings, plan)))
 
 
 def test_only_the_days_of_an_interval_are_read(tmp_path: Path) -> None:
@@ -45,14 +42,6 @@ def test_only_the_days_of_an_interval_are_read(tmp_path: Path) -> None:
 def test_a_source_without_a_reading_has_no_files(tmp_path: Path) -> None:
     (text,) = sizes(tmp_path, "SELECT room FROM door FOR SYSTEM_TIME ALL")
     assert text == "reads the past of door ALL: no files"
-
-
-def test_a_lake_that_does_not_answer_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(opened_past, "SIZES_SECONDS", 0.01)
-    (text,) = sizes(tmp_path, "SELECT room FROM door FOR SYSTEM_TIME ALL")
-    assert text == "cannot read the past: the lake has not answered within 0.01 s; try again"
 
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:

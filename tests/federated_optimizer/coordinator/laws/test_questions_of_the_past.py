@@ -3,10 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-import pytest
-
-from deploy.history import opened_past
-from deploy.history.opened_past import OpenedPast
+from deploy.history.asked_sizes import AskedSizes
 from static_engine.history.past_readings import PastReadings
 from static_engine.lake.lake import Lake
 from streamsql.catalog.definitions import SourceDefinition
@@ -169,16 +166,12 @@ def test_a_past_without_a_reading_is_empty_until_the_first_is_kept(harness: Any)
     harness.run(scenario)
 
 
-def test_explain_says_how_much_of_the_past_is_read(
-    harness: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(opened_past, "SIZES_SECONDS", 60.0)  # a busy machine starts it slowly
-
+def test_explain_says_how_much_of_the_past_is_read(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await begin(federation, SCRIPT)
         lake = lake_in(federation.folder / "lake")
         keep_climate(lake, coordinator, (-2, ("r1", 20.0)), (-1, ("r2", 21.0)))
-        coordinator._planner._sizes = OpenedPast(lake.settings).sizes
+        asked = coordinator._planner._past = AskedSizes(lake.settings, 60.0)
         text = f"SELECT room FROM warm FOR SYSTEM_TIME AS OF '{NOON_TEXT}'"
         for kind, where in (("LOGICAL", "Project room"), ("FEDERATED", "STATIC")):
             (told,) = await coordinator.execute(f"EXPLAIN (TYPE {kind}) {text}")
@@ -188,5 +181,6 @@ def test_explain_says_how_much_of_the_past_is_read(
             assert "at most 2 rows" in told.text
         (told,) = await coordinator.execute("EXPLAIN SELECT room FROM warm")
         assert "the past" not in told.text
+        asked.close()
 
     harness.run(scenario)
