@@ -9,6 +9,7 @@ from federated_optimizer.rules.merge_filters import MERGE_FILTERS
 from federated_optimizer.rules.prune_columns import PRUNE_COLUMNS
 from federated_optimizer.rules.push_filters import PUSH_FILTERS
 from federated_optimizer.rules.rule import Rule, run_rules
+from federated_optimizer.rules.transitive_predicates import TRANSITIVE_PREDICATES
 from federated_optimizer.rules.trivial_projects import REMOVE_TRIVIAL_PROJECTS
 
 LOGICAL_RULES = (
@@ -16,6 +17,7 @@ LOGICAL_RULES = (
     MERGE_FILTERS,
     PUSH_FILTERS,
     JOIN_KEYS,
+    TRANSITIVE_PREDICATES,
     REMOVE_TRIVIAL_PROJECTS,
 )
 WIDTH_RULES = (PRUNE_COLUMNS, REMOVE_TRIVIAL_PROJECTS)

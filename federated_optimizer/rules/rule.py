@@ -27,10 +27,12 @@ def run_rules(plan: Plan, rules: Sequence[Rule]) -> Plan:
     Raises:
         InternalError: A rule changed the schema, or the rules do not come to rest.
     """
+    made: dict[str, Plan] = {}
     for _ in range(MAX_PASSES):
         before = plan
         for rule in rules:
-            plan = _applied(rule, plan)
+            if made.get(rule.name) != plan:  # else the rule, being idempotent, changes nothing
+                plan = made[rule.name] = _applied(rule, plan)
         if plan == before:
             return plan
     names = ", ".join(rule.name for rule in rules)

@@ -1,0 +1,5 @@
+"""Canonical forms of predicates: comparisons, ranges, and what is true of the rows of a plan.
+
+In the order of use: `linear_comparisons` reads one predicate, `column_ranges` combines many,
+`row_facts` says which hold for every row of a plan.
+"""

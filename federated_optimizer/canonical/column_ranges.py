@@ -1,0 +1,297 @@
+"""Ranges and orders of columns that follow from comparisons which are all TRUE.
+
+A bound of one column gives one of another along a difference or a flow between them. Which steps
+count is the caller's choice: along differences of zero (equalities and plain orders) every bound
+that comes out is one of the bounds that went in, so nothing grows however often it is done again.
+With steps that shift, a circle such as `a > b + 1 AND b > a + 1` gives ever greater bounds; each
+column is passed at most once, so the work is bounded.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import product
+
+import msgspec
+
+from federated_optimizer.canonical.linear_comparisons import (
+    WHOLE,
+    Bound,
+    Difference,
+    Flow,
+    Number,
+    Reading,
+    exact,
+    readings_of,
+)
+from streamsql.algebra.expressions import Call, Column, Expression, Literal, map_columns, walk
+from streamsql.algebra.scalar import compile_expression
+from streamsql.data.types import DataType
+
+MAX_ORDERED = 12
+"""Most columns whose orders are combined; with more, only bounds are."""
+
+_EXACT_DOUBLES = 2**53
+"""Whole numbers below it are DOUBLEs, so engines that compare INTEGER as DOUBLE agree with us."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How far a column goes; not up to the value if it is strict."""
+
+    value: Number
+    strict: bool
+
+    def is_stronger(self, other: "Limit | None", *, upper: bool) -> bool:
+        """Whether fewer values pass than with the other one; both are upper or lower limits."""
+        if other is None:
+            return True
+        if self.value == other.value:
+            return self.strict and not other.strict
+        return _is_below(self.value, other.value) == upper
+
+
+def _is_below(value: Number, other: Number) -> bool:
+    """Whether a value is less than another one of its type."""
+    if isinstance(value, str) or isinstance(other, str):
+        return str(value) < str(other)
+    return value < other
+
+
+Ranges = dict[tuple[int, bool], Limit]
+"""Limits by column and whether they are upper ones."""
+
+
+class Comparisons:
+    """Comparisons that are all TRUE.
+
+    Attributes:
+        columns: That are read, by position.
+        bounds: The strongest of each column as they are written.
+    """
+
+    def __init__(self, predicates: Iterable[Expression]) -> None:
+        self.columns: dict[int, Column] = {}
+        self.bounds: Ranges = {}
+        self.differences: list[Difference] = []
+        self.flows: list[Flow] = []
+        self._types: set[DataType] = set()
+        self._ranges: dict[bool, Ranges] = {}
+        for predicate in predicates:
+            readings, columns, types = _read(predicate)
+            if readings:
+                self.columns.update(columns)
+                self._types.update(types)
+            for reading in readings:
+                self._take(reading)
+
+    def _take(self, reading: Reading) -> None:
+        match reading:
+            case Bound(column=column, upper=upper, value=value, strict=strict):
+                _strengthen(self.bounds, column, Limit(value, strict), upper=upper)
+            case Difference():
+                self.differences.append(reading)
+            case Flow():
+                self.flows.append(reading)
+
+    def ranges(self, *, shifted: bool) -> Ranges:
+        """Return the limits of all columns that follow.
+
+        Args:
+            shifted: Whether also along differences other than zero, and along flows.
+        """
+        shifted = shifted and self.shift
+        if shifted not in self._ranges:
+            self._ranges[shifted] = self._reached(shifted=shifted)
+        return self._ranges[shifted]
+
+    @cached_property
+    def shift(self) -> bool:
+        """Whether a bound may come out that is none of those that went in."""
+        return bool(self.flows) or any(each.distance for each in self.differences)
+
+    def _reached(self, *, shifted: bool) -> Ranges:
+        found = dict(self.bounds)
+        if not found:
+            return found
+        for _ in range(len(self.columns) + 1):
+            before = dict(found)
+            for difference in self.differences:
+                if shifted or not difference.distance:
+                    _pass(found, difference)
+            for flow in self.flows if shifted else ():
+                self._flow(found, flow)
+            if found == before:
+                break
+        return found
+
+    def _flow(self, found: Ranges, flow: Flow) -> None:
+        limit = found.get((flow.source, flow.rising != flow.below))
+        value = self._computed(flow, limit) if limit is not None else None
+        if value is not None:
+            reached = Limit(value + flow.shift, flow.strict)
+            _strengthen(found, flow.target, reached, upper=not flow.below)
+
+    def _computed(self, flow: Flow, limit: Limit) -> int | Fraction | None:
+        """Return the function at a limit of its source; None where there is no such value."""
+        source, upper = self.columns[flow.source], flow.rising != flow.below
+        written = _literal(limit, source.dtype, upper=upper)
+        if written is None:
+            return None
+        at, strict = written
+        if strict and source.dtype in WHOLE:  # the next number passes first
+            following = _whole(int(limit.value) + (-1 if upper else 1), source.dtype, strict=False)
+            at = at if following is None else following[0]
+        value = compile_expression(map_columns(flow.function, lambda _: at))(())
+        number = exact(value)
+        return None if isinstance(number, str) else number
+
+    @property
+    def contradict(self) -> bool:
+        """Whether no values make all of them TRUE; not every contradiction is found."""
+        ranges = self.ranges(shifted=True)
+        for (column, upper), limit in ranges.items():
+            other = ranges.get((column, False)) if upper else None
+            if other is not None and _is_empty(other, limit, self.columns[column].dtype):
+                return True
+        if not any(each.strict or each.distance for each in self.differences):
+            return False
+        return any(a == b and self._is_less(a, b) for a, b in self._orders)
+
+    def order(self, low: int, high: int) -> str | None:
+        """Return how a column stands to another one: `=`, `<` or `<=`; None: nothing is known."""
+        if not self._orders or not self._is_at_most(low, high):
+            return None
+        if self._is_less(low, high):
+            return "<"
+        return "=" if self._is_at_most(high, low) else "<="
+
+    def equal(self, column: Column, limit: Limit) -> Expression | None:
+        """Return that a column equals a limit; None where no constant says it."""
+        bounded = self.predicate(column, limit, upper=True)
+        return None if bounded is None else msgspec.structs.replace(bounded, function="=")
+
+    def predicate(self, column: Column, limit: Limit, *, upper: bool) -> Call | None:
+        """Return a limit as a comparison with a constant; None where no constant says it."""
+        mixed = {DataType.INTEGER, DataType.DOUBLE} <= self._types and column.dtype.is_numeric
+        value = limit.value
+        if mixed and not isinstance(value, str) and not -_EXACT_DOUBLES < value < _EXACT_DOUBLES:
+            return None
+        written = _literal(limit, column.dtype, upper=upper)
+        if written is None:
+            return None
+        constant, strict = written
+        name = ("<" if upper else ">") + ("" if strict else "=")
+        return Call(name, (column, constant), DataType.BOOLEAN)
+
+    def _is_less(self, low: int, high: int) -> bool:
+        distance = self._orders.get((low, high))
+        return distance is not None and (distance[0] < 0 or distance == (0, True))
+
+    def _is_at_most(self, low: int, high: int) -> bool:
+        distance = self._orders.get((low, high))
+        return distance is not None and distance[0] <= 0
+
+    @cached_property
+    def ordered(self) -> list[int]:
+        """The columns of all differences."""
+        return sorted({c for each in self.differences for c in (each.low, each.high)})
+
+    @cached_property
+    def _orders(self) -> dict[tuple[int, int], tuple[int, bool]]:
+        """The least distance from a column to another one, and whether it is strict."""
+        found: dict[tuple[int, int], tuple[int, bool]] = {}
+        if len(self.ordered) > MAX_ORDERED:
+            return found
+        for each in self.differences:
+            _shorten(found, (each.low, each.high), (each.distance, each.strict))
+        if all(found.get((high, low)) == each == (0, False) for (low, high), each in found.items()):
+            return _same(found)
+        for middle, low, high in product(self.ordered, repeat=3):
+            first, second = found.get((low, middle)), found.get((middle, high))
+            if first is not None and second is not None:
+                _shorten(found, (low, high), (first[0] + second[0], first[1] or second[1]))
+        return found
+
+
+def _same(pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, bool]]:
+    """Return the distances where all that is known is which columns are equal."""
+    classes: dict[int, set[int]] = {}
+    for low, high in pairs:
+        united = classes.get(low, {low}) | classes.get(high, {high})
+        classes.update(dict.fromkeys(united, united))
+    return {(low, high): (0, False) for low, united in classes.items() for high in united}
+
+
+@lru_cache(maxsize=4_096)
+def _read(
+    predicate: Expression,
+) -> tuple[tuple[Reading, ...], dict[int, Column], frozenset[DataType]]:
+    """Return what a predicate says, its columns and all types in it."""
+    readings = readings_of(predicate)
+    parts = list(walk(predicate)) if readings else []
+    columns = {part.position: part for part in parts if isinstance(part, Column)}
+    return readings, columns, frozenset(part.dtype for part in parts)
+
+
+def _shorten(
+    found: dict[tuple[int, int], tuple[int, bool]], pair: tuple[int, int], new: tuple[int, bool]
+) -> None:
+    old = found.get(pair)
+    if old is None or (new[0], not new[1]) < (old[0], not old[1]):
+        found[pair] = new
+
+
+def _pass(found: Ranges, difference: Difference) -> None:
+    """Hand the limits of one column to the other: low - high <= distance."""
+    low, high, distance = difference.low, difference.high, difference.distance
+    above = found.get((high, True))
+    if above is not None:
+        moved = Limit(_moved(above.value, distance), above.strict or difference.strict)
+        _strengthen(found, low, moved, upper=True)
+    below = found.get((low, False))
+    if below is not None:
+        moved = Limit(_moved(below.value, -distance), below.strict or difference.strict)
+        _strengthen(found, high, moved, upper=False)
+
+
+def _moved(value: Number, distance: int) -> Number:
+    return value if isinstance(value, str) else value + distance
+
+
+def _strengthen(found: Ranges, column: int, limit: Limit, *, upper: bool) -> None:
+    if limit.is_stronger(found.get((column, upper)), upper=upper):
+        found[column, upper] = limit
+
+
+def _literal(limit: Limit, dtype: DataType, *, upper: bool) -> tuple[Literal, bool] | None:
+    """Return a limit as a constant of a type and whether it is strict; None if there is none."""
+    value = limit.value
+    if isinstance(value, str):
+        return (Literal(value, dtype), limit.strict) if dtype == DataType.TEXT else None
+    if dtype in WHOLE:
+        if isinstance(value, Fraction) and value.denominator != 1:
+            return _whole(math.floor(value) if upper else math.ceil(value), dtype, strict=False)
+        return _whole(int(value), dtype, strict=limit.strict)
+    if dtype == DataType.DOUBLE:
+        try:
+            number = float(value)
+        except OverflowError:
+            return None
+        return (Literal(number, dtype), limit.strict) if Fraction(number) == value else None
+    return None
+
+
+def _whole(value: int, dtype: DataType, *, strict: bool) -> tuple[Literal, bool] | None:
+    return (Literal(value, dtype), strict) if -(2**63) <= value < 2**63 else None
+
+
+def _is_empty(lower: Limit, upper: Limit, dtype: DataType) -> bool:
+    least, most = lower.value, upper.value
+    if dtype in WHOLE and not isinstance(least, str) and not isinstance(most, str):
+        least = math.floor(least) + 1 if lower.strict else math.ceil(least)
+        most = math.ceil(most) - 1 if upper.strict else math.floor(most)
+        return least > most
+    return _is_below(most, least) or (least == most and (lower.strict or upper.strict))
