@@ -1,6 +1,7 @@
 """Facts about sources, predicates, links, recursions and engines; pure: times are passed in.
 
 In the order of their way: `fact` (one number with its range, age and origin), `default_facts` (for
-what nobody has measured), `smoothed_rates` (a counter becomes a rate), `fact_store` (all facts of a
+what nobody has measured), `smoothed_rates` (a counter becomes a rate), `predicate_text`
+(how predicates are known), `fact_store` (all facts of a
 federation, bounded).
 """

@@ -32,7 +32,7 @@ class Facts:
         self.version = 0
         self._most = most
         self._facts: dict[_Key, Fact] = {}
-        self._parts: dict[tuple[SubjectKind, str], dict[_Key, None]] = {}
+        self._parts: dict[tuple[SubjectKind, str, Quantity], dict[_Key, None]] = {}
         self._unsaved: dict[_Key, None] = {}
         self._saved: dict[_Key, Fact] = {}
         for fact in known:
@@ -51,15 +51,14 @@ class Facts:
 
     def of_kind(self, kind: SubjectKind) -> Iterator[Fact]:
         """Yield the facts about all things of a kind."""
-        for found, name in tuple(self._parts):
-            if found == kind:
-                yield from [self._facts[key] for key in self._parts[found, name]]
+        for about in tuple(self._parts):
+            if about[0] == kind:
+                yield from [self._facts[key] for key in self._parts[about]]
 
     def about(self, kind: SubjectKind, name: str, quantity: Quantity) -> Iterator[Fact]:
         """Yield the facts of a quantity about all parts of a thing."""
-        for key in self._parts.get((kind, name), ()):
-            if key[1] == quantity:
-                yield self._facts[key]
+        for key in self._parts.get((kind, name, quantity), ()):
+            yield self._facts[key]
 
     def learn(self, fact: Fact) -> bool:
         """Take a fact, unless a surer one is known; return whether it was taken."""
@@ -71,9 +70,9 @@ class Facts:
 
     def put(self, fact: Fact) -> None:
         """Take a fact in place of an earlier one."""
-        self._put(fact)
-        if _is_news(fact, self._saved.get(fact.key)):
-            self._unsaved[fact.key] = None
+        key = self._put(fact)
+        if _is_news(fact, self._saved.get(key)):
+            self._unsaved[key] = None
 
     def discard(self, subject: Subject, quantity: Quantity) -> None:
         """Discard a fact, if there is one."""
@@ -112,14 +111,15 @@ class Facts:
             else:
                 self._unsaved[key] = None
 
-    def _put(self, fact: Fact) -> None:
+    def _put(self, fact: Fact) -> _Key:
         key = fact.key
         if key not in self._facts:
             if len(self._facts) >= self._most:
                 self._make_room()
-            self._parts.setdefault(key[0][:2], {})[key] = None
+            self._parts.setdefault(_about(key), {})[key] = None
         self._facts[key] = fact
         self.version += 1
+        return key
 
     def _make_room(self) -> None:
         def rank(key: _Key) -> tuple[int, int]:
@@ -134,15 +134,20 @@ class Facts:
     def _remove(self, keys: Iterable[_Key]) -> None:
         for key in keys:
             del self._facts[key]
-            parts = self._parts[key[0][:2]]
+            parts = self._parts[_about(key)]
             del parts[key]
             if not parts:
-                del self._parts[key[0][:2]]
+                del self._parts[_about(key)]
             if key in self._saved:
                 self._unsaved[key] = None
             else:
                 self._unsaved.pop(key, None)
             self.version += 1
+
+
+def _about(key: _Key) -> tuple[SubjectKind, str, Quantity]:
+    subject, quantity = key
+    return (subject.kind, subject.name, quantity)
 
 
 def _is_news(fact: Fact, saved: Fact | None) -> bool:

@@ -18,7 +18,7 @@ from stream_engine.scheduling.query_work import QueryWork, measures_of_queues
 from stream_engine.scheduling.queue_meter import QueueMeasures
 from stream_engine.scheduling.site_work import SiteWork, Stopwatch
 from stream_engine.scheduling.waiting import may_wait
-from stream_engine.site.kept_rows import KeptRows
+from stream_engine.site.kept_rows import KeptRows, ReadRows
 from stream_engine.site.query_recursions import fixpoints_at, recursion_report
 from stream_engine.state.source_relation import SourceChanges, TimedDelta
 from streamsql.algebra.operators import Scan
@@ -113,7 +113,7 @@ class InstalledQuery:
         operators = [node.operator for node in nodes if isinstance(node, OperatorNode)]
         self.forgetting = Forgetting(bundle, operators, self._inbox, self._outbox)
         self._slow = SlowSites(bundle, self._inbox)
-        self._kept = KeptRows()
+        self._kept, self._read = KeptRows(), ReadRows(self._plan)
         holds = [node.closing.hold for node in nodes if isinstance(node, ClosingNode)]
         self._sync = SenderSync(holds, self._inbox, longest_idle(bundle))
 
@@ -358,6 +358,7 @@ class InstalledQuery:
             slow=self._slow.at(now),
             first=self._first,
             state_rows=self._kept.rows(self._circuits.values(), now),
+            filters=self._read.reports(),
         )
 
     def _recursion_reports(self) -> Iterator[RecursionReport]:

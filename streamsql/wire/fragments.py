@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from streamsql.algebra.choices import Way
-from streamsql.algebra.operators import Plan
+from streamsql.algebra.operators import Filter, Plan, Scan, SourceKind, Window, walk_plan
 from streamsql.algebra.streams import Emit, is_final, is_stream
 from streamsql.data.schema import Schema
 
@@ -50,6 +50,23 @@ class Fragment(msgspec.Struct, frozen=True):
     homes: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     grouped: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+
+def source_filters(plan: Plan) -> tuple[Filter, ...]:
+    """Return the filters right over a source of devices, or its window, in the order of the plan.
+
+    Reports on filters give their places in it.
+    """
+    nodes = (node for node in walk_plan(plan) if isinstance(node, Filter))
+    return tuple(dict.fromkeys(node for node in nodes if filtered_source(node) is not None))
+
+
+def filtered_source(plan: Filter) -> str | None:
+    """Return the source of devices that a filter reads directly, or through a window; else None."""
+    below = plan.input.input if isinstance(plan.input, Window) else plan.input
+    if isinstance(below, Scan) and below.kind != SourceKind.TABLE and below.history is None:
+        return below.source.lower()
+    return None
 
 
 class WayPrice(msgspec.Struct, frozen=True):

@@ -218,6 +218,24 @@ class SlowSite(msgspec.Struct, frozen=True, array_like=True):
     since: Time
 
 
+class FilterReport(msgspec.Struct, frozen=True, array_like=True):
+    """Rows that a filter right over a source has read and passed since the query was installed.
+
+    Told again only when it has read twice as many, so that counts change few reports.
+
+    Attributes:
+        fragment: Its id.
+        number: In `source_filters` of the fragment's plan.
+        rows_in: Changed rows read.
+        rows_out: Of those the ones that passed.
+    """
+
+    fragment: Name
+    number: Count
+    rows_in: Count
+    rows_out: Count
+
+
 class FlowReport(msgspec.Struct, frozen=True, array_like=True):
     """Counts of a query per channel, for quiescence: `sent["to"]`, `received["from"]`.
 
@@ -231,6 +249,7 @@ class FlowReport(msgspec.Struct, frozen=True, array_like=True):
         first: The number with which this query's channels began: those below were used by what ran
             here before.
         state_rows: Rows that its operators keep here, rounded up so that few changes are reported.
+        filters: What filters have read here.
     """
 
     version: Count
@@ -244,6 +263,7 @@ class FlowReport(msgspec.Struct, frozen=True, array_like=True):
     slow: Annotated[tuple[SlowSite, ...], MANY] = ()
     first: Count = 0
     state_rows: Count = 0
+    filters: Annotated[tuple[FilterReport, ...], MANY] = ()
 
 
 CREDENTIALS = "credentials"

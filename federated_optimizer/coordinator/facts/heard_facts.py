@@ -14,8 +14,10 @@ from federated_optimizer.statistics.fact import (
     Subject,
     SubjectKind,
     exact,
+    share,
 )
 from federated_optimizer.statistics.fact_store import Facts
+from federated_optimizer.statistics.predicate_text import predicate_text
 from federated_optimizer.statistics.smoothed_rates import (
     SURE_SECONDS,
     Reading,
@@ -25,7 +27,7 @@ from federated_optimizer.statistics.smoothed_rates import (
 )
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.types import MICROSECONDS
-from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.fragments import FragmentBundle, filtered_source, source_filters
 from streamsql.wire.messages import RecursionReport
 from streamsql.wire.site_messages import Birth, SiteRole, SiteState
 
@@ -39,6 +41,10 @@ MAX_COUNTERS = 50_000
 """Counters whose last value is remembered, over all gateways."""
 _SURE_SIZE = 0.9
 """Sizes of tables are rounded, and may be estimates of their databases."""
+
+
+_Predicates = dict[tuple[str, int], Subject]
+"""By fragment and number of the filter in it."""
 
 
 class CountingQuery(Protocol):
@@ -60,7 +66,8 @@ class CountingQuery(Protocol):
 class HeardFacts:
     """Fills the facts.
 
-    State: the last values of counters, and the sensors that births have announced.
+    State: the last values of counters, the sensors that births have announced, and the predicates
+    of running queries.
     """
 
     def __init__(self, facts: Facts) -> None:
@@ -70,6 +77,8 @@ class HeardFacts:
         self._looked_at: int | None = None
         self._links_seen = -1
         self._linked: set[tuple[str, str]] = set()
+        self._predicates: dict[str, tuple[FragmentBundle, _Predicates]] = {}
+        self._filtered: dict[Subject, tuple[int, int]] = {}
 
     def hear_state(self, site: str, state: SiteState, at: int) -> None:
         """Take the counters of a state that a site, and not the broker in its place, has sent.
@@ -129,7 +138,9 @@ class HeardFacts:
         if self._looked_at is not None and moment - self._looked_at < LOOK_MICROSECONDS:
             return
         self._looked_at = moment
-        self.hear_queries(queries, now=now, moment=moment)
+        running = tuple(queries)
+        self.hear_recursions(running, now=now, moment=moment)
+        self._hear_filters(running, now)
         self._hear_links(links, now)
         tables = {table.name.lower() for table in catalog.tables}
         for fact in self._facts:
@@ -137,8 +148,8 @@ class HeardFacts:
                 self._facts.discard(fact.subject, fact.quantity)
         self._facts.discard_old(now)
 
-    def hear_queries(self, queries: Iterable[CountingQuery], *, now: int, moment: int) -> None:
-        """Take what running queries have counted; times as for `look`."""
+    def hear_recursions(self, queries: Iterable[CountingQuery], *, now: int, moment: int) -> None:
+        """Take what recursions have counted; times as for `look`."""
         for query in queries:
             ran = moment - query.deployed
             if ran < LEAST_MICROSECONDS:
@@ -148,6 +159,29 @@ class HeardFacts:
                 counted = facts_of(reports, ran / MICROSECONDS)
                 if counted is not None:
                     self._put_recursion(recursion.key, counted, now)
+
+    def _hear_filters(self, queries: Iterable[CountingQuery], now: int) -> None:
+        """Take what filters of all queries and sites have read, by source and predicate."""
+        before, self._predicates = self._predicates, {}
+        counts: dict[Subject, tuple[int, int]] = {}
+        for query in queries:
+            reports, bundle = tuple(query.flows.filters()), query.bundle
+            if not reports:
+                continue
+            known = before.get(bundle.query)
+            if known is None or known[0] is not bundle:
+                known = (bundle, _predicates(bundle))
+            self._predicates[bundle.query] = known
+            for report in reports:
+                subject = known[1].get((report.fragment, report.number))
+                if subject is not None:
+                    read, passed = counts.get(subject, (0, 0))
+                    counts[subject] = read + report.rows_in, passed + report.rows_out
+        for subject, (read, passed) in counts.items():
+            if self._filtered.get(subject) != (read, passed) and passed <= read > 0:
+                selectivity = (Quantity.SELECTIVITY, passed, read, now, Origin.COUNTED)
+                self._facts.learn(share(subject, *selectivity))
+        self._filtered = counts
 
     def _put_recursion(self, key: str, counted: RecursionFacts, now: int) -> None:
         subject = Subject(SubjectKind.RECURSION, key)
@@ -224,6 +258,18 @@ def _counts(state: SiteState) -> dict[str, float]:
             found[name] = found.get(name, 0.0) + connector.readings / len(connector.streams)
     found.update({d.name.lower(): float(d.rows) for d in state.declared if d.endpoint})
     return found
+
+
+def _predicates(bundle: FragmentBundle) -> _Predicates:
+    """Return what the filters right over sources are about."""
+    return {
+        (fragment.id, number): Subject(
+            SubjectKind.PREDICATE, source, predicate_text(node.predicate)
+        )
+        for fragment in bundle.fragments
+        for number, node in enumerate(source_filters(fragment.plan))
+        if (source := filtered_source(node)) is not None
+    }
 
 
 def facts_of(reports: Iterable[RecursionReport], seconds: float) -> RecursionFacts | None:

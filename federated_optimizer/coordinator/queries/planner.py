@@ -126,7 +126,7 @@ class Planner:
                 cheaper.
         """
         shared = self._shared
-        self._heard.hear_queries(self._running(), now=shared.clock(), moment=monotonic_clock())
+        self._heard.hear_recursions(self._running(), now=shared.clock(), moment=monotonic_clock())
         return Statistics(
             sources=source_facts(shared.catalog, shared.facts, shared.membership.compared()),
             recursions=recursion_facts(shared.facts),

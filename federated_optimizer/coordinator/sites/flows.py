@@ -10,7 +10,13 @@ may be early by one report, never wrong for long.)
 from collections.abc import Iterable, Iterator, Mapping
 
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.messages import FlowReport, RecursionReport, SlowSite, TrafficReport
+from streamsql.wire.messages import (
+    FilterReport,
+    FlowReport,
+    RecursionReport,
+    SlowSite,
+    TrafficReport,
+)
 
 OUTPUT = ""
 """How sites name the channel of the query's result."""
@@ -96,6 +102,11 @@ class FlowReports:
             for recursion in self._reports[site].recursions:
                 if recursion.name == name:
                     yield (site, recursion)
+
+    def filters(self) -> Iterator[FilterReport]:
+        """Yield what the filters of all sites have read."""
+        for report in self._reports.values():
+            yield from report.filters
 
     def beyond_rounds(self) -> Iterator[RecursionReport]:
         """Yield the recursions that need more rounds than their query allows."""

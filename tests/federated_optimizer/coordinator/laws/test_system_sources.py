@@ -10,7 +10,7 @@ import pytest
 
 from federated_optimizer.coordinator.contract.audit_model import Outcome
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
-from federated_optimizer.coordinator.facts import shown_facts
+from federated_optimizer.coordinator.facts import heard_facts, shown_facts
 from streamsql.errors import BindingError, QuerySyntaxError, UnsupportedError
 from streamsql.syntax import parse_script
 from streamsql.wire.codec import decode_json, encode_json
@@ -379,5 +379,31 @@ def test_facts_are_what_sites_have_counted(harness: Any, monkeypatch: pytest.Mon
                 for site, rate in (("gw-1", 1.5), ("gw-2", 0.5))
             ],
         )
+
+    harness.run(scenario)
+
+
+def test_the_share_that_passes_a_filter_is_a_fact(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shown_facts, "SHOWN_MICROSECONDS", 0)
+    monkeypatch.setattr(heard_facts, "LOOK_MICROSECONDS", 0)
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        text = "SELECT rid FROM temperature WHERE celsius > 30.0 AND rid <> 'r0'"
+        await harness.start_query(coordinator, text)
+        facts = await harness.start_query(
+            coordinator,
+            "SELECT subject, part, value, low <= 0.25 AND high >= 0.25 AS within FROM sys_facts "
+            "WHERE kind = 'predicate'",
+        )
+        await harness.until_status(coordinator, facts, QueryStatus.RUNNING)
+        for site in ("gw-1", "gw-2"):
+            rows = [(f"r{n}", 40.0 if n % 4 == 1 else 20.0) for n in range(200)]
+            federation.sites[site].put("temperature", *rows)
+        predicate = "celsius > 30.0 AND rid <> 'r0'"
+        wanted = [("temperature", predicate, 0.25, True)]
+        await harness.until_rows(coordinator, facts, wanted)
 
     harness.run(scenario)
