@@ -283,7 +283,7 @@ class Gateway:
     async def _retained(self) -> None:
         while True:
             await asyncio.sleep(LINK_SECONDS)
-            self.links.publish_changes()
+            self.links.publish_changes(time.monotonic())
             self.last.publish_due(time.monotonic())
 
     async def _look_back(self) -> None:

@@ -5,6 +5,7 @@ that was retained before we subscribed, or known before we lost the broker, may 
 site that ended while the broker was away has left no will. Such a state is trusted for a while.
 """
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 HEARTBEAT_SECONDS = 10.0
@@ -12,6 +13,39 @@ HEARTBEAT_SECONDS = 10.0
 
 TRUST_SECONDS = 25.0
 """For which a state is trusted that was not heard live: two heartbeats and a half."""
+
+LONGEST_PAUSE = 600.0
+"""Seconds between two repetitions of what does not change, at most."""
+
+
+class Repetitions:
+    """When to repeat messages that a broker may have dropped: after a pause, which doubles.
+
+    Args:
+        pause: Seconds from what was told to its first repetition.
+    """
+
+    def __init__(self, pause: float) -> None:
+        self._pause = pause
+        self._next: dict[str, tuple[float, float]] = {}
+
+    def told(self, names: Iterable[str], now: float) -> None:
+        """Note that these were told; `now` in seconds of a clock that only goes forward."""
+        self._next.update(dict.fromkeys(names, (now + self._pause, self._pause)))
+
+    def due(self, now: float) -> list[str]:
+        """Return what is to be repeated."""
+        return [name for name, (moment, _pause) in self._next.items() if moment <= now]
+
+    def repeated(self, name: str, now: float) -> None:
+        """Note that this was told again as it was."""
+        pause = min(self._next[name][1] * 2, LONGEST_PAUSE)
+        self._next[name] = (now + pause, pause)
+
+    def keep(self, names: Collection[str]) -> None:
+        """Repeat no others than these any more."""
+        for name in [name for name in self._next if name not in names]:
+            del self._next[name]
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """The last reading of every sensor, retained on the broker: what a map paints first.
 
-A sensor's message follows its readings at most once a minute when they change, and every ten minutes
-when they do not: nothing of ours reads it, and who wants every reading has a sink.
+A sensor's message follows its readings at most once a minute when they change, and every ten
+minutes when they do not: nothing of ours reads it, and who wants every reading has a sink.
 """
 
 from collections.abc import Container

@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 MAX_FOUND = 100_000
 """Retained links of an earlier life that are remembered until they are cleared."""
 MAX_REFUSED = 100
+REPEAT_SECONDS = 600.0
+"""After which all links are published again: a broker may have dropped one for a slow reader."""
 
 Levels = tuple[str, ...]
 """What follows the gateway in a link's topic: relation, source, target and the rest of its key."""
@@ -145,6 +147,7 @@ class LinkPublishers:
         self._topics = topics
         self._publishers: dict[str, LinkPublisher] = {}
         self._leaving: dict[str, LinkPublisher] = {}
+        self._repeat_at: float | None = None
 
     def define(self, definitions: Iterable[SourceDefinition]) -> None:
         """Publish the links of these sources; the links of others are cleared."""
@@ -161,8 +164,17 @@ class LinkPublishers:
                 publisher.redefine(definition)
             self._publishers[name] = publisher
 
-    def publish_changes(self) -> None:
-        """Send what changed since the last call."""
+    def publish_changes(self, now: float) -> None:
+        """Send what changed since the last call, and now and then everything.
+
+        Args:
+            now: Seconds of a clock that only goes forward.
+        """
+        if self._repeat_at is not None and now >= self._repeat_at:
+            self.forget()
+            self._repeat_at = None
+        if self._repeat_at is None:
+            self._repeat_at = now + REPEAT_SECONDS
         for publisher in (*self._publishers.values(), *self._leaving.values()):
             publisher.publish_changes()
         self._leaving = {name: each for name, each in self._leaving.items() if not each.is_clear}

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from gateway.site.traffic import Traffic
+from host.heartbeats import Repetitions
 from host.mqtt import MessageClient, QueueFull
 from stream_engine.site.site_engine import SiteEngine
 from streamsql.wire.messages import FlowReport
@@ -16,7 +17,7 @@ INTERVAL = 0.1
 reports should not compete with them."""
 
 REPEAT = 10.0
-"""Seconds after which what was published is published once more: the broker may drop a report.
+"""Seconds after which what was published is repeated first: the broker may drop a report.
 
 So often all queries are compared with what was reported of them, too: time alone changes counts.
 """
@@ -26,7 +27,7 @@ class FlowReports:
     """Publishes queries' counts soon after they change, one message for all that have.
 
     Only those of queries to which something has happened are looked at. Counts that stay as they
-    are are repeated once, then nothing is sent.
+    are are repeated after pauses that double.
 
     Args:
         engine: The site.
@@ -50,7 +51,7 @@ class FlowReports:
         self._client = client
         self._topics = topics
         self._reported: dict[str, FlowReport] = {}
-        self._unrepeated: dict[str, FlowReport] = {}
+        self._repetitions = Repetitions(REPEAT)
         self._mark = 0
         self._changed: dict[str, None] = {}
         self._due_since: float | None = None
@@ -99,10 +100,9 @@ class FlowReports:
         """Publish what has changed; `now` in seconds of a clock that only goes forward."""
         if not self._client.connected:
             return
-        again: dict[str, FlowReport] = {}
-        if now - self._repeated_at >= REPEAT:
+        is_time_to_repeat = now - self._repeated_at >= REPEAT
+        if is_time_to_repeat:
             self._repeated_at = now
-            again = self._unrepeated
             self.look_again()
         elif self._due_since is None or now - self._due_since < INTERVAL:
             return
@@ -111,8 +111,10 @@ class FlowReports:
         self._traffic.forget(queries)
         for query in self._reported.keys() - set(queries):
             del self._reported[query]
-            self._unrepeated.pop(query, None)
-        self._publish(again | self._news(), now)
+        self._repetitions.keep(queries)
+        again = self._repetitions.due(now) if is_time_to_repeat else ()
+        known = {query: self._reported[query] for query in again if query in self._reported}
+        self._publish(known | self._news(), now)
 
     def _news(self) -> dict[str, FlowReport]:
         """Return the counts that differ from those reported; of others no change is pending."""
@@ -137,6 +139,7 @@ class FlowReports:
             for query in told:
                 if query in self._changed:
                     del self._changed[query]
-                    self._reported[query] = self._unrepeated[query] = reports[query]
+                    self._reported[query] = reports[query]
+                    self._repetitions.told((query,), now)
                 else:
-                    del self._unrepeated[query]
+                    self._repetitions.repeated(query, now)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from host.clocks import wall_clock
-from host.heartbeats import HEARTBEAT_SECONDS
+from host.heartbeats import HEARTBEAT_SECONDS, Repetitions
 from host.mqtt import MessageClient
 from host.mqtt.publishing import publish_or_warn
 from static_engine.evaluation.evaluations import Evaluations
@@ -56,8 +56,7 @@ class Reporter:
         self._problems: dict[str, QueryProblem] = {}
         self._unsent: set[str] = set()
         self._flows: dict[str, FlowReport] = {}
-        self._unrepeated: dict[str, FlowReport] = {}
-        self._flows_at = float("-inf")
+        self._repetitions = Repetitions(_FLOW_SECONDS)
         self.evaluating = False
 
     def announce(self) -> None:
@@ -146,27 +145,25 @@ class Reporter:
                 self._unsent.discard(query)
 
     def flows(self, current: dict[str, FlowReport]) -> None:
-        """Publish counts that changed in one message, and once more later: it may get lost."""
+        """Publish counts that changed in one message, and repeat it later: it may get lost."""
         if not self._client.connected:
             return
         for query in self._flows.keys() - current.keys():
             del self._flows[query]
-            self._unrepeated.pop(query, None)
+        self._repetitions.keep(current)
         changed = {q: report for q, report in current.items() if report != self._flows.get(q)}
-        again: dict[str, FlowReport] = {}
         moment = time.monotonic()
-        if moment - self._flows_at >= _FLOW_SECONDS:
-            self._flows_at = moment
-            again = self._unrepeated
+        again = {q: current[q] for q in self._repetitions.due(moment) if q in self._flows}
         reports = again | changed
         for told, payload in packed_flows(reports):
             if not self._publish(self._topics.flow(self._site), payload, retain=False, qos=0):
                 return
             for query in told:
                 if query in changed:
-                    self._flows[query] = self._unrepeated[query] = reports[query]
+                    self._flows[query] = reports[query]
+                    self._repetitions.told((query,), moment)
                 else:
-                    del self._unrepeated[query]
+                    self._repetitions.repeated(query, moment)
 
     def _publish(self, topic: str, payload: bytes, *, retain: bool = True, qos: int = 1) -> bool:
         return publish_or_warn(self._client, topic, payload, retain=retain, qos=qos)

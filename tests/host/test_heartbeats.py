@@ -1,11 +1,11 @@
-"""How long a state is trusted that was not heard live."""
+"""How long a state is trusted that was not heard live, and when what was told is repeated."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from host import heartbeats
-from host.heartbeats import HEARTBEAT_SECONDS, TRUST_SECONDS, Trust
+from host.heartbeats import HEARTBEAT_SECONDS, LONGEST_PAUSE, TRUST_SECONDS, Repetitions, Trust
 
 TRUSTED = int(TRUST_SECONDS * 1_000_000)
 
@@ -86,3 +86,19 @@ def test_epochs_never_fall_and_doubt_is_of_the_newest(heard: list[tuple[int, boo
             since = None if live else (moment if epoch > newest else since)
             newest = epoch
         assert (trust.epoch, trust.doubted_since) == (newest, since)
+
+
+def test_pauses_between_repetitions_double_until_something_new_is_told() -> None:
+    repetitions, at = Repetitions(10.0), []
+    repetitions.told(["a"], 0.0)
+    for now in range(3_000):
+        for name in repetitions.due(float(now)):
+            repetitions.repeated(name, float(now))
+            at.append(now)
+    pauses = [later - earlier for earlier, later in zip([0, *at], at, strict=False)]
+    assert pauses == [10, 20, 40, 80, 160, 320, LONGEST_PAUSE, LONGEST_PAUSE, LONGEST_PAUSE]
+    repetitions.told(["a", "b"], 3_000.0)
+    assert repetitions.due(3_009.9) == []
+    assert repetitions.due(3_010.0) == ["a", "b"]
+    repetitions.keep({"b": 1})
+    assert repetitions.due(9_999.0) == ["b"]

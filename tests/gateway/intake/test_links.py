@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gateway.intake.links import LinkPublisher
+from gateway.intake.links import REPEAT_SECONDS, LinkPublisher, LinkPublishers
 from gateway.testing import LINKS, SECOND
 from host.mqtt import Message
 from host.mqtt.in_memory import InMemoryBroker
@@ -179,6 +179,30 @@ def test_a_link_that_is_heard_again_as_it_was_is_not_published_again() -> None:
         assert told[-1].properties == {"ts": "1970-01-01T00:00:30Z"}
         field.now = (2 * LIFE - 5) * SECOND
         assert await field.publish() == {}, "it lives as long as it is heard"
+        await reader.close()
+
+    run(scenario, TIMED)
+
+
+def test_all_links_are_repeated_now_and_then() -> None:
+    async def scenario(field: Field) -> None:
+        publishers = LinkPublishers("gw-1", field.engine, field.client, TOPICS)
+        publishers.define([TIMED])
+        for target in "bc":
+            field.put("a", target)
+        field.engine.step(field.now)
+        heard: list[float] = []
+        reader = field.broker.client("reader")
+        now = 50.0
+        reader.on_messages(lambda burst: heard.extend([now] * len(burst)))
+        await reader.connect()
+        await reader.subscribe(TOPICS.link())
+        while now < 50.0 + 3.5 * REPEAT_SECONDS:
+            publishers.publish_changes(now)
+            await field.broker.settle()
+            now += REPEAT_SECONDS / 10
+        again = [50.0 + number * REPEAT_SECONDS for number in range(4)]
+        assert heard == [moment for moment in again for _ in "bc"]
         await reader.close()
 
     run(scenario, TIMED)

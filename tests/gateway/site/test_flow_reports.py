@@ -88,19 +88,22 @@ def test_counts_are_told_soon_and_what_changes_meanwhile_with_them() -> None:
     assert world.pass_by(2 * STEP) == [{"q1": 1, "q2": 1}]
 
 
-def test_what_does_not_change_is_told_once_more_and_then_never_again() -> None:
+def test_what_does_not_change_is_repeated_after_pauses_that_double() -> None:
     world = World()
     world.send("q1", "q2")
     assert world.pass_by(REPEAT / 2) == [{"q1": 1, "q2": 1}]
     world.send("q2")
-    assert world.pass_by(REPEAT) == [{"q2": 2}, {"q1": 1, "q2": 2}]
-    assert world.pass_by(20 * REPEAT) == []
+    assert world.pass_by(2 * REPEAT) == [{"q2": 2}, {"q1": 1}, {"q2": 2}]
+    told = world.pass_by(3_600)
+    assert len(told) < 30, "two queries, every ten minutes in the end"
+    assert all(counts in ({"q1": 1}, {"q2": 2}, {"q1": 1, "q2": 2}) for counts in told)
+    assert 10 <= len(world.pass_by(3_600)) <= 12, "a loss is made good some time"
 
 
 def test_what_time_alone_changes_is_told_with_the_next_comparison() -> None:
     world = World()
     world.send("q1")
-    world.pass_by(3 * REPEAT)
+    world.pass_by(4 * REPEAT)
     world.sent["q1"] = 5  # nothing has happened to the query
     assert world.pass_by(REPEAT) == [{"q1": 5}]
 
@@ -141,6 +144,9 @@ def test_a_query_that_is_gone_is_not_repeated() -> None:
     world.pass_by(1.0)
     del world.sent["q1"]
     assert world.pass_by(2 * REPEAT) == [{"q2": 1}]
+    world.reports.forget()
+    del world.sent["q2"]
+    assert world.pass_by(10 * REPEAT) == []
 
 
 def test_what_channels_cost_is_told_with_the_counts() -> None:
