@@ -12,6 +12,7 @@ from federated_optimizer.placement.search import group_joins
 from federated_optimizer.placement.statistics import (
     NOTHING_KNOWN,
     Homes,
+    Passing,
     Placed,
     RecursionFacts,
     SourceFacts,
@@ -27,6 +28,7 @@ __all__ = [
     "NOTHING_KNOWN",
     "Foresee",
     "Homes",
+    "Passing",
     "Placed",
     "RecursionFacts",
     "SourceFacts",

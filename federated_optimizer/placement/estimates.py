@@ -4,14 +4,14 @@ Rough on purpose: prices of ways differ by factors of ten, and what is assumed i
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 
+from federated_optimizer.placement.passing_rows import default_of, passed
 from federated_optimizer.placement.statistics import Statistics
 from federated_optimizer.statistics.default_facts import (
     BOOLEAN_BYTES,
-    COMPARISON,
     DOUBLE_BYTES,
-    EQUALITY,
     INTEGER_BYTES,
     RENEWALS,
     ROW_LIFE,
@@ -20,7 +20,7 @@ from federated_optimizer.statistics.default_facts import (
     TEXT_BYTES,
     TIMESTAMP_BYTES,
 )
-from streamsql.algebra.expressions import Call, Expression, conjuncts
+from streamsql.algebra.expressions import Expression, conjuncts
 from streamsql.algebra.operators import (
     Aggregate,
     AsOfJoin,
@@ -87,11 +87,7 @@ def row_bytes(schema: Schema, columns: Iterable[int] | None = None) -> float:
 
 def selectivity(predicate: Expression) -> float:
     """Return the share of rows that pass: a tenth for an equality, a third for anything else."""
-    share = 1.0
-    for part in conjuncts(predicate):
-        is_equality = isinstance(part, Call) and part.function == "="
-        share *= (EQUALITY if is_equality else COMPARISON).value
-    return share
+    return prod(default_of(part).value for part in conjuncts(predicate))
 
 
 def estimate(plan: Plan, statistics: Statistics) -> Estimate:
@@ -103,8 +99,9 @@ def estimate(plan: Plan, statistics: Statistics) -> Estimate:
             return _window(plan, _scan(scan, statistics))
         case Values(rows=rows):
             return Estimate(float(len(rows)), 0.0, 0.0)
-        case Filter(input=child, predicate=predicate):
-            return estimate(child, statistics).scaled(selectivity(predicate))
+        case Filter(input=child):
+            below, found = estimate(child, statistics), passed(plan, statistics)
+            return replace(below.scaled(found.share), assumed=below.assumed + found.assumed)
         case Project() | Distinct() | Aggregate() | Materialize():
             return estimate(plan.input, statistics)
         case SessionWindow(input=child) | AsOfJoin(left=child) | SetOperation(left=child):

@@ -1,4 +1,4 @@
-"""What a recursion's prices are computed from: sizes and rates of its inputs and of its view."""
+"""The workload of a recursion, for its prices: sizes and rates of its inputs and of its view."""
 
 import hashlib
 
@@ -21,6 +21,11 @@ from streamsql.algebra.operators import (
     UnionAll,
     walk_plan,
 )
+from streamsql.data.durations import duration_text
+from streamsql.data.types import MICROSECONDS
+
+AGED_SECONDS = 600.0
+"""What was counted longer ago is said to be assumed."""
 
 
 def recursion_key(node: Fixpoint) -> str:
@@ -49,7 +54,7 @@ def workload(  # noqa: PLR0913  (what the estimate rests on)
     inserts, deletes = base.inserts, base.deletes
     if facts is not None:
         inserts = deletes = facts.changes / 2
-        assumed = ()
+        assumed = _aged(node, facts)
     # 0 is an answer: most deletions in a dense net change nothing.
     moved = facts.view_changes if facts else moved_per_change(view_rows, rows, DEGREE.value)
     load = Workload(
@@ -68,6 +73,14 @@ def workload(  # noqa: PLR0913  (what the estimate rests on)
         whole=node.choice.ship in (Shipping.EAGER, Shipping.SHIP_ALL),
     )
     return load, assumed
+
+
+def _aged(node: Fixpoint, facts: RecursionFacts) -> tuple[str, ...]:
+    """Return that what was counted is assumed to hold still, if that is some time ago."""
+    if facts.age < AGED_SECONDS:
+        return ()
+    minutes = int(facts.age / 60) * 60
+    return (f"{node.name}: rows and rates as counted {duration_text(minutes * MICROSECONDS)} ago",)
 
 
 def _local(

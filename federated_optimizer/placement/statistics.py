@@ -8,7 +8,7 @@ from streamsql.algebra.choices import Way
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """What is known of a source; None where nobody knows.
+    """Facts about a source; None where nobody knows.
 
     Attributes:
         rows: Rows that hold at present, over all gateways.
@@ -24,24 +24,35 @@ class SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class RecursionFacts:
-    """What a running recursion has measured.
+    """Counts of a recursion while it ran.
 
     Attributes:
         base_rows: Rows it reads.
         view_rows: Rows it has.
         changes: Base rows that come or go per second.
         view_changes: View rows that come or go per base row that does.
+        age: Seconds since it was counted last.
     """
 
     base_rows: float
     view_rows: float
     changes: float
     view_changes: float
+    age: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """The share of a source's rows that a predicate was seen to pass, with its range now."""
+
+    share: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)
 class Homes:
-    """Where the ends of links live: at the gateway that has the links which start there.
+    """Homes of the ends of links: each lives at the gateway that has the links which start there.
 
     Attributes:
         gateway: By the name of an end.
@@ -54,7 +65,7 @@ class Homes:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where a running query computes a recursion.
+    """Sites where a running query computes a recursion.
 
     Attributes:
         way: It is changed only for one that is much cheaper, since changing it costs building
@@ -74,6 +85,7 @@ class Statistics:
 
     Attributes:
         sources: By name, in lower case.
+        passing: By source, in lower case, and `predicate_text`.
         recursions: By the key of the recursion (`recursion_key`).
         placed: By the same key, where the query to be planned computes it now.
         homes: Of the ends of links.
@@ -89,6 +101,7 @@ class Statistics:
     homes: Homes = Homes()
     looked_up: frozenset[str] = frozenset()
     local_rows: int | None = None
+    passing: Mapping[tuple[str, str], Passing] = field(default_factory=dict)
 
 
 NOTHING_KNOWN = Statistics()

@@ -6,6 +6,8 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from static_engine.evaluation.bags import Bag
+from static_engine.evaluation.engine_times import EngineTimes
+from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import (
     EngineLostError,
     EvaluationCancelledError,
@@ -16,6 +18,7 @@ from static_engine.history.past_readings import PastReadings
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.operators import Plan
 from streamsql.errors import FederationError, InternalError
+from streamsql.wire.site_messages import ENGINES
 
 _RETRY_SECONDS = 60.0
 _MOST_LOSSES = 2
@@ -64,6 +67,13 @@ class Evaluations:
         self._narrowed: dict[Plan, Plan] = {}
         self._running: tuple[Plan, Plan, StaticExecutor] | None = None
         self.count = 0
+        self._times = {engine: EngineTimes() for engine in ENGINES}
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """Times of the engines, as counters of the state."""
+        parts = (times.figures(engine) for engine, times in self._times.items())
+        return {name: value for part in parts for name, value in part.items()}
 
     def narrow(self, plans: dict[Plan, Plan]) -> None:
         """Evaluate plans over parts of their tables, as the plans beside them say."""
@@ -128,6 +138,7 @@ class Evaluations:
         try:
             outcome.result = executor.collect(self.narrowed(plan))
             outcome.seconds = time.perf_counter() - began
+            self._time(plan, executor, outcome.seconds)
         except EngineLostError as error:
             outcome.losses = 1 + (before.losses if before.error is not None else 0)
             # Below the bound it is tried again at once, as soon as there is an engine.
@@ -142,6 +153,14 @@ class Evaluations:
         except Exception as error:  # noqa: BLE001 - one query must not stop the others
             outcome.error = InternalError(f"evaluation failed: {type(error).__name__}: {error}")
         self._outcomes[plan] = outcome
+
+    def _time(self, plan: Plan, executor: StaticExecutor, seconds: float) -> None:
+        """Count the time of an evaluation over tables: nobody has counted the rows of the past."""
+        tables = [self._store.find(name) for name in tables_of(self.narrowed(plan))]
+        if tables and not self._past.versions(plan):
+            rows = sum(table.row_count for table in tables if table is not None)
+            engine = "local" if isinstance(executor, LocalExecutor) else "spark"
+            self._times[engine].add(rows, seconds)
 
     def keep(self, plans: set[Plan]) -> None:
         """Discard every plan but these."""

@@ -281,7 +281,7 @@ class StaticEngine:
             views=self.views.states(),
             sizes=self._keyed.sizes,
             fills=self._fills.pieces is not None,
-            counters=self.counters | self._choice.figures,
+            counters=self.counters | self._choice.figures | self._evaluations.figures,
             pipeline=None if self._pipeline is None else self._pipeline.state(),
             table_problems=self._problems.as_begun(broken),
         )

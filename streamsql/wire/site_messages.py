@@ -214,6 +214,12 @@ class EndpointState(msgspec.Struct, frozen=True):
 
 LOCAL_ROWS = "local_rows"
 """The counter of a static engine that says up to how many rows it evaluates without Spark."""
+ENGINES = ("local", "spark")
+"""The engines that evaluate stored parts of queries: the static engine's own process, and Spark."""
+FLOOR_US = "_floor_us"
+"""Ends the name of the counter of microseconds that an engine's shortest evaluation took."""
+ROWS_A_SECOND = "_rows_per_s"
+"""Likewise of rows of tables that an engine reads a second beyond that, in large evaluations."""
 PAST_ROW_COST = 5
 """So many rows count for one of the past: it is read from a file and passes some more operators."""
 

@@ -29,7 +29,14 @@ from streamsql.catalog.catalog import Catalog
 from streamsql.data.types import MICROSECONDS
 from streamsql.wire.fragments import FragmentBundle, filtered_source, source_filters
 from streamsql.wire.messages import RecursionReport
-from streamsql.wire.site_messages import Birth, SiteRole, SiteState
+from streamsql.wire.site_messages import (
+    ENGINES,
+    FLOOR_US,
+    ROWS_A_SECOND,
+    Birth,
+    SiteRole,
+    SiteState,
+)
 
 LEAST_MICROSECONDS = 30 * MICROSECONDS
 """A query that has run for less says nothing about rates."""
@@ -41,6 +48,8 @@ MAX_COUNTERS = 50_000
 """Counters whose last value is remembered, over all gateways."""
 _SURE_SIZE = 0.9
 """Sizes of tables are rounded, and may be estimates of their databases."""
+_SURE_TIME = 0.8
+"""The plans that were timed are not the ones to come."""
 
 
 _Predicates = dict[tuple[str, int], Subject]
@@ -91,6 +100,7 @@ class HeardFacts:
         if not state.online:
             return
         if state.role == SiteRole.STATIC:
+            self._hear_times(state, at)
             for name, rows in state.tables.items():
                 subject = Subject(SubjectKind.TABLE, name.lower())
                 size = (float(rows), float(rows), float(rows))
@@ -193,6 +203,20 @@ class HeardFacts:
         }
         for quantity, value in told.items():
             self._facts.put(exact(subject, quantity, value, now, Origin.COUNTED))
+
+    def _hear_times(self, state: SiteState, at: int) -> None:
+        """Take how long the static engine's evaluations take."""
+        for engine in ENGINES:
+            subject, counters = Subject(SubjectKind.ENGINE, engine), state.counters
+            told = {
+                Quantity.FLOOR_SECONDS: (counters.get(engine + FLOOR_US), 1e6),
+                Quantity.ROWS_A_SECOND: (counters.get(engine + ROWS_A_SECOND), 1.0),
+            }
+            for quantity, (count, unit) in told.items():
+                if count is not None:
+                    value = count / unit
+                    timed = (value, value, value, at, _SURE_TIME, Origin.TIMED)
+                    self._facts.put(Fact(subject, quantity, *timed))
 
     def _count(self, site: str, source: str, reading: Reading, at: int) -> None:
         key, subject = (site, source), Subject(SubjectKind.SOURCE, source, site)

@@ -1,10 +1,12 @@
 """Facts as plans are made with them: of sources, tables and recursions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from federated_optimizer.placement import RecursionFacts, SourceFacts
-from federated_optimizer.statistics.default_facts import DATABASE_ROWS
+from typing_extensions import override
+
+from federated_optimizer.placement import Passing, RecursionFacts, SourceFacts
+from federated_optimizer.statistics.default_facts import COMPARISON, DATABASE_ROWS
 from federated_optimizer.statistics.fact import Quantity, Subject, SubjectKind
 from federated_optimizer.statistics.fact_store import Facts
 from streamsql.catalog.catalog import Catalog
@@ -57,6 +59,36 @@ def _stream_facts(source: SourceDefinition, facts: Facts) -> SourceFacts | None:
     return None
 
 
+class PassingRows(Mapping[tuple[str, str], Passing]):
+    """The shares that filters were seen to pass, by source and text of the predicate.
+
+    Looked up one by one: there may be ten thousands, of which a plan needs a few.
+
+    Args:
+        facts: All there are.
+        now: Wall-clock microseconds; with age, ranges widen.
+    """
+
+    def __init__(self, facts: Facts, now: int) -> None:
+        self._facts, self._now = facts, now
+
+    @override
+    def __getitem__(self, key: tuple[str, str]) -> Passing:
+        fact = self._facts.find(Subject(SubjectKind.PREDICATE, *key), Quantity.SELECTIVITY)
+        if fact is None:
+            raise KeyError(key)
+        low, high = fact.range_at(self._now, COMPARISON.low, COMPARISON.high)
+        return Passing(fact.value, low, high)
+
+    @override
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return (fact.subject[1:] for fact in self._facts.of_kind(SubjectKind.PREDICATE))
+
+    @override
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 _OF_RECURSIONS = {
     Quantity.ROWS: "base_rows",
     Quantity.VIEW_ROWS: "view_rows",
@@ -65,11 +97,12 @@ _OF_RECURSIONS = {
 }
 
 
-def recursion_facts(facts: Facts) -> dict[str, RecursionFacts]:
-    """Return what recursions have counted while they ran, by their key."""
+def recursion_facts(facts: Facts, now: int) -> dict[str, RecursionFacts]:
+    """Return what recursions have counted while they ran, by their key; `now` by the wall clock."""
     found: dict[str, RecursionFacts] = {}
     for fact in facts.of_kind(SubjectKind.RECURSION):
         before = found.get(fact.subject.name, RecursionFacts(0.0, 0.0, 0.0, 0.0))
-        named = {_OF_RECURSIONS[fact.quantity]: fact.value}
+        age = max(now - fact.at, 0) / MICROSECONDS
+        named = {_OF_RECURSIONS[fact.quantity]: fact.value, "age": age}
         found[fact.subject.name] = replace(before, **named)
     return found

@@ -8,7 +8,11 @@ import msgspec
 from msgspec.structs import replace
 
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
-from federated_optimizer.coordinator.facts.planned_facts import recursion_facts, source_facts
+from federated_optimizer.coordinator.facts.planned_facts import (
+    PassingRows,
+    recursion_facts,
+    source_facts,
+)
 from federated_optimizer.coordinator.queries.filled_windows import (
     PastSizes,
     fill_notes,
@@ -125,11 +129,12 @@ class Planner:
             current: What a query runs now: its recursions keep their ways unless others are much
                 cheaper.
         """
-        shared = self._shared
-        self._heard.hear_recursions(self._running(), now=shared.clock(), moment=monotonic_clock())
+        shared, now = self._shared, self._shared.clock()
+        self._heard.hear_recursions(self._running(), now=now, moment=monotonic_clock())
         return Statistics(
             sources=source_facts(shared.catalog, shared.facts, shared.membership.compared()),
-            recursions=recursion_facts(shared.facts),
+            recursions=recursion_facts(shared.facts, now),
+            passing=PassingRows(shared.facts, now),
             placed={} if current is None else _placed(current),
             homes=shared.links.homes(),
             local_rows=shared.membership.local_rows(),

@@ -191,6 +191,20 @@ def test_what_was_counted_takes_the_place_of_what_is_assumed() -> None:
     assert recursion.prices[0].bytes_per_second == pytest.approx(3.0 * (38 + 18), rel=0.2)
 
 
+def test_what_was_counted_long_ago_is_said_to_be_assumed() -> None:
+    key = key_of("SELECT * FROM reachable")
+    for age, words in (
+        (599.0, ()),
+        (7_260.0, ("reachable: rows and rates as counted 121 min ago",)),
+    ):
+        known = {key: RecursionFacts(50.0, 600.0, 3.0, 2.0, age)}
+        statistics = Statistics(recursions=known)
+        text = "SELECT * FROM reachable"
+        (made,) = plan(bound(text), GATEWAYS, query="q", statistics=statistics).recursions
+        assert made.measured
+        assert made.assumed == words
+
+
 def test_counted_rows_of_a_source_count() -> None:
     few = Statistics(sources={"link": SourceFacts(rows=8.0, changes=0.5)})
     (made,) = plan(bound("SELECT * FROM reachable"), GATEWAYS, query="q", statistics=few).recursions

@@ -155,6 +155,22 @@ def test_links_are_counted_by_gateway_with_the_range_of_their_costs() -> None:
     assert {f.subject.part for f in facts} == {"gw-2"}
 
 
+def test_times_of_engines_are_told_by_the_static_engine() -> None:
+    facts = Facts()
+    counters = {"spark_floor_us": 310_000, "spark_rows_per_s": 2_000_000, "local_floor_us": 90}
+    told = SiteState(True, 1, 0, SiteRole.STATIC, counters=counters)
+    HeardFacts(facts).hear_state("static", told, 5)
+    found = {(f.subject.name, f.quantity): f.value for f in facts}
+    assert found == {
+        ("spark", Quantity.FLOOR_SECONDS): 0.31,
+        ("spark", Quantity.ROWS_A_SECOND): 2e6,
+        ("local", Quantity.FLOOR_SECONDS): 90e-6,
+    }
+    assert {(f.subject.kind, f.origin, f.at) for f in facts} == {
+        (SubjectKind.ENGINE, Origin.TIMED, 5)
+    }
+
+
 def test_sizes_of_tables_are_known_as_long_as_there_is_the_table() -> None:
     facts = Facts()
     heard = HeardFacts(facts)

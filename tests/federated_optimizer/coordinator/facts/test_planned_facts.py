@@ -67,5 +67,5 @@ def test_recursions_are_known_by_their_key() -> None:
         for quantity, value in told.items():
             subject = Subject(SubjectKind.RECURSION, key)
             facts.put(exact(subject, quantity, value, 0, Origin.COUNTED))
-    one = RecursionFacts(100.0, 900.0, 1.5, 0.0)
-    assert recursion_facts(facts) == {"a": one, "b": one}
+    one = RecursionFacts(100.0, 900.0, 1.5, 0.0, age=7.0)
+    assert recursion_facts(facts, 7 * SECOND) == {"a": one, "b": one}

@@ -1,0 +1,77 @@
+"""Shares of rows that pass: counted ones where there are, else defaults with their range."""
+
+import pytest
+
+from federated_optimizer.coordinator.facts.planned_facts import PassingRows
+from federated_optimizer.placement import Passing, Statistics
+from federated_optimizer.placement.passing_rows import passed
+from federated_optimizer.statistics.fact import (
+    DAY,
+    Fact,
+    Origin,
+    Quantity,
+    Subject,
+    SubjectKind,
+)
+from federated_optimizer.statistics.fact_store import Facts
+from streamsql.algebra.operators import Filter, walk_plan
+from tests.streamsql.from_text import bound_query, catalog_of
+
+CATALOG = catalog_of(
+    "CREATE SOURCE Heat (room TEXT, celsius DOUBLE); CREATE TABLE t (room TEXT PRIMARY KEY);"
+)
+
+
+def filtered(where: str, relation: str = "heat") -> Filter:
+    plan = bound_query(f"SELECT * FROM {relation} WHERE {where}", CATALOG).plan
+    return next(node for node in walk_plan(plan) if isinstance(node, Filter))
+
+
+def known(**shares: float) -> Statistics:
+    texts = {"hot": "celsius > 30.0", "here": "room = 'a'", "both": "celsius > 30.0 AND room = 'a'"}
+    found = {("heat", texts[n]): Passing(s, s / 2, min(2 * s, 1.0)) for n, s in shares.items()}
+    return Statistics(passing=found)
+
+
+def test_without_counts_defaults_are_named_with_their_range() -> None:
+    found = passed(filtered("celsius > 30.0 AND room = 'a'"), Statistics())
+    assert found.share == pytest.approx(1 / 30)
+    assert set(found.assumed) == {
+        "celsius > 30.0 holds for 0.33 of the rows (0.0001 to 1)",
+        "room = 'a' holds for 0.1 of the rows (0.0001 to 1)",
+    }
+    assert found.low <= found.share <= found.high
+
+
+def test_counts_of_the_whole_condition_are_taken_first() -> None:
+    both = filtered("room = 'a' AND celsius > 30.0")
+    found = passed(both, known(hot=0.5, here=0.2, both=0.19))
+    assert (found.share, found.low, found.high, found.assumed) == (0.19, 0.095, 0.38, ())
+    found = passed(both, known(hot=0.5, here=0.2))
+    assert found.share == pytest.approx(0.1)
+    assert not found.assumed
+    found = passed(both, known(hot=0.5))
+    assert found.share == pytest.approx(0.05)
+    assert found.assumed == ("room = 'a' holds for 0.1 of the rows (0.0001 to 1)",)
+
+
+def test_counts_of_a_source_say_nothing_about_another() -> None:
+    found = passed(filtered("room = 'a'", "t"), known(here=0.2))
+    assert found.share == pytest.approx(0.1)
+    assert found.assumed
+
+
+def test_a_count_fades_to_the_range_of_the_default() -> None:
+    facts = Facts()
+    subject = Subject(SubjectKind.PREDICATE, "heat", "celsius > 30.0")
+    fact = Fact(subject, Quantity.SELECTIVITY, 0.2, 0.18, 0.22, 0, 1.0, Origin.COUNTED)
+    facts.put(fact)
+    fresh, old = PassingRows(facts, 0), PassingRows(facts, 20 * DAY)
+    assert dict(fresh) == {("heat", "celsius > 30.0"): Passing(0.2, 0.18, 0.22)}
+    assert len(fresh) == 1
+    aged = old["heat", "celsius > 30.0"]
+    assert aged.share == 0.2
+    assert aged.low < 0.001
+    assert aged.high > 0.99
+    with pytest.raises(KeyError):
+        fresh["heat", "celsius > 31.0"]
