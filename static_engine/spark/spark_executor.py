@@ -25,6 +25,7 @@ from static_engine.evaluation.static_executor import (
 from static_engine.history.past_readings import PastReadings
 from static_engine.lowering.spark_plans import lower_plan
 from static_engine.spark.past_frames import past_frame
+from static_engine.spark.row_bounds import most_rows, rows_at_most
 from static_engine.spark.saved_rows import SavedRows
 from static_engine.spark.spark_session import RunningSpark, error_text
 from static_engine.spark.spark_work import (
@@ -38,25 +39,13 @@ from static_engine.spark.spark_work import (
 from static_engine.tables.table_store import StoredTable, TableStore
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import (
-    Aggregate,
-    AsOfJoin,
-    Distinct,
-    Filter,
-    Join,
-    JoinKind,
-    Materialize,
-    OverWindow,
     Plan,
-    Project,
     Scan,
-    SetOperation,
-    TopN,
-    UnionAll,
-    Values,
 )
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
+from streamsql.errors import FederationError
 from streamsql.history.past_plans import with_kept_rows
 
 T = TypeVar("T")
@@ -126,7 +115,8 @@ class SparkExecutor:
         if not self._spark.is_local:  # workers elsewhere do not see our folder
             return self.collect(plan).batches()
         rows = SavedRows(plan.schema, scratch, self._max_view_rows)
-        fits = rows_at_most(with_kept_rows(plan), self._rows_of) <= self._max_view_rows
+        bound = rows_at_most(with_kept_rows(plan), self._read_rows_of)
+        fits = bound <= self._max_view_rows
         try:
             self._run(plan, partial(rows.save, fits=fits))
             check_size(rows.count(), self._max_view_rows, "max_view_rows")
@@ -181,6 +171,15 @@ class SparkExecutor:
     def _rows_of(self, scan: Scan) -> float:
         table = self._store.find(scan.source) if scan.history is None else None
         return math.inf if table is None else table.row_count
+
+    def _read_rows_of(self, scan: Scan) -> float:
+        """Return how many rows a scan of `with_kept_rows` reads at most."""
+        if scan.history is None:
+            return self._rows_of(scan)
+        try:
+            return self._past.scan(scan).rows
+        except FederationError:  # said when it is read
+            return math.inf
 
     def _collected(self, frame: DataFrame, schema: Schema) -> pa.Table:
         """Return the rows of a frame that fit into the heap.
@@ -272,59 +271,6 @@ class SparkExecutor:
             return self._spark.session.read.parquet(path)
         # Workers elsewhere do not see our folder.
         return self._spark.session.createDataFrame(pq.read_table(path))
-
-
-def most_rows(plan: Plan, rows_of: Callable[[Scan], float]) -> float:
-    """Return how many rows a plan may have, where it is cheaper to count them than to collect them.
-
-    What groups, sorts or compares rows is not evaluated twice: it returns 0. Of a join along a key
-    the larger side is taken.
-    """
-    match plan:
-        case Scan():
-            return rows_of(plan)
-        case Filter() | Project():
-            return most_rows(plan.input, rows_of)
-        case UnionAll(branches=branches):
-            return sum(most_rows(branch, rows_of) for branch in branches)
-        case Join():
-            left, right = (most_rows(side, rows_of) for side in plan.inputs)
-            if plan.kind.is_filter:
-                return left
-            return max(left, right) if plan.keys else left * right
-        case _:
-            return 0
-
-
-def rows_at_most(plan: Plan, rows_of: Callable[[Scan], float]) -> float:
-    """Return a bound of the rows a plan can have, whatever its tables hold; inf: none is known.
-
-    Args:
-        plan: Of `with_kept_rows`.
-        rows_of: Rows of a table at most, or inf.
-    """
-    bounds = [rows_at_most(child, rows_of) for child in plan.inputs]
-    match plan:
-        case Scan():
-            return rows_of(plan)
-        case Values(rows=rows):
-            return len(rows)
-        case Filter() | Project() | Distinct() | Materialize() | TopN() | OverWindow():
-            return bounds[0]
-        case Aggregate():
-            return max(bounds[0], 1)
-        case SetOperation() | AsOfJoin():  # a left row once at most
-            return bounds[0]
-        case UnionAll():
-            return sum(bounds)
-        case Join() if plan.kind.is_filter:
-            return bounds[0]
-        case Join() if math.inf not in bounds:
-            left, right = bounds
-            padded = left * max(right, 1)
-            return padded + right if plan.kind == JoinKind.FULL else padded
-        case _:
-            return math.inf
 
 
 def _row_size(schema: Schema) -> Column | None:

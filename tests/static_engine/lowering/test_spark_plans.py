@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from static_engine.evaluation.static_executor import EvaluationError
 from static_engine.sources.table_locations import Locations
-from static_engine.spark.spark_executor import SparkExecutor, rows_at_most
+from static_engine.spark.row_bounds import rows_at_most
+from static_engine.spark.spark_executor import SparkExecutor
 from static_engine.spark.spark_session import RunningSpark
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.explain import explain_plan

@@ -1,7 +1,5 @@
 """Stored tables on Spark: in memory, as snapshots, changed, and against the local executor."""
 
-import itertools
-import math
 from pathlib import Path
 
 import pytest
@@ -9,8 +7,9 @@ from pyspark.sql import DataFrame
 
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import EvaluationError
+from static_engine.history.past_readings import PastReadings, past_of
 from static_engine.sources.table_locations import Locations
-from static_engine.spark.spark_executor import SparkExecutor, most_rows, rows_at_most
+from static_engine.spark.spark_executor import SparkExecutor
 from static_engine.spark.spark_session import RunningSpark
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
@@ -18,26 +17,21 @@ from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
     AggregateFunction,
-    AsOfJoin,
-    Distinct,
     Filter,
     Join,
     JoinKind,
     Materialize,
     Plan,
     Project,
-    SetKind,
-    SetOperation,
     SourceKind,
-    TopN,
-    UnionAll,
-    Values,
     transform_up,
 )
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.reference import Database, evaluate
+from tests.static_engine.lake.lake_rows import keep, lake_in
+from tests.streamsql.from_text import bound_query, catalog_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -182,50 +176,19 @@ def test_too_many_rows_are_counted_and_not_collected(
     assert not collected
 
 
-def test_only_what_is_cheap_to_count_is_counted_first() -> None:
-    counts = {"desks": 50.0, "rooms": 7.0}
-
-    def rows(plan: Plan) -> float:
-        return most_rows(plan, lambda scan: counts[scan.source])
-
-    product = Join(DESKS.scan(), ROOMS.scan(), JoinKind.INNER)
-    assert rows(Filter(DESKS.scan(), Literal(True, DataType.BOOLEAN))) == 50
-    assert rows(JOINED) == 50
-    assert rows(product) == 350
-    assert rows(Join(ROOMS.scan(), DESKS.scan(), JoinKind.SEMI, ((0, 1),))) == 7
-    assert rows(UnionAll((ROOMS.scan(), ROOMS.scan()))) == 14
-    assert rows(Distinct(product)) == 0
-
-
-def test_a_plan_has_no_more_rows_than_its_bound() -> None:
-    """Whatever the tables hold: all rows have equal keys here, or none has a partner."""
-    kinds = Schema.of(("k", INT), ("t", INT))
-    sides = [Values(((key, 1),) * count, kinds) for count in (0, 1, 3, 4) for key in (1, 2)]
-    total = AggregateCall(AggregateFunction.COUNT_ALL, (), "n")
-    for left, right in itertools.product(sides, repeat=2):
-        joins = [Join(left, right, kind, ((0, 0),)) for kind in JoinKind]
-        plans: list[Plan] = [
-            *joins,
-            *[SetOperation(left, right, kind, all=True) for kind in SetKind],
-            AsOfJoin(left, right, JoinKind.LEFT, 1, 1, keys=((0, 0),)),
-            UnionAll((left, Distinct(right), Aggregate(left, (0,), (total,)))),
-            Aggregate(UnionAll((left, right)), (), (total,)),
-            Join(TopN(left, (), None), Materialize(right, "m"), JoinKind.FULL),
-        ]
-        for plan in plans:
-            rows = sum(evaluate(plan, Database(), 0).values())
-            assert rows <= rows_at_most(plan, lambda _: math.inf) < 30, plan
-
-
-def test_the_bound_of_an_unknown_table_is_infinite() -> None:
-    counts = {"desks": math.inf, "rooms": 0.0}
-
-    def bound(plan: Plan) -> float:
-        return rows_at_most(plan, lambda scan: counts[scan.source])
-
-    assert bound(PER_LEVEL) == bound(TWICE) == math.inf
-    assert bound(Join(ROOMS.scan(), DESKS.scan(), JoinKind.INNER)) == math.inf
-    assert bound(Join(ROOMS.scan(), DESKS.scan(), JoinKind.ANTI, ((0, 1),))) == 0
+def test_rows_of_the_past_bound_a_view_over_it(spark: RunningSpark, tmp_path: Path) -> None:
+    lake = lake_in(tmp_path)
+    climate = catalog_of("CREATE SOURCE climate (room TEXT, celsius DOUBLE)").find("climate")
+    assert isinstance(climate, SourceDefinition)
+    keep(lake, climate, [SourceEvent((f"r{n}", 20.0), n) for n in range(30)])
+    store = TableStore(Locations(tmp_path), tmp_path / "a")
+    executor = SparkExecutor(spark, store, past=PastReadings(lake), max_view_rows=30)
+    text = "SELECT room FROM climate FOR SYSTEM_TIME ALL"
+    plan = bound_query(text, catalog_of("CREATE SOURCE climate (room TEXT, celsius DOUBLE)")).plan
+    (scan,) = past_of(plan)
+    assert executor._read_rows_of(scan) == 30
+    folder = tmp_path / "scratch"
+    assert sum(batch.num_rows for batch in executor.batches(plan, folder)) == 30
 
 
 LONG = table("long", ("id", INT), ("t", T))
