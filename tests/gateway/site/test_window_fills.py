@@ -30,6 +30,7 @@ from streamsql.wire.fill_messages import Cut, FillRow, FillRows, FillWanted, Pac
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import QueryProblem
 from streamsql.wire.topics import Topics
+from tests.docs.markdown import ROOT
 from tests.streamsql.from_text import catalog_of
 
 SECOND = 1_000_000
@@ -304,6 +305,11 @@ def test_while_the_static_engine_is_away_the_query_says_so_and_is_filled_later()
         world.exchange()
     assert world.said[-1] is None
     assert shown(world.engine, world.now) == expected(plan, world.every, world.now)
+
+
+def test_how_soon_a_window_at_a_base_site_is_full_is_documented() -> None:
+    page = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
+    assert f"is full after {window_fills.SETTLE_SECONDS:g} s at the earliest" in page
 
 
 def test_a_query_that_is_stopped_asks_no_more() -> None:
