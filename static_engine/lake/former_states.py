@@ -13,9 +13,13 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 
 log = logging.getLogger(__name__)
 
-NEWEST = 100
-"""That many states stay: readers may be about to read them."""
-SLACK = 100
+NEWEST = 20
+"""That many states stay: readers may be about to read them. So many metadata files stay, too.
+
+pyiceberg copies all states some twenty times in a commit: with 100 and 100 of slack a commit took
+115 ms of processor time, with 20 and 20 it takes 33 ms.
+"""
+SLACK = 20
 """That many more are there before some are discarded: it is a commit of its own."""
 _HOUR = 3_600_000
 _READING = 2 * _HOUR

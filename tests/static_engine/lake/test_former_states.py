@@ -14,7 +14,7 @@ from static_engine.care.expiry import expire
 from static_engine.care.workers import LocalWorkers
 from static_engine.lake import former_states
 from static_engine.lake.former_states import discard_former_states
-from static_engine.lake.lake import Lake
+from static_engine.lake.lake import TABLE_PROPERTIES, Lake
 from static_engine.lake.lake_scan import moment
 from streamsql.data.events import SourceEvent
 from tests.static_engine.care.test_compaction import HEAT, NOON
@@ -52,6 +52,10 @@ def test_states_do_not_grow_with_commits(lake: Lake) -> None:
     assert rows_by_another(table) == len(table.scan().to_arrow()) == 30
     first = min(states, key=lambda state: state.sequence_number or 0)
     assert len(table.scan(snapshot_id=first.snapshot_id).to_arrow()) == 1  # of the hour
+
+
+def test_as_many_states_stay_as_metadata_files() -> None:
+    assert int(TABLE_PROPERTIES["write.metadata.previous-versions-max"]) == former_states.NEWEST
 
 
 def test_what_a_compaction_took_away_can_be_read_on(lake: Lake) -> None:
