@@ -49,9 +49,7 @@ class Quantity(StrEnum):
     INSERTS = "inserts a second"
     CHANGES = "changes a second"
     ROW_BYTES = "bytes a row"
-    VALUE_BYTES = "bytes a value"
     SELECTIVITY = "selectivity"
-    DISTINCT = "distinct values"
     LINK_COST = "cost of a link"
     VIEW_ROWS = "rows of the view"
     VIEW_CHANGES = "changes of the view a change"
@@ -147,8 +145,13 @@ def share(  # noqa: PLR0913, PLR0917 - what a share is made of
     middle = (value + z * z / (2 * whole)) / below
     half = z / below * (value * (1 - value) / whole + z * z / (4 * whole * whole)) ** 0.5
     low, high = max(min(middle - half, value), 0.0), min(max(middle + half, value), 1.0)
-    return Fact(subject, quantity, value, low, high, at, whole / (whole + _SURE_OF), origin)
+    return Fact(subject, quantity, value, low, high, at, sureness(whole), origin)
 
 
 _SURE_OF = 100.0
-"""Rows after which a share is as sure as not."""
+"""Rows after which what was counted of them is as sure as not."""
+
+
+def sureness(rows: int) -> float:
+    """Return how sure a number is that was counted over so many rows."""
+    return rows / (rows + _SURE_OF)

@@ -18,6 +18,7 @@ class _Counts:
     resyncs: int = 0
     waited: float = 0.0
     longest: float = 0.0
+    rows: int = 0
 
 
 @dataclass(slots=True)
@@ -56,6 +57,7 @@ class Traffic:
         counts = self._counts.setdefault(query, _Counts())
         counts.batches += 1
         counts.bytes += size
+        counts.rows += rows
         if snapshot:
             counts.snapshots += 1
             counts.snapshot_bytes += size
@@ -94,6 +96,7 @@ class Traffic:
             resyncs=counts.resyncs,
             resync_milliseconds=round(counts.waited * 1_000),
             longest_resync=round(counts.longest * 1_000),
+            rows=counts.rows,
         )
 
 

@@ -194,6 +194,7 @@ class TrafficReport(msgspec.Struct, frozen=True, array_like=True):
         resyncs: Times a channel to here was out of step, the beginning too, and got a snapshot.
         resync_milliseconds: How long they waited for it, all together.
         longest_resync: The longest of those waits, in milliseconds.
+        rows: Changed rows in the batches sent.
     """
 
     batches: Count = 0
@@ -203,6 +204,7 @@ class TrafficReport(msgspec.Struct, frozen=True, array_like=True):
     resyncs: Count = 0
     resync_milliseconds: Count = 0
     longest_resync: Count = 0
+    rows: Count = 0
 
 
 class SlowSite(msgspec.Struct, frozen=True, array_like=True):

@@ -2,11 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Protocol
 
-from federated_optimizer.coordinator.sites.flows import FlowReports
+from federated_optimizer.coordinator.facts.heard_counts import CountingQuery, HeardCounts
 from federated_optimizer.coordinator.sites.published_links import LinkTable
-from federated_optimizer.placement import RecursionFacts
 from federated_optimizer.statistics.fact import (
     Fact,
     Origin,
@@ -14,10 +12,8 @@ from federated_optimizer.statistics.fact import (
     Subject,
     SubjectKind,
     exact,
-    share,
 )
 from federated_optimizer.statistics.fact_store import Facts
-from federated_optimizer.statistics.predicate_text import predicate_text
 from federated_optimizer.statistics.smoothed_rates import (
     SURE_SECONDS,
     Reading,
@@ -27,8 +23,6 @@ from federated_optimizer.statistics.smoothed_rates import (
 )
 from streamsql.catalog.catalog import Catalog
 from streamsql.data.types import MICROSECONDS
-from streamsql.wire.fragments import FragmentBundle, filtered_source, source_filters
-from streamsql.wire.messages import RecursionReport
 from streamsql.wire.site_messages import (
     ENGINES,
     FLOOR_US,
@@ -38,10 +32,6 @@ from streamsql.wire.site_messages import (
     SiteState,
 )
 
-LEAST_MICROSECONDS = 30 * MICROSECONDS
-"""A query that has run for less says nothing about rates."""
-LEAST_CHANGES = 20
-"""Fewer changes say nothing about how much of the view a change moves."""
 LOOK_MICROSECONDS = 10 * MICROSECONDS
 """Between two looks at links and queries."""
 MAX_COUNTERS = 50_000
@@ -52,42 +42,23 @@ _SURE_TIME = 0.8
 """The plans that were timed are not the ones to come."""
 
 
-_Predicates = dict[tuple[str, int], Subject]
-"""By fragment and number of the filter in it."""
-
-
-class CountingQuery(Protocol):
-    """A running query as facts need it."""
-
-    @property
-    def deployed(self) -> int:
-        """When this version was, by `monotonic_clock`."""
-
-    @property
-    def bundle(self) -> FragmentBundle:
-        """The running version."""
-
-    @property
-    def flows(self) -> FlowReports:
-        """Counts of its sites."""
-
-
 class HeardFacts:
     """Fills the facts.
 
-    State: the last values of counters, the sensors that births have announced, and the predicates
-    of running queries.
+    State: the last values of counters, and the sensors that births have announced.
+
+    Attributes:
+        counts: What sites count of queries.
     """
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
+        self.counts = HeardCounts(facts)
         self._counters: dict[tuple[str, str], Reading] = {}
         self._sensors: dict[str, dict[str, int]] = {}
         self._looked_at: int | None = None
         self._links_seen = -1
         self._linked: set[tuple[str, str]] = set()
-        self._predicates: dict[str, tuple[FragmentBundle, _Predicates]] = {}
-        self._filtered: dict[Subject, tuple[int, int]] = {}
 
     def hear_state(self, site: str, state: SiteState, at: int) -> None:
         """Take the counters of a state that a site, and not the broker in its place, has sent.
@@ -149,60 +120,14 @@ class HeardFacts:
             return
         self._looked_at = moment
         running = tuple(queries)
-        self.hear_recursions(running, now=now, moment=moment)
-        self._hear_filters(running, now)
+        self.counts.recursions(running, now=now, moment=moment)
+        self.counts.look(running, now)
         self._hear_links(links, now)
         tables = {table.name.lower() for table in catalog.tables}
         for fact in self._facts:
             if fact.subject.kind == SubjectKind.TABLE and fact.subject.name not in tables:
                 self._facts.discard(fact.subject, fact.quantity)
         self._facts.discard_old(now)
-
-    def hear_recursions(self, queries: Iterable[CountingQuery], *, now: int, moment: int) -> None:
-        """Take what recursions have counted; times as for `look`."""
-        for query in queries:
-            ran = moment - query.deployed
-            if ran < LEAST_MICROSECONDS:
-                continue
-            for recursion in query.bundle.recursions:
-                reports = [r for _, r in query.flows.recursions(recursion.name)]
-                counted = facts_of(reports, ran / MICROSECONDS)
-                if counted is not None:
-                    self._put_recursion(recursion.key, counted, now)
-
-    def _hear_filters(self, queries: Iterable[CountingQuery], now: int) -> None:
-        """Take what filters of all queries and sites have read, by source and predicate."""
-        before, self._predicates = self._predicates, {}
-        counts: dict[Subject, tuple[int, int]] = {}
-        for query in queries:
-            reports, bundle = tuple(query.flows.filters()), query.bundle
-            if not reports:
-                continue
-            known = before.get(bundle.query)
-            if known is None or known[0] is not bundle:
-                known = (bundle, _predicates(bundle))
-            self._predicates[bundle.query] = known
-            for report in reports:
-                subject = known[1].get((report.fragment, report.number))
-                if subject is not None:
-                    read, passed = counts.get(subject, (0, 0))
-                    counts[subject] = read + report.rows_in, passed + report.rows_out
-        for subject, (read, passed) in counts.items():
-            if self._filtered.get(subject) != (read, passed) and passed <= read > 0:
-                selectivity = (Quantity.SELECTIVITY, passed, read, now, Origin.COUNTED)
-                self._facts.learn(share(subject, *selectivity))
-        self._filtered = counts
-
-    def _put_recursion(self, key: str, counted: RecursionFacts, now: int) -> None:
-        subject = Subject(SubjectKind.RECURSION, key)
-        told = {
-            Quantity.ROWS: counted.base_rows,
-            Quantity.VIEW_ROWS: counted.view_rows,
-            Quantity.CHANGES: counted.changes,
-            Quantity.VIEW_CHANGES: counted.view_changes,
-        }
-        for quantity, value in told.items():
-            self._facts.put(exact(subject, quantity, value, now, Origin.COUNTED))
 
     def _hear_times(self, state: SiteState, at: int) -> None:
         """Take how long the static engine's evaluations take."""
@@ -282,30 +207,3 @@ def _counts(state: SiteState) -> dict[str, float]:
             found[name] = found.get(name, 0.0) + connector.readings / len(connector.streams)
     found.update({d.name.lower(): float(d.rows) for d in state.declared if d.endpoint})
     return found
-
-
-def _predicates(bundle: FragmentBundle) -> _Predicates:
-    """Return what the filters right over sources are about."""
-    return {
-        (fragment.id, number): Subject(
-            SubjectKind.PREDICATE, source, predicate_text(node.predicate)
-        )
-        for fragment in bundle.fragments
-        for number, node in enumerate(source_filters(fragment.plan))
-        if (source := filtered_source(node)) is not None
-    }
-
-
-def facts_of(reports: Iterable[RecursionReport], seconds: float) -> RecursionFacts | None:
-    """Return the sum of what sites have counted of one recursion in a time; None if nothing."""
-    leaf_rows = view_rows = changes = moved = 0
-    for report in reports:
-        leaf_rows, view_rows = leaf_rows + report.leaf_rows, view_rows + report.view_rows
-        changes += report.leaf_changes
-        moved += report.view_changes
-    if not changes:
-        return None
-    # What is there now has come once; only the rest was motion.
-    motion = max(changes - leaf_rows, 0)
-    per_change = max(moved - view_rows, 0) / motion if motion >= LEAST_CHANGES else 0.0
-    return RecursionFacts(float(leaf_rows), float(view_rows), motion / seconds, per_change)

@@ -130,7 +130,7 @@ class Planner:
                 cheaper.
         """
         shared, now = self._shared, self._shared.clock()
-        self._heard.hear_recursions(self._running(), now=now, moment=monotonic_clock())
+        self._heard.counts.recursions(self._running(), now=now, moment=monotonic_clock())
         return Statistics(
             sources=source_facts(shared.catalog, shared.facts, shared.membership.compared()),
             recursions=recursion_facts(shared.facts, now),

@@ -13,8 +13,8 @@ def test_batches_and_snapshots_are_counted_per_query() -> None:
     traffic.sent("q1", "base", 1, 100, snapshot=True)
     traffic.sent("q1", "base", 1, 30, snapshot=False)
     traffic.sent("q2", "base", 1, 7, snapshot=False)
-    assert traffic.report("q1") == TrafficReport(2, 130, 1, 100)
-    assert traffic.report("q2") == TrafficReport(1, 7)
+    assert traffic.report("q1") == TrafficReport(2, 130, 1, 100, rows=2)
+    assert traffic.report("q2") == TrafficReport(1, 7, rows=1)
 
 
 def test_waits_for_snapshots_are_added_up_when_they_end() -> None:

@@ -5,12 +5,11 @@ import pytest
 from federated_optimizer.coordinator.facts.heard_facts import (
     LOOK_MICROSECONDS,
     HeardFacts,
-    facts_of,
 )
 from federated_optimizer.coordinator.sites.published_links import LinkTable
 from federated_optimizer.statistics.fact import DAY, Origin, Quantity, Subject, SubjectKind
 from federated_optimizer.statistics.fact_store import Facts
-from streamsql.wire.messages import LinkMessage, RecursionReport
+from streamsql.wire.messages import LinkMessage
 from streamsql.wire.site_messages import (
     Birth,
     ConnectorState,
@@ -34,29 +33,6 @@ def state(seconds: int, readings: int = 0, started: int = 1, **more: object) -> 
 def rate(facts: Facts, source: str, site: str = "gw-1") -> float | None:
     fact = facts.find(Subject(SubjectKind.SOURCE, source, site), Quantity.INSERTS)
     return None if fact is None else fact.value
-
-
-def test_without_changes_nothing_is_known() -> None:
-    assert facts_of([], 60.0) is None
-    assert facts_of([RecursionReport("r")], 60.0) is None
-
-
-def test_what_is_there_is_no_motion() -> None:
-    # 100 base rows have come, and then 30 went and came back; the view moved 5 rows each time.
-    one = RecursionReport("r", leaf_rows=60, leaf_changes=90, view_rows=400, view_changes=550)
-    two = RecursionReport("r", leaf_rows=40, leaf_changes=70, view_rows=500, view_changes=650)
-    facts = facts_of([one, two], 60.0)
-    assert facts is not None
-    assert (facts.base_rows, facts.view_rows) == (100.0, 900.0)
-    assert facts.changes == pytest.approx(1.0)
-    assert facts.view_changes == pytest.approx(5.0)
-
-
-def test_a_few_changes_do_not_tell_how_far_they_reach() -> None:
-    report = RecursionReport("r", leaf_rows=10, leaf_changes=12, view_rows=10, view_changes=500)
-    facts = facts_of([report], 10.0)
-    assert facts is not None
-    assert facts.view_changes == 0.0
 
 
 def test_the_first_state_gives_the_mean_of_the_life_and_later_ones_are_smoothed() -> None:

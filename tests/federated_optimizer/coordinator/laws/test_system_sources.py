@@ -11,10 +11,11 @@ import pytest
 from federated_optimizer.coordinator.contract.audit_model import Outcome
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from federated_optimizer.coordinator.facts import heard_facts, shown_facts
+from host.mqtt import Message
 from streamsql.errors import BindingError, QuerySyntaxError, UnsupportedError
 from streamsql.syntax import parse_script
-from streamsql.wire.codec import decode_json, encode_json
-from streamsql.wire.messages import ReportRequest, SystemRows
+from streamsql.wire.codec import decode_json, decode_packed, encode_json
+from streamsql.wire.messages import DeltaBatch, ReportRequest, SystemRows
 from streamsql.wire.site_messages import Birth, ConnectorState, SensorDescription, SiteState
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 from tests.loop_turns import calls
@@ -405,5 +406,47 @@ def test_the_share_that_passes_a_filter_is_a_fact(
         predicate = "celsius > 30.0 AND rid <> 'r0'"
         wanted = [("temperature", predicate, 0.25, True)]
         await harness.until_rows(coordinator, facts, wanted)
+
+    harness.run(scenario)
+
+
+def test_the_bytes_of_a_row_are_those_on_the_broker(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shown_facts, "SHOWN_MICROSECONDS", 0)
+    monkeypatch.setattr(heard_facts, "LOOK_MICROSECONDS", 0)
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        heard: list[bytes] = []
+
+        def hear(burst: list[Message]) -> None:
+            topics = [federation.topics.exchange(query, "base", site) for site in ("gw-1", "gw-2")]
+            heard.extend(message.payload for message in burst if message.topic in topics)
+
+        query = await harness.start_query(coordinator, "SELECT celsius FROM temperature")
+        ear = federation.broker.client("ear")
+        ear.on_messages(hear)
+        await ear.connect()
+        await ear.subscribe(f"{federation.topics.root}/#")
+        await harness.until_status(coordinator, query, QueryStatus.RUNNING)
+        facts = await harness.start_query(
+            coordinator, "SELECT part, value FROM sys_facts WHERE quantity = 'bytes a row'"
+        )
+        for site in ("gw-1", "gw-2"):
+            federation.sites[site].put("temperature", *((f"r{n}", 20.5 + n) for n in range(40)))
+        await harness.until(lambda: len(coordinator.relation(query)) == 80, "all rows are there")
+
+        def told() -> float:
+            rows = coordinator.relation(facts)
+            return float(rows[0][1]) if rows else 0.0
+
+        def sent() -> float:
+            rows = sum(len(decode_packed(payload, DeltaBatch).deltas) for payload in heard)
+            return sum(map(len, heard)) / rows
+
+        await harness.until(lambda: told() == pytest.approx(sent(), rel=0.005), "as on the broker")
+        assert coordinator.relation(facts)[0][0] == "celsius"
+        await ear.close()
 
     harness.run(scenario)

@@ -1,0 +1,199 @@
+"""Facts from what sites count of running queries: recursions, filters, and rows that were sent."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from federated_optimizer.coordinator.sites.flows import FlowReports
+from federated_optimizer.placement import RecursionFacts
+from federated_optimizer.statistics.default_facts import ENVELOPE_BYTES
+from federated_optimizer.statistics.fact import (
+    Fact,
+    Origin,
+    Quantity,
+    Subject,
+    SubjectKind,
+    exact,
+    share,
+    sureness,
+)
+from federated_optimizer.statistics.fact_store import Facts
+from federated_optimizer.statistics.predicate_text import predicate_text
+from streamsql.algebra.column_origins import column_origins
+from streamsql.algebra.operators import Distinct, Filter, Plan, Project, Scan, Window, walk_plan
+from streamsql.data.types import MICROSECONDS
+from streamsql.wire.fragments import Fragment, FragmentBundle, filtered_source, source_filters
+from streamsql.wire.messages import RecursionReport
+
+LEAST_MICROSECONDS = 30 * MICROSECONDS
+"""A query that has run for less says nothing about rates."""
+LEAST_CHANGES = 20
+"""Fewer changes say nothing about how much of the view a change moves."""
+LEAST_SENT = 20
+"""Fewer rows say nothing about their size."""
+
+
+class CountingQuery(Protocol):
+    """A running query as facts need it."""
+
+    @property
+    def deployed(self) -> int:
+        """When this version was, by `monotonic_clock`."""
+
+    @property
+    def bundle(self) -> FragmentBundle:
+        """The running version."""
+
+    @property
+    def flows(self) -> FlowReports:
+        """Counts of its sites."""
+
+
+class _Subjects:
+    """The subjects of the counts of one bundle.
+
+    Attributes:
+        filters: By fragment and number of the filter in it.
+        sent: By site that sends rows of one fragment only, with columns of one source.
+    """
+
+    def __init__(self, bundle: FragmentBundle) -> None:
+        self.bundle = bundle
+        self.filters = {
+            (fragment.id, number): Subject(
+                SubjectKind.PREDICATE, source, predicate_text(node.predicate)
+            )
+            for fragment in bundle.fragments
+            for number, node in enumerate(source_filters(fragment.plan))
+            if (source := filtered_source(node)) is not None
+        }
+        self.sent: dict[str, Subject] = {}
+        # Recursions of several sites send rows that are no fragment's.
+        for site in () if bundle.recursions else bundle.sites:
+            fragments = bundle.at(site)
+            subject = _sent(fragments[0]) if len(fragments) == 1 else None
+            if subject is not None:
+                self.sent[site] = subject
+
+
+class HeardCounts:
+    """Fills the facts with counts of queries.
+
+    State: of the last look the subjects of the running queries, and the counts.
+    """
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._subjects: dict[str, _Subjects] = {}
+        self._counts: dict[Subject, tuple[int, ...]] = {}
+
+    def recursions(self, queries: Iterable[CountingQuery], *, now: int, moment: int) -> None:
+        """Take what recursions have counted.
+
+        Args:
+            queries: The running ones.
+            now: Wall-clock microseconds.
+            moment: The same by `monotonic_clock`.
+        """
+        for query in queries:
+            ran = moment - query.deployed
+            if ran < LEAST_MICROSECONDS:
+                continue
+            for recursion in query.bundle.recursions:
+                reports = [r for _, r in query.flows.recursions(recursion.name)]
+                counted = facts_of(reports, ran / MICROSECONDS)
+                if counted is not None:
+                    self._put_recursion(recursion.key, counted, now)
+
+    def look(self, queries: Iterable[CountingQuery], now: int) -> None:
+        """Take what filters have read, and what was sent, over all queries and sites."""
+        known, self._subjects = self._subjects, {}
+        read: dict[Subject, tuple[int, ...]] = {}
+        sent: dict[Subject, tuple[int, ...]] = {}
+        for query in queries:
+            reports, traffic = tuple(query.flows.filters()), query.flows.traffic()
+            if not reports and not traffic:
+                continue
+            bundle = query.bundle
+            about = known.get(bundle.query)
+            if about is None or about.bundle is not bundle:
+                about = _Subjects(bundle)
+            self._subjects[bundle.query] = about
+            for report in reports:
+                subject = about.filters.get((report.fragment, report.number))
+                _add(read, subject, (report.rows_in, report.rows_out))
+            for site, cost in traffic.items():
+                _add(sent, about.sent.get(site), (cost.rows, cost.batches, cost.bytes))
+        for subject, counts in read.items():
+            if self._counts.get(subject) != counts and counts[1] <= counts[0] > 0:
+                passed = (Quantity.SELECTIVITY, counts[1], counts[0], now, Origin.COUNTED)
+                self._facts.learn(share(subject, *passed))
+        for subject, counts in sent.items():
+            if self._counts.get(subject) != counts and counts[0] >= LEAST_SENT:
+                self._facts.learn(_row_bytes(subject, counts, now))
+        self._counts = read | sent
+
+    def _put_recursion(self, key: str, counted: RecursionFacts, now: int) -> None:
+        subject = Subject(SubjectKind.RECURSION, key)
+        told = {
+            Quantity.ROWS: counted.base_rows,
+            Quantity.VIEW_ROWS: counted.view_rows,
+            Quantity.CHANGES: counted.changes,
+            Quantity.VIEW_CHANGES: counted.view_changes,
+        }
+        for quantity, value in told.items():
+            self._facts.put(exact(subject, quantity, value, now, Origin.COUNTED))
+
+
+def _add(
+    to: dict[Subject, tuple[int, ...]], subject: Subject | None, counts: tuple[int, ...]
+) -> None:
+    if subject is not None:
+        before = to.get(subject, (0,) * len(counts))
+        to[subject] = tuple(a + b for a, b in zip(before, counts, strict=True))
+
+
+def _row_bytes(subject: Subject, counts: tuple[int, ...], now: int) -> Fact:
+    """Return the bytes of a row as it was sent: the least without its share of the message.
+
+    Counts are those of rows, batches and bytes.
+    """
+    rows, batches, size = counts
+    value = size / rows
+    low = max((size - ENVELOPE_BYTES.value * batches) / rows, min(1.0, value))
+    sure = sureness(rows)
+    return Fact(subject, Quantity.ROW_BYTES, value, low, value, now, sure, Origin.COUNTED)
+
+
+def _sent(fragment: Fragment) -> Subject | None:
+    """Return which columns of which source a fragment sends; None: others, too."""
+    if not all(map(_only_leaves_out, walk_plan(fragment.plan))):
+        return None
+    schemas = {n.source: n.schema.names for n in walk_plan(fragment.plan) if isinstance(n, Scan)}
+    names = [
+        schemas[origin[0]][origin[1]]
+        for origin in column_origins(fragment.plan)
+        if origin is not None
+    ]
+    if len(schemas) != 1 or len(names) != len(fragment.plan.schema):
+        return None
+    (source,) = schemas
+    return Subject(SubjectKind.COLUMN, source.lower(), ", ".join(names))
+
+
+def _only_leaves_out(plan: Plan) -> bool:
+    return isinstance(plan, Scan | Window | Filter | Project | Distinct)
+
+
+def facts_of(reports: Iterable[RecursionReport], seconds: float) -> RecursionFacts | None:
+    """Return the sum of what sites have counted of one recursion in a time; None if nothing."""
+    leaf_rows = view_rows = changes = moved = 0
+    for report in reports:
+        leaf_rows, view_rows = leaf_rows + report.leaf_rows, view_rows + report.view_rows
+        changes += report.leaf_changes
+        moved += report.view_changes
+    if not changes:
+        return None
+    # What is there now has come once; only the rest was motion.
+    motion = max(changes - leaf_rows, 0)
+    per_change = max(moved - view_rows, 0) / motion if motion >= LEAST_CHANGES else 0.0
+    return RecursionFacts(float(leaf_rows), float(view_rows), motion / seconds, per_change)
