@@ -9,10 +9,13 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from federated_optimizer.canonical.column_ranges import Comparisons, Limit
+from federated_optimizer.canonical.constant_folding import fold
+from federated_optimizer.canonical.linear_comparisons import exact
 from streamsql.algebra.expressions import (
     Call,
     Column,
     Expression,
+    Literal,
     columns_of,
     conjuncts,
     map_columns,
@@ -38,6 +41,7 @@ from streamsql.algebra.operators import (
     TopN,
     UnionAll,
 )
+from streamsql.algebra.scalar import compile_expression
 from streamsql.algebra.user_functions import is_user_function
 from streamsql.data.types import DataType
 
@@ -61,9 +65,14 @@ def facts_above(plan: Plan, below: Sequence[Facts]) -> Facts:
             return facts_of_pairs(plan, below)
         case Join(kind=JoinKind.FULL):
             return ()
-        case Project(expressions=expressions):
+        case Project(expressions=expressions, names=names):
             lifted = (_lifted(fact, expressions) for fact in below[0])
-            return tuple(fact for fact in lifted if fact is not None)
+            constant = (
+                Call("=", (Column(n, names[n], e.dtype), e), DataType.BOOLEAN)
+                for n, e in enumerate(expressions)
+                if isinstance(e, Literal) and e.value is not None
+            )
+            return _bounded((*constant, *(fact for fact in lifted if fact is not None)))
         case Aggregate(group=group):
             fields = plan.input.schema.fields
             columns = [Column(g, fields[g].name, fields[g].dtype) for g in group]
@@ -141,7 +150,10 @@ def _lifted(fact: Expression, expressions: Sequence[Expression]) -> Expression |
 
 def holds(plan: Plan, predicate: Expression) -> bool:
     """Whether a predicate stands in the plan, where it would be pushed to."""
-    if isinstance(plan, Filter) and predicate in conjuncts(plan.predicate):
+    folded = fold(predicate)
+    if isinstance(folded, Literal):
+        return folded.value is True
+    if isinstance(plan, Filter) and folded in map(fold, conjuncts(plan.predicate)):
         return True
     ways = _ways(plan, predicate)
     return bool(ways) and all(holds(child, pushed) for child, pushed in ways)
@@ -155,6 +167,9 @@ def limit_of(plan: Plan, column: Expression, *, upper: bool) -> Limit | None:
         column: Or an expression.
         upper: Whether the greatest value is asked for, else the least.
     """
+    if not columns_of(column):
+        value = exact(compile_expression(column)(()))
+        return None if value is None else Limit(value, strict=False)
     here = None
     if isinstance(plan, Filter):
         here = _compared_limit(conjuncts(plan.predicate), column, upper=upper)

@@ -34,7 +34,7 @@ Example: `InnerJoin [rid = rid]` over `Filter s.rid = 'r1'` and `Scan r` filters
 """
 
 from collections.abc import Iterator
-from itertools import chain, permutations
+from itertools import chain, combinations, permutations
 
 import msgspec
 
@@ -144,8 +144,8 @@ def _over_sides(plan: Join | AsOfJoin, below: list[Facts]) -> tuple[Plan, Facts]
     """Return a join with its sides filtered by what follows, and its facts."""
     together = list(facts_of_pairs(plan, below))
     both = plan.kind in (JoinKind.INNER, JoinKind.SEMI)
-    if plan.kind == JoinKind.FULL:
-        return plan, ()
+    if plan.kind == JoinKind.FULL or any(isinstance(side, Values) for side in plan.inputs):
+        return plan, facts_above(plan, below)
     known = Comparisons(together)
     if known.contradict:
         if both:
@@ -214,7 +214,9 @@ class _Side:
             known: The same.
         """
         before = len(self.found)
-        for predicate in chain(self._bounds(known), self._orders(known), self._equals(together)):
+        for predicate in chain(
+            self._bounds(known), self._orders(known), self._equals(together, known)
+        ):
             self.found.append(predicate)
             self.facts = (*self.facts, predicate)
             self._own = None
@@ -259,9 +261,9 @@ class _Side:
             if not holds(self._plan, predicate):
                 yield predicate
 
-    def _equals(self, together: list[Expression]) -> Iterator[Expression]:
+    def _equals(self, together: list[Expression], known: Comparisons) -> Iterator[Expression]:
         further = [fact for fact in together if not _is_plain(fact)]
-        equal = _equal_columns(together) if further else {}
+        equal = _equal_columns(together, known) if further else {}
         if not equal:
             return
         have = {_named(shifted(fact, self.offset), equal) for fact in self.facts}
@@ -299,19 +301,25 @@ def _is_plain(fact: Expression) -> bool:
     return plain and bool(readings_of(fact))
 
 
-def _equal_columns(facts: list[Expression]) -> dict[int, list[int]]:
+def _equal_columns(facts: list[Expression], known: Comparisons) -> dict[int, list[int]]:
     """Return for each column all that are the same as it, in order, if there are others."""
-    equal: dict[int, list[int]] = {}
-    for fact in facts:
+    pairs = [
+        (known.columns[low], known.columns[high])
+        for low, high in combinations(known.ordered, 2)
+        if known.order(low, high) == "="
+    ]
+    for fact in facts:  # BOOLEAN has no order
         match fact:
-            case Call(function="=", arguments=(Column() as a, Column() as b)) if (
-                a.dtype == b.dtype != DataType.DOUBLE
-            ):
-                first, second = (equal.get(c.position, [c.position]) for c in (a, b))
-                united = sorted({*first, *second})
-                equal.update(dict.fromkeys(united, united))
+            case Call(function="=", arguments=(Column() as a, Column() as b)):
+                pairs.append((a, b))
             case _:
                 pass
+    equal: dict[int, list[int]] = {}
+    for a, b in pairs:
+        if a.dtype == b.dtype != DataType.DOUBLE:
+            first, second = (equal.get(c.position, [c.position]) for c in (a, b))
+            united = sorted({*first, *second})
+            equal.update(dict.fromkeys(united, united))
     return equal
 
 

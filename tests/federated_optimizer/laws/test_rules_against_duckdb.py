@@ -59,6 +59,13 @@ class Author:
             key = self.one(("a", "b"))
             source = f"(SELECT {key}, SUM(b) AS s FROM {name} GROUP BY {key})"
             columns = {k: [] for k in VALUES} | {"INTEGER": [f"{alias}.{key}", f"{alias}.s"]}
+        elif self.random.random() < 0.15 and name != "p":
+            made = ", ".join(
+                (self.one(("0", "1", "a + 1", "COALESCE(1, a)")) + " AS b", "d, c, ts")
+            )
+            source = f"(SELECT a, {made} FROM {name})"
+            if self.random.random() < 0.5:
+                source = f"({source} UNION ALL SELECT a, 2 AS b, d, c, ts FROM {name})"
         elif self.random.random() < 0.2:
             union = f"SELECT * FROM {name} UNION ALL" if self.random.random() < 0.5 else ""
             source = f"({union} SELECT DISTINCT * FROM {name})"
@@ -199,7 +206,12 @@ def peer() -> Iterator[Peer]:
         yield made
 
 
-FIRED = {"transitive_predicates": 50}
+FIRED = {
+    "empty_relations": 3,
+    "outer_to_inner": 20,
+    "transitive_predicates": 50,
+    "unread_sides": 5,
+}
 """How many of the queries a rule changes at least."""
 
 

@@ -1,0 +1,47 @@
+"""Constant parts of expressions, evaluated."""
+
+import msgspec
+
+from streamsql.algebra.expressions import Call, Expression, Literal
+from streamsql.algebra.scalar import compile_expression
+from streamsql.data.types import DataType, conforms
+
+
+def fold(expression: Expression) -> Expression:
+    """Return the expression with constant parts evaluated.
+
+    Examples:
+        >>> one = Literal(1, DataType.INTEGER)
+        >>> fold(Call("+", (one, one), DataType.INTEGER))
+        Literal(value=2, dtype=<DataType.INTEGER: 'INTEGER'>)
+    """
+    if not isinstance(expression, Call):
+        return expression
+    arguments = tuple(fold(argument) for argument in expression.arguments)
+    folded = msgspec.structs.replace(expression, arguments=arguments)
+    if expression.function == "AND":
+        return _fold_and(folded)
+    if all(isinstance(argument, Literal) for argument in arguments):
+        return _evaluated(folded)
+    return folded
+
+
+def _evaluated(call: Call) -> Expression:
+    value = compile_expression(call)(())
+    if value is None:
+        return Literal(None, call.dtype)
+    # A value outside its type's range (an overflow) is left to the engine's own rules.
+    return Literal(value, call.dtype) if conforms(value, call.dtype) else call
+
+
+def _fold_and(call: Call) -> Expression:
+    kept = tuple(a for a in call.arguments if not (isinstance(a, Literal) and a.value is True))
+    if any(isinstance(a, Literal) and a.value is False for a in kept):
+        return Literal(False, DataType.BOOLEAN)
+    if not kept:
+        return Literal(True, DataType.BOOLEAN)
+    if len(kept) == 1:
+        return kept[0]
+    if all(isinstance(a, Literal) for a in kept):
+        return _evaluated(msgspec.structs.replace(call, arguments=kept))
+    return msgspec.structs.replace(call, arguments=kept)
