@@ -34,6 +34,8 @@ from streamsql.wire.site_messages import (
 
 LOOK_MICROSECONDS = 10 * MICROSECONDS
 """Between two looks at links and queries."""
+SWEEP_MICROSECONDS = 3_600 * MICROSECONDS
+"""Between two searches for facts that are too old."""
 MAX_COUNTERS = 50_000
 """Counters whose last value is remembered, over all gateways."""
 _SURE_SIZE = 0.9
@@ -57,6 +59,7 @@ class HeardFacts:
         self._counters: dict[tuple[str, str], Reading] = {}
         self._sensors: dict[str, dict[str, int]] = {}
         self._looked_at: int | None = None
+        self._swept_at = -SWEEP_MICROSECONDS
         self._links_seen = -1
         self._linked: set[tuple[str, str]] = set()
 
@@ -124,10 +127,12 @@ class HeardFacts:
         self.counts.look(running, now)
         self._hear_links(links, now)
         tables = {table.name.lower() for table in catalog.tables}
-        for fact in self._facts:
-            if fact.subject.kind == SubjectKind.TABLE and fact.subject.name not in tables:
+        for fact in tuple(self._facts.of_kind(SubjectKind.TABLE)):
+            if fact.subject.name not in tables:
                 self._facts.discard(fact.subject, fact.quantity)
-        self._facts.discard_old(now)
+        if moment >= self._swept_at + SWEEP_MICROSECONDS:
+            self._swept_at = moment
+            self._facts.discard_old(now)
 
     def _hear_times(self, state: SiteState, at: int) -> None:
         """Take how long the static engine's evaluations take."""
