@@ -15,7 +15,6 @@ from federated_optimizer.statistics.fact import (
 )
 from federated_optimizer.statistics.fact_store import Facts
 from federated_optimizer.statistics.smoothed_rates import (
-    SURE_SECONDS,
     Reading,
     SmoothedRate,
     rate_between,
@@ -160,15 +159,12 @@ class HeardFacts:
         found = rate_between(before, reading)
         if found is None:
             return
-        past = SmoothedRate(known.value, known.low, known.high) if known and before else None
+        past: SmoothedRate | None = None
+        if known is not None and before is not None:
+            past = SmoothedRate(known.value, known.low, known.high, known.confidence)
         rate = smoothed(past, *found)
-        seconds = (reading.at - reading.started) / MICROSECONDS if reading.started else found[1]
-        self._facts.put(
-            Fact(
-                *(subject, Quantity.INSERTS, rate.value, rate.low, rate.high),
-                *(at, seconds / (seconds + SURE_SECONDS), Origin.COUNTED),
-            )
-        )
+        told = (rate.value, rate.low, rate.high, at, rate.mass, Origin.COUNTED)
+        self._facts.put(Fact(subject, Quantity.INSERTS, *told))
 
     def _announced(self, site: str, at: int) -> None:
         for source, count in self._sensors.get(site, {}).items():
