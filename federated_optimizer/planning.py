@@ -1,4 +1,7 @@
-"""The way of a query through the optimizer: normalize, group joins by place, narrow, cut."""
+"""The way of a query through the optimizer: normalize, group joins by place, choose, cut."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import msgspec
 
@@ -11,6 +14,7 @@ from federated_optimizer.placement import (
     place,
 )
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
+from federated_optimizer.search.choosing import Alternatives, Search
 from streamsql.algebra.operators import Plan, ToStream, transform_up
 from streamsql.binder import BoundQuery
 from streamsql.errors import InternalError, UnsupportedError
@@ -46,19 +50,22 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
     text: str = "",
     statistics: Statistics = NOTHING_KNOWN,
     foresee: Foresee | None = None,
+    running: int = 0,
 ) -> FragmentBundle:
     """Return the fragments of a bound query.
 
     Without `foresee` EXPLAIN does not say how recursions are kept, and a strategy that does not fit
-    is refused where it would run.
+    is refused where it would run. `running` is the number of the plan that the query runs, which
+    changes only for one that is much cheaper; 0: it does not run.
 
     Raises:
         UnsupportedError: A recursion's strategy and way do not go together, the strategy does not
-            fit the recursion, or the plan is too deep.
+            fit the recursion, the plan is too deep, or there is none of the number asked for.
     """
-    try:
+    with _not_too_deep():
         ready = normalize(bound.plan, topology)
-        return place(
+        choice = Search(ready, topology, statistics).taken(bound.asked, running)
+        bundle = place(
             ready,
             topology,
             query=query,
@@ -67,7 +74,28 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
             emit=bound.emit,
             statistics=statistics,
             foresee=foresee,
+            methods=choice.methods,
         )
+        return msgspec.structs.replace(bundle, alternative=choice.number)
+
+
+def alternatives(
+    bound: BoundQuery, topology: Topology, statistics: Statistics = NOTHING_KNOWN
+) -> Alternatives:
+    """Return the plans of a bound query, with their costs.
+
+    Raises:
+        UnsupportedError: As for `plan`.
+    """
+    with _not_too_deep():
+        ready = normalize(bound.plan, topology)
+        return Search(ready, topology, statistics).alternatives(bound.asked)
+
+
+@contextmanager
+def _not_too_deep() -> Iterator[None]:
+    try:
+        yield
     except RecursionError:
         raise UnsupportedError(
             "the operators of this query are nested too deeply",

@@ -12,6 +12,8 @@ from deploy.session.history import History, Moment
 from federated_optimizer import Topology, direct_scans
 from federated_optimizer import plan as place_plan
 from federated_optimizer.coordinator.queries.planner import query_of
+from federated_optimizer.planning import alternatives
+from federated_optimizer.search.choosing import Alternatives
 from static_engine.evaluation.static_executor import StaticExecutor
 from stream_engine.recursion.foreseen import foreseen
 from stream_engine.site.site_engine import SiteEngine
@@ -72,6 +74,14 @@ class LocalPlanner:
         """
         topology = local_topology(self._sites, self._catalog)
         return place_plan(bound, topology, query=query, text=text, foresee=foreseen)
+
+    def alternatives(self, bound: BoundQuery) -> Alternatives:
+        """Return the plans of a bound query, with their costs.
+
+        Raises:
+            UnsupportedError: It asks for a plan that there is not.
+        """
+        return alternatives(bound, local_topology(self._sites, self._catalog))
 
     def past_notes(self, plan: Plan, started: int = 0) -> tuple[str, ...]:  # noqa: ARG002
         """Return nothing: the past of a session is what it has inserted."""

@@ -1,11 +1,14 @@
 """Placement: cut a plan into fragments, each where its data is, with reasons in words."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 import msgspec
 
+from federated_optimizer.alternatives.method import Method
 from federated_optimizer.placement.bundle_explain import explain_bundle
 from federated_optimizer.placement.bundling import Bundler, ungathered
+from federated_optimizer.placement.one_sided_cuts import NOT_CHOSEN
 from federated_optimizer.placement.partition import Cutter
 from federated_optimizer.placement.recursions import Foresee
 from federated_optimizer.placement.search import group_joins
@@ -53,19 +56,21 @@ def place(  # noqa: PLR0913 - what a bundle consists of
     emit: Emit = Emit.RELATION,
     statistics: Statistics = NOTHING_KNOWN,
     foresee: Foresee | None = None,
+    methods: Mapping[Plan, Method] = NOT_CHOSEN,
 ) -> FragmentBundle:
     """Cut a normalized plan into fragments; the result is gathered at the first base site.
 
-    `version` is greater than that of any earlier bundle of the query.
+    `version` is greater than that of any earlier bundle of the query; `methods` are those chosen
+    for its sub-plans.
 
     Raises:
         UnsupportedError: A recursion's strategy and way do not go together, or the strategy does
             not fit the recursion, which only `foresee` can tell.
     """
-    cutter, fragments = _cut(plan, topology, statistics)
+    cutter, fragments = _cut(plan, topology, statistics, methods=methods)
     apart = _materialized_apart(fragments)
     if apart:
-        cutter, fragments = _cut(plan, topology, statistics, apart)
+        cutter, fragments = _cut(plan, topology, statistics, apart)  # one plan, none chosen
     recursions = tuple(dict.fromkeys(cutter.recursions))
     if foresee is not None:
         recursions = tuple(_foreseen(r, fragments, foresee) for r in recursions)
@@ -77,9 +82,13 @@ def place(  # noqa: PLR0913 - what a bundle consists of
 
 
 def _cut(
-    plan: Plan, topology: Topology, statistics: Statistics, apart: frozenset[str] = frozenset()
+    plan: Plan,
+    topology: Topology,
+    statistics: Statistics,
+    apart: frozenset[str] = frozenset(),
+    methods: Mapping[Plan, Method] = NOT_CHOSEN,
 ) -> tuple[Cutter, tuple[Fragment, ...]]:
-    cutter = Cutter(topology, statistics, apart)
+    cutter = Cutter(topology, statistics, apart, methods)
     top = cutter.gathered(cutter.piece(plan))
     return cutter, Bundler(topology, cutter).fragments(top)
 

@@ -3,17 +3,20 @@
 Rough on purpose: prices of ways differ by factors of ten, and what is assumed is said in words.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import prod
 
+from federated_optimizer.placement.column_estimates import Columns
 from federated_optimizer.placement.passing_rows import default_of, passed
+from federated_optimizer.placement.size_and_motion import GUESSED, UNKNOWN, Estimate, wider
 from federated_optimizer.placement.statistics import Statistics
 from federated_optimizer.statistics.default_facts import (
     BOOLEAN_BYTES,
     DOUBLE_BYTES,
     INTEGER_BYTES,
     RENEWALS,
+    REPLACED,
     ROW_LIFE,
     STREAM_ROWS,
     TABLE_ROWS,
@@ -33,6 +36,7 @@ from streamsql.algebra.operators import (
     OverWindow,
     Plan,
     Project,
+    RemoteSource,
     Scan,
     SessionWindow,
     SetOperation,
@@ -57,27 +61,6 @@ BYTES = {
 """Bytes of a value in a message (MessagePack): short names and small numbers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A relation's size and motion.
-
-    Attributes:
-        rows: At any time.
-        inserts: Rows a second that come.
-        deletes: Rows a second that go.
-        assumed: What was not known, in words.
-    """
-
-    rows: float
-    inserts: float
-    deletes: float
-    assumed: tuple[str, ...] = ()
-
-    def scaled(self, by: float) -> "Estimate":
-        """Return a share of it."""
-        return Estimate(self.rows * by, self.inserts * by, self.deletes * by, self.assumed)
-
-
 def row_bytes(schema: Schema, columns: Iterable[int] | None = None) -> float:
     """Return the expected bytes of a row in a message, or of some of its columns."""
     dtypes = schema.dtypes
@@ -90,56 +73,117 @@ def selectivity(predicate: Expression) -> float:
     return prod(default_of(part).value for part in conjuncts(predicate))
 
 
-def estimate(plan: Plan, statistics: Statistics) -> Estimate:
-    """Return the estimate of a plan without recursive references."""
-    match plan:
-        case Scan():
-            return _scan(plan, statistics)
-        case Window(input=scan):
-            return _window(plan, _scan(scan, statistics))
-        case Values(rows=rows):
-            return Estimate(float(len(rows)), 0.0, 0.0)
-        case Filter(input=child):
-            below, found = estimate(child, statistics), passed(plan, statistics)
-            return replace(below.scaled(found.share), assumed=below.assumed + found.assumed)
-        case Project() | Distinct() | Aggregate() | Materialize():
-            return estimate(plan.input, statistics)
-        case SessionWindow(input=child) | AsOfJoin(left=child) | SetOperation(left=child):
-            return estimate(child, statistics)
-        case OverWindow(input=child):
-            return estimate(child, statistics)
-        case HopWindow(input=child, size=size, hop=hop):
-            return estimate(child, statistics).scaled(size / hop)
-        case TopN():
-            return _top(estimate(plan.input, statistics), plan)
-        case Join(kind=kind, left=child) if kind.is_filter:
-            return estimate(child, statistics)
-        case Join():
-            return _join(estimate(plan.left, statistics), estimate(plan.right, statistics), plan)
-        case UnionAll(branches=branches):
-            return total(estimate(branch, statistics) for branch in branches)
-        case Fixpoint():
-            return total(estimate(branch, statistics) for branch in plan.base)
-        case _:
-            return Estimate(0.0, 0.0, 0.0)
+NO_LEAVES: Mapping[str, "Estimate"] = {}
+
+
+def estimate(
+    plan: Plan,
+    statistics: Statistics,
+    *,
+    sites: int = 1,
+    leaves: Mapping[str, Estimate] = NO_LEAVES,
+) -> Estimate:
+    """Return the estimate of a plan without recursive references.
+
+    Args:
+        plan: Of one place, or of each of some sites.
+        statistics: Of the sources.
+        sites: Sites that compute the plan of their own rows; the estimate is that of all of them.
+        leaves: Of its leaves `RemoteSource`, by name; of others nothing comes.
+    """
+    return Estimating(statistics, sites, leaves).of(plan).scaled(sites)
+
+
+class Estimating:
+    """Estimates of what one of some sites computes of its own rows, each made once."""
+
+    def __init__(
+        self,
+        statistics: Statistics,
+        sites: int = 1,
+        leaves: Mapping[str, Estimate] = NO_LEAVES,
+    ) -> None:
+        self._statistics = statistics
+        self._sites = sites
+        self._leaves = leaves
+        self._columns = Columns(lambda scan: _scan(scan, statistics).rows / sites)
+        self._known: dict[int, tuple[Plan, Estimate]] = {}  # by id: the plan keeps it from reuse
+
+    def of(self, plan: Plan) -> Estimate:
+        """Return the estimate of a plan at one site."""
+        known = self._known.get(id(plan))
+        if known is None:
+            known = self._known[id(plan)] = (plan, self._estimated(plan))
+        return known[1]
+
+    def _leaf(self, plan: Scan | Window | RemoteSource | Values) -> Estimate:
+        match plan:
+            case Scan():
+                return _scan(plan, self._statistics).scaled(1 / self._sites)
+            case Window(input=scan):
+                return _window(plan, self._leaf(scan))
+            case RemoteSource(fragment=name):
+                return self._leaves.get(name, Estimate(0.0, 0.0, 0.0))
+            case Values(rows=rows):
+                return Estimate(float(len(rows)), 0.0, 0.0)
+
+    def _filtered(self, plan: Filter) -> Estimate:
+        found = passed(plan, self._statistics)
+        guessed = wider(*[GUESSED] * len(found.assumed))
+        below = self.of(plan.input).scaled(found.share, guessed)
+        return replace(below, assumed=below.assumed + found.assumed)
+
+    def _estimated(self, plan: Plan) -> Estimate:
+        match plan:
+            case Scan() | Window() | RemoteSource() | Values():
+                return self._leaf(plan)
+            case Filter():
+                return self._filtered(plan)
+            case Project(input=child):
+                return self._columns.projected(plan, self.of(child))
+            case Distinct(input=child):
+                return self._columns.distinct(plan, self.of(child))
+            case Aggregate(input=child):
+                return self._columns.aggregated(plan, self.of(child))
+            case TopN(input=child):
+                return self._columns.first(plan, self.of(child))
+            case AsOfJoin(left=child) | SetOperation(left=child):
+                return self.of(child)
+            case Materialize() | SessionWindow() | OverWindow():
+                return self.of(plan.input)
+            case HopWindow(input=child, size=size, hop=hop):
+                return self.of(child).scaled(size / hop)
+            case Join():
+                return self._columns.joined(plan, self.of(plan.left), self.of(plan.right))
+            case UnionAll(branches=branches):
+                return total(self.of(branch) for branch in branches)
+            case Fixpoint():
+                return total(self.of(branch) for branch in plan.base)
+            case _:
+                return Estimate(0.0, 0.0, 0.0)
 
 
 def total(parts: Iterable[Estimate]) -> Estimate:
     """Return the sum of estimates."""
-    rows = inserts = deletes = 0.0
-    assumed: tuple[str, ...] = ()
-    for part in parts:
-        rows, inserts = rows + part.rows, inserts + part.inserts
-        deletes, assumed = deletes + part.deletes, assumed + part.assumed
-    return Estimate(rows, inserts, deletes, tuple(dict.fromkeys(assumed)))
+    found = list(parts)
+    moved = sum(part.inserts for part in found)
+    return Estimate(
+        sum(part.rows for part in found),
+        moved,
+        sum(part.deletes for part in found),
+        tuple(dict.fromkeys(text for part in found for text in part.assumed)),
+        sum(part.replaced * part.inserts for part in found) / moved if moved else 0.0,
+        max((part.factor for part in found), default=1.0),
+    )
 
 
 def _scan(scan: Scan, statistics: Statistics) -> Estimate:
     known = statistics.sources if scan.history is None else {}
     facts = known.get(scan.source.lower())
     rows = facts.rows if facts is not None else None
+    factor = UNKNOWN if rows is None else 1.0
     if scan.kind == SourceKind.TABLE:
-        return Estimate(TABLE_ROWS.value if rows is None else rows, 0.0, 0.0)
+        return Estimate(TABLE_ROWS.value if rows is None else rows, 0.0, 0.0, factor=factor)
     assumed = []
     if rows is None:
         rows = STREAM_ROWS.value
@@ -151,7 +195,9 @@ def _scan(scan: Scan, statistics: Statistics) -> Estimate:
         if low < high:
             text, *ends = (duration_text(int(s * MICROSECONDS)) for s in (life, low, high))
             assumed.append(f"{scan.source}: a row holds for {text} ({' to '.join(ends)})")
-    return Estimate(rows, changes / 2, changes / 2, tuple(assumed))
+            factor = UNKNOWN
+    replaced = REPLACED.value if scan.key and scan.kind == SourceKind.STREAM else 0.0
+    return Estimate(rows, changes / 2, changes / 2, tuple(assumed), replaced, factor)
 
 
 def _life(scan: Scan) -> tuple[float, float, float]:
@@ -173,23 +219,4 @@ def _window(window: Window, below: Estimate) -> Estimate:
     if window.kind != WindowKind.RANGE or not window.size:
         return below
     rows = max(below.inserts * window.size / MICROSECONDS, 1.0)
-    return Estimate(rows, below.inserts, below.inserts, below.assumed)
-
-
-def _top(below: Estimate, top: TopN) -> Estimate:
-    """Return the first rows: at most as many as asked for, of at least one partition."""
-    if top.limit is None or top.partition or below.rows <= top.limit:
-        return below
-    return below.scaled(top.limit / below.rows)
-
-
-def _join(left: Estimate, right: Estimate, join: Join) -> Estimate:
-    """Return a join along a key: as many rows as the larger side, moved by both."""
-    rows = max(left.rows, right.rows) if join.keys else left.rows * right.rows
-    per_left, per_right = rows / max(left.rows, 1.0), rows / max(right.rows, 1.0)
-    return Estimate(
-        rows,
-        left.inserts * per_left + right.inserts * per_right,
-        left.deletes * per_left + right.deletes * per_right,
-        left.assumed + right.assumed,
-    )
+    return Estimate(rows, below.inserts, below.inserts, below.assumed, 0.0, below.factor)

@@ -37,13 +37,6 @@ class GatewayPiece:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """Why an operator cannot stand at the gateways, in words."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class StaticPiece:
     """A sub-plan over the tables of one site.
 

@@ -9,7 +9,8 @@ from itertools import islice, product
 
 import msgspec
 
-from federated_optimizer.placement.fragment import Colocation, GatewayPiece, Refused
+from federated_optimizer.alternatives.method import Refused
+from federated_optimizer.placement.fragment import Colocation, GatewayPiece
 from federated_optimizer.placement.topology import Topology
 from federated_optimizer.placement.words import join_words
 from streamsql.algebra.explain import describe, window_text
@@ -142,16 +143,6 @@ def partitioned_piece(
     else:
         reason = "it orders the rows of all gateways"
     return Refused(f"{describe(plan)} over {_words(below)} because: {reason}")
-
-
-def shortened(plan: TopN, below: Plan) -> Plan:
-    """Return the rows of a part that the first rows of the whole may be among.
-
-    What is not among the first `offset + limit` rows of its part is not among those of the whole.
-    """
-    if plan.limit is None:
-        return below
-    return TopN(below, plan.order, plan.limit + plan.offset, 0, plan.partition)
 
 
 def aggregate_piece(plan: Aggregate, below: GatewayPiece) -> GatewayPiece | Refused:

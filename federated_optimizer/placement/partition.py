@@ -7,10 +7,15 @@ window functions and TopN by partition, Distinct, set operations and the leaves 
 whole row. A TopN whose rows lie in several parts is taken of every part first. Below windows that
 close nothing is spread: what closes them must not overtake what is in them. A recursion that
 gateways compute together reads what is theirs where it is; the rest of its leaves is cut.
+
+That is the placement where nobody has chosen. Methods that were chosen by costs cut an operator off
+below its gateways, or compute it in parts.
 """
 
 import dataclasses
+from collections.abc import Mapping
 
+from federated_optimizer.alternatives.method import Method
 from federated_optimizer.placement.estimates import selectivity
 from federated_optimizer.placement.fragment import (
     SINGLE,
@@ -21,36 +26,28 @@ from federated_optimizer.placement.fragment import (
     NetworkPiece,
     Piece,
     StaticPiece,
-    projected,
-    regrouped,
 )
 from federated_optimizer.placement.gateway_pieces import (
-    OneSided,
     TwoSided,
     join_piece,
     pairs_of,
     scan_piece,
-    shortened,
-    unary_piece,
     union_piece,
     window_piece,
 )
-from federated_optimizer.placement.keyed_joins import KeyedCuts
+from federated_optimizer.placement.one_sided_cuts import NOT_CHOSEN, OneSidedCuts
 from federated_optimizer.placement.recursion_leaves import agreed, as_set, with_leaves
 from federated_optimizer.placement.recursions import Chosen, choose
 from federated_optimizer.placement.statistics import NOTHING_KNOWN, Statistics
 from federated_optimizer.placement.topology import Topology
 from federated_optimizer.placement.words import (
     different_places,
-    filter_reason,
     join_words,
     materialized_reason,
     names_text,
-    network_reason,
 )
 from streamsql.algebra.choices import Way
 from streamsql.algebra.explain import describe, window_text
-from streamsql.algebra.expressions import expression_text
 from streamsql.algebra.operators import (
     Aggregate,
     AsOfJoin,
@@ -85,11 +82,12 @@ from streamsql.errors import InternalError, UnsupportedError
 from streamsql.wire.fragments import RecursionPlan
 
 
-class Cutter(KeyedCuts):
+class Cutter(OneSidedCuts):
     """Cuts one plan.
 
     Attributes:
         recursions: How the recursions met so far are computed.
+        placed: The piece of every sub-plan met so far.
     """
 
     def __init__(
@@ -97,6 +95,7 @@ class Cutter(KeyedCuts):
         topology: Topology,
         statistics: Statistics = NOTHING_KNOWN,
         apart: frozenset[str] = frozenset(),
+        methods: Mapping[Plan, Method] = NOT_CHOSEN,
     ) -> None:
         """Prepare to cut.
 
@@ -105,9 +104,13 @@ class Cutter(KeyedCuts):
             statistics: What is known of sources and recursions that run.
             apart: Materialized tables to be fragments of their own. A fragment has one consumer,
                 so what reads them, and all else, is at the first base site.
+            methods: Chosen for sub-plans.
         """
-        super().__init__(topology.bases[:1] if apart else topology.bases, topology, statistics)
+        super().__init__(
+            topology.bases[:1] if apart else topology.bases, topology, statistics, methods
+        )
         self.recursions: list[RecursionPlan] = []
+        self.placed: dict[Plan, Piece] = {}
         self._apart = apart
 
     def piece(self, plan: Plan, shown: float = 1.0) -> Piece:
@@ -117,6 +120,10 @@ class Cutter(KeyedCuts):
             plan: Whole, or the input of an operator.
             shown: Share of its rows that filters right above it let through.
         """
+        placed = self.placed[plan] = self._placed(plan, shown)
+        return placed
+
+    def _placed(self, plan: Plan, shown: float) -> Piece:
         match plan:
             case Scan():
                 return self._scan(plan)
@@ -181,52 +188,6 @@ class Cutter(KeyedCuts):
             )
         return BasePiece(plan, SINGLE, (placed.reason,))
 
-    def _unary(self, plan: OneSided, below: Piece) -> Piece:
-        match below:
-            case StaticPiece():
-                return StaticPiece(with_inputs(plan, (below.plan,)), below.tables, below.site)
-            case GatewayPiece():
-                placed = unary_piece(plan, below)
-                if isinstance(placed, GatewayPiece):
-                    return placed
-                return self._unary_at_base(plan, below, (placed.reason,))
-            case NetworkPiece() if isinstance(plan, Filter | Project | HopWindow | Materialize):
-                # Every row of the relation is shown by one of its sites.
-                made = with_inputs(plan, (below.plan,))
-                return NetworkPiece(made, below.sites, below.reasons, below.homes)
-            case NetworkPiece():
-                return self._unary_at_base(plan, below, (network_reason(plan),))
-            case BasePiece():
-                return self._unary_at_base(plan, below, ())
-
-    def _unary_at_base(self, plan: OneSided, below: Piece, reasons: tuple[str, ...]) -> BasePiece:
-        base = self._input_at_base(plan, below)
-        spread = base.spread
-        match plan:
-            case Filter(predicate=predicate):
-                reasons += (filter_reason(expression_text(predicate)),)
-            case Project():
-                spread = projected(spread, plan)
-            case Aggregate(group=group):
-                spread = regrouped(spread, group)
-            case Distinct() | TopN() | OverWindow() | HopWindow() | SessionWindow() | Materialize():
-                pass  # rows stay where they are
-        made = with_inputs(plan, (base.plan,))
-        return BasePiece(made, spread, base.reasons + reasons)
-
-    def _input_at_base(self, plan: OneSided, below: Piece) -> BasePiece:
-        match plan:
-            case Filter() | Project() | HopWindow() | Materialize():
-                return self._at_base(below, SOMEHOW)
-            case Distinct():
-                return self._hashed(below, tuple(range(len(plan.schema))), subset=True)
-            case Aggregate(group=group):
-                return self._hashed(below, group, subset=True)
-            case TopN(partition=partition):
-                return self._hashed(_first_of_each(plan, below), partition, subset=True)
-            case SessionWindow(partition=partition) | OverWindow(partition=partition):
-                return self._hashed(below, partition, subset=True)
-
     def _join(self, plan: TwoSided, left: Piece, right: Piece) -> Piece:
         reason = f"{join_words(plan)} because: {different_places(left, right)}"
         if (
@@ -240,7 +201,7 @@ class Cutter(KeyedCuts):
                 return StaticPiece(joined, tables, left.site)
             reason = f"{join_words(plan)} because: a product is larger than its inputs"
         if isinstance(left, GatewayPiece) and isinstance(right, GatewayPiece):
-            placed = join_piece(plan, left, right)
+            placed = self._unless_chosen(plan, join_piece(plan, left, right))
             if isinstance(placed, GatewayPiece):
                 return placed
             reason = placed.reason
@@ -296,7 +257,7 @@ class Cutter(KeyedCuts):
         gateways = [p for p in pieces if isinstance(p, GatewayPiece)]
         reasons: tuple[str, ...] = ()
         if len(gateways) == len(pieces):
-            placed = union_piece(gateways)
+            placed = self._unless_chosen(plan, union_piece(gateways))
             if isinstance(placed, GatewayPiece):
                 return placed
             reasons = (placed.reason,)
@@ -376,18 +337,6 @@ class Cutter(KeyedCuts):
         inputs = tuple(with_leaves(branch, leaf) for branch in plan.inputs)
         made = with_inputs(agreed(plan, chosen), inputs)
         return NetworkPiece(made, chosen.sites, tuple(dict.fromkeys(reasons)), chosen.homes)
-
-
-def _first_of_each(plan: TopN, piece: Piece) -> Piece:
-    """Return a piece whose parts send only rows that may be among the first ones."""
-    parted = set(plan.partition)
-    match piece:
-        case BasePiece(spread=spread) if spread.single or (
-            spread.columns and set(spread.columns) <= parted
-        ):
-            return piece
-        case _:
-            return dataclasses.replace(piece, plan=shortened(plan, piece.plan))
 
 
 def _is_product(plan: TwoSided) -> bool:

@@ -4,8 +4,9 @@ import hashlib
 
 import msgspec
 
-from federated_optimizer.placement.estimates import Estimate, estimate, row_bytes, total
+from federated_optimizer.placement.estimates import estimate, row_bytes, total
 from federated_optimizer.placement.recursion_prices import Workload, moved_per_change
+from federated_optimizer.placement.size_and_motion import Estimate
 from federated_optimizer.placement.statistics import RecursionFacts, Statistics
 from federated_optimizer.placement.topology import Topology
 from federated_optimizer.statistics.default_facts import DEGREE, DEPTH

@@ -25,6 +25,11 @@ def network_reason(plan: Plan) -> str:
     return f"{describe(plan)} because: it combines rows of different gateways"
 
 
+def chosen_reason(plan: Plan) -> str:
+    """Return why an operator is not at the gateways, which could compute it."""
+    return f"{describe(plan)} because: the plan that was chosen sends its input instead"
+
+
 def filter_reason(predicate: str) -> str:
     """Return why a filter stands at the base."""
     return f"[{predicate}] because: the operators below it compute its columns"

@@ -48,6 +48,12 @@ DATABASE_ROWS = Default(
 )
 ROW_LIFE = Default("seconds that a row of a stream stays", 600.0, 1.0, 86_400.0)
 RENEWALS = Default("times that a row is renewed before it ends", 10.0, 1.0, 1_000.0)
+REPLACED = Default(
+    "share of a device's changes that put a reading in the place of its last one", 0.9, 0.1, 1.0
+)
+SAME_VALUE = Default(
+    "share of a device's readings that bring the same text or truth", 0.9, 0.1, 1.0
+)
 EQUALITY = Default("share of rows that pass an equality", 0.1, 0.0001, 1.0)
 COMPARISON = Default("share of rows that pass another comparison", 1 / 3, 0.0001, 1.0)
 DEGREE = Default("base rows of a recursion for a value joined", 4.0, 1.0, 100.0, _PAPER)
@@ -55,6 +61,9 @@ DEPTH = Default("values of a computed column of a recursion", 8.0, 1.0, 100.0, _
 SUPPORT = Default("tokens in a shortest conjunction", 8.0, 1.0, 20.0, _PAPER)
 ROWS_PER_MESSAGE = Default("derived rows in a message", 4.0, 1.0, 10.0, _MEASURED)
 ENVELOPE_BYTES = Default("bytes of a message without its rows", 38.0, 20.0, 100.0, _MEASURED)
+TOPIC_BYTES = Default("bytes of a message around its payload", 48.0, 20.0, 150.0, _MEASURED)
+STEP_SECONDS = Default("seconds between two steps of a busy site", 0.02, 0.001, 10.0, "tick_ms")
+SNAPSHOT_SECONDS = Default("seconds after which rows are sent anew", 3_600.0, 60.0, 86_400.0)
 TOKEN_BYTES = Default("bytes of a token", 5.0, 2.0, 9.0, _MEASURED)
 LITERAL_BYTES = Default("bytes of a token in an annotation", 0.5, 0.1, 2.0, _MEASURED)
 HOP_MILLISECONDS = Default("milliseconds from a site to the next", 2.0, 0.5, 100.0, _MEASURED)
@@ -70,6 +79,8 @@ DEFAULTS = (
     DATABASE_ROWS,
     ROW_LIFE,
     RENEWALS,
+    REPLACED,
+    SAME_VALUE,
     EQUALITY,
     COMPARISON,
     DEGREE,
@@ -77,6 +88,9 @@ DEFAULTS = (
     SUPPORT,
     ROWS_PER_MESSAGE,
     ENVELOPE_BYTES,
+    TOPIC_BYTES,
+    STEP_SECONDS,
+    SNAPSHOT_SECONDS,
     TOKEN_BYTES,
     LITERAL_BYTES,
     HOP_MILLISECONDS,

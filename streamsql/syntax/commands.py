@@ -172,9 +172,11 @@ def parse_advance(cursor: Cursor, common: dict[str, Any]) -> AdvanceTime:
 
 
 def parse_explain_options(cursor: Cursor) -> tuple[bool, ExplainType, ExplainFormat]:
-    """Parse `[ANALYZE] [(TYPE …, FORMAT …)]` and return analyze, type and format."""
+    """Parse `[ANALYZE | ALTERNATIVES] [(TYPE …, FORMAT …)]`: analyze, type and format."""
     analyze = cursor.accept("ANALYZE")
     kind, fmt = ExplainType.LOGICAL, ExplainFormat.TEXT
+    if not analyze and cursor.accept("ALTERNATIVES"):
+        kind = ExplainType.ALTERNATIVES
     if cursor.at("(", "TYPE") or cursor.at("(", "FORMAT"):
         cursor.advance()
         while True:

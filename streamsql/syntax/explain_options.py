@@ -4,10 +4,11 @@ from enum import StrEnum
 
 
 class ExplainType(StrEnum):
-    """TYPE of EXPLAIN: the plan, the fragments it is cut into, or a report of errors."""
+    """TYPE of EXPLAIN: plan, fragments it is cut into, plans to choose from, report of errors."""
 
     LOGICAL = "logical"
     FEDERATED = "federated"
+    ALTERNATIVES = "alternatives"
     VALIDATE = "validate"
 
 

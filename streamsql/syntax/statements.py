@@ -266,7 +266,7 @@ class Subscribe(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explain(Statement):
-    """EXPLAIN [ANALYZE] [(TYPE …, FORMAT …)] statement."""
+    """EXPLAIN [ANALYZE | ALTERNATIVES] [(TYPE …, FORMAT …)] statement."""
 
     type: ExplainType
     format: ExplainFormat

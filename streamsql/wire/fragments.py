@@ -58,14 +58,14 @@ def source_filters(plan: Plan) -> tuple[Filter, ...]:
     Reports on filters give their places in it.
     """
     nodes = (node for node in walk_plan(plan) if isinstance(node, Filter))
-    return tuple(dict.fromkeys(node for node in nodes if filtered_scan(node) is not None))
+    return tuple(dict.fromkeys(node for node in nodes if filtered_source(node) is not None))
 
 
-def filtered_scan(plan: Filter) -> Scan | None:
-    """Return the scan of devices that a filter reads directly, or through a window; else None."""
+def filtered_source(plan: Filter) -> str | None:
+    """Return the source of devices that a filter reads directly, or through a window; else None."""
     below = plan.input.input if isinstance(plan.input, Window) else plan.input
     if isinstance(below, Scan) and below.kind != SourceKind.TABLE and below.history is None:
-        return below
+        return below.source.lower()
     return None
 
 
@@ -125,6 +125,8 @@ class FragmentBundle(msgspec.Struct, frozen=True):
         fills: Sources of which the lake has earlier rows, with which windows over them begin.
         started: When the query started, microseconds since 1970 UTC, where its scans of the past
             count from then; else 0.
+        alternative: Number of the plan among those of the query; 0: nobody has chosen. Sites do
+            not read it.
     """
 
     query: str
@@ -137,6 +139,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     units: tuple[str, ...] = ()
     fills: tuple[str, ...] = ()
     started: int = 0
+    alternative: int = 0
 
     @property
     def streams(self) -> frozenset[str]:

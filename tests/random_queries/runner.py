@@ -4,16 +4,19 @@ import contextlib
 import functools
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
 from deploy.session import LocalSession
 from deploy.session.engines import QUERY, STATIC_SITE, _Run, local_topology
 from deploy.session.history import Moment
+from federated_optimizer import normalize
 from federated_optimizer import plan as place_plan
 from federated_optimizer.placement import NOTHING_KNOWN, SourceFacts, Statistics
+from federated_optimizer.search.choosing import Search
 from stream_engine.recursion.foreseen import foreseen
 from stream_engine.state.watermark import HERE
 from streamsql.algebra.user_functions import INSTALLED
+from streamsql.binder import BoundQuery
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import Delta
@@ -68,6 +71,7 @@ def check(
         large = _large_tables(session.catalog)
         if large.sources:  # looked up by key, where a join allows it
             runs.append(_Gateways(case, bound, sites[-1], session.catalog, large))
+        runs += _forced(case, bound, sites[-1], session.catalog)
         asked = not case.beyond and oracle.open(case, tally)
         database, clock = Database(), 0
         rows = 0
@@ -104,6 +108,21 @@ def check(
         tally.skipped.update(case.beyond)
 
 
+def _forced(case: Case, bound: BoundQuery, sites: int, catalog: Catalog) -> list["_Gateways"]:
+    """Return a run of one of the plans that are not taken, if several sites leave a choice."""
+    if sites == 1:
+        return []
+    topology = local_topology(sites, catalog)
+    search = Search(normalize(bound.plan, topology), topology, NOTHING_KNOWN)
+    count, taken = search.memo.count(), search.taken().number
+    number = len(case.query) % count + 1
+    if number == taken:
+        number = taken % count + 1
+    if number == taken:
+        return []
+    return [_Gateways(case, replace(bound, asked=number), sites, catalog)]
+
+
 def _large_tables(catalog: Catalog) -> Statistics:
     """Return statistics by which all stored tables are large."""
     rows = SourceFacts(rows=1e9)
@@ -135,7 +154,7 @@ class _Gateways(_Run):
     def __init__(
         self,
         case: Case,
-        bound: Any,
+        bound: BoundQuery,
         sites: int,
         catalog: Catalog,
         statistics: Statistics = NOTHING_KNOWN,
@@ -148,7 +167,8 @@ class _Gateways(_Run):
             statistics=statistics,
         )
         super().__init__(bundle, tuple(f"site-{n}" for n in range(1, sites + 1)), catalog)
-        self.told = f"{sites} sites{', tables by key' if statistics.sources else ''}"
+        by_key = ", tables by key" if statistics.sources else ""
+        self.told = f"{sites} sites{by_key}{f', plan {bound.asked}' if bound.asked else ''}"
         self.plan = bound.plan
         texts = " ".join((case.query, *case.views)).upper()
         self.instants = any(word in texts for word in ("ISTREAM(", "DSTREAM(", "RSTREAM("))

@@ -42,7 +42,7 @@ app.add_typer(site_app, name="site")
 
 QueryName = Annotated[str, typer.Argument(metavar="QUERY", help="Id or name of a running query")]
 SiteName = Annotated[str, typer.Argument(metavar="SITE", help="Id from `pando gateway list`")]
-EXPLAIN_TYPES = ("federated", "logical", "validate")
+EXPLAIN_TYPES = ("federated", "alternatives", "logical", "validate")
 
 
 @query_app.command("run")
@@ -139,7 +139,7 @@ query_app.command("what-if")(questions.query_what_if)
 def explain(
     sql: Annotated[str, typer.Argument(help="The query")],
     kind: Annotated[
-        str, typer.Option("--type", help="federated, logical or validate")
+        str, typer.Option("--type", help="federated, alternatives, logical or validate")
     ] = "federated",
     form: Annotated[str, typer.Option("--format", help="text, json or dot")] = "text",
     console: Address = None,

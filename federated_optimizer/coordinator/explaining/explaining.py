@@ -8,6 +8,10 @@ import msgspec
 
 from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
 from federated_optimizer.coordinator.contract.refresh_text import WHOLE
+from federated_optimizer.coordinator.explaining.alternatives_text import (
+    alternatives_data,
+    alternatives_text,
+)
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.placement import explain_bundle
 from federated_optimizer.placement.bundle_explain import (
@@ -16,6 +20,7 @@ from federated_optimizer.placement.bundle_explain import (
     fragment_lines,
     recursion_lines,
 )
+from federated_optimizer.search.choosing import Alternatives
 from streamsql.algebra.explain import explain_plan
 from streamsql.algebra.operators import Plan
 from streamsql.algebra.plan_graph import plan_dot
@@ -46,6 +51,9 @@ class QueryPlanner(Protocol):
 
     def place(self, bound: BoundQuery, *, query: str, text: str) -> FragmentBundle:
         """Return the fragments of a bound query."""
+
+    def alternatives(self, bound: BoundQuery) -> Alternatives:
+        """Return the plans of a bound query, with their costs."""
 
     def past_notes(self, plan: Plan, started: int = 0) -> tuple[str, ...]:
         """Return how much a plan reads of the past, a sentence per scan."""
@@ -87,6 +95,9 @@ def explained(
             if not as_graph:
                 text = "\n".join((text, *planner.past_notes(bound.plan)))
             data = {"plan": text.splitlines()}
+        case ExplainType.ALTERNATIVES:
+            found = planner.alternatives(bound)
+            text, data = alternatives_text(found), alternatives_data(found)
         case _:
             bundle = _noted(planner.place(bound, query="explain", text=inner.text), planner)
             text = bundle_dot(bundle) if as_graph else explain_bundle(bundle)
@@ -121,9 +132,9 @@ def _notes_on(statement: Statement) -> tuple[str, ...]:
 
 def _refuse_graph(statement: Explain) -> None:
     if statement.format == ExplainFormat.DOT and (
-        statement.analyze or statement.type == ExplainType.VALIDATE
+        statement.analyze or statement.type in (ExplainType.VALIDATE, ExplainType.ALTERNATIVES)
     ):
-        what = "ANALYZE" if statement.analyze else "TYPE VALIDATE"
+        what = "ANALYZE" if statement.analyze else f"TYPE {statement.type.upper()}"
         raise UnsupportedError(
             f"{what} has no graph",
             span=statement.span,

@@ -1,5 +1,6 @@
 """From a statement's text to a bundle, with the catalog and the sites as they are now."""
 
+import dataclasses
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeGuard
@@ -29,7 +30,8 @@ from federated_optimizer.placement import (
     colocation_of,
     ungathered,
 )
-from federated_optimizer.planning import normalize, plan
+from federated_optimizer.planning import alternatives, normalize, plan
+from federated_optimizer.search.choosing import PUSHED, Alternatives
 from host.clocks import monotonic_clock
 from streamsql.algebra.operators import (
     Fixpoint,
@@ -197,6 +199,8 @@ class Planner:
             UnsupportedError: A recursion's strategy and way do not go together, or the strategy
                 does not fit the recursion.
         """
+        if not gathered:
+            bound = dataclasses.replace(bound, asked=PUSHED)
         bundle = plan(
             bound,
             self.topology(),
@@ -205,6 +209,7 @@ class Planner:
             text=text,
             statistics=self.statistics(current),
             foresee=self._foresee,
+            running=0 if current is None else current.alternative,
         )
         if any(map(_counts_from_start, bundle.fragments)):
             started = 0 if current is None else current.started
@@ -217,6 +222,14 @@ class Planner:
         """Make ready what `past_notes` and `fill_notes` need, in the process that forks others."""
         if self._past is not None:
             self._past.get_ready()
+
+    def alternatives(self, bound: BoundQuery) -> Alternatives:
+        """Return the plans of a bound query, with their costs.
+
+        Raises:
+            UnsupportedError: It asks for a plan that there is not.
+        """
+        return alternatives(bound, self.topology(), self.statistics())
 
     def past_notes(self, plan: Plan, started: int = 0) -> tuple[str, ...]:
         """Return how much a plan reads of the past, a sentence per scan; blocking.

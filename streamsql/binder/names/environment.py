@@ -226,6 +226,7 @@ class BoundQuery:
         order: How its result is shown, by output columns; the relation itself has no order.
         reads: The relations that it names, and those that its views name.
         backfill: Whether its windows begin with what the lake has.
+        asked: Number of the plan that it asks for; 0: none.
     """
 
     plan: Plan
@@ -235,6 +236,7 @@ class BoundQuery:
     order: tuple[SortKey, ...] = ()
     reads: frozenset[Read] = frozenset()
     backfill: bool = True
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)

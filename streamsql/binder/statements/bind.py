@@ -29,6 +29,7 @@ from streamsql.binder.select.select_binder import bind_block
 from streamsql.binder.select.set_operations import bind_set_operation, bind_values, with_extent
 from streamsql.binder.statements.backfill_option import backfill_of
 from streamsql.binder.statements.displays_and_alarms import check_display
+from streamsql.binder.statements.plan_option import plan_of
 from streamsql.binder.statements.query_warnings import findings
 from streamsql.binder.statements.recursion_options import with_choice
 from streamsql.binder.subqueries.nested_queries import Block
@@ -65,6 +66,7 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
         is_top = not _order_is_shown_only(query.tree)
         order = output_order(query.tree, plan.schema, environment, shown=is_top)
     backfill, query = backfill_of(query) if query.options else (True, query)
+    asked, query = plan_of(query) if query.options else (0, query)
     if query.options:
         plan = with_choice(plan, query, binding)
     if query.emit is not None:
@@ -75,7 +77,9 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
     warnings = tuple(binding.warnings)
     order = order if bound.emit == Emit.RELATION else ()
     reads = frozenset(binding.reads)
-    return replace(bound, order=order, warnings=warnings, reads=reads, backfill=backfill)
+    return replace(
+        bound, order=order, warnings=warnings, reads=reads, backfill=backfill, asked=asked
+    )
 
 
 def statement_environment(catalog: Catalog, script: Script) -> Environment:

@@ -148,7 +148,8 @@ def test_a_circuit_has_the_operators_of_the_table_once() -> None:
     )
     where = TOPOLOGIES["one gateway"]
     kept = plan(bound(f"WITH {SUMS} {filtered}"), where, query="q")
-    plain = plan(bound(f"WITH {SUMS.replace('MATERIALIZED', '')} {filtered}"), where, query="q")
+    pushed = f"{filtered} WITH (plan = 1)"
+    plain = plan(bound(f"WITH {SUMS.replace('MATERIALIZED', '')} {pushed}"), where, query="q")
     ours = operators(kept.fragments[1].plan)
     theirs = operators(plain.fragments[1].plan)
     assert (ours["Materialize"], ours["Aggregate"], ours["Scan"]) == (1, 1, 1)

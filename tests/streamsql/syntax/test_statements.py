@@ -158,6 +158,11 @@ def test_subscribe(text: str, *, snapshot: bool, progress: bool, query: str) -> 
         ("EXPLAIN (SELECT 1)", ("logical", "text", False, Query)),
         ("EXPLAIN ANALYZE (TYPE FEDERATED) SELECT 1", ("federated", "text", True, Query)),
         ("EXPLAIN (FORMAT JSON, TYPE VALIDATE) SHOW VIEWS", ("validate", "json", False, Show)),
+        ("EXPLAIN ALTERNATIVES SELECT 1", ("alternatives", "text", False, Query)),
+        (
+            "EXPLAIN ALTERNATIVES (FORMAT JSON) SELECT 1",
+            ("alternatives", "json", False, Query),
+        ),
     ],
 )
 def test_explain(text: str, found: tuple[str, str, bool, type]) -> None:

@@ -1,0 +1,5 @@
+"""Methods by which an operator may be computed, each legal or refused in words.
+
+`method`: their names. `operators_in_parts`: the part of an operator that every gateway computes of
+its own rows, and what the base makes of the parts; one file an operator.
+"""

@@ -1,0 +1,23 @@
+"""An operator as parts and a whole."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from streamsql.algebra.operators import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Parted:
+    """An operator that gateways compute a part of.
+
+    Attributes:
+        part: Over the rows of one gateway.
+        whole: Returns, of the parts of all gateways, the operator's rows.
+        together: Columns of the part; parts that agree on them are needed at one place.
+        words: The method as EXPLAIN names it.
+    """
+
+    part: Plan
+    whole: Callable[[Plan], Plan]
+    together: tuple[int, ...]
+    words: str

@@ -1,0 +1,150 @@
+"""Aggregates in two phases: a row a group from every gateway, put together at the base.
+
+| aggregate | part of a gateway | whole |
+|---|---|---|
+| COUNT(*), COUNT(x) | n = COUNT | SUM(n), 0 for none |
+| SUM(x) of INTEGER | s = SUM(x), n = COUNT(x) | SUM(s); NULL where a part left 64 bits |
+| AVG(x) of INTEGER | s, n | SUM(s) / SUM(n); NULL likewise |
+| MIN, MAX, BOOL_AND, BOOL_OR | the same | the same |
+| ARG_MIN(x, by), ARG_MAX(x, by) | the same, and MIN(by) or MAX(by) | the same over both |
+
+A part is a relation: when the last row of a group goes at a gateway, so does its part.
+Where no aggregate counts copies of a row, distinct rows of every gateway are parts of all.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from federated_optimizer.alternatives.method import Refused
+from federated_optimizer.alternatives.parted import Parted
+from streamsql.algebra.expressions import Call, Column, Expression, Literal
+from streamsql.algebra.operators import (
+    Aggregate,
+    AggregateCall,
+    AggregateFunction,
+    Distinct,
+    Plan,
+    Project,
+)
+from streamsql.data.types import DataType
+
+F = AggregateFunction
+
+_AS_THEY_ARE = frozenset({F.MIN, F.MAX, F.BOOL_AND, F.BOOL_OR})
+"""Aggregates whose parts are aggregated likewise."""
+
+_OF_SETS = frozenset({*_AS_THEY_ARE, F.ARG_MIN, F.ARG_MAX})
+"""Aggregates that do not count copies."""
+
+_INTEGER, _DOUBLE, _BOOLEAN = DataType.INTEGER, DataType.DOUBLE, DataType.BOOLEAN
+
+
+def parted_aggregate(plan: Aggregate, below: Plan) -> Parted | Refused:
+    """Return an aggregate in two phases, or why it is not computed so."""
+    reasons = [reason for call in plan.aggregates if (reason := _refused(call))]
+    group = tuple(range(len(plan.group)))
+    if not reasons:
+        phases = _Phases(plan)
+        part = Aggregate(below, plan.group, tuple(phases.parts))
+        words = "a part of every gateway before the whole"
+        return Parted(part, phases.whole, group, words)
+    if plan.aggregates and all(_is_of_set(call) for call in plan.aggregates):
+
+        def whole(parts: Plan) -> Plan:
+            return Aggregate(parts, plan.group, plan.aggregates)
+
+        words = "distinct rows of every gateway before the whole"
+        return Parted(Distinct(below), whole, plan.group, words)
+    return Refused(reasons[0])
+
+
+def _is_of_set(call: AggregateCall) -> bool:
+    return call.distinct or call.function in _OF_SETS
+
+
+def _refused(call: AggregateCall) -> str:
+    function = call.function
+    if call.distinct and function not in _OF_SETS:
+        return f"{function}(DISTINCT …) needs the values themselves, not a number of each gateway"
+    if function in {*_OF_SETS, F.COUNT_ALL, F.COUNT}:
+        return ""
+    if function not in (F.SUM, F.AVG):
+        return f"{function} has no parts of a fixed size"
+    if call.arguments[0].dtype != _INTEGER:
+        return (
+            f"{function} of {call.arguments[0].dtype} is rounded once, of all values: "
+            "a sum of rounded parts would differ"
+        )
+    return ""
+
+
+@dataclass(slots=True)
+class _Phases:
+    """The two phases of an aggregate.
+
+    Attributes:
+        parts: Calls of the first phase.
+    """
+
+    plan: Aggregate
+    parts: list[AggregateCall]
+    _calls: list[AggregateCall]
+    _results: list[Expression]
+
+    def __init__(self, plan: Aggregate) -> None:
+        self.plan = plan
+        self.parts, self._calls, self._results = [], [], []
+        for call in plan.aggregates:
+            self._results.append(self._combined(call))
+
+    def whole(self, parts: Plan) -> Plan:
+        """Return the second phase over what all gateways have sent."""
+        width = len(self.plan.group)
+        over = Aggregate(parts, tuple(range(width)), tuple(self._calls))
+        kept = tuple(Column(p, f.name, f.dtype) for p, f in enumerate(over.schema.fields[:width]))
+        names = self.plan.schema.names
+        return Project(over, (*kept, *self._results), names)
+
+    def _part(self, function: AggregateFunction, arguments: Sequence[Expression]) -> Column:
+        """Return the column of the parts that a call of the first phase gives."""
+        same = [(part.function, part.arguments) for part in self.parts]
+        wanted = (function, tuple(arguments))
+        if wanted not in same:
+            self.parts.append(AggregateCall(*wanted, f"part{len(same) + 1}"))
+            same.append(wanted)
+        number = same.index(wanted)
+        call = self.parts[number]
+        return Column(len(self.plan.group) + number, call.name, call.dtype)
+
+    def _over(self, function: AggregateFunction, *arguments: Expression) -> Column:
+        """Return the column of the whole that a call of the second phase gives."""
+        call = AggregateCall(function, arguments, f"whole{len(self._calls) + 1}")
+        self._calls.append(call)
+        return Column(len(self.plan.group) + len(self._calls) - 1, call.name, call.dtype)
+
+    def _combined(self, call: AggregateCall) -> Expression:
+        match call.function:
+            case F.COUNT_ALL | F.COUNT:
+                count = self._over(F.SUM, self._part(call.function, call.arguments))
+                return Call("COALESCE", (count, Literal(0, _INTEGER)), _INTEGER)
+            case F.SUM:
+                total, _ = self._sum(call)
+                return total
+            case F.AVG:
+                parts = (Call("CAST", (value,), _DOUBLE) for value in self._sum(call))
+                return Call("/", tuple(parts), _DOUBLE)
+            case F.ARG_MIN | F.ARG_MAX:
+                best = F.MIN if call.function == F.ARG_MIN else F.MAX
+                value = self._part(call.function, call.arguments)
+                return self._over(call.function, value, self._part(best, call.arguments[1:]))
+            case _:
+                return self._over(call.function, self._part(call.function, call.arguments))
+
+    def _sum(self, call: AggregateCall) -> tuple[Expression, Expression]:
+        """Return the sum and the number of values, of which the sum of a part may be too large."""
+        part, count = self._part(F.SUM, call.arguments), self._part(F.COUNT, call.arguments)
+        some = Call(">", (count, Literal(0, _INTEGER)), _BOOLEAN)
+        lost = Call("AND", (Call("IS NULL", (part,), _BOOLEAN), some), _BOOLEAN)
+        total = self._over(F.SUM, part)
+        otherwise = (self._over(F.BOOL_OR, lost), Literal(None, _INTEGER), total)
+        return Call("CASE", otherwise, _INTEGER), self._over(F.SUM, count)

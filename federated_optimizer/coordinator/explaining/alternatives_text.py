@@ -1,0 +1,66 @@
+"""EXPLAIN ALTERNATIVES: the plans of a query with their costs, as text and as data."""
+
+from typing import Any
+
+from federated_optimizer.costs.cost import Cost
+from federated_optimizer.search.choosing import Alternatives, Listed
+
+FORMAT_VERSION = 1
+
+
+def alternatives_text(found: Alternatives) -> str:
+    """Return a line a plan, the cheapest first, and which is taken."""
+    lines = [f"{'plan':>6}{'bytes/s':>10}  {'range':<21}{'messages/s':>10}{'ms':>6}  method"]
+    lines.extend(_line(each, chosen=each.number == found.chosen) for each in found.listed)
+    lines.append(f"Chosen: plan {found.chosen}, because {found.why}.")
+    if found.left_out:
+        lines.append(f"Left out: {found.left_out:,} other plans.")
+    if found.assumed:
+        lines.append("Assumed: " + "; ".join(found.assumed))
+    return "\n".join(lines)
+
+
+def alternatives_data(found: Alternatives) -> dict[str, Any]:
+    """Return the plans as plain data; `format` grows with every change of this shape."""
+    return {
+        "format": FORMAT_VERSION,
+        "chosen": found.chosen,
+        "why": found.why,
+        "left_out": found.left_out,
+        "assumed": list(found.assumed),
+        "plans": [
+            {"plan": each.number, "method": each.words, **_cost_data(each.cost)}
+            for each in found.listed
+        ],
+    }
+
+
+def _line(listed: Listed, *, chosen: bool) -> str:
+    cost = listed.cost
+    mark = "*" if chosen else " "
+    spread = f"{_number(cost.low)} to {_number(cost.high)}"
+    return (
+        f"{mark}{listed.number:>5,}{_number(cost.bytes):>10}  {spread:<21}"
+        f"{_number(cost.messages):>10}{cost.milliseconds:>6.0f}  {listed.words}"
+    ).rstrip()
+
+
+def _number(value: float) -> str:
+    """Return two digits of a number.
+
+    Examples:
+        >>> _number(0.0), _number(0.0414), _number(3.04), _number(1234.0)
+        ('0', '0.041', '3', '1,200')
+    """
+    rounded = float(f"{value:.2g}")
+    return f"{rounded:,.0f}" if rounded >= 10 else f"{rounded:g}"
+
+
+def _cost_data(cost: Cost) -> dict[str, float]:
+    return {
+        "bytes_per_second": round(cost.bytes, 3),
+        "least_bytes_per_second": round(cost.low, 3),
+        "most_bytes_per_second": round(cost.high, 3),
+        "messages_per_second": round(cost.messages, 3),
+        "milliseconds": round(cost.milliseconds, 1),
+    }

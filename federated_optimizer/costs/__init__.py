@@ -1,0 +1,1 @@
+"""Costs: a price with its range (`cost`), and that of rows between sites (`shipments`)."""

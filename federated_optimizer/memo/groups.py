@@ -1,0 +1,32 @@
+"""Groups and their alternatives."""
+
+from dataclasses import dataclass
+
+from federated_optimizer.alternatives.method import Method
+from federated_optimizer.costs.cost import NOTHING, Cost
+from federated_optimizer.memo.properties import Properties
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A group, by its number in the memo, with the properties that are asked of it."""
+
+    group: int
+    properties: Properties
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One way to have a group with some properties.
+
+    Attributes:
+        method: Of its operator.
+        children: What it reads.
+        cost: Without that of its children.
+        words: Of a method whose name does not say it all, for EXPLAIN.
+    """
+
+    method: Method
+    children: tuple[Wanted, ...] = ()
+    cost: Cost = NOTHING
+    words: str = ""

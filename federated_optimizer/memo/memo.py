@@ -1,0 +1,98 @@
+"""Groups by plan, and complete plans by number.
+
+A complete plan chooses an alternative of the root and of everything that it asks for. Complete
+plans are numbered from 1 in the order of the alternatives: 1 takes the first everywhere, which
+pushes everything, and the last one the last everywhere, which ships everything. A number says the
+same as long as the query, the definitions and the sites are the same, whatever the statistics say.
+A group that is read twice is computed once: by what its first reading takes.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from federated_optimizer.costs.cost import NOTHING, Cost
+from federated_optimizer.memo.groups import Alternative, Wanted
+from streamsql.algebra.operators import Plan
+
+Selection = Mapping[Wanted, Alternative]
+"""A complete plan: what is asked of groups, and the alternative that gives it."""
+
+
+class Memo:
+    """The groups of a query.
+
+    Attributes:
+        plans: Of the groups, by number.
+        alternatives: By what is asked of a group; never none.
+        root: What the query asks for.
+        assumed: What costs rest on that nobody has counted, in words.
+    """
+
+    def __init__(self) -> None:
+        self.plans: list[Plan] = []
+        self.alternatives: dict[Wanted, tuple[Alternative, ...]] = {}
+        self.root: Wanted | None = None
+        self.assumed: tuple[str, ...] = ()
+        self._groups: dict[Plan, int] = {}
+        self._counts: dict[Wanted, int] = {}
+
+    def group(self, plan: Plan) -> tuple[int, bool]:
+        """Return the number of a plan's group, and whether it is new."""
+        number = self._groups.setdefault(plan, len(self.plans))
+        is_new = number == len(self.plans)
+        if is_new:
+            self.plans.append(plan)
+        return number, is_new
+
+    def plan(self, wanted: Wanted) -> Plan:
+        """Return the plan of a group."""
+        return self.plans[wanted.group]
+
+    @property
+    def whole(self) -> Wanted:
+        """The group that the query asks for, with its properties."""
+        assert self.root is not None  # noqa: S101  (set by who builds the memo)
+        return self.root
+
+    def count(self, wanted: Wanted | None = None) -> int:
+        """Return the number of complete plans, or of those of a part."""
+        asked = wanted or self.whole
+        if asked not in self._counts:
+            self._counts[asked] = sum(self.size(a) for a in self.alternatives[asked])
+        return self._counts[asked]
+
+    def size(self, alternative: Alternative) -> int:
+        """Return the number of complete plans that take an alternative first."""
+        found = 1
+        for child in alternative.children:
+            found *= self.count(child)
+        return found
+
+    def selection(self, number: int) -> Selection:
+        """Return the complete plan of a number from 1 to `count()`."""
+        found: dict[Wanted, Alternative] = {}
+        self._take(self.whole, number - 1, found)
+        return found
+
+    def _take(self, wanted: Wanted, rank: int, found: dict[Wanted, Alternative]) -> None:
+        if wanted in found:
+            return
+        for alternative in self.alternatives[wanted]:
+            size = self.size(alternative)
+            if rank < size:
+                break
+            rank -= size
+        found[wanted] = alternative
+        for child, part in self.ranks(alternative, rank):
+            self._take(child, part, found)
+
+    def ranks(self, alternative: Alternative, rank: int) -> Iterator[tuple[Wanted, int]]:
+        """Yield the children of an alternative with the place of each in its own order."""
+        size = self.size(alternative)
+        for child in alternative.children:
+            size //= self.count(child)
+            place, rank = divmod(rank, size)
+            yield child, place
+
+    def cost(self, selection: Selection) -> Cost:
+        """Return the price of a complete plan; what is read twice is paid once."""
+        return sum((alternative.cost for alternative in selection.values()), NOTHING)

@@ -1,0 +1,133 @@
+"""Operators over one input: where the input is, in parts, or at the base.
+
+Nobody has to choose: then an operator stands where its input is, first rows are taken in parts, and
+all else that gateways cannot do by themselves is at the base.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+
+from federated_optimizer.alternatives.first_k import shortened
+from federated_optimizer.alternatives.method import Method, Refused
+from federated_optimizer.alternatives.operators_in_parts import parted
+from federated_optimizer.alternatives.parted import Parted
+from federated_optimizer.placement.fragment import (
+    SOMEHOW,
+    BasePiece,
+    GatewayPiece,
+    NetworkPiece,
+    Piece,
+    StaticPiece,
+    projected,
+    regrouped,
+)
+from federated_optimizer.placement.gateway_pieces import OneSided, unary_piece
+from federated_optimizer.placement.keyed_joins import KeyedCuts
+from federated_optimizer.placement.statistics import Statistics
+from federated_optimizer.placement.topology import Topology
+from federated_optimizer.placement.words import chosen_reason, filter_reason, network_reason
+from streamsql.algebra.expressions import expression_text
+from streamsql.algebra.operators import (
+    Aggregate,
+    Distinct,
+    Filter,
+    HopWindow,
+    Materialize,
+    OverWindow,
+    Plan,
+    Project,
+    SessionWindow,
+    TopN,
+    with_inputs,
+)
+
+NOT_CHOSEN: Mapping[Plan, Method] = {}
+
+
+class OneSidedCuts(KeyedCuts):
+    """Cuts, and operators over one input."""
+
+    def __init__(
+        self,
+        bases: tuple[str, ...],
+        topology: Topology,
+        statistics: Statistics,
+        methods: Mapping[Plan, Method] = NOT_CHOSEN,
+    ) -> None:
+        super().__init__(bases, topology, statistics)
+        self._methods = methods
+
+    def _unless_chosen(self, plan: Plan, placed: GatewayPiece | Refused) -> GatewayPiece | Refused:
+        """Return a piece, or that another method was chosen for what gateways can do."""
+        if isinstance(placed, GatewayPiece) and plan in self._methods:
+            return Refused(chosen_reason(plan))
+        return placed
+
+    def _unary(self, plan: OneSided, below: Piece) -> Piece:
+        match below:
+            case StaticPiece():
+                return StaticPiece(with_inputs(plan, (below.plan,)), below.tables, below.site)
+            case GatewayPiece():
+                return self._over_gateways(plan, below)
+            case NetworkPiece() if isinstance(plan, Filter | Project | HopWindow | Materialize):
+                # Every row of the relation is shown by one of its sites.
+                made = with_inputs(plan, (below.plan,))
+                return NetworkPiece(made, below.sites, below.reasons, below.homes)
+            case NetworkPiece():
+                return self._unary_at_base(plan, below, (network_reason(plan),))
+            case BasePiece():
+                return self._unary_at_base(plan, below, ())
+
+    def _over_gateways(self, plan: OneSided, below: GatewayPiece) -> Piece:
+        placed = self._unless_chosen(plan, unary_piece(plan, below))
+        if isinstance(placed, GatewayPiece):
+            return placed
+        method = self._methods.get(plan, Method.PARTS if isinstance(plan, TopN) else Method.BASE)
+        halves = parted(plan, below.plan) if method == Method.PARTS else None
+        if not isinstance(halves, Parted):
+            return self._unary_at_base(plan, below, (placed.reason,))
+        part = GatewayPiece(halves.part, below.sites, below.sources, (), below.joins)
+        base = self._hashed(part, halves.together, subset=True)
+        return BasePiece(halves.whole(base.plan), base.spread, (*base.reasons, placed.reason))
+
+    def _unary_at_base(self, plan: OneSided, below: Piece, reasons: tuple[str, ...]) -> BasePiece:
+        base = self._input_at_base(plan, below)
+        spread = base.spread
+        match plan:
+            case Filter(predicate=predicate):
+                reasons += (filter_reason(expression_text(predicate)),)
+            case Project():
+                spread = projected(spread, plan)
+            case Aggregate(group=group):
+                spread = regrouped(spread, group)
+            case Distinct() | TopN() | OverWindow() | HopWindow() | SessionWindow() | Materialize():
+                pass  # rows stay where they are
+        made = with_inputs(plan, (base.plan,))
+        return BasePiece(made, spread, base.reasons + reasons)
+
+    def _input_at_base(self, plan: OneSided, below: Piece) -> BasePiece:
+        match plan:
+            case Filter() | Project() | HopWindow() | Materialize():
+                return self._at_base(below, SOMEHOW)
+            case Distinct():
+                return self._hashed(below, tuple(range(len(plan.schema))), subset=True)
+            case Aggregate(group=group):
+                return self._hashed(below, group, subset=True)
+            case TopN(partition=partition):
+                return self._hashed(self._first_of_each(plan, below), partition, subset=True)
+            case SessionWindow(partition=partition) | OverWindow(partition=partition):
+                return self._hashed(below, partition, subset=True)
+
+    @staticmethod
+    def _first_of_each(plan: TopN, piece: Piece) -> Piece:
+        """Return a piece whose parts send only rows that may be among the first ones."""
+        by = set(plan.partition)
+        match piece:
+            case BasePiece(spread=spread) if spread.single or (
+                spread.columns and set(spread.columns) <= by
+            ):
+                return piece
+            case GatewayPiece():
+                return piece  # in parts if they were chosen
+            case _:
+                return dataclasses.replace(piece, plan=shortened(plan, piece.plan))

@@ -1,0 +1,5 @@
+"""Search of the memo for the cheapest complete plan.
+
+`building` makes the memo of a query; `top_down` finds the cheapest plan with bounds,
+`cheapest_plans` the first few, `choosing` takes one and says why.
+"""

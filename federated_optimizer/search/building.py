@@ -1,0 +1,181 @@
+"""The memo of a query: its sub-plans, and what may compute each.
+
+What gateways can compute by themselves is found by cutting the plan with nothing chosen. From there
+an operator over rows of gateways may stay there and ship its rows, be computed in parts, or be at
+the base. What tables and recursions need is placed as ever: there is one way in the memo.
+"""
+
+from federated_optimizer.alternatives.method import Method
+from federated_optimizer.alternatives.operators_in_parts import parted
+from federated_optimizer.alternatives.parted import Parted
+from federated_optimizer.costs.cost import NOTHING, Cost
+from federated_optimizer.costs.shipments import shipment
+from federated_optimizer.memo.groups import Alternative, Wanted
+from federated_optimizer.memo.memo import Memo
+from federated_optimizer.memo.properties import AT_BASE, AT_SITES, STORED
+from federated_optimizer.placement.estimates import Estimating, estimate, row_bytes
+from federated_optimizer.placement.fragment import (
+    BasePiece,
+    GatewayPiece,
+    NetworkPiece,
+    StaticPiece,
+)
+from federated_optimizer.placement.partition import Cutter
+from federated_optimizer.placement.size_and_motion import UNKNOWN
+from federated_optimizer.placement.statistics import Statistics
+from federated_optimizer.placement.topology import Topology
+from federated_optimizer.search.cut_prices import CutPrices
+from streamsql.algebra.operators import (
+    Aggregate,
+    AsOfJoin,
+    Distinct,
+    Filter,
+    Fixpoint,
+    HopWindow,
+    Join,
+    Materialize,
+    OverWindow,
+    Plan,
+    Project,
+    SessionWindow,
+    SetOperation,
+    TopN,
+    UnionAll,
+    walk_plan,
+)
+
+MAX_OPERATORS = 400
+"""Of a plan that is searched; a larger one is pushed as far as it goes."""
+
+_SEARCHED = (
+    Filter,
+    Project,
+    Distinct,
+    Aggregate,
+    TopN,
+    OverWindow,
+    HopWindow,
+    SessionWindow,
+    Join,
+    AsOfJoin,
+    SetOperation,
+    UnionAll,
+)
+
+
+def build(plan: Plan, topology: Topology, statistics: Statistics) -> Memo:
+    """Return the memo of a plan that is ready to be cut."""
+    return _Building(topology, statistics).of(plan)
+
+
+class _Building:
+    def __init__(self, topology: Topology, statistics: Statistics) -> None:
+        self._bases = topology.bases
+        self._statistics = statistics
+        self._estimating = Estimating(statistics)
+        self._cutter = Cutter(topology, statistics)
+        self._prices = CutPrices(self._cutter)
+        self._memo = Memo()
+
+    def of(self, plan: Plan) -> Memo:
+        """Return the memo of a plan."""
+        piece = self._cutter.gathered(self._cutter.piece(plan))
+        nodes = list(walk_plan(plan))
+        if len(nodes) > MAX_OPERATORS or any(isinstance(node, Materialize) for node in nodes):
+            root = Wanted(self._memo.group(plan)[0], AT_BASE)
+            self._memo.alternatives[root] = (
+                Alternative(Method.BASE, cost=self._prices.received(piece)),
+            )
+        else:
+            root = self._at_base(plan)
+        self._memo.root = root
+        self._memo.assumed = self._estimating.of(plan).assumed
+        return self._memo
+
+    def _at_base(self, plan: Plan) -> Wanted:
+        number, is_new = self._memo.group(plan)
+        wanted = Wanted(number, AT_BASE)
+        if is_new:
+            self._memo.alternatives[wanted] = self._alternatives(plan, number)
+        return wanted
+
+    def _at_sites(self, plan: Plan) -> Wanted:
+        self._at_base(plan)
+        return Wanted(self._memo.group(plan)[0], AT_SITES)
+
+    def _alternatives(self, plan: Plan, number: int) -> tuple[Alternative, ...]:
+        piece = self._cutter.placed[plan]
+        match piece:
+            case GatewayPiece():
+                here = Wanted(number, AT_SITES)
+                self._memo.alternatives[here] = (Alternative(Method.SITES),)
+                ship = Alternative(Method.SHIP, (here,), self._shipped(plan, piece.sites))
+                return (ship, *self._over(plan)) if isinstance(plan, _SEARCHED) else (ship,)
+            case StaticPiece():
+                here = Wanted(number, STORED)
+                self._memo.alternatives[here] = (Alternative(Method.SITES),)
+                return (Alternative(Method.SHIP, (here,), self._shipped(plan, (piece.site,))),)
+            case NetworkPiece():
+                return (Alternative(Method.SHIP, cost=self._recursions(plan)),)
+            case BasePiece() if not isinstance(plan, _SEARCHED):
+                inside = (
+                    self._recursions(plan)
+                    if isinstance(plan, Fixpoint)
+                    else self._prices.received(piece)
+                )
+                return (Alternative(Method.BASE, cost=inside),)
+            case BasePiece():
+                return (*self._in_parts(plan), *self._over(plan))
+
+    def _over(self, plan: Plan) -> tuple[Alternative, ...]:
+        """Return an operator at the base, over inputs that are there."""
+        lookup = self._lookup(plan)
+        if lookup is not None:
+            return (lookup,)
+        return (Alternative(Method.BASE, tuple(self._at_base(child) for child in plan.inputs)),)
+
+    def _in_parts(self, plan: Plan) -> tuple[Alternative, ...]:
+        """Return an operator in parts, where it has some and its input is at gateways."""
+        if len(plan.inputs) != 1:
+            return ()
+        (below,) = plan.inputs
+        piece = self._cutter.placed[below]
+        halves = parted(plan, below) if isinstance(piece, GatewayPiece) else None
+        if not isinstance(piece, GatewayPiece) or not isinstance(halves, Parted):
+            return ()
+        part = estimate(halves.part, self._statistics, sites=len(piece.sites))
+        cost = shipment(part, row_bytes(halves.part.schema), piece.sites, self._bases)
+        return (Alternative(Method.PARTS, (self._at_sites(below),), cost, halves.words),)
+
+    def _lookup(self, plan: Plan) -> Alternative | None:
+        """Return a join with a table that is looked up by keys, where the plan has one."""
+        inputs = [(child, self._cutter.placed[child]) for child in plan.inputs]
+        tables = [piece.tables for _, piece in inputs if isinstance(piece, StaticPiece)]
+        if not isinstance(plan, Join) or len(tables) != 1:
+            return None
+        for cut in self._prices.cuts_of(self._cutter.placed[plan].plan):
+            keys = self._prices.keys_of(cut.piece.plan)
+            if isinstance(cut.piece, StaticPiece) and cut.piece.tables == tables[0] and keys:
+                asked = sum((self._prices.shipped(key, (cut.piece.site,)) for key in keys), NOTHING)
+                answered = self._prices.shipped(cut.piece, self._bases)
+                streams = [child for child, piece in inputs if not isinstance(piece, StaticPiece)]
+                return Alternative(
+                    Method.BASE, tuple(map(self._at_base, streams)), asked + answered
+                )
+        return None
+
+    def _shipped(self, plan: Plan, sites: tuple[str, ...]) -> Cost:
+        """Return the price of a sub-plan's rows on their way to the base."""
+        return shipment(self._estimating.of(plan), row_bytes(plan.schema), sites, self._bases)
+
+    def _recursions(self, plan: Plan) -> Cost:
+        """Return the price of the recursions in a sub-plan, with their way to the base."""
+        names = {node.name for node in walk_plan(plan) if isinstance(node, Fixpoint)}
+        prices = [
+            price.bytes_per_second
+            for recursion in self._cutter.recursions
+            for price in recursion.prices
+            if recursion.name in names and price.way == recursion.way
+        ]
+        middle = sum(prices)
+        return Cost(middle, middle / UNKNOWN, middle * UNKNOWN)

@@ -1,0 +1,185 @@
+"""The plan that is taken: the one asked for, or the cheapest, and why.
+
+A query that runs keeps its plan unless another one is much cheaper: a change of plan starts it
+anew, and estimates are not that good.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from federated_optimizer.alternatives.method import Method
+from federated_optimizer.costs.cost import Cost
+from federated_optimizer.memo.groups import Alternative, Wanted
+from federated_optimizer.memo.memo import Selection
+from federated_optimizer.placement.recursion_prices import times_text
+from federated_optimizer.placement.recursions import MUCH
+from federated_optimizer.placement.statistics import Statistics
+from federated_optimizer.placement.topology import Topology
+from federated_optimizer.search.building import build
+from federated_optimizer.search.cheapest_plans import cheapest
+from federated_optimizer.search.cut_prices import CutPrices
+from federated_optimizer.search.plan_words import plan_words
+from federated_optimizer.search.top_down import best
+from streamsql.algebra.operators import Plan
+from streamsql.errors import UnsupportedError
+
+PUSHED = 1
+"""The number of the plan that pushes everything."""
+
+MAX_LISTED = 20
+"""Plans that are listed."""
+
+COMPARED = 4
+"""Of the cheapest plans that are priced again, with what they read twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A complete plan.
+
+    Attributes:
+        number: Of it in the memo.
+        methods: For the cutter.
+        cost: By the estimates.
+    """
+
+    number: int
+    methods: Mapping[Plan, Method]
+    cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A complete plan as EXPLAIN lists it."""
+
+    number: int
+    cost: Cost
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """The complete plans of a query.
+
+    Attributes:
+        listed: The cheapest ones, and those that push or ship everything.
+        chosen: The number of the one that is taken.
+        why: It is taken, in words.
+        left_out: How many are not listed.
+        assumed: What the prices rest on that nobody has counted, in words.
+    """
+
+    listed: tuple[Listed, ...]
+    chosen: int
+    why: str
+    left_out: int
+    assumed: tuple[str, ...]
+
+
+class Search:
+    """The complete plans of one query.
+
+    Attributes:
+        memo: Of the query.
+    """
+
+    def __init__(self, plan: Plan, topology: Topology, statistics: Statistics) -> None:
+        self._plan, self._topology, self._statistics = plan, topology, statistics
+        self.memo = build(plan, topology, statistics)
+
+    def taken(self, asked: int = 0, running: int = 0) -> Choice:
+        """Return the plan that is taken.
+
+        Args:
+            asked: The number that the query asks for; 0: none.
+            running: The number of the plan that the query runs; 0: none.
+
+        Raises:
+            UnsupportedError: There is no plan of the number asked for.
+        """
+        count = self.memo.count()
+        if asked > count:
+            plans = "one plan" if count == 1 else f"{count:,} plans"
+            raise UnsupportedError(
+                f"this query has {plans}; there is no plan {asked}",
+                hint="EXPLAIN ALTERNATIVES lists them",
+                code="bad_option",
+            )
+        if asked:
+            return self.plan(asked)
+        cheap = self._cheapest()
+        if 0 < running <= count and running != cheap.number:
+            current = self.plan(running)
+            if current.cost.bytes < cheap.cost.bytes * MUCH:
+                return current
+        return cheap
+
+    def plan(self, number: int) -> Choice:
+        """Return the plan of a number."""
+        selection = self.memo.selection(number)
+        methods = self._methods(selection)
+        cost = self.memo.cost(selection)
+        if len(self._topology.bases) > 1:  # what moves between them is not in the memo
+            cost = CutPrices.of(self._plan, self._topology, self._statistics, methods)
+        return Choice(number, methods, cost)
+
+    def alternatives(self, asked: int = 0) -> Alternatives:
+        """Return what EXPLAIN ALTERNATIVES shows.
+
+        Raises:
+            UnsupportedError: There is no plan of the number asked for.
+        """
+        taken = self.taken(asked)
+        count = self.memo.count()
+        numbers = [PUSHED, count, taken.number, *cheapest(self.memo, MAX_LISTED)]
+        listed = sorted(
+            (self._listed(number) for number in self._different(numbers)[:MAX_LISTED]),
+            key=lambda each: (each.cost.order, each.number),
+        )
+        why = "the query asks for it" if asked else self._why(taken, listed)
+        return Alternatives(
+            tuple(listed), taken.number, why, count - len(listed), self.memo.assumed
+        )
+
+    def _cheapest(self) -> Choice:
+        """Return the cheapest plan; what the search counts twice is paid once here."""
+        found = dict.fromkeys(
+            (best(self.memo), PUSHED, self.memo.count(), *cheapest(self.memo, COMPARED))
+        )
+        return min(map(self.plan, found), key=lambda each: (each.cost.order, each.number))
+
+    def _different(self, numbers: Iterable[int]) -> list[int]:
+        """Return numbers without those of the same plan: a group read twice is chosen once."""
+        found: dict[frozenset[tuple[Wanted, Alternative]], int] = {}
+        for number in numbers:
+            found.setdefault(frozenset(self.memo.selection(number).items()), number)
+        return list(found.values())
+
+    def _methods(self, selection: Selection) -> dict[Plan, Method]:
+        return {
+            self.memo.plan(wanted): alternative.method
+            for wanted, alternative in selection.items()
+            if alternative.method in (Method.BASE, Method.PARTS)
+            and len(self.memo.alternatives[wanted]) > 1
+        }
+
+    def _listed(self, number: int) -> Listed:
+        words = plan_words(self.memo, self.memo.selection(number))
+        if number == PUSHED:
+            words = f"push everything: {words}" if words else "push everything"
+        elif number == self.memo.count():
+            words = f"ship everything: {words}"
+        return Listed(number, self.plan(number).cost, words)
+
+    @staticmethod
+    def _why(taken: Choice, listed: list[Listed]) -> str:
+        others = [each for each in listed if each.number != taken.number]
+        if not others:
+            return "there is no other"
+        second = others[0]
+        if second.cost.bytes <= taken.cost.bytes:
+            return f"plan {second.number} costs as much"
+        if not taken.cost.bytes:
+            return f"nothing travels; plan {second.number}, the second, sends some"
+        times = times_text(second.cost.bytes / taken.cost.bytes)
+        return f"it sends least; plan {second.number}, the second, sends {times} as much"

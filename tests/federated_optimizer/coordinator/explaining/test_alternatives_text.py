@@ -1,0 +1,46 @@
+"""EXPLAIN ALTERNATIVES as people and programs read it."""
+
+import json
+
+from federated_optimizer.coordinator.explaining.alternatives_text import (
+    alternatives_data,
+    alternatives_text,
+)
+from federated_optimizer.costs.cost import Cost
+from federated_optimizer.search.choosing import Alternatives, Listed
+
+FOUND = Alternatives(
+    (
+        Listed(1, Cost(8.8, 4.4, 17.6, 0.104, 22.0), "push everything: MAX in parts"),
+        Listed(12, Cost(603.0, 301.5, 1206.0, 6.0, 22.0), "ship everything: all of t sent"),
+    ),
+    1,
+    "it sends least",
+    10,
+    ("t: 400 rows",),
+)
+
+
+def test_plans_are_lines_with_the_chosen_one_marked() -> None:
+    assert alternatives_text(FOUND).splitlines() == [
+        "  plan   bytes/s  range                messages/s    ms  method",
+        "*    1       8.8  4.4 to 18                   0.1    22  push everything: MAX in parts",
+        "    12       600  300 to 1,200                  6    22  ship everything: all of t sent",
+        "Chosen: plan 1, because it sends least.",
+        "Left out: 10 other plans.",
+        "Assumed: t: 400 rows",
+    ]
+
+
+def test_plans_are_data() -> None:
+    data = json.loads(json.dumps(alternatives_data(FOUND)))
+    assert (data["format"], data["chosen"], data["left_out"]) == (1, 1, 10)
+    assert data["plans"][1] == {
+        "plan": 12,
+        "method": "ship everything: all of t sent",
+        "bytes_per_second": 603.0,
+        "least_bytes_per_second": 301.5,
+        "most_bytes_per_second": 1206.0,
+        "messages_per_second": 6.0,
+        "milliseconds": 22.0,
+    }

@@ -1,0 +1,107 @@
+"""Which plan is taken: the one asked for, the cheapest, or the one that runs."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from federated_optimizer import plan as place_plan
+from federated_optimizer.placement import SourceFacts, Statistics, Topology
+from federated_optimizer.planning import alternatives, normalize
+from federated_optimizer.search.choosing import MAX_LISTED, PUSHED, Search
+from streamsql.errors import UnsupportedError
+from streamsql.wire.fragments import Engine
+from tests.streamsql.from_text import bound_query, catalog_of
+
+CATALOG = catalog_of(
+    """CREATE SOURCE temp (rid TEXT, celsius DOUBLE, level INTEGER);
+    CREATE SOURCE room (rid TEXT, open BOOLEAN, n INTEGER, PRIMARY KEY (rid));"""
+)
+NAMES = frozenset({"temp", "room"})
+TOPOLOGY = Topology(dict.fromkeys(("gw-1", "gw-2", "gw-3"), NAMES))
+MAX = "SELECT MAX(celsius) AS m FROM temp [RANGE 1 MINUTE]"
+LEVEL_SUM = "SELECT level, SUM(level) AS s FROM temp [RANGE 1 MINUTE] GROUP BY level"
+
+
+def facts(rows: float, changes: float) -> Statistics:
+    return Statistics(sources=dict.fromkeys(NAMES, SourceFacts(rows, changes)))
+
+
+def pushed(text: str, statistics: Statistics) -> str:
+    bundle = place_plan(bound_query(text, CATALOG), TOPOLOGY, query="q", statistics=statistics)
+    (part,) = [f for f in bundle.fragments if f.engine == Engine.GATEWAY]
+    return type(part.plan).__name__
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (MAX, "Aggregate"),
+        ("SELECT DISTINCT level FROM temp [RANGE 1 MINUTE]", "Distinct"),
+        ("SELECT * FROM temp [RANGE 1 MINUTE] ORDER BY celsius LIMIT 3", "TopN"),
+        ("SELECT open, COUNT(*) AS n FROM room GROUP BY open", "Aggregate"),
+        # Every reading is a group of its own, whose part is wider than it is.
+        ("SELECT celsius, SUM(level) AS s FROM temp [RANGE 1 MINUTE] GROUP BY celsius", "Project"),
+        # Every reading changes its group, by a row that goes and one that comes.
+        (LEVEL_SUM, "Project"),
+    ],
+)
+def test_parts_are_taken_where_less_travels(text: str, part: str) -> None:
+    assert pushed(text, facts(600, 20)) == part
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "AVG(celsius)",
+        "SUM(celsius)",
+        "STRING_AGG(rid, ',')",
+        "MEDIAN(level)",
+        "COUNT(DISTINCT rid)",
+    ],
+)
+def test_what_has_no_parts_is_computed_of_all_rows(call: str) -> None:
+    text = f"SELECT {call} AS v, MAX(level) AS m FROM temp [RANGE 1 MINUTE]"
+    found = alternatives(bound_query(text, CATALOG), TOPOLOGY, facts(600, 20))
+    assert not any("part of every gateway" in each.words for each in found.listed)
+
+
+def test_the_plan_asked_for_is_taken_and_another_is_refused() -> None:
+    bound = bound_query(MAX, CATALOG)
+    count = Search(normalize(bound.plan, TOPOLOGY), TOPOLOGY, Statistics()).memo.count()
+    bundles = [
+        place_plan(replace(bound, asked=number), TOPOLOGY, query="q")
+        for number in range(1, count + 1)
+    ]
+    assert [bundle.alternative for bundle in bundles] == list(range(1, count + 1))
+    assert len({bundle.fragments for bundle in bundles}) == count
+    told = f"this query has {count} plans; there is no plan {count + 1}"
+    with pytest.raises(UnsupportedError, match=re.escape(told)):
+        place_plan(replace(bound, asked=count + 1), TOPOLOGY, query="q")
+
+
+def test_a_running_query_changes_for_a_much_cheaper_plan_only() -> None:
+    ready = normalize(bound_query(LEVEL_SUM, CATALOG).plan, TOPOLOGY)
+    search = Search(ready, TOPOLOGY, facts(600, 20))
+    cheap, pushing = search.taken(), search.plan(PUSHED)
+    assert cheap.number != PUSHED
+    assert cheap.cost.bytes < pushing.cost.bytes < 2 * cheap.cost.bytes
+    assert search.taken(running=PUSHED) == pushing
+    dear = Search(normalize(bound_query(MAX, CATALOG).plan, TOPOLOGY), TOPOLOGY, facts(600, 20))
+    last = dear.memo.count()
+    assert dear.taken(running=last).number != last
+    assert dear.taken(running=last + 1) == dear.taken(), "of another topology"
+
+
+def test_few_plans_are_listed_of_many() -> None:
+    names = "abcdef"
+    sources = ", ".join(f"temp [RANGE 1 MINUTE] {name}" for name in names)
+    keys = " AND ".join(f"a.rid = {name}.rid" for name in names[1:])
+    text = f"SELECT a.rid FROM {sources} WHERE {keys} AND a.level < b.level"
+    found = alternatives(bound_query(text, CATALOG), TOPOLOGY)
+    assert len(found.listed) <= MAX_LISTED
+    assert found.left_out > 0
+    assert found.chosen in {each.number for each in found.listed}
+    words = [each.words for each in found.listed]
+    assert any(text.startswith("push everything") for text in words)
+    assert any(text.startswith("ship everything") for text in words)
