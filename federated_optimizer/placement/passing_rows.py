@@ -7,8 +7,8 @@ from federated_optimizer.placement.statistics import Passing, Statistics
 from federated_optimizer.statistics.default_facts import COMPARISON, EQUALITY, Default
 from federated_optimizer.statistics.predicate_text import predicate_text
 from streamsql.algebra.expressions import Call, Expression, conjuncts, expression_text
-from streamsql.algebra.operators import Filter
-from streamsql.wire.fragments import filtered_source
+from streamsql.algebra.operators import Filter, Scan
+from streamsql.wire.fragments import filtered_scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ def passed(node: Filter, statistics: Statistics) -> Passed:
     What was counted for the whole predicate, else the product over its parts: counted ones of
     queries with that part alone, and defaults.
     """
-    source = filtered_source(node)
-    known = _known(source, node.predicate, statistics)
+    scan = filtered_scan(node)
+    known = _known(scan, node.predicate, statistics)
     if known is not None:
         return Passed(known.share, known.low, known.high)
-    parts = [_part(source, part, statistics) for part in conjuncts(node.predicate)]
+    parts = [_part(scan, part, statistics) for part in conjuncts(node.predicate)]
     return Passed(
         prod(part.share for part in parts),
         prod(part.low for part in parts),
@@ -49,14 +49,15 @@ def default_of(part: Expression) -> Default:
     return EQUALITY if isinstance(part, Call) and part.function == "=" else COMPARISON
 
 
-def _known(source: str | None, predicate: Expression, statistics: Statistics) -> Passing | None:
-    if source is None or not statistics.passing:
+def _known(scan: Scan | None, predicate: Expression, statistics: Statistics) -> Passing | None:
+    if scan is None:
         return None
-    return statistics.passing.get((source, predicate_text(predicate)))
+    text = predicate_text(predicate, scan.schema.names)
+    return statistics.passing.get((scan.source.lower(), text))
 
 
-def _part(source: str | None, part: Expression, statistics: Statistics) -> Passed:
-    known = _known(source, part, statistics)
+def _part(scan: Scan | None, part: Expression, statistics: Statistics) -> Passed:
+    known = _known(scan, part, statistics)
     if known is not None:
         return Passed(known.share, known.low, known.high)
     default = default_of(part)

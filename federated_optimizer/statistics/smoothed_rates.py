@@ -8,11 +8,9 @@ from streamsql.data.types import MICROSECONDS
 TIME_CONSTANT = 300.0
 """Seconds after which a change of the rate has come through by two thirds."""
 
-RANGE_TIME_CONSTANT = 1_200.0
-"""Likewise for the range: it remembers longer."""
-
-SURE_SECONDS = 60.0
-"""A rate that was observed for so long is as sure as not."""
+WIDENING, NARROWING = 30.0, 1_200.0
+"""Likewise for the ends of the range: a burst of a moment moves them little, and what has been for
+a while is remembered for long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,28 +32,39 @@ class Reading:
 class SmoothedRate:
     """A rate with the range in which it has been lately.
 
-    The rate of a stretch of time counts the more the longer the stretch is, so that it does not
-    matter how often the counter is read: a constant rate gives the same result however it is cut.
+    A moment counts by exp(-age / `TIME_CONSTANT`), so it does not matter how often a counter is
+    read: a constant rate gives the same result however its time is cut. In the beginning it is the
+    mean since the first reading.
 
     Attributes:
         value: Per second.
-        low: The least rate of a stretch; it approaches the value when there are no more such.
-        high: The greatest; likewise.
+        low: Approaches a lower rate soon and a higher one late.
+        high: The other way round.
+        mass: The share of all the past, weighted so, that was observed: from 0 to 1.
     """
 
     value: float
     low: float
     high: float
+    mass: float
 
     def then(self, rate: float, seconds: float) -> "SmoothedRate":
         """Return it after a stretch of time with a rate."""
+        mass = self.mass * exp(-seconds / TIME_CONSTANT) + share_of(seconds)
+        value = self.value + share_of(seconds) / mass * (rate - self.value)
 
-        def nearer(known: float, constant: float) -> float:
-            return known + (1.0 - exp(-seconds / constant)) * (rate - known)
+        def nearer(bound: float, *, outside: bool) -> float:
+            constant = WIDENING if outside else NARROWING
+            return bound + (1.0 - exp(-seconds / constant)) * (rate - bound)
 
-        value = nearer(self.value, TIME_CONSTANT)
-        low, high = (nearer(bound, RANGE_TIME_CONSTANT) for bound in (self.low, self.high))
-        return SmoothedRate(value, min(rate, low, value), max(rate, high, value))
+        low = nearer(self.low, outside=rate < self.low)
+        high = nearer(self.high, outside=rate > self.high)
+        return SmoothedRate(value, min(low, value), max(high, value), mass)
+
+
+def share_of(seconds: float) -> float:
+    """Return the share of all the past that the last seconds are, each moment weighted."""
+    return 1.0 - exp(-seconds / TIME_CONSTANT)
 
 
 def rate_between(before: Reading | None, now: Reading) -> tuple[float, float] | None:
@@ -75,5 +84,6 @@ def rate_between(before: Reading | None, now: Reading) -> tuple[float, float] | 
 
 
 def smoothed(known: SmoothedRate | None, rate: float, seconds: float) -> SmoothedRate:
-    """Return a rate after another stretch of time; the first one is taken as it is."""
-    return SmoothedRate(rate, rate, rate) if known is None else known.then(rate, seconds)
+    """Return a rate after another stretch of time."""
+    first = SmoothedRate(rate, rate, rate, share_of(seconds))
+    return first if known is None else known.then(rate, seconds)

@@ -58,14 +58,14 @@ def source_filters(plan: Plan) -> tuple[Filter, ...]:
     Reports on filters give their places in it.
     """
     nodes = (node for node in walk_plan(plan) if isinstance(node, Filter))
-    return tuple(dict.fromkeys(node for node in nodes if filtered_source(node) is not None))
+    return tuple(dict.fromkeys(node for node in nodes if filtered_scan(node) is not None))
 
 
-def filtered_source(plan: Filter) -> str | None:
-    """Return the source of devices that a filter reads directly, or through a window; else None."""
+def filtered_scan(plan: Filter) -> Scan | None:
+    """Return the scan of devices that a filter reads directly, or through a window; else None."""
     below = plan.input.input if isinstance(plan.input, Window) else plan.input
     if isinstance(below, Scan) and below.kind != SourceKind.TABLE and below.history is None:
-        return below.source.lower()
+        return below
     return None
 
 

@@ -21,7 +21,7 @@ from federated_optimizer.statistics.predicate_text import predicate_text
 from streamsql.algebra.column_origins import column_origins
 from streamsql.algebra.operators import Distinct, Filter, Plan, Project, Scan, Window, walk_plan
 from streamsql.data.types import MICROSECONDS
-from streamsql.wire.fragments import Fragment, FragmentBundle, filtered_source, source_filters
+from streamsql.wire.fragments import Fragment, FragmentBundle, filtered_scan, source_filters
 from streamsql.wire.messages import RecursionReport
 
 LEAST_MICROSECONDS = 30 * MICROSECONDS
@@ -60,11 +60,13 @@ class _Subjects:
         self.bundle = bundle
         self.filters = {
             (fragment.id, number): Subject(
-                SubjectKind.PREDICATE, source, predicate_text(node.predicate)
+                SubjectKind.PREDICATE,
+                scan.source.lower(),
+                predicate_text(node.predicate, scan.schema.names),
             )
             for fragment in bundle.fragments
             for number, node in enumerate(source_filters(fragment.plan))
-            if (source := filtered_source(node)) is not None
+            if (scan := filtered_scan(node)) is not None
         }
         self.sent: dict[str, Subject] = {}
         # Recursions of several sites send rows that are no fragment's.

@@ -15,7 +15,6 @@ from federated_optimizer.statistics.fact import (
 )
 from federated_optimizer.statistics.fact_store import Facts
 from federated_optimizer.statistics.smoothed_rates import (
-    SURE_SECONDS,
     Reading,
     SmoothedRate,
     rate_between,
@@ -34,6 +33,8 @@ from streamsql.wire.site_messages import (
 
 LOOK_MICROSECONDS = 10 * MICROSECONDS
 """Between two looks at links and queries."""
+SWEEP_MICROSECONDS = 3_600 * MICROSECONDS
+"""Between two searches for facts that are too old."""
 MAX_COUNTERS = 50_000
 """Counters whose last value is remembered, over all gateways."""
 _SURE_SIZE = 0.9
@@ -57,6 +58,7 @@ class HeardFacts:
         self._counters: dict[tuple[str, str], Reading] = {}
         self._sensors: dict[str, dict[str, int]] = {}
         self._looked_at: int | None = None
+        self._swept_at = -SWEEP_MICROSECONDS
         self._links_seen = -1
         self._linked: set[tuple[str, str]] = set()
 
@@ -124,10 +126,12 @@ class HeardFacts:
         self.counts.look(running, now)
         self._hear_links(links, now)
         tables = {table.name.lower() for table in catalog.tables}
-        for fact in self._facts:
-            if fact.subject.kind == SubjectKind.TABLE and fact.subject.name not in tables:
+        for fact in tuple(self._facts.of_kind(SubjectKind.TABLE)):
+            if fact.subject.name not in tables:
                 self._facts.discard(fact.subject, fact.quantity)
-        self._facts.discard_old(now)
+        if moment >= self._swept_at + SWEEP_MICROSECONDS:
+            self._swept_at = moment
+            self._facts.discard_old(now)
 
     def _hear_times(self, state: SiteState, at: int) -> None:
         """Take how long the static engine's evaluations take."""
@@ -155,15 +159,12 @@ class HeardFacts:
         found = rate_between(before, reading)
         if found is None:
             return
-        past = SmoothedRate(known.value, known.low, known.high) if known and before else None
+        past: SmoothedRate | None = None
+        if known is not None and before is not None:
+            past = SmoothedRate(known.value, known.low, known.high, known.confidence)
         rate = smoothed(past, *found)
-        seconds = (reading.at - reading.started) / MICROSECONDS if reading.started else found[1]
-        self._facts.put(
-            Fact(
-                *(subject, Quantity.INSERTS, rate.value, rate.low, rate.high),
-                *(at, seconds / (seconds + SURE_SECONDS), Origin.COUNTED),
-            )
-        )
+        told = (rate.value, rate.low, rate.high, at, rate.mass, Origin.COUNTED)
+        self._facts.put(Fact(subject, Quantity.INSERTS, *told))
 
     def _announced(self, site: str, at: int) -> None:
         for source, count in self._sensors.get(site, {}).items():

@@ -52,11 +52,13 @@ def _stream_facts(source: SourceDefinition, facts: Facts) -> SourceFacts | None:
     inserts = total(Quantity.INSERTS)
     if source.key:
         # A reading of a sensor may only renew its row, so readings are no changes.
-        rows = total(Quantity.SENSORS) or total(Quantity.ROWS)
-        return SourceFacts(rows=rows) if rows else None
-    if inserts and source.ttl is not None:
-        return SourceFacts(inserts * source.ttl / MICROSECONDS, 2 * inserts)
-    return None
+        keyed = total(Quantity.SENSORS) or total(Quantity.ROWS)
+        return SourceFacts(rows=keyed) if keyed else None
+    if not inserts:
+        return None
+    # What comes goes again: after the time to live, or, where there is none, out of a window.
+    rows = None if source.ttl is None else inserts * source.ttl / MICROSECONDS
+    return SourceFacts(rows, 2 * inserts)
 
 
 class PassingRows(Mapping[tuple[str, str], Passing]):

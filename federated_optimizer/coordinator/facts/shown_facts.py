@@ -67,12 +67,6 @@ def _cost_row(fact: Fact) -> Row:
     return (words, *numbers, _at(fact), str(fact.origin))
 
 
-_DEFAULT_ROWS: _Shown = tuple(
-    (default.words, default.value, default.low, default.high, None, default.why)
-    for default in DEFAULTS
-)
-
-
 def _at(fact: Fact) -> int:
     """Return when a fact was measured, to the minute."""
     return fact.at // _MINUTE * _MINUTE
@@ -88,3 +82,9 @@ def rounded(value: float) -> float:
     if not value:
         return 0.0
     return round(value, _DIGITS - 1 - floor(log10(abs(value))))
+
+
+_DEFAULT_ROWS: _Shown = tuple(
+    (default.words, rounded(default.value), default.low, default.high, None, default.why)
+    for default in DEFAULTS
+)

@@ -23,7 +23,7 @@ from streamsql.wire.fragments import (
     Engine,
     Fragment,
     FragmentBundle,
-    filtered_source,
+    filtered_scan,
     source_filters,
 )
 from streamsql.wire.messages import FilterReport
@@ -83,4 +83,4 @@ def test_only_filters_right_over_devices_are_counted() -> None:
     twice = above(1.0, above(2.0))
     plan = UnionAll((above(0.5, window), above(0.5, table), twice, above(0.5, window)))
     assert source_filters(plan) == (above(0.5, window), above(2.0))
-    assert [filtered_source(f) for f in source_filters(plan)] == ["seat", "seat"]
+    assert [filtered_scan(f) for f in source_filters(plan)] == [SEAT, SEAT]

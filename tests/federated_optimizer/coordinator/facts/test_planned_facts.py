@@ -23,18 +23,20 @@ def test_births_and_states_tell_of_sources() -> None:
         "CREATE SOURCE seat (mid TEXT, kg DOUBLE, KEY (mid));"
         "CREATE SOURCE heat (sensor TEXT, celsius DOUBLE) WITH (ttl = '10 s');"
         "CREATE SOURCE quiet (sensor TEXT);"
+        "CREATE SOURCE events (badge TEXT);"
     )
     facts = Facts()
     heard = HeardFacts(facts)
     for gateway, count in (("gw-1", 5), ("gw-2", 2)):
         sensors = tuple(SensorDescription(f"s{i}", "Seat") for i in range(count))
         heard.hear_birth(Birth(gateway, 1, 0, 0, sensors=sensors), 0)
-        connector = ConnectorState("motes", "motes", ("heat", "seat"), readings=200)
+        connector = ConnectorState("motes", "motes", ("heat", "seat", "events"), readings=300)
         state = SiteState(True, 1, 101 * SECOND, started=SECOND, connectors=(connector,))
         heard.hear_state(gateway, state, 0)
     assert source_facts(catalog, facts, {}) == {
         "seat": SourceFacts(rows=7.0),
         "heat": SourceFacts(rows=20.0, changes=4.0),
+        "events": SourceFacts(rows=None, changes=4.0),
     }
 
 
