@@ -11,6 +11,7 @@ from federated_optimizer.rules.outer_to_inner import OUTER_TO_INNER
 from federated_optimizer.rules.prune_columns import PRUNE_COLUMNS
 from federated_optimizer.rules.push_filters import PUSH_FILTERS
 from federated_optimizer.rules.rule import Rule, run_rules
+from federated_optimizer.rules.self_joins import SELF_JOINS
 from federated_optimizer.rules.transitive_predicates import TRANSITIVE_PREDICATES
 from federated_optimizer.rules.trivial_projects import REMOVE_TRIVIAL_PROJECTS
 from federated_optimizer.rules.unread_sides import UNREAD_SIDES
@@ -22,6 +23,7 @@ LOGICAL_RULES = (
     JOIN_KEYS,
     OUTER_TO_INNER,
     UNREAD_SIDES,
+    SELF_JOINS,
     TRANSITIVE_PREDICATES,
     EMPTY_RELATIONS,
     REMOVE_TRIVIAL_PROJECTS,

@@ -209,6 +209,7 @@ def peer() -> Iterator[Peer]:
 FIRED = {
     "empty_relations": 3,
     "outer_to_inner": 20,
+    "self_joins": 1,
     "transitive_predicates": 50,
     "unread_sides": 5,
 }
