@@ -1,11 +1,10 @@
 """Small files of a table are put together, day by day; no row comes, goes or changes."""
 
-import logging
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pyiceberg.exceptions import ValidationException
+from pyiceberg.exceptions import CommitFailedException, ValidationException
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.types import TimestamptzType
 
@@ -14,8 +13,6 @@ from static_engine.care.workers import Workers
 from static_engine.lake.file_swaps import swap_files
 from static_engine.lake.kept_readings import EVENT_TIME
 from static_engine.lake.lake_commits import retried
-
-log = logging.getLogger(__name__)
 
 TARGET_BYTES = 64 * 2**20
 """Of a file that compaction makes, compressed; a worker holds the rows of one."""
@@ -152,15 +149,15 @@ def _replace(table: Table, old: Sequence[FileScanTask], address: str) -> bool:
         if any(path not in live or live[path].delete_files for path in paths):
             return False
         old = [live[path].file for path in paths]
-        with table.transaction() as transaction:
-            swap_files(transaction, old, [address], "compact")
+        try:
+            with table.transaction() as transaction:
+                swap_files(transaction, old, [address], "compact")
+        except ValidationException as error:
+            # The pipeline has added a batch since: which files are there is looked at once more.
+            raise CommitFailedException(str(error)) from error
         return True
 
-    try:
-        return retried(attempt, table)
-    except ValidationException as error:
-        log.info("a compaction of %s was overtaken: %s", table.name(), error)
-        return False
+    return retried(attempt, table)
 
 
 def _bins(tasks: Sequence[FileScanTask]) -> Iterator[tuple[FileScanTask, ...]]:

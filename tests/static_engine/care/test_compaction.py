@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
+from pyiceberg.table import Transaction
 
-from static_engine.care import file_work
+from static_engine.care import compaction, file_work
 from static_engine.care.compaction import compact, groups_of
 from static_engine.care.workers import LocalWorkers, Work
+from static_engine.lake.file_swaps import swap_files
 from static_engine.lake.lake import Lake
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
@@ -107,6 +110,28 @@ def test_rows_that_come_meanwhile_are_kept(tmp_path: Path) -> None:
     after = rows_of(lake)
     assert [row for row in after if row[0] != "new"] == before
     assert len(after) == len(before) + 1
+
+
+def test_a_batch_between_looking_and_putting_in_place_is_no_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = filled(tmp_path)
+    before = rows_of(lake)
+    batches = iter(range(3))
+
+    def swap_after_a_batch(transaction: Transaction, *parts: Any) -> None:
+        number = next(batches, None)
+        if number is not None:
+            late = [SourceEvent((f"late{number}", 1.0, 1), NOON)]
+            keep(lake_in(tmp_path), WIDER, late, first=1_000 + number)
+        swap_files(transaction, *parts)
+
+    monkeypatch.setattr(compaction, "swap_files", swap_after_a_batch)
+    done = compact(lake.table("heat"), LocalWorkers(), go_on, 2)
+    assert (done.groups, done.overtaken) == (2, 0)
+    after = rows_of(lake)
+    assert [row for row in after if not str(row[0]).startswith("late")] == before
+    assert len(after) == len(before) + 3
 
 
 def test_files_that_went_meanwhile_do_not_come_back(tmp_path: Path) -> None:
