@@ -33,6 +33,7 @@ from federated_optimizer.coordinator.explaining.explaining import explain_runnin
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
+from federated_optimizer.coordinator.explaining.sharing_notes import Sharing
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
 from federated_optimizer.coordinator.facts.kept_facts import KeptFacts
 from federated_optimizer.coordinator.facts.shown_facts import ShownFacts
@@ -285,7 +286,8 @@ class Coordinator(OpenedRooms):
 
     @override
     def explain(self, query_id: str) -> StatementResult:
-        return explain_running(self._find(query_id))
+        sharing = Sharing(self._queries.runs, self._queries.all())
+        return explain_running(self._find(query_id), sharing)
 
     @override
     async def stop(self, query_id: str) -> QueryInfo:
@@ -380,7 +382,7 @@ class Coordinator(OpenedRooms):
         self._queries.lost_touch()
         if not connected or self._shared.presence.taken_over:
             return
-        self._queries.publish_all()
+        self._queries.owed.owe_all()
         self._system.resync_all()
         self._reports.forget()
         self._announcer.connected()

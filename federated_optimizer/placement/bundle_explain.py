@@ -25,7 +25,7 @@ from streamsql.algebra.plan_graph import graph, numbered, plan_statements, quote
 from streamsql.algebra.source_groups import source_groups
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 
 def explain_bundle(bundle: FragmentBundle) -> str:

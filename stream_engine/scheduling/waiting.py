@@ -4,54 +4,9 @@ from collections.abc import Iterable
 
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.nodes import OperatorNode, RemoteNode, SourceNode
-from streamsql.algebra.operators import (
-    Aggregate,
-    AsOfJoin,
-    Distinct,
-    Filter,
-    Fixpoint,
-    HopWindow,
-    Join,
-    Materialize,
-    OverWindow,
-    Project,
-    RecursiveReference,
-    RemoteSource,
-    Scan,
-    SessionWindow,
-    SetOperation,
-    TopN,
-    UnionAll,
-    Values,
-    Window,
-    walk_plan,
-)
+from streamsql.algebra.operators import walk_plan
+from streamsql.algebra.streams import FUNCTIONS_OF_INPUTS, RECURSION
 from streamsql.wire.fragments import FragmentBundle
-
-FUNCTIONS_OF_INPUTS = (
-    Aggregate,
-    AsOfJoin,
-    Distinct,
-    Filter,
-    HopWindow,
-    Join,
-    Materialize,
-    OverWindow,
-    Project,
-    RemoteSource,
-    Scan,
-    SessionWindow,
-    SetOperation,
-    TopN,
-    UnionAll,
-    Values,
-    Window,
-)
-"""Plan nodes whose output is a function of their inputs' relations, however the inputs' changes are
-mixed. Nodes not named here, later ones too, are taken not to be one."""
-
-RECURSION = (Fixpoint, RecursiveReference)
-"""Functions of their inputs as well, but they receive messages of other sites in every step."""
 
 _PLAIN_NODES = (OperatorNode, RemoteNode, SourceNode)
 

@@ -13,11 +13,11 @@ from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.nodes import OperatorNode, RemoteNode, SourceNode
 from stream_engine.operators.windows.rows_window import RowsWindow
 from stream_engine.scheduling.site_work import SiteWork
-from stream_engine.scheduling.waiting import FUNCTIONS_OF_INPUTS, RECURSION
 from stream_engine.sharing.versions import as_private
 from stream_engine.snapshot.column_codec import UnsavableError
 from stream_engine.snapshot.state_places import Place, fill, names, places_of, read
-from streamsql.algebra.operators import Plan, Scan, Window, WindowKind, walk_plan
+from streamsql.algebra.operators import Scan, Window, WindowKind, walk_plan
+from streamsql.algebra.streams import keeps_history
 from streamsql.errors import InternalError
 from streamsql.wire.channel_protocol import Forgotten
 from streamsql.wire.fragments import FragmentBundle
@@ -33,14 +33,8 @@ def has_history(bundle: FragmentBundle, site: str) -> bool:
     would count twice what it was restored with.
     """
     return any(
-        _has_history(node) for fragment in bundle.at(site) for node in walk_plan(fragment.plan)
+        keeps_history(node) for fragment in bundle.at(site) for node in walk_plan(fragment.plan)
     )
-
-
-def _has_history(node: Plan) -> bool:
-    if isinstance(node, Scan):
-        return node.is_log
-    return not isinstance(node, (*FUNCTIONS_OF_INPUTS, *RECURSION))
 
 
 def memory_of(
@@ -67,7 +61,7 @@ def memory_of(
         windows = [node for node in walk_plan(fragment.plan) if isinstance(node, Window)]
         below = {id(window.input) for window in windows}
         for node in walk_plan(fragment.plan):
-            if _has_history(node) and id(node) not in below:
+            if keeps_history(node) and id(node) not in below:
                 return None
             if isinstance(node, Scan) and not node.is_log:
                 if node.ttl is None and heard:

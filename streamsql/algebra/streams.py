@@ -1,26 +1,61 @@
-"""Tests for streams: relations to which rows are added, and from which none is ever deleted."""
+"""Tests for streams (rows are added, none is ever deleted) and for plans that keep history."""
 
 import enum
 
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
+    Aggregate,
+    AsOfJoin,
     Distinct,
     Filter,
+    Fixpoint,
     HopWindow,
     Join,
     JoinKind,
     Materialize,
     OnClose,
+    OverWindow,
     Plan,
     Project,
+    RecursiveReference,
+    RemoteSource,
     Scan,
     ScanPart,
+    SessionWindow,
+    SetOperation,
     SourceKind,
+    TopN,
     ToStream,
     UnionAll,
+    Values,
     Window,
     WindowKind,
 )
+
+FUNCTIONS_OF_INPUTS = (
+    Aggregate,
+    AsOfJoin,
+    Distinct,
+    Filter,
+    HopWindow,
+    Join,
+    Materialize,
+    OverWindow,
+    Project,
+    RemoteSource,
+    Scan,
+    SessionWindow,
+    SetOperation,
+    TopN,
+    UnionAll,
+    Values,
+    Window,
+)
+"""Plan nodes whose output is a function of their inputs' relations, however the inputs' changes are
+mixed. Nodes not named here, later ones too, are taken not to be one."""
+
+RECURSION = (Fixpoint, RecursiveReference)
+"""Functions of their inputs as well, but they receive messages of other sites in every step."""
 
 
 class Emit(enum.StrEnum):
@@ -33,6 +68,13 @@ class Emit(enum.StrEnum):
 def emit_of(plan: Plan) -> Emit:
     """Return the changes that a plan gives."""
     return Emit.STREAM if is_stream(plan) else Emit.RELATION
+
+
+def keeps_history(node: Plan) -> bool:
+    """Whether a node's rows rest on changes that are over, not only on what its inputs hold now."""
+    if isinstance(node, Scan):
+        return node.is_log
+    return not isinstance(node, (*FUNCTIONS_OF_INPUTS, *RECURSION))
 
 
 def is_stream(plan: Plan) -> bool:

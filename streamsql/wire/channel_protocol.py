@@ -243,6 +243,21 @@ class ReceivingChannel:
         self._unfinished: _Unfinished | None = None
         self._repeated: dict[str, Delta] = {}
 
+    def copy(self) -> "ReceivingChannel":
+        """Return another receiver of the same batches that has received what this one has."""
+        twin = ReceivingChannel(
+            version=self.version, first_port=self.first_port, streams=self._streams
+        )
+        twin.forgotten.raise_to(self.forgotten)
+        twin.sender_forgot, twin.epoch = self.sender_forgot, self.epoch
+        twin.expected, twin.synchronised = self.expected, self.synchronised
+        twin.contents = {port: dict(rows) for port, rows in self.contents.items()}
+        twin._repeated = {port: dict(rows) for port, rows in self._repeated.items()}
+        change = self._unfinished
+        if change is not None:
+            twin._unfinished = _Unfinished(change.port, change.reset, dict(change.rows))
+        return twin
+
     @property
     def size(self) -> int:
         """How many different rows are kept here."""

@@ -12,6 +12,8 @@ from federated_optimizer.coordinator.explaining.alternatives_text import (
     alternatives_data,
     alternatives_text,
 )
+from federated_optimizer.coordinator.explaining.sharing_notes import Sharing
+from federated_optimizer.coordinator.queries.planner import Planned
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.placement import explain_bundle
 from federated_optimizer.placement.bundle_explain import (
@@ -63,18 +65,29 @@ class QueryPlanner(Protocol):
 
 
 def explained(
-    statement: Explain, catalog: Catalog, planner: QueryPlanner, running: Sequence[RunningQuery]
+    statement: Explain,
+    catalog: Catalog,
+    planner: QueryPlanner,
+    running: Sequence[RunningQuery],
+    sharing: Sharing | None = None,
 ) -> StatementResult:
     """Return the answer to EXPLAIN.
 
     ANALYZE is answered from the last running query with its text.
+
+    Args:
+        statement: What is to be explained.
+        catalog: As whoever asks may read it.
+        planner: Binds and places the query.
+        running: The queries that may be seen.
+        sharing: Who shares what; None: nothing else runs.
 
     Raises:
         QueryError: The statement is wrong, or of a kind that has no plan.
     """
     _refuse_graph(statement)
     if statement.analyze:
-        return _analyzed(statement, running)
+        return _analyzed(statement, running, sharing)
     inner = statement.inner
     notes = _notes_on(inner)
     if isinstance(inner, Creating):
@@ -102,6 +115,9 @@ def explained(
             bundle = _noted(planner.place(bound, query="explain", text=inner.text), planner)
             text = bundle_dot(bundle) if as_graph else explain_bundle(bundle)
             data = bundle_data(bundle)
+            if sharing is not None and not as_graph:
+                note = sharing.of_plan(Planned.of(bound, bundle))
+                text, data["shared"] = f"{text}\n{note}", note.data()
     warnings = (*bound.warnings, *left_out(bound.plan), *notes)
     if statement.format == ExplainFormat.JSON:
         return StatementResult(ResultKind.TEXT, data=data, warnings=warnings)
@@ -144,11 +160,13 @@ def _refuse_graph(statement: Explain) -> None:
         )
 
 
-def _analyzed(statement: Explain, running: Sequence[RunningQuery]) -> StatementResult:
+def _analyzed(
+    statement: Explain, running: Sequence[RunningQuery], sharing: Sharing | None
+) -> StatementResult:
     wanted = statement.inner.text.split()
     for query in reversed(running):
         if query.text.split() == wanted:
-            result = explain_running(query)
+            result = explain_running(query, sharing)
             return replace(result, data=None) if statement.format != ExplainFormat.JSON else result
     raise UnsupportedError(
         "EXPLAIN ANALYZE needs a running query, but no query with this text runs",
@@ -171,7 +189,7 @@ def _without_plan(statement: Explain, inner: Statement) -> StatementResult:
     return StatementResult(ResultKind.TEXT, text="valid")
 
 
-def explain_running(query: RunningQuery) -> StatementResult:
+def explain_running(query: RunningQuery, sharing: Sharing | None) -> StatementResult:
     """Return the fragments of a running query with what has come of them so far."""
     rows = sum(dict(query.result.view).values())
     head = (
@@ -196,6 +214,10 @@ def explain_running(query: RunningQuery) -> StatementResult:
         described["sites_work"] = work.get(plan.name, {})
         lines.extend(_work_lines(work.get(plan.name, {})))
     lines.extend(_traffic_lines(query.flows.traffic()))
+    if sharing is not None:
+        note = sharing.of_running(query)
+        lines.append(str(note))
+        data["shared"] = note.data()
     data["rows"], data["changes"] = rows, query.result.changes
     data["batches"] = {
         site: dict(zip(("sent", "received"), query.flows.batches(site), strict=True))

@@ -22,11 +22,11 @@ class Leftovers:
         self._sweeping = False
         self._asked = False
 
-    def found(self, query_id: str, site: str) -> None:
-        """Withdraw a retained fragment if it is of no query that runs at that site."""
-        query = self._queries.find(query_id)
-        if query is None or query.id != query_id or site not in sites_of(query.bundle):
-            self._shared.deployment.withdraw_from(query_id, site)
+    def found(self, run: str, site: str) -> None:
+        """Withdraw a retained fragment if no query reads what that site runs."""
+        readers = self._queries.runs.readers(run)
+        if not any(site in sites_of(query.bundle) for query in readers):
+            self._shared.deployment.withdraw_from(run, site)
 
     async def sweep(self) -> None:
         """Read the retained fragments and declared sources for a while; each is looked at.

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 import msgspec
-from msgspec.structs import replace
 
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
 from federated_optimizer.coordinator.facts.planned_facts import (
@@ -22,6 +21,7 @@ from federated_optimizer.coordinator.queries.filled_windows import (
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.store.grant_store import MadeKind
+from federated_optimizer.network.shareable import REFUSED, why_alone
 from federated_optimizer.placement import (
     Foresee,
     Placed,
@@ -58,12 +58,23 @@ from streamsql.wire.site_messages import SiteRole
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A bundle, what its author should know, how its result is shown, and what it reads."""
+    """A bundle, what its author should know, how its result is shown, and what it reads.
+
+    Attributes:
+        alone: Why only one query can read the bundle, in words; empty: any number can.
+    """
 
     bundle: FragmentBundle
     warnings: tuple[str, ...]
     order: tuple[SortKey, ...] = ()
     reads: frozenset[Read] = frozenset()
+    alone: str = ""
+
+    @classmethod
+    def of(cls, bound: BoundQuery, bundle: FragmentBundle) -> "Planned":
+        """Return a bound query with its bundle."""
+        alone = why_alone(bundle) if bound.shared else REFUSED
+        return cls(bundle, tuple(bound.warnings), bound.order, bound.reads, alone)
 
 
 class Planner:
@@ -155,13 +166,14 @@ class Planner:
         """
         return bind_query(query_of(statement), catalog or self._shared.catalog)
 
-    def reads(self, text: str, bundle: FragmentBundle) -> frozenset[Read]:
-        """Return what a query's text reads; where it does not bind any more, its leaves."""
+    def recovered(self, text: str, bundle: FragmentBundle) -> Planned:
+        """Return the plan of a query that ran before; one that does not bind any more is alone."""
         try:
-            return self.bind(parse_statement(text)).reads
-        except QueryError:
+            return Planned.of(_with_columns_of(self.bind(parse_statement(text)), bundle), bundle)
+        except QueryError as error:
             nodes = (node for f in bundle.fragments for node in walk_plan(f.plan))
-            return frozenset(Read(n.source.lower()) for n in nodes if isinstance(n, Scan))
+            reads = frozenset(Read(n.source.lower()) for n in nodes if isinstance(n, Scan))
+            return Planned(bundle, (), reads=reads, alone=error.message)
 
     def tables(self, zone: str) -> tuple[tuple[SourceDefinition, ...], tuple[RefreshOrder, ...]]:
         """Return the tables that the static engine reads, and the views that it refreshes.
@@ -201,22 +213,27 @@ class Planner:
         """
         if not gathered:
             bound = dataclasses.replace(bound, asked=PUSHED)
+        like = current or self._of_same_text(text)
         bundle = plan(
             bound,
             self.topology(),
             query=query,
             version=version,
             text=text,
-            statistics=self.statistics(current),
+            statistics=self.statistics(like),
             foresee=self._foresee,
-            running=0 if current is None else current.alternative,
+            running=0 if like is None else like.alternative,
         )
         if any(map(_counts_from_start, bundle.fragments)):
             started = 0 if current is None else current.started
             bundle = msgspec.structs.replace(bundle, started=started or self._shared.clock())
         if bound.backfill and self._shared.membership.fills_windows:
-            bundle = replace(bundle, fills=filled_sources(bundle))
+            bundle = msgspec.structs.replace(bundle, fills=filled_sources(bundle))
         return bundle if gathered else ungathered(bundle)
+
+    def _of_same_text(self, text: str) -> FragmentBundle | None:
+        """Return what a query of that text runs: an equal query is planned like it, if it can."""
+        return next((q.bundle for q in self._running() if text and q.text == text), None)
 
     def get_ready_to_note(self) -> None:
         """Make ready what `past_notes` and `fill_notes` need, in the process that forks others."""
@@ -275,7 +292,7 @@ class Planner:
         bundle = self.place(
             bound, query=query, version=version, text=text, current=current, gathered=gathered
         )
-        return Planned(bundle, tuple(bound.warnings), bound.order, bound.reads)
+        return Planned.of(bound, bundle)
 
 
 def _with_columns_of(bound: BoundQuery, current: FragmentBundle) -> BoundQuery:

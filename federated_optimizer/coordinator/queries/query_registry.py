@@ -4,20 +4,24 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import msgspec
+
 from federated_optimizer.coordinator.contract.coordinator_model import (
     Origin,
     QueryInfo,
     QueryStatus,
 )
 from federated_optimizer.coordinator.contract.presentation import presentation_of_text
+from federated_optimizer.coordinator.queries.owed_bundles import OwedBundles
 from federated_optimizer.coordinator.queries.paced_requests import PacedRequests
 from federated_optimizer.coordinator.queries.planner import Planned, Planner
 from federated_optimizer.coordinator.queries.result_subscriptions import ResultSubscription
 from federated_optimizer.coordinator.queries.results import QueryResult
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
 from federated_optimizer.coordinator.queries.unread_queries import UnreadQueries
 from federated_optimizer.coordinator.shared_parts import SharedParts
-from federated_optimizer.coordinator.sites.flows import sites_of
+from federated_optimizer.coordinator.sites.flows import FlowReports
 from federated_optimizer.coordinator.sites.source_serving import (
     AwaitedDefinitions,
     MissingRows,
@@ -27,9 +31,9 @@ from federated_optimizer.coordinator.sites.source_serving import (
 from federated_optimizer.coordinator.store.catalog_store import StoredQuery
 from host.clocks import monotonic_clock
 from streamsql.catalog.catalog import Catalog
-from streamsql.errors import BindingError, FederationError, RecursionRoundsError, WireError
-from streamsql.wire.channel_protocol import Reception
-from streamsql.wire.messages import DeltaBatch, FlowReport, QueryProblem
+from streamsql.errors import BindingError, FederationError, RecursionRoundsError
+from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.messages import QueryProblem
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +44,9 @@ class Queries:
     Keeps nothing on disk: whoever starts and stops queries stores them.
 
     Attributes:
+        runs: Which queries read what sites run.
+        requests: What sites were asked for of a run, and when.
+        owed: Bundles that have to be published once more.
         differing: How gateways define sources otherwise than the catalog, by source and gateway.
         missing: Why rows of declared sources are missing, by source and gateway.
         awaited: Definitions that gateways have not reported yet.
@@ -55,8 +62,9 @@ class Queries:
         self._planner = planner
         self.unread = UnreadQueries(shared.settings)
         self._running: dict[str, RunningQuery] = {}
-        self._requests = PacedRequests()
-        self._owed: dict[str, None] = {}
+        self.runs = SharedRuns(shared.settings.host)
+        self.requests = PacedRequests()
+        self.owed = OwedBundles(shared.deployment, self.runs, self.request_result)
         self.differing: Mapping[str, Mapping[str, str]] = {}
         self.missing: Mapping[str, Mapping[str, MissingRows]] = {}
         self.awaited = AwaitedDefinitions()
@@ -95,9 +103,24 @@ class Queries:
             )
 
     def recover(self, stored: StoredQuery) -> None:
-        """Take up a query that ran before, whose fragments are with their sites."""
+        """Take up a query that ran before, whose fragments are with their sites.
+
+        A coordinator that ended amid a redeployment has stored some queries of a run with a former
+        version: the newest counts.
+        """
+        bundle = stored.bundle
+        readers = self.runs.readers(bundle.query)
+        outdated = [reader for reader in readers if reader.bundle.version < bundle.version]
+        for reader in outdated:
+            self.runs.leave(reader)
+        for reader in outdated:
+            self._read(reader, bundle)
+            self.runs.enter(reader)
+        bundle = readers[0].bundle if readers else bundle
         self.start(
-            Planned(stored.bundle, (), reads=self._planner.reads(stored.text, stored.bundle)),
+            self._planner.recovered(stored.text, bundle),
+            id=stored.id,
+            text=stored.text,
             name=stored.name,
             origin=stored.origin,
             created=stored.created,
@@ -109,6 +132,8 @@ class Queries:
         self,
         planned: Planned,
         *,
+        id: str,  # noqa: A002 - as in `RunningQuery`
+        text: str,
         name: str,
         origin: Origin,
         created: int,
@@ -117,20 +142,25 @@ class Queries:
         gathered: bool = True,
         is_current: bool = True,
     ) -> RunningQuery:
-        """Deploy a query; not current, it was planned for other sites or definitions than now."""
+        """Start a query, and deploy its bundle unless another query reads it already.
+
+        Not current, it was planned for other sites or definitions than now.
+        """
         bundle = planned.bundle
+        leader = self.runs.leader(bundle.query)
         result = QueryResult(
             bundle,
             clock=self._clock,
             max_behind=self._settings.max_behind,
+            query=id,
             recovered=recovered,
             # Its definition is stored first: rows may be there before.
             is_followed=origin in {Origin.ALARM, Origin.SINK},
         )
         query = RunningQuery(
-            id=bundle.query,
+            id=id,
             name=name,
-            text=bundle.text,
+            text=text,
             origin=origin,
             created=created,
             bundle=bundle,
@@ -139,137 +169,118 @@ class Queries:
             warnings=planned.warnings,
             order=planned.order,
             unread_since=monotonic_clock() if origin == Origin.SESSION else None,
-            presentation=presentation_of_text(bundle.text, bundle.schema),
+            presentation=presentation_of_text(text, bundle.schema),
             gathered=gathered,
             reads=planned.reads,
+            alone=planned.alone,
         )
         query.compare(self.differing, self.missing)
-        if deploy:
+        if leader is not None:
+            query.join(leader, self._settings.host)
+        elif deploy:
             self._deployment.publish(bundle)
         self._running[query.id] = query
+        self.runs.enter(query)
         self.has_old_plans = self.has_old_plans or not is_current
         return query
 
     def stop(self, query: RunningQuery) -> QueryInfo:
-        """Withdraw a query everywhere and end its readers."""
+        """End a query's readers, and withdraw its bundle unless other queries read it."""
         self._running.pop(query.id, None)
-        self._requests.discard(query.id)
+        self.runs.leave(query)
         query.result.end(QueryStatus.STOPPED, query.error)
-        self._deployment.withdraw(query.bundle)
+        self._withdraw_unread(query.bundle)
         return replace(query.info(), status=QueryStatus.STOPPED, waiting_for=(), settled=False)
 
-    def redeploy(self, query: RunningQuery, planned: Planned) -> None:
-        """Put another bundle in place of a query's; readers see the difference once it settles."""
-        self._deployment.publish(planned.bundle, previous=query.bundle)
-        query.bundle, query.warnings = planned.bundle, planned.warnings
-        query.order, query.reads = planned.order, planned.reads
-        query.result.redeploy(planned.bundle)
-        query.flows.clear()
+    def bundle_for(self, planned: Planned, run: str) -> FragmentBundle:
+        """Return the bundle of a run that computes what is planned, or the planned one as `run`."""
+        alike = self.runs.alike(planned)
+        return msgspec.structs.replace(planned.bundle, query=run) if alike is None else alike.bundle
+
+    def redeploy(self, plans: Mapping[str, Planned], bundle: FragmentBundle) -> None:
+        """Let queries read another bundle; readers see the difference once it settles.
+
+        It is deployed unless other queries read it; what nobody reads any more is withdrawn.
+
+        Args:
+            plans: New plans of queries, by id, that the bundle computes.
+            bundle: Under the name of the queries' run, of another, or of a new one.
+        """
+        queries = [self._running[query_id] for query_id in plans]
+        leader = next((q for q in self.runs.live(bundle.query) if q.id not in plans), None)
+        former = {query.run: query.bundle for query in queries}
+        if leader is None:
+            self._deployment.publish(bundle, previous=former.get(bundle.query))
+            for site in sorted({site for query in queries for site in query.problems}):
+                self._deployment.clear_problem(bundle.query, site)
+        for query in queries:
+            self.runs.leave(query)
+        for query in queries:
+            planned = plans[query.id]
+            query.warnings, query.order = planned.warnings, planned.order
+            query.reads, query.alone = planned.reads, planned.alone
+            self._read(query, bundle)
+            if leader is not None:
+                query.join(leader, self._settings.host)
+            leader = leader or query
+            self.runs.enter(query)
+        for left in former.values():
+            if left.query != bundle.query:
+                self._withdraw_unread(left)
+
+    def _read(self, query: RunningQuery, bundle: FragmentBundle) -> None:
+        """Let a query expect another bundle's result, of which nothing is known yet."""
+        query.bundle = bundle
+        query.result.redeploy(bundle)
+        query.flows = FlowReports()
         query.deployed = monotonic_clock()
-        for site in query.problems:
-            self._deployment.clear_problem(query.id, site)
         query.problems.clear()
         query.started = False
         query.compare(self.differing, self.missing)
 
+    def _withdraw_unread(self, bundle: FragmentBundle) -> None:
+        """Stop a run at all its sites, unless a query reads it."""
+        if not self.runs.live(bundle.query):
+            self.requests.discard(bundle.query)
+            self._deployment.withdraw(bundle)
+
     def changed_plans(self, ids: Sequence[str]) -> dict[str, Planned | FederationError]:
-        """Return the plans of queries whose fragments would be others by now, and what fails."""
+        """Return the plans of queries whose fragments would be others by now, and what fails.
+
+        Queries of one run that have the same text are planned once.
+        """
         found: dict[str, Planned | FederationError] = {}
+        known: dict[tuple[str, str, bool], Planned | FederationError] = {}
         for query_id in ids:
             query = self._running.get(query_id)
             if query is None or self._settings.host in query.problems:
                 continue
-            try:
-                planned = self._planner.planned(
-                    query.text,
-                    query=query.id,
-                    version=query.bundle.version + 1,
-                    current=query.bundle,
-                    gathered=query.gathered,
-                )
-            except FederationError as error:
-                found[query_id] = error
-                continue
-            if not planned.bundle.runs_as(query.bundle):
+            key = (query.run, query.text, query.gathered)
+            if key not in known:
+                known[key] = self._planned_again(query)
+            planned = known[key]
+            if isinstance(planned, FederationError) or not planned.bundle.runs_as(query.bundle):
                 found[query_id] = planned
         return found
+
+    def _planned_again(self, query: RunningQuery) -> Planned | FederationError:
+        try:
+            return self._planner.planned(
+                query.text,
+                query=query.run,
+                version=query.bundle.version + 1,
+                current=query.bundle,
+                gathered=query.gathered,
+            )
+        except FederationError as error:
+            return error
 
     def lost_touch(self) -> None:
         """Note that the broker is away: no answer is known to be settled any more."""
         for query in self.all():
             query.lost_touch()
 
-    def publish_all(self) -> None:
-        """Owe the sites every bundle, and ask for every result, after the broker was away."""
-        self._owed = dict.fromkeys(self._running)
-
-    def publish_owed(self) -> None:
-        """Publish what is owed, as far as the message queue has room for it.
-
-        Raises:
-            MessagingError: The queue is full; call again when it has drained.
-        """
-        while self._owed:
-            query = self._running.get(next(iter(self._owed)))
-            # One that was stopped for the size of its result stays stopped.
-            if query is not None and self._settings.host not in query.problems:
-                self._deployment.publish(query.bundle)
-                for site in query.bundle.result_sites:
-                    self.request_result(query, site)
-            del self._owed[next(iter(self._owed))]
-            if not self._owed:
-                for site in sorted({s for q in self.all() for s in sites_of(q.bundle)}):
-                    self._deployment.request_flow(site)
-
-    # --- what sites say ----------------------------------------------------------------------
-
-    def hear_output(self, query_id: str, site: str, batch: DeltaBatch) -> None:
-        """Ingest a part of a result; whoever sends one of an unknown query is told to stop."""
-        query = self._running.get(query_id)
-        if query is None:
-            self._stop_unknown(query_id, site)
-            return
-        if self._settings.host in query.problems:
-            return  # it was stopped for the size of its result; the rest of it is on its way
-        match query.result.accept(site, batch):
-            case Reception.GAP:
-                self.request_result(query, site)
-            case Reception.ACCEPTED:
-                self._requests.answered(query_id, site)
-            case Reception.DUPLICATE | Reception.STALE:
-                pass
-        if query.result.size > self._settings.max_result_rows:
-            self._overflow(query)
-        self.refresh(query)
-
-    def hear_flow(self, query_id: str, site: str, report: FlowReport) -> None:
-        """Ingest a report of counts; whoever counts for an unknown query is told to stop."""
-        query = self._running.get(query_id)
-        if query is None:
-            self._stop_unknown(query_id, site)
-        elif report.version == query.bundle.version and site not in sites_of(query.bundle):
-            raise WireError(f"{site!r:.80} counts for {query_id} but has no part in it")
-        elif query.flows.hear(site, report, query.bundle):
-            self.refresh(query)
-
-    def hear_problem(self, query_id: str, site: str, problem: QueryProblem | None) -> None:
-        """Ingest what keeps a site from answering; None when it is over."""
-        if site == self._settings.host:
-            return  # what we say is cleared at the broker with the query's fragments
-        query = self._running.get(query_id)
-        if query is None:
-            if problem is not None and self._requests.may_ask(query_id, site):
-                self._deployment.clear_problem(query_id, site)
-            return
-        if problem is not None:
-            if site not in query.bundle.sites:
-                raise WireError(
-                    f"{site!r:.80} reports a problem with {query_id} but has no part in it"
-                )
-            query.problems[site] = problem
-        else:
-            query.problems.pop(site, None)
-        self.refresh(query)
+    # --- what happens to sites ---------------------------------------------------------------
 
     def site_left(self, site: str) -> None:
         """Note that an engine site is away, or that its former incarnation is gone."""
@@ -288,7 +299,7 @@ class Queries:
             problem = query.problems.get(site)
             if problem is not None and not 0 < started <= problem.ts:
                 del query.problems[site]
-                self._deployment.clear_problem(query.id, site)
+                self._deployment.clear_problem(query.run, site)
 
     def refresh(self, query: RunningQuery) -> None:
         """Release a held result when it is time, and tell readers about a new status."""
@@ -338,8 +349,8 @@ class Queries:
 
     def request_result(self, query: RunningQuery, site: str) -> None:
         """Ask a site for a snapshot of the result, after pauses that double up to a minute."""
-        if self._requests.may_ask(query.id, site):
-            self._deployment.request_result(query.id, site)
+        if self.requests.may_ask(query.run, site):
+            self._deployment.request_result(query.run, site)
 
     # --- session queries ---------------------------------------------------------------------
 
@@ -356,33 +367,23 @@ class Queries:
 
         return query.result.subscribe(closed, snapshot=snapshot, progress=progress)
 
-    def _stop_unknown(self, query_id: str, site: str) -> None:
-        if self._requests.may_ask(query_id, site):
-            self._deployment.withdraw_from(query_id, site)
-
     def _may_release(self, query: RunningQuery) -> bool:
         if not query.result.is_synchronised:
             return False
         waited = monotonic_clock() - query.result.held_since >= self._settings.switch * 1_000_000
         return waited or query.has_arrived()
 
-    def _overflow(self, query: RunningQuery) -> None:
-        limit = self._settings.max_result_rows
-        error = FederationError(
-            f"the result has more than {limit} distinct rows",
-            hint="aggregate or filter more, so that fewer rows reach the reader",
-            code="result_limit",
-        )
-        self.fail(query, error)
-
     def fail(self, query: RunningQuery, error: FederationError) -> None:
-        """Stop a query everywhere for a reason of ours, but keep it listed with the reason."""
+        """Stop a query for a reason of ours, but keep it listed with the reason.
+
+        Its run ends if no other query reads it.
+        """
         log.warning("query %s stopped: %s", query.id, error.message)
         host = self._settings.host
         query.problems[host] = QueryProblem(
             error.code, error.message, error.hint, self._clock(), host
         )
-        self._deployment.withdraw(query.bundle)
+        self._withdraw_unread(query.bundle)
 
     def _check_rounds(self, query: RunningQuery) -> None:
         """Stop a query whose settled answer needs more rounds than it allows.

@@ -22,7 +22,7 @@ FIRST_PATIENCE = 3_000_000
 LONGEST_PATIENCE = 60_000_000
 
 _Key = tuple[str, int, str, str | None]
-"""Query, version, site, and to whom it sends; None for the fragment itself, `REPORT` for what it
+"""Run, version, site, and to whom it sends; None for the fragment itself, `REPORT` for what it
 says."""
 
 REPORT = "?"
@@ -77,9 +77,11 @@ class Repairs:
         self._looked = now
         before, self._doubts = self._doubts, {}
         due: list[tuple[RunningQuery, _Key]] = []
+        looked_at: set[str] = set()
         for query in queries:
-            if query.status == QueryStatus.FAILED:
-                continue  # stopped on purpose
+            if query.status == QueryStatus.FAILED or query.run in looked_at:
+                continue  # stopped on purpose, or another query reads the same
+            looked_at.add(query.run)
             for key, counts in self._doubtful(query):
                 doubt = self._doubts[key] = before.pop(key, _Doubt(counts, now))
                 if doubt.counts != counts or doubt.quiet is not None:
@@ -107,14 +109,14 @@ class Repairs:
 
     def _send_again(self, query: RunningQuery, site: str, to: str | None) -> None:
         if to is None:
-            log.warning("site %s does not run query %s; sent again", site, query.id)
+            log.warning("site %s does not run query %s; sent again", site, query.run)
             if site in query.flows.later:
-                self._deployment.withdraw_from(query.id, site)
+                self._deployment.withdraw_from(query.run, site)
             self._deployment.publish_to(site, query.bundle)
         else:
             receiver = to or "the coordinator"
-            log.warning("query %s: %s has sent what %s lacks", query.id, site, receiver)
-            self._deployment.request_snapshot(query.id, site, to)
+            log.warning("query %s: %s has sent what %s lacks", query.run, site, receiver)
+            self._deployment.request_snapshot(query.run, site, to)
 
     def _doubtful(self, query: RunningQuery) -> Iterator[tuple[_Key, _Counts]]:
         version = query.bundle.version
@@ -125,7 +127,7 @@ class Repairs:
             if all(map(self._membership.is_online, ends)) and not (
                 to == OUTPUT and sender in waiting
             ):
-                yield ((query.id, version, sender, to), (sent, arrived))
+                yield ((query.run, version, sender, to), (sent, arrived))
         yield from self._doubtful_sites(query)
 
     def _doubtful_sites(self, query: RunningQuery) -> Iterator[tuple[_Key, _Counts]]:
@@ -136,6 +138,6 @@ class Repairs:
         for site in sites:
             unsettled = incomplete or site in flows.outdated or not flows.is_idle(site)
             if site in heard and unsettled:
-                yield ((query.id, version, site, REPORT), flows.batches(site))
+                yield ((query.run, version, site, REPORT), flows.batches(site))
             elif site not in heard and site not in query.problems:
-                yield ((query.id, version, site, None), (0, 0))
+                yield ((query.run, version, site, None), (0, 0))

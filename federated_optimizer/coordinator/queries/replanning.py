@@ -1,13 +1,14 @@
 """Plans are made again when what they rest on has changed: sites, sources, definitions."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 from federated_optimizer.coordinator.queries.planner import Planned, Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.network.shareable import fingerprint
 from host.clocks import monotonic_clock
 from streamsql.errors import FederationError
 from streamsql.syntax.statements import AlterSource, CreateSource, Statement
@@ -33,7 +34,7 @@ class Replanning:
         shared: SharedParts,
         planner: Planner,
         queries: Queries,
-        redeploy: Callable[[RunningQuery, Planned], Awaitable[None]],
+        redeploy: Callable[[Mapping[str, Planned], str | None], Awaitable[None]],
     ) -> None:
         self._shared = shared
         self._planner = planner
@@ -76,31 +77,88 @@ class Replanning:
         # Others change queries and definitions meanwhile: `look` sees that afterwards.
         self._planned_for = self._inputs()
         self._queries.has_old_plans = False
-        ids = [query.id for query in self._queries.all()]
-        for first in range(0, len(ids), AT_ONCE):
-            plans = await self._plans(ids[first : first + AT_ONCE])
+        for runs in self._parts_of_work():
+            ids = [query.id for run in runs for query in self._queries.runs.live(run)]
+            plans = await self._plans(ids)
             async with self._shared.lock:
-                await self._take(ids[first : first + AT_ONCE], plans)
+                for run in runs:
+                    await self._take(run, frozenset(ids), plans)
         if self.due == retry:
             self.due = None
         self.look()  # what has changed meanwhile
 
+    def _parts_of_work(self) -> Iterator[list[str]]:
+        """Yield the runs in parts of about as many queries as are planned at once."""
+        part: list[str] = []
+        count = 0
+        for run in self._queries.runs.all():
+            part.append(run)
+            count += len(self._queries.runs.live(run))
+            if count >= AT_ONCE:
+                yield part
+                part, count = [], 0
+        if part:
+            yield part
+
     async def _take(
-        self, ids: Sequence[str], plans: Mapping[str, Planned | FederationError]
+        self, run: str, planned: Collection[str], plans: Mapping[str, Planned | FederationError]
     ) -> None:
-        for query_id in ids:
-            query = self._queries.find(query_id)
-            if query is None:
-                continue
-            planned = plans.get(query_id)
+        """Let the queries of a run go on with their new plans.
+
+        Those that still compute the same stay together, and the run is redeployed once. Others
+        leave it: a view that one of them reads may have changed.
+        """
+        groups: dict[str, dict[str, Planned]] = {}
+        stay: list[RunningQuery] = []
+        for query in self._queries.runs.live(run):
+            found = plans.get(query.id)
             query.outdated = ""
-            if isinstance(planned, FederationError):
+            if query.id not in planned:
+                self._queries.has_old_plans = True  # it has joined the run meanwhile
+                stay.append(query)
+            elif isinstance(found, FederationError):
                 # It keeps running as it is: stopping it would take away what still works.
-                query.outdated = planned.message
-                log.warning("query %s cannot be replanned: %s", query.id, planned.message)
-            elif planned is not None and planned.bundle.version == query.bundle.version + 1:
-                log.info("query %s is replanned, version %d", query.id, planned.bundle.version)
-                await self._redeploy(query, planned)
+                query.outdated = found.message
+                log.warning("query %s cannot be replanned: %s", query.id, found.message)
+                stay.append(query)
+            elif found is None or found.bundle.version != query.bundle.version + 1:
+                stay.append(query)
+            else:
+                log.info("query %s is replanned, version %d", query.id, found.bundle.version)
+                alone = f"{query.id} alone"
+                groups.setdefault(alone if found.alone else fingerprint(found.bundle), {})[
+                    query.id
+                ] = found
+        going_on = None if stay else self._going_on(run, groups)
+        for name, group in groups.items():
+            if name != going_on:
+                await self._redeploy(group, None)
+        if going_on is not None:  # last: nobody else reads the run by now
+            await self._redeploy(groups[going_on], run)
+        if not groups:
+            await self._merge(run, stay)
+
+    def _going_on(self, run: str, groups: Mapping[str, Mapping[str, Planned]]) -> str | None:
+        """Return the group that keeps the run: the first whose plan no other run computes."""
+        for name, group in groups.items():
+            alike = self._queries.runs.alike(next(iter(group.values())))
+            if alike is None or alike.run == run:
+                return name
+        return None
+
+    async def _merge(self, run: str, queries: Sequence[RunningQuery]) -> None:
+        """Let the queries of a run read an older one that computes the same, if there is one."""
+        plans = {
+            q.id: Planned(q.bundle, q.warnings, q.order, q.reads)
+            for q in queries
+            if not (q.alone or q.has_failed)
+        }
+        if not plans:
+            return
+        older = self._queries.runs.alike(next(iter(plans.values())))
+        if older is not None and older.run != run:
+            log.info("%s reads from now on what run %s computes", ", ".join(plans), older.run)
+            await self._redeploy(plans, None)
 
     async def _plans(self, ids: Sequence[str]) -> dict[str, Planned | FederationError]:
         """Return what is to be changed; a query that takes too long keeps no other from it."""

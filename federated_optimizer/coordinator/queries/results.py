@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from copy import copy
 
 from federated_optimizer.answer_clock import AnswerClock
 from federated_optimizer.coordinator.contract.coordinator_model import (
@@ -40,6 +41,7 @@ class QueryResult:
     the latest are kept.
 
     Args:
+        query: The id by which readers know it; empty: the name of the bundle.
         recovered: The query ran before: what its first snapshot holds is nothing new.
         is_followed: Somebody will call `follow`: changes before are kept for that moment.
 
@@ -48,15 +50,17 @@ class QueryResult:
         time: What time it is where the answer is made.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a result is told once
         self,
         bundle: FragmentBundle,
         *,
         clock: Clock,
         max_behind: int,
+        query: str = "",
         recovered: bool = False,
         is_followed: bool = False,
     ) -> None:
+        self._query = query or bundle.query
         self._clock = clock
         self._max_behind = max_behind
         self._silent = recovered and bundle.emit == Emit.STREAM
@@ -84,6 +88,22 @@ class QueryResult:
         self._on_change, before, self._unfollowed = on_change, self._unfollowed, None
         if before:
             on_change(before)
+
+    def join(self, other: "QueryResult") -> None:
+        """Know what the result of another query of the same bundle has received so far.
+
+        What it shows is shown here, too, unless this one is held: then the difference follows.
+        """
+        self._channels = other.channel_copies()
+        self.time = copy(other.time)
+        if not self.held:
+            self._show(dict(other.view), None)
+            self.is_partial = other.is_partial
+            self.held, self.held_since = other.held, other.held_since
+
+    def channel_copies(self) -> dict[str, ReceivingChannel]:
+        """Return other ends of the channels from the result sites that have received the same."""
+        return {site: channel.copy() for site, channel in self._channels.items()}
 
     @property
     def is_synchronised(self) -> bool:
@@ -194,7 +214,7 @@ class QueryResult:
             changes = tuple(Change(ts, weight, row) for row, weight in self.view.items())
         else:
             changes = tuple(self._recent)
-        return ChangeBatch(self._bundle.query, changes, snapshot=True)
+        return ChangeBatch(self._query, changes, snapshot=True)
 
     @property
     def wants_progress(self) -> bool:
@@ -205,7 +225,7 @@ class QueryResult:
     def tell_progress(self) -> None:
         """Tell those readers that it is complete as it stands."""
         self._told_progress = monotonic_clock()
-        batch = ChangeBatch(self._bundle.query, (), progress=self._clock())
+        batch = ChangeBatch(self._query, (), progress=self._clock())
         for reader in tuple(self.readers):
             if reader.progress:
                 reader.deliver(batch)
@@ -227,11 +247,11 @@ class QueryResult:
 
     def announce(self, status: QueryStatus, error: str) -> None:
         """Tell the readers about a change of status."""
-        self._deliver(ChangeBatch(self._bundle.query, (), status=status, error=error))
+        self._deliver(ChangeBatch(self._query, (), status=status, error=error))
 
     def end(self, status: QueryStatus, error: str = "") -> None:
         """Tell the readers that this was all."""
-        last = ChangeBatch(self._bundle.query, (), status=status, error=error)
+        last = ChangeBatch(self._query, (), status=status, error=error)
         for reader in tuple(self.readers):
             reader.end(last)
 
@@ -263,7 +283,7 @@ class QueryResult:
         self.last_change = changes[0].ts
         if self._is_stream:
             self._recent.extend(changes)
-        self._deliver(ChangeBatch(self._bundle.query, changes))
+        self._deliver(ChangeBatch(self._query, changes))
 
     def _unheard(self, delta: Delta) -> Delta:
         """Return the rows of a stream that are after those shown: a restart may repeat some."""

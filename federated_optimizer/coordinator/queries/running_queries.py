@@ -1,7 +1,10 @@
 """A running query: text, bundle, result and status."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+
+import msgspec
 
 from federated_optimizer.coordinator.contract.coordinator_model import (
     Origin,
@@ -60,6 +63,7 @@ class RunningQuery:
         differing: Gateways whose definition of a source it reads differs from the catalog's, and
             how: their rows are left out.
         reads: The relations that its text names, and those that its views name.
+        alone: Why no other query can read its bundle, in words; empty: any equal one does.
         on_site_left: Called with each of its engine sites that leaves, at once.
     """
 
@@ -86,8 +90,35 @@ class RunningQuery:
     differing: dict[str, str] = field(default_factory=dict)
     missing: dict[str, Mapping[str, MissingRows]] = field(default_factory=dict)
     reads: frozenset[Read] = frozenset()
+    alone: str = ""
     on_site_left: Callable[[str], None] | None = None
     _direct: tuple[FragmentBundle, frozenset[str]] | None = None
+
+    @property
+    def run(self) -> str:
+        """The name under which sites run its bundle; equal queries have one run."""
+        return self.bundle.query
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a site, or the coordinator, has stopped it."""
+        return any(problem.code in FATAL for problem in self.problems.values())
+
+    def join(self, other: "RunningQuery", host: str) -> None:
+        """Know what another query of the same run has received and heard so far.
+
+        Args:
+            other: Reads the same bundle.
+            host: The coordinator; what it says of the other concerns the other alone.
+        """
+        self.flows = other.flows
+        self.problems = {
+            site: in_words_of(self, problem)
+            for site, problem in other.problems.items()
+            if site != host
+        }
+        self.result.join(other.result)
+        self.started, self.deployed = other.started, other.deployed
 
     @property
     def engine_sites(self) -> frozenset[str]:
@@ -185,7 +216,7 @@ class RunningQuery:
     def current_status(self) -> QueryStatus:
         """Return where the query stands now."""
         self.started = self.started or self.has_inputs()
-        if any(problem.code in FATAL for problem in self.problems.values()):
+        if self.has_failed:
             return QueryStatus.FAILED
         if self._away() or self.problems or self.differing or any(self.missing.values()):
             return QueryStatus.DEGRADED
@@ -256,6 +287,14 @@ class RunningQuery:
             key=self.presentation.key,
             units=self.bundle.units,
         )
+
+
+def in_words_of(query: RunningQuery, problem: QueryProblem) -> QueryProblem:
+    """Return what a site says of a run, said of one of the queries that read it."""
+    if query.id == query.run:
+        return problem
+    message = re.sub(rf"\bquery {re.escape(query.run)}\b", f"query {query.id}", problem.message)
+    return msgspec.structs.replace(problem, message=message)
 
 
 def _sources(bundle: FragmentBundle) -> set[str]:

@@ -104,8 +104,7 @@ class Preparation:
             bound = self._planner.bind(statement, readable)
             presentation = presentation_of(statement, bound.schema, bound.emit)
             bundle = self._planner.place(bound, query="", text=statement.text, gathered=gathered)
-            planned = Planned(bundle, tuple(bound.warnings), bound.order, bound.reads)
-            return planned, presentation.display
+            return Planned.of(bound, bundle), presentation.display
 
         planned, display = await self._shared.beside.run(work, "planning the query")
         return Prepared(known, sites, planned, display, gathered, rights)

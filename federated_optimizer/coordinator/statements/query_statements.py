@@ -1,6 +1,7 @@
 """Queries that are started, redeployed and stopped, in the catalog and at the sites."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 
 import msgspec
@@ -100,7 +101,7 @@ class QueryStatements:
         self._shared.quotas.check_queries(principal, len(mine))
         number = await asyncio.to_thread(self._shared.store.next_query_number)
         query_id = f"q{number}"
-        bundle = msgspec.structs.replace(planned.bundle, query=query_id)
+        bundle = self._queries.bundle_for(planned, query_id)
         stored = StoredQuery(
             query_id, name or query_id, statement.text, origin, self._shared.clock(), bundle
         )
@@ -112,6 +113,8 @@ class QueryStatements:
         try:
             running = self._queries.start(
                 replace(planned, bundle=bundle),
+                id=query_id,
+                text=statement.text,
                 name=stored.name,
                 origin=origin,
                 created=stored.created,
@@ -161,15 +164,30 @@ class QueryStatements:
         await self._forget_maker(query.id)
         return StatementResult(ResultKind.DONE, f"query {info.name} stopped", query=info)
 
-    async def redeploy(self, query: RunningQuery, planned: Planned) -> None:
-        """Store and deploy another bundle of a running query."""
-        if query.origin != Origin.SESSION:
-            stored = StoredQuery(
-                query.id, query.name, query.text, query.origin, query.created, planned.bundle
-            )
-            await asyncio.to_thread(self._shared.store.put_query, stored)
-        if query.id in self._queries:
-            self._queries.redeploy(query, planned)
+    async def redeploy(self, plans: Mapping[str, Planned], run: str | None) -> None:
+        """Store other plans of running queries, which compute the same, and deploy them once.
+
+        Args:
+            plans: By id of the query.
+            run: The run that goes on with the new plan; None: one that computes it already, or a
+                new one.
+        """
+        queries = [q for q in map(self._queries.find, plans) if q is not None]
+        planned = next(iter(plans.values()))
+        if run is None:
+            run = f"q{await asyncio.to_thread(self._shared.store.next_query_number)}"
+            bundle = self._queries.bundle_for(planned, run)
+        else:
+            bundle = msgspec.structs.replace(planned.bundle, query=run)
+        for query in queries:
+            if query.origin != Origin.SESSION:
+                stored = StoredQuery(
+                    query.id, query.name, query.text, query.origin, query.created, bundle
+                )
+                await asyncio.to_thread(self._shared.store.put_query, stored)
+        left = {query.id: plans[query.id] for query in queries if query.id in self._queries}
+        if left:
+            self._queries.redeploy(left, bundle)
 
     def _of_same_name(self, statement: Statement, name: str) -> RunningQuery | None:
         if not name:

@@ -12,6 +12,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
 from federated_optimizer.coordinator.contract.refresh_text import refreshes_of
 from federated_optimizer.coordinator.explaining.explaining import explained
+from federated_optimizer.coordinator.explaining.sharing_notes import Sharing
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.grants.query_rights import check_made, readable
 from federated_optimizer.coordinator.notices.alarm_queries import Alarms
@@ -189,8 +190,9 @@ class StatementRunner:
         match statement:
             case Explain():
                 self._planner.get_ready_to_note()
+                sharing = Sharing(self._queries.runs, running)
                 return await beside.run(
-                    lambda: explained(statement, catalog, self._planner, running),
+                    lambda: explained(statement, catalog, self._planner, running, sharing),
                     "explaining the plan",
                 )
             case Show(kind=kind):

@@ -53,7 +53,7 @@ class Announcer:
             self._site_settings.publish()
             self._owes_greeting = False
         self._declared.publish_owed()  # before the queries that read them
-        self._queries.publish_owed()
+        self._queries.owed.publish()
 
     def say_online(self) -> None:
         """Say that we are there."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from broker.access.rights import RESPONSE_TOPIC
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
+from federated_optimizer.coordinator.queries.heard_reports import HeardReports
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.tables.lake_requests import LakeRequests
@@ -41,6 +42,7 @@ class Receiver:
 
     Attributes:
         messages: Received so far.
+        heard: Takes what is about queries.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - each is one seam
@@ -62,6 +64,7 @@ class Receiver:
         self.messages = 0
         self._shared = shared
         self._queries = queries
+        self.heard = HeardReports(shared, queries)
         self._changes = changes
         self._lake = lake
         self._trials = trials
@@ -107,7 +110,7 @@ class Receiver:
     def _dispatch(self, message: Message) -> None:
         match self._shared.topics.parts(message.topic):
             case ["q", query, "out", site]:
-                self._queries.hear_output(query, site, decode_packed(message.payload, DeltaBatch))
+                self.heard.output(query, site, decode_packed(message.payload, DeltaBatch))
             case ["gw", site, "flow"]:
                 self._counts(site, decode_packed(message.payload, SiteFlows))
             case ["q", query, "error", site]:
@@ -156,7 +159,7 @@ class Receiver:
         for query, report in flows.reports.items():
             try:
                 # A query that is not known is withdrawn on a topic of this name.
-                self._queries.hear_flow(check_id(query, "query"), site, report)
+                self.heard.flow(check_id(query, "query"), site, report)
             except FederationError as error:
                 refused.append(error)
         if refused:
@@ -164,7 +167,7 @@ class Receiver:
 
     def _problem(self, query: str, site: str, payload: bytes) -> None:
         problem = decode_json(payload, QueryProblem) if payload else None
-        self._queries.hear_problem(query, site, problem)
+        self.heard.problem(query, site, problem)
 
     def _link(self, gateway: str, levels: tuple[str, ...], payload: bytes) -> None:
         if not payload:

@@ -75,7 +75,7 @@ class SystemTables:
     async def look(self, queries: Iterable[RunningQuery], now: int) -> None:
         """Send what has changed since the last look, and say how far every channel is."""
         host, epoch = self._shared.settings.host, self._shared.presence.epoch
-        concerned = {q.id: q for q in queries if q.bundle.at(host) and host not in q.problems}
+        concerned = {q.run: q for q in queries if q.bundle.at(host) and host not in q.problems}
         self._parts = {name: part for name, part in self._parts.items() if name in concerned}
         rows: dict[str, tuple[Row, ...]] = {}
         for name, query in concerned.items():

@@ -227,6 +227,7 @@ class BoundQuery:
         reads: The relations that it names, and those that its views name.
         backfill: Whether its windows begin with what the lake has.
         asked: Number of the plan that it asks for; 0: none.
+        shared: Whether sites may run it once for all equal queries.
     """
 
     plan: Plan
@@ -237,6 +238,7 @@ class BoundQuery:
     reads: frozenset[Read] = frozenset()
     backfill: bool = True
     asked: int = 0
+    shared: bool = True
 
 
 @dataclass(frozen=True, slots=True)

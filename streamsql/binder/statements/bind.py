@@ -27,11 +27,11 @@ from streamsql.binder.select.mutual_recursion import bind_mutual
 from streamsql.binder.select.recursive_branches import RecursiveDefinition
 from streamsql.binder.select.select_binder import bind_block
 from streamsql.binder.select.set_operations import bind_set_operation, bind_values, with_extent
-from streamsql.binder.statements.backfill_option import backfill_of
 from streamsql.binder.statements.displays_and_alarms import check_display
 from streamsql.binder.statements.plan_option import plan_of
 from streamsql.binder.statements.query_warnings import findings
 from streamsql.binder.statements.recursion_options import with_choice
+from streamsql.binder.statements.run_options import RunOptions, run_options_of
 from streamsql.binder.subqueries.nested_queries import Block
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import ViewDefinition
@@ -65,7 +65,7 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
     if query.tree.args.get("order") is not None:
         is_top = not _order_is_shown_only(query.tree)
         order = output_order(query.tree, plan.schema, environment, shown=is_top)
-    backfill, query = backfill_of(query) if query.options else (True, query)
+    options, query = run_options_of(query) if query.options else (RunOptions(), query)
     asked, query = plan_of(query) if query.options else (0, query)
     if query.options:
         plan = with_choice(plan, query, binding)
@@ -77,9 +77,8 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
     warnings = tuple(binding.warnings)
     order = order if bound.emit == Emit.RELATION else ()
     reads = frozenset(binding.reads)
-    return replace(
-        bound, order=order, warnings=warnings, reads=reads, backfill=backfill, asked=asked
-    )
+    bound = replace(bound, order=order, warnings=warnings, reads=reads, asked=asked)
+    return replace(bound, backfill=options.backfill, shared=options.shared)
 
 
 def statement_environment(catalog: Catalog, script: Script) -> Environment:

@@ -78,6 +78,46 @@ def test_the_receiver_ends_up_with_what_the_sender_has(
     assert pair.view == pair.sender.contents["p"] == pair.receiver.contents["p"]
 
 
+@given(steps, steps)
+def test_a_copy_receives_on_as_the_first_receiver_does(
+    before: list[tuple[str, Delta | None]], after: list[tuple[str, Delta | None]]
+) -> None:
+    pair = Pair()
+    for _, delta in before:
+        if delta is not None:
+            pair.deliver(pair.sender.push("p", delta, now=0))
+    twin, known = pair.receiver.copy(), dict(pair.view)
+    for kind, delta in after:
+        if kind == "restart":
+            pair.epoch += 1
+            pair.sender = SendingChannel(version=1, epoch=pair.epoch, ports=["p"])
+        parts = pair.sender.snapshot(now=0)
+        if delta is not None:
+            parts = iter(pair.sender.push("p", delta, now=0))
+        for batch in parts:
+            received = pair.receiver.accept(batch)
+            assert twin.accept(batch) == received
+            accumulate(known, received[1])
+    assert twin.contents == pair.receiver.contents
+    assert known == pair.sender.contents["p"]
+    twin.lose_sender()
+    assert pair.receiver.contents["p"] == pair.sender.contents["p"], "they share nothing"
+
+
+def test_a_copy_of_a_half_received_change_waits_for_the_rest() -> None:
+    sender, receiver = SendingChannel(version=1, epoch=1, ports=["p"]), ReceivingChannel(version=1)
+    large: Delta = {(number,): 1 for number in range(3 * CHUNK_ROWS)}
+    sender.note("p", large)
+    first, *others = sender.snapshot(now=0)
+    receiver.accept(first)
+    twin = receiver.copy()
+    assert twin.size == receiver.size == CHUNK_ROWS
+    for batch in others:
+        assert twin.accept(batch)[0] == Reception.ACCEPTED
+    assert twin.contents == {"p": large}
+    assert receiver.contents == {}
+
+
 def test_a_will_be_older_session_is_ignored() -> None:
     receiver = ReceivingChannel(version=1)
     new = SendingChannel(version=1, epoch=5, ports=["p"])

@@ -357,13 +357,13 @@ def test_a_defect_that_a_message_meets_does_not_lose_the_next_ones(harness: Any)
         coordinator = await federation.standard(gateways=1)
         query = await harness.start_query(coordinator, ROOMS)
         await harness.until(lambda: coordinator.query(query).settled)
-        hear_flow = coordinator._queries.hear_flow
+        hear_flow = coordinator._receiver.heard.flow
 
         def broken(*_: Any) -> None:
-            coordinator._queries.hear_flow = hear_flow
+            coordinator._receiver.heard.flow = hear_flow
             raise KeyError("a defect")
 
-        coordinator._queries.hear_flow = broken
+        coordinator._receiver.heard.flow = broken
         federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
         await harness.until(lambda: coordinator.figures.bad_payloads == 1)
         await harness.until_rows(coordinator, query, [("r1", "open")])
@@ -384,7 +384,7 @@ def test_everything_is_announced_although_the_queue_is_small(
         monkeypatch.setattr(federation.broker, "client", small)
         coordinator = await federation.standard(gateways=1)
         for _ in range(20):
-            await harness.start_query(coordinator, ROOMS)
+            await harness.start_query(coordinator, f"{ROOMS} WITH (shared = 'no')")
             await federation.broker.settle()
         before = federation.fragments()
         assert len(before) == 40

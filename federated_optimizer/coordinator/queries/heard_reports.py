@@ -1,0 +1,76 @@
+"""Reports of sites on the bundles they run, for every query that reads them."""
+
+from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery, in_words_of
+from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.coordinator.sites.flows import sites_of
+from streamsql.errors import FederationError, WireError
+from streamsql.wire.channel_protocol import Reception
+from streamsql.wire.messages import DeltaBatch, FlowReport, QueryProblem
+
+
+class HeardReports:
+    """Hands messages of sites about a run to the queries that read it."""
+
+    def __init__(self, shared: SharedParts, queries: Queries) -> None:
+        self._shared = shared
+        self._queries = queries
+
+    def output(self, run: str, site: str, batch: DeltaBatch) -> None:
+        """Ingest a part of a result; whoever sends one of an unknown run is told to stop."""
+        if not self._queries.runs.readers(run):
+            self._stop_unknown(run, site)
+        # Of a query that was stopped for the size of its result the rest is on its way.
+        for query in self._queries.runs.live(run):
+            match query.result.accept(site, batch):
+                case Reception.GAP:
+                    self._queries.request_result(query, site)
+                case Reception.ACCEPTED:
+                    self._queries.requests.answered(run, site)
+                case Reception.DUPLICATE | Reception.STALE:
+                    pass
+            if query.result.size > self._shared.settings.max_result_rows:
+                self._overflow(query)
+            self._queries.refresh(query)
+
+    def flow(self, run: str, site: str, report: FlowReport) -> None:
+        """Ingest a report of counts; whoever counts for an unknown run is told to stop."""
+        readers = self._queries.runs.live(run) or self._queries.runs.readers(run)
+        if not readers:
+            self._stop_unknown(run, site)
+            return
+        first = readers[0]
+        if report.version == first.bundle.version and site not in sites_of(first.bundle):
+            raise WireError(f"{site!r:.80} counts for {run} but has no part in it")
+        if first.flows.hear(site, report, first.bundle):  # of all of them
+            for query in readers:
+                self._queries.refresh(query)
+
+    def problem(self, run: str, site: str, problem: QueryProblem | None) -> None:
+        """Ingest what keeps a site from answering; None when it is over."""
+        if site == self._shared.settings.host:
+            return  # what we say is cleared at the broker with the run's fragments
+        readers = self._queries.runs.readers(run)
+        if not readers and problem is not None and self._queries.requests.may_ask(run, site):
+            self._shared.deployment.clear_problem(run, site)
+        for query in readers:
+            if problem is None:
+                query.problems.pop(site, None)
+            elif site in query.bundle.sites:
+                query.problems[site] = in_words_of(query, problem)
+            else:
+                raise WireError(f"{site!r:.80} reports a problem with {run} but has no part in it")
+            self._queries.refresh(query)
+
+    def _stop_unknown(self, run: str, site: str) -> None:
+        if self._queries.requests.may_ask(run, site):
+            self._shared.deployment.withdraw_from(run, site)
+
+    def _overflow(self, query: RunningQuery) -> None:
+        limit = self._shared.settings.max_result_rows
+        error = FederationError(
+            f"the result has more than {limit} distinct rows",
+            hint="aggregate or filter more, so that fewer rows reach the reader",
+            code="result_limit",
+        )
+        self._queries.fail(query, error)

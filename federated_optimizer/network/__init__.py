@@ -1,0 +1,1 @@
+"""Runs in the network: bundles that several queries read. Pure."""

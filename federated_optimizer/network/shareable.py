@@ -1,0 +1,82 @@
+"""Equal runs: which bundles compute the same, and why one is run for a single query only.
+
+Sharing is right when a query that begins now has the answer of one that has run for long. So every
+operator has to be a function of what its sources hold now, and the sites have to hold it already.
+"""
+
+from collections.abc import Iterator
+from hashlib import sha256
+
+from msgspec.structs import replace
+
+from streamsql.algebra.operators import (
+    OnClose,
+    Plan,
+    Scan,
+    ScanPart,
+    SourceKind,
+    StreamWindow,
+    ToStream,
+    walk_plan,
+)
+from streamsql.algebra.streams import Emit, keeps_history
+from streamsql.catalog.system import is_site_source, is_system_table
+from streamsql.wire.codec import encode_packed
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+
+REFUSED = "WITH (shared = 'no') says so"
+
+
+def fingerprint(bundle: FragmentBundle) -> str:
+    """Return a name of what a bundle computes where, the same for equal bundles of any query."""
+    computed = [replace(f, notes=(), grouped=(), reasons=()) for f in bundle.fragments]
+    said = (computed, bundle.schema, bundle.emit, bundle.units)
+    return sha256(encode_packed(said)).hexdigest()
+
+
+def why_alone(bundle: FragmentBundle) -> str:
+    """Return why a bundle can be read by one query only, in words; empty: by any number.
+
+    The time matters to the answer of such a query: one that begins now would see something else.
+    """
+    if bundle.fills:
+        return f"its windows begin with what the lake has of {', '.join(bundle.fills)}"
+    if bundle.emit != Emit.RELATION:
+        return "a stream of changes begins with its query"
+    return next(_reasons(bundle), "")
+
+
+def _reasons(bundle: FragmentBundle) -> Iterator[str]:
+    for fragment in bundle.fragments:
+        for node in walk_plan(fragment.plan):
+            reason = _reason(node, fragment)
+            if reason:
+                yield reason
+
+
+def _reason(node: Plan, fragment: Fragment) -> str:
+    match node:
+        case Scan():
+            return _reason_of_scan(node, fragment)
+        case ToStream() | StreamWindow():
+            return "a stream of changes begins with its query"
+        case OnClose():
+            return "which windows have closed counts from the start of a query"
+        case _ if keeps_history(node):
+            return f"{type(node).__name__} keeps what was before"
+        case _:
+            return ""
+
+
+def _reason_of_scan(scan: Scan, fragment: Fragment) -> str:
+    if is_system_table(scan.source) or is_site_source(scan.source):
+        return f"{scan.source} says of each query what it does"
+    if scan.history is not None:
+        return f"it reads the past of {scan.source}, which it does when it starts"
+    if scan.is_log or scan.part != ScanPart.ROWS:
+        return (
+            f"sites keep no readings of {scan.source}: what a query has seen counts from its start"
+        )
+    if fragment.engine == Engine.BASE and scan.kind != SourceKind.TABLE:
+        return f"the base site reads {scan.source} itself, from the start of a query on"
+    return ""

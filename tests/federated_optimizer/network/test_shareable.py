@@ -1,0 +1,81 @@
+"""Names of what bundles compute, and which of them only one query can read."""
+
+import pytest
+from msgspec.structs import replace
+
+from federated_optimizer.network.shareable import fingerprint, why_alone
+from federated_optimizer.placement import Topology
+from federated_optimizer.planning import plan
+from streamsql.binder import bind_query
+from streamsql.syntax import Query, parse_statement
+from streamsql.wire.fragments import FragmentBundle
+from tests.streamsql.from_text import catalog_of
+
+CATALOG = catalog_of(
+    """
+CREATE SOURCE Room (rid TEXT, status TEXT, KEY (rid));
+CREATE SOURCE Air (rid TEXT, celsius DOUBLE) WITH (ttl = '1 min');
+CREATE SOURCE Reading (rid TEXT, celsius DOUBLE);
+CREATE LINK SOURCE Link (src TEXT, dst TEXT, KEY (src, dst));
+CREATE TABLE Machine (mid TEXT PRIMARY KEY, rid TEXT) WITH (source = 'csv', path = 'm.csv');
+"""
+)
+SITES = Topology(
+    gateways=dict.fromkeys(("gw-1", "gw-2"), frozenset({"room", "air", "reading", "link"})),
+    bases=("base",),
+)
+SHARED = (
+    "SELECT rid FROM Room",
+    "SELECT status, COUNT(*) FROM Room GROUP BY status",
+    "SELECT a.rid FROM Air a JOIN Room r ON a.rid = r.rid JOIN Machine m ON m.rid = r.rid",
+    "SELECT rid, celsius FROM Air [RANGE 10 SECONDS]",
+    "SELECT MAX(celsius) FROM Air",
+    "SELECT rid FROM Room EXCEPT SELECT rid FROM Machine",
+    "SELECT rid FROM Room ORDER BY rid LIMIT 3",
+    "WITH RECURSIVE r(a, b) AS (SELECT src, dst FROM Link UNION "
+    "SELECT r.a, l.dst FROM r JOIN Link l ON r.b = l.src) SELECT a, b FROM r",
+)
+ALONE = (
+    ("SELECT rid FROM Reading", "no readings of reading"),
+    ("SELECT rid FROM Reading [RANGE 1 MINUTE]", "no readings of reading"),
+    ("SELECT rid FROM Reading [NOW]", "no readings of reading"),
+    ("SELECT COUNT(*) FROM Air [ROWS 5]", "the base site reads air itself"),
+    ("ISTREAM(SELECT rid FROM Room)", "stream of changes"),
+    ("RSTREAM(SELECT rid FROM Room)", "stream of changes"),
+    ("SELECT query FROM sys_queries", "sys_queries"),
+    ("SELECT r.rid FROM Room r JOIN sys_gateways g ON g.site = r.rid", "sys_gateways"),
+)
+
+
+def bundle_of(text: str, query: str = "q1", topology: Topology = SITES) -> FragmentBundle:
+    statement = parse_statement(text)
+    assert isinstance(statement, Query)
+    return plan(bind_query(statement, CATALOG), topology, query=query, text=text)
+
+
+@pytest.mark.parametrize("text", SHARED)
+def test_functions_of_what_sites_hold_are_for_any_number_of_queries(text: str) -> None:
+    assert not why_alone(bundle_of(text))
+
+
+@pytest.mark.parametrize(("text", "why"), ALONE)
+def test_what_rests_on_when_a_query_began_is_for_one(text: str, why: str) -> None:
+    assert why in why_alone(bundle_of(text))
+
+
+def test_windows_that_begin_full_are_for_one_query() -> None:
+    bundle = replace(bundle_of("SELECT rid FROM Room"), fills=("reading",))
+    assert why_alone(bundle) == "its windows begin with what the lake has of reading"
+
+
+def test_fingerprints_are_equal_for_equal_work_only() -> None:
+    names = [fingerprint(bundle_of(text)) for text in SHARED]
+    assert len(set(names)) == len(SHARED)
+    assert names == [fingerprint(bundle_of(text.lower(), "q2")) for text in SHARED]
+    bundle = bundle_of(SHARED[0])
+    said = replace(bundle, text="other", version=7, query="q9")
+    assert fingerprint(said) == fingerprint(bundle), "of whom it is says nothing"
+    elsewhere = Topology({"gw-1": frozenset({"room"})}, bases=("base",))
+    assert fingerprint(bundle_of(SHARED[0], topology=elsewhere)) != fingerprint(bundle)
+    assert fingerprint(replace(bundle, units=("K",))) != fingerprint(bundle)
+    assert fingerprint(bundle_of("SELECT rid AS r FROM Room")) != fingerprint(bundle)
