@@ -45,6 +45,22 @@ def test_a_table_is_shown_with_its_rows_and_plots(lake: Any, page: Any, expect: 
     expect(page.locator("#kept .kept-details")).to_have_count(1)  # stays open while it refreshes
 
 
+def test_an_opened_table_with_wide_rows_is_no_wider_than_the_page(
+    lake: Any, page: Any, expect: Any
+) -> None:
+    names = tuple(f"a_column_with_a_long_name_{number}" for number in range(12))
+    lake.sample = msgspec.structs.replace(
+        lake.sample, columns=names, rows=(("2026-10-28T12:00:00Z",) * len(names),)
+    )
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.get_by_role("button", name="readings.temperature", exact=True).click()
+    expect(page.locator(".kept-details")).to_contain_text(names[-1])
+    scrolled = page.locator("#kept").evaluate(
+        "body => body.closest('.scroll').scrollWidth - body.closest('.scroll').clientWidth"
+    )
+    assert scrolled == 0
+
+
 def test_a_button_begins_a_job_and_its_progress_is_seen(lake: Any, page: Any, expect: Any) -> None:
     page.get_by_role("button", name="Compact all").click()
     job = page.locator("#lake-jobs tr", has_text="compact")
