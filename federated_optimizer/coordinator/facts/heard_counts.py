@@ -112,10 +112,12 @@ class HeardCounts:
         read: dict[Subject, tuple[int, ...]] = {}
         sent: dict[Subject, tuple[int, ...]] = {}
         for query in queries:
+            bundle = query.bundle
+            if bundle.query in self._subjects:
+                continue  # another query reads the same run, and has the same counts
             reports, traffic = tuple(query.flows.filters()), query.flows.traffic()
             if not reports and not traffic:
                 continue
-            bundle = query.bundle
             about = known.get(bundle.query)
             if about is None or about.bundle is not bundle:
                 about = _Subjects(bundle)

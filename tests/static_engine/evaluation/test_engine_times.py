@@ -1,6 +1,7 @@
 """Times of engines: a floor, and the speed beyond it."""
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,16 @@ from static_engine.history.past_readings import PastReadings
 from static_engine.sources.table_locations import Locations
 from static_engine.tables.table_store import TableStore
 from tests.static_engine.rooms_table import ROOMS
+
+
+class NotLocal:
+    """An engine that is not this process."""
+
+    def __init__(self, executor: LocalExecutor) -> None:
+        self._executor = executor
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._executor, name)
 
 
 @given(
@@ -47,3 +58,5 @@ def test_evaluations_are_timed_by_the_engine_that_did_them(tmp_path: Path) -> No
     evaluations.evaluate(ROOMS.scan(), LocalExecutor(store), 0.0)
     assert list(evaluations.figures) == ["local_floor_us"]
     assert 0 < evaluations.figures["local_floor_us"] < 30_000_000
+    evaluations.evaluate(ROOMS.scan(), cast(Any, NotLocal(LocalExecutor(store))), 0.0)
+    assert list(evaluations.figures) == ["local_floor_us", "spark_floor_us"]

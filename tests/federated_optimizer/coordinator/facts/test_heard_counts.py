@@ -8,7 +8,7 @@ from federated_optimizer.coordinator.facts.heard_counts import HeardCounts, fact
 from federated_optimizer.coordinator.sites.flows import FlowReports
 from federated_optimizer.placement import Topology
 from federated_optimizer.planning import plan
-from federated_optimizer.statistics.fact import DAY, Quantity, SubjectKind
+from federated_optimizer.statistics.fact import DAY, Quantity, SubjectKind, sureness
 from federated_optimizer.statistics.fact_store import Facts
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import FilterReport, FlowReport, RecursionReport, TrafficReport
@@ -83,6 +83,16 @@ def test_filters_with_one_condition_are_one_fact() -> None:
     counts.look((one, two), 6)
     (fact,) = facts
     assert fact.at == 5  # nobody has counted anything since
+
+
+def test_queries_that_read_one_run_count_once() -> None:
+    facts = Facts()
+    query = running(HOT)
+    report(query, "gw-1", 100, 10)
+    reader = Query(query.bundle, query.flows)
+    HeardCounts(facts).look((query, reader), 5)
+    (fact,) = facts
+    assert fact.confidence == sureness(100)
 
 
 def test_a_new_version_counts_anew_and_the_old_counts_hold_until_they_have_faded() -> None:
