@@ -1,6 +1,7 @@
 """The story: one command, real processes, live answers, a gateway that dies and comes back."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.end_to_end.answers import FreeMachines, is_closure
 from tests.end_to_end.federation import Federation, Row, federation
+from tests.end_to_end.messages import broker_of, record
 from tests.end_to_end.stillness import hold_still
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(600)]
@@ -232,6 +234,21 @@ def test_explain(up: Federation) -> None:
     assert json.loads(as_json.stdout)["fragments"]
     wrong = up.pando("explain", "SELECT nothing FROM SeatSensor")
     assert (wrong.returncode, wrong.stdout) == (2, "")
+
+
+def test_explain_of_a_running_query_counts_what_its_sites_send(up: Federation) -> None:
+    queries = up.http.get("/api/queries").json()
+    (query,) = [each["id"] for each in queries if each["name"] == "map-energy"]
+
+    def sent() -> int:
+        explained = up.http.get(f"/api/queries/{query}/explain").json()
+        return sum(site["bytes"] for site in explained["data"]["traffic"].values())
+
+    before = sent()
+    heard = record(broker_of(up.data), 1.0, {("q", "x"), ("q", "out"), ("gw", "flow")})
+    rows = [m for m in heard if re.search(f"/q/{query}/(x|out)/", m.topic)]
+    assert rows
+    up.until(lambda: sent() - before >= sum(len(message.payload) for message in rows))
 
 
 def test_a_script_and_the_shell_on_the_federation(up: Federation, tmp_path: Path) -> None:
