@@ -27,6 +27,11 @@ class Reading:
     at: int
     started: int
 
+    def holds_until(self, later: "Reading", microseconds: int) -> bool:
+        """Whether a later reading of the same incarnation is too soon to say more."""
+        same = self.started == later.started and self.count <= later.count
+        return same and 0 <= later.at - self.at < microseconds
+
 
 @dataclass(frozen=True, slots=True)
 class SmoothedRate:

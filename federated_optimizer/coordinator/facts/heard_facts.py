@@ -33,6 +33,10 @@ from streamsql.wire.site_messages import (
 
 LOOK_MICROSECONDS = 10 * MICROSECONDS
 """Between two looks at links and queries."""
+COUNT_MICROSECONDS = 30 * MICROSECONDS
+"""Between two readings of a counter: states come more often, and a rate costs ten microseconds."""
+CONFIRM_MICROSECONDS = 600 * MICROSECONDS
+"""Between two notes that the announced sensors are still there."""
 SWEEP_MICROSECONDS = 3_600 * MICROSECONDS
 """Between two searches for facts that are too old."""
 MAX_COUNTERS = 50_000
@@ -152,6 +156,8 @@ class HeardFacts:
         before = self._counters.get(key)
         if before is None and len(self._counters) >= MAX_COUNTERS:
             return
+        if before is not None and before.holds_until(reading, COUNT_MICROSECONDS):
+            return
         self._counters[key] = reading
         known = self._facts.find(subject, Quantity.INSERTS)
         if known is not None and before is None and known.confidence_at(at) >= 0.5:
@@ -169,7 +175,11 @@ class HeardFacts:
     def _announced(self, site: str, at: int) -> None:
         for source, count in self._sensors.get(site, {}).items():
             subject = Subject(SubjectKind.SOURCE, source, site)
-            self._facts.put(exact(subject, Quantity.SENSORS, float(count), at, Origin.ANNOUNCED))
+            known = self._facts.find(subject, Quantity.SENSORS)
+            is_old = known is None or at - known.at >= CONFIRM_MICROSECONDS
+            if known is None or is_old or known.value != count:
+                sensors = (Quantity.SENSORS, float(count), at, Origin.ANNOUNCED)
+                self._facts.put(exact(subject, *sensors))
 
     def _hear_links(self, links: LinkTable, now: int) -> None:
         """Count links, and their costs, by relation and gateway, if they have changed."""

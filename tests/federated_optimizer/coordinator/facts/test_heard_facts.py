@@ -51,6 +51,19 @@ def test_the_first_state_gives_the_mean_of_the_life_and_later_ones_are_smoothed(
     assert rate(facts, "heat") == pytest.approx(10.0, rel=1e-3)
 
 
+def test_states_that_come_often_are_read_now_and_then() -> None:
+    facts = Facts()
+    heard = HeardFacts(facts)
+    heard.hear_state("gw-1", state(101, 400), 0)
+    for number in range(1, 30):
+        heard.hear_state("gw-1", state(101 + number, 400 + 1_000 * number), 0)
+        assert rate(facts, "heat") == 2.0
+    heard.hear_state("gw-1", state(131, 400), 0)  # nothing was read in thirty seconds
+    found = rate(facts, "heat")
+    assert found is not None
+    assert found < 2.0
+
+
 def test_declared_sources_are_counted_one_by_one() -> None:
     facts = Facts()
     declared = (
@@ -102,10 +115,11 @@ def test_births_announce_sensors_until_the_next_one() -> None:
     assert told() == {("seat", "gw-1"): 7.0, ("heat", "gw-1"): 1.0, ("seat", "gw-2"): 2.0}
     heard.hear_birth(Birth("gw-1", 1, 1, 0, sensors=seats[:3]), 6)
     assert told() == {("seat", "gw-1"): 3.0, ("seat", "gw-2"): 2.0}
-    heard.hear_state("gw-1", state(101, 400), 9 * SECOND)
-    seat = facts.find(Subject(SubjectKind.SOURCE, "seat", "gw-1"), Quantity.SENSORS)
-    assert seat is not None
-    assert seat.at == 9 * SECOND  # the site says so still
+    for at, confirmed in ((9 * SECOND, 6), (700 * SECOND, 700 * SECOND)):
+        heard.hear_state("gw-1", state(101, 400), at)
+        seat = facts.find(Subject(SubjectKind.SOURCE, "seat", "gw-1"), Quantity.SENSORS)
+        assert seat is not None
+        assert seat.at == confirmed  # the site says so still
     heard.forget("gw-1")
     assert {f.subject.part for f in facts} == {"gw-2"}
 
