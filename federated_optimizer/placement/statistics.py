@@ -86,6 +86,8 @@ class Statistics:
     Attributes:
         sources: By name, in lower case.
         passing: By source, in lower case, and `predicate_text`.
+        row_bytes: Of rows as they were sent, without their share of the message, by source and
+            columns (`sent_columns`).
         recursions: By the key of the recursion (`recursion_key`).
         placed: By the same key, where the query to be planned computes it now.
         homes: Of the ends of links.
@@ -102,6 +104,7 @@ class Statistics:
     looked_up: frozenset[str] = frozenset()
     local_rows: int | None = None
     passing: Mapping[tuple[str, str], Passing] = field(default_factory=dict)
+    row_bytes: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
 NOTHING_KNOWN = Statistics()

@@ -21,6 +21,7 @@ from federated_optimizer.placement.fragment import (
     StaticPiece,
 )
 from federated_optimizer.placement.partition import Cutter
+from federated_optimizer.placement.sent_columns import sent_bytes
 from federated_optimizer.placement.size_and_motion import UNKNOWN
 from federated_optimizer.placement.statistics import Statistics
 from federated_optimizer.placement.topology import Topology
@@ -166,7 +167,8 @@ class _Building:
 
     def _shipped(self, plan: Plan, sites: tuple[str, ...]) -> Cost:
         """Return the price of a sub-plan's rows on their way to the base."""
-        return shipment(self._estimating.of(plan), row_bytes(plan.schema), sites, self._bases)
+        width = sent_bytes(plan, self._cutter.statistics)
+        return shipment(self._estimating.of(plan), width, sites, self._bases)
 
     def _recursions(self, plan: Plan) -> Cost:
         """Return the price of the recursions in a sub-plan, with their way to the base."""

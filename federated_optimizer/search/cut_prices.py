@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from federated_optimizer.alternatives.method import Method
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.shipments import shipment
-from federated_optimizer.placement.estimates import estimate, row_bytes
+from federated_optimizer.placement.estimates import estimate
 from federated_optimizer.placement.fragment import (
     BasePiece,
     Cut,
@@ -15,6 +15,7 @@ from federated_optimizer.placement.fragment import (
     StaticPiece,
 )
 from federated_optimizer.placement.partition import Cutter
+from federated_optimizer.placement.sent_columns import sent_bytes
 from federated_optimizer.placement.size_and_motion import Estimate
 from federated_optimizer.placement.statistics import Statistics
 from federated_optimizer.placement.topology import Topology
@@ -43,7 +44,8 @@ class CutPrices:
     def shipped(self, piece: Piece, receivers: tuple[str, ...]) -> Cost:
         """Return the price of a piece's rows on their way to other sites."""
         rows = self._of_piece(piece.plan)
-        return shipment(rows, row_bytes(piece.plan.schema), self._sites(piece), receivers)
+        width = sent_bytes(piece.plan, self._cutter.statistics)
+        return shipment(rows, width, self._sites(piece), receivers)
 
     def received(self, piece: Piece) -> Cost:
         """Return the price of all that travels to a piece, and to what travels."""

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from federated_optimizer.coordinator.sites.flows import FlowReports
 from federated_optimizer.placement import RecursionFacts
+from federated_optimizer.placement.sent_columns import sent_columns
 from federated_optimizer.statistics.default_facts import ENVELOPE_BYTES
 from federated_optimizer.statistics.fact import (
     Fact,
@@ -18,10 +19,8 @@ from federated_optimizer.statistics.fact import (
 )
 from federated_optimizer.statistics.fact_store import Facts
 from federated_optimizer.statistics.predicate_text import predicate_text
-from streamsql.algebra.column_origins import column_origins
-from streamsql.algebra.operators import Distinct, Filter, Plan, Project, Scan, Window, walk_plan
 from streamsql.data.types import MICROSECONDS
-from streamsql.wire.fragments import Fragment, FragmentBundle, filtered_scan, source_filters
+from streamsql.wire.fragments import FragmentBundle, filtered_scan, source_filters
 from streamsql.wire.messages import RecursionReport
 
 LEAST_MICROSECONDS = 30 * MICROSECONDS
@@ -72,9 +71,9 @@ class _Subjects:
         # Recursions of several sites send rows that are no fragment's.
         for site in () if bundle.recursions else bundle.sites:
             fragments = bundle.at(site)
-            subject = _sent(fragments[0]) if len(fragments) == 1 else None
-            if subject is not None:
-                self.sent[site] = subject
+            columns = sent_columns(fragments[0].plan) if len(fragments) == 1 else None
+            if columns is not None:
+                self.sent[site] = Subject(SubjectKind.COLUMN, *columns)
 
 
 class HeardCounts:
@@ -166,26 +165,6 @@ def _row_bytes(subject: Subject, counts: tuple[int, ...], now: int) -> Fact:
     low = max((size - ENVELOPE_BYTES.value * batches) / rows, min(1.0, value))
     sure = sureness(rows)
     return Fact(subject, Quantity.ROW_BYTES, value, low, value, now, sure, Origin.COUNTED)
-
-
-def _sent(fragment: Fragment) -> Subject | None:
-    """Return which columns of which source a fragment sends; None: others, too."""
-    if not all(map(_only_leaves_out, walk_plan(fragment.plan))):
-        return None
-    schemas = {n.source: n.schema.names for n in walk_plan(fragment.plan) if isinstance(n, Scan)}
-    names = [
-        schemas[origin[0]][origin[1]]
-        for origin in column_origins(fragment.plan)
-        if origin is not None
-    ]
-    if len(schemas) != 1 or len(names) != len(fragment.plan.schema):
-        return None
-    (source,) = schemas
-    return Subject(SubjectKind.COLUMN, source.lower(), ", ".join(names))
-
-
-def _only_leaves_out(plan: Plan) -> bool:
-    return isinstance(plan, Scan | Window | Filter | Project | Distinct)
 
 
 def facts_of(reports: Iterable[RecursionReport], seconds: float) -> RecursionFacts | None:

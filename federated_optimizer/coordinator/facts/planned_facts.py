@@ -91,6 +91,28 @@ class PassingRows(Mapping[tuple[str, str], Passing]):
         return sum(1 for _ in self)
 
 
+class RowBytes(Mapping[tuple[str, str], float]):
+    """The bytes of rows as they were sent, by source and columns, looked up one by one."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+
+    @override
+    def __getitem__(self, key: tuple[str, str]) -> float:
+        fact = self._facts.find(Subject(SubjectKind.COLUMN, *key), Quantity.ROW_BYTES)
+        if fact is None:
+            raise KeyError(key)
+        return fact.low
+
+    @override
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return (fact.subject[1:] for fact in self._facts.of_kind(SubjectKind.COLUMN))
+
+    @override
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 _OF_RECURSIONS = {
     Quantity.ROWS: "base_rows",
     Quantity.VIEW_ROWS: "view_rows",

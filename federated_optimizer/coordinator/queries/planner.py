@@ -10,6 +10,7 @@ import msgspec
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
 from federated_optimizer.coordinator.facts.planned_facts import (
     PassingRows,
+    RowBytes,
     recursion_facts,
     source_facts,
 )
@@ -148,6 +149,7 @@ class Planner:
             sources=source_facts(shared.catalog, shared.facts, shared.membership.compared()),
             recursions=recursion_facts(shared.facts, now),
             passing=PassingRows(shared.facts, now),
+            row_bytes=RowBytes(shared.facts),
             placed={} if current is None else _placed(current),
             homes=shared.links.homes(),
             local_rows=shared.membership.local_rows(),

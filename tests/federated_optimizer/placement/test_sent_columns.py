@@ -1,0 +1,54 @@
+"""Bytes of rows: counted ones for the columns that a plan sends, in any order."""
+
+import pytest
+
+from federated_optimizer.placement import Statistics, Topology
+from federated_optimizer.placement.estimates import row_bytes
+from federated_optimizer.placement.sent_columns import sent_bytes, sent_columns
+from federated_optimizer.planning import normalize
+from federated_optimizer.search.cut_prices import CutPrices
+from streamsql.algebra.operators import Plan
+from tests.streamsql.from_text import bound_query, catalog_of
+
+CATALOG = catalog_of(
+    "CREATE SOURCE Heat (room TEXT, celsius DOUBLE, note TEXT);"
+    "CREATE SOURCE Door (room TEXT, open BOOLEAN);"
+)
+SITES = Topology({"gw": frozenset({"heat", "door"})})
+
+
+def plan_of(text: str) -> Plan:
+    return normalize(bound_query(text, CATALOG).plan, SITES)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("SELECT room, celsius FROM heat", ("heat", "celsius, room")),
+        ("SELECT h.celsius, h.room AS r FROM heat h", ("heat", "celsius, room")),
+        ("SELECT DISTINCT note FROM heat WHERE celsius > 3.0", ("heat", "note")),
+        ("SELECT note FROM heat [RANGE 5 SECONDS]", ("heat", "note")),
+        ("SELECT celsius * 2.0 AS twice FROM heat", None),
+        ("SELECT room, COUNT(*) AS n FROM heat GROUP BY room", None),
+        ("SELECT h.room FROM heat h JOIN door d ON h.room = d.room", None),
+    ],
+)
+def test_plans_that_only_leave_out_send_columns(text: str, columns: tuple[str, str] | None) -> None:
+    assert sent_columns(plan_of(text)) == columns
+
+
+def test_counted_bytes_take_the_place_of_those_of_types() -> None:
+    known = Statistics(row_bytes={("heat", "celsius, room"): 44.0})
+    sent, other = plan_of("SELECT room, celsius FROM heat"), plan_of("SELECT note FROM heat")
+    assert sent_bytes(sent, known) == 44.0
+    assert sent_bytes(other, known) == row_bytes(other.schema)
+    assert sent_bytes(sent, Statistics()) == row_bytes(sent.schema)
+
+
+def test_prices_of_shipments_follow_what_was_counted() -> None:
+    plan = plan_of("SELECT room, celsius FROM heat")
+    prices = [
+        CutPrices.of(plan, SITES, Statistics(row_bytes=known), {}).bytes
+        for known in ({}, {("heat", "celsius, room"): 1_000.0})
+    ]
+    assert prices[1] > 5 * prices[0]
