@@ -65,13 +65,13 @@ class AskedSizes:
             process = subprocess.Popen(  # noqa: S603  (our own module)
                 [sys.executable, *command], stdin=subprocess.PIPE, pass_fds=(number,)
             )
+            self._process = process
             assert process.stdin is not None  # noqa: S101
             process.stdin.write(pickle.dumps(self._settings))
             process.stdin.flush()  # it stays open: when we end, it is closed, and the process ends
         except OSError as error:
             log.warning("the process that reads the lake for EXPLAIN cannot be started: %s", error)
             return
-        self._process = process
         # One that ends by itself is no zombie until the next EXPLAIN.
         threading.Thread(target=process.wait, name="past-sizes", daemon=True).start()
 
@@ -128,11 +128,14 @@ class AskedSizes:
     def _listening(self) -> socket.socket:
         # Nobody else may enter the folder, so nobody else may ask.
         self._folder = tempfile.TemporaryDirectory(prefix="pando-past-")
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(self._path)
-        listener.listen(_WAITING)
         atexit.register(self.close)
-        self._listener = listener
+        listener = self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            listener.bind(self._path)
+            listener.listen(_WAITING)
+        except OSError:  # the path of the folder for temporary files is too long
+            self.close()
+            raise
         return listener
 
     @property
