@@ -27,8 +27,9 @@ comparisons that it comes from were TRUE.
 Nothing is derived that a side already says, or says more strictly. A bound that arithmetic has
 shifted goes only to a side that has no bound in that direction: so circles such as
 `a.x > b.y + 1 AND b.y > a.x + 1` come to rest, and a filter is not made a little stricter for the
-price of another comparison. In a filter, a comparison with a constant that another one implies is
-left out. Joins that read a recursion which is not complete stay as they are.
+price of another comparison. In a filter, a comparison of a column with a constant that another one
+implies is left out; arithmetic stays, because it is NULL where it overflows. Joins that read a
+recursion which is not complete stay as they are.
 
 Example: `InnerJoin [rid = rid]` over `Filter s.rid = 'r1'` and `Scan r` filters r by `rid = 'r1'`.
 """
@@ -115,8 +116,11 @@ def _tightened(plan: Filter, below: Facts) -> Plan:
 
 
 def _is_implied(predicate: Expression, before: list[Expression], after: list[Expression]) -> bool:
-    """Whether another conjunct bounds the same column more; of equal ones the first counts."""
-    mine = _bounds(predicate)
+    """Whether another conjunct bounds the same column more; of equal ones the first counts.
+
+    Only a column as it is: `a > 3` does not imply `a * 2 > 5`, which is NULL where it overflows.
+    """
+    mine = _bounds(predicate) if _is_plain(predicate) else {}
     return bool(mine) and (
         any(_is_within(_bounds(other), mine, or_equal=True) for other in before)
         or any(_is_within(_bounds(other), mine, or_equal=False) for other in after)
@@ -270,6 +274,8 @@ class _Side:
         for fact in further:
             moved = self._moved(fact, equal)
             if moved is None or _named(fact, equal) in have or holds(self._plan, moved):
+                continue
+            if (bounds := _bounds(moved)) and _is_within(self.own.bounds, bounds, or_equal=True):
                 continue
             have.add(_named(fact, equal))
             yield moved

@@ -1,5 +1,8 @@
 """What follows from conditions, and onto which side of a join it goes."""
 
+from collections.abc import Callable
+from itertools import product
+from operator import eq, ge, gt, le, lt
 from random import Random
 
 import pytest
@@ -222,6 +225,7 @@ ARITHMETIC = (
     "s.e < r.d / 3.0 AND r.d <= {d}",
     "1e308 - r.d = s.e AND r.d >= {d}",
     "s.x > r.a AND r.a >= s.y AND s.y > {i}",
+    "r.a = s.x AND s.x > {i} AND r.a * 4 > 8",
 )
 
 
@@ -246,3 +250,39 @@ def test_rows_at_the_edges_of_numbers_stay() -> None:
         passed += bool(expected)
     assert derived > 80
     assert passed > 80
+
+
+def fits(value: int) -> int | None:
+    """Return a number that 64 bits hold, else NULL."""
+    return value if -(2**63) <= value < 2**63 else None
+
+
+@pytest.mark.parametrize(
+    ("plain", "arithmetic", "computed"),
+    [
+        (">", "a * 2 > {j}", lambda a: a * 2),
+        (">=", "a + 1 > {j}", lambda a: a + 1),
+        ("<", "-(a - 1) > {j}", lambda a: -(a - 1)),
+        ("<=", "-a > {j}", lambda a: -a),
+        ("=", "3 * a - 5 > {j}", lambda a: 3 * a - 5),
+    ],
+)
+@pytest.mark.parametrize("column", ["a", "x"])
+def test_arithmetic_that_overflows_is_not_implied(
+    plain: str, arithmetic: str, computed: Callable[[int], int], column: str
+) -> None:
+    """The oracle is Python's integers, which have no bounds."""
+    compare = {">": gt, ">=": ge, "<": lt, "<=": le, "=": eq}[plain]
+    values = (-(2**63), *(each for each in EDGES if each is not None), 4, 2**62, -(2**62) - 1)
+    database = Database()
+    for name in ("r", "s"):
+        database.append(name, [SourceEvent((a, None, None, None, None), ts=0) for a in values])
+    for i, j in product((-(2**63) + 1, -5, 3, 2**62), (-(2**63) + 1, -7, 5, 2**62)):
+        conditions = f"{column} {plain} {i} AND {arithmetic.format(j=j)}"
+        plan = rewritten(f"SELECT a FROM r JOIN s ON a = x WHERE {conditions}")
+        expected = {
+            (a,): 1
+            for a in values
+            if compare(a, i) and (number := fits(computed(a))) is not None and number > j
+        }
+        assert dict(evaluate(plan, database, now=0)) == expected, conditions
