@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from statistics import mean, median
 
 from benchmarks._figures import print_tables
+from benchmarks._optimizer.questions import SCHEMA, catalog_of
 from benchmarks.optimizer import STATEMENTS as SAMPLES
-from benchmarks.optimizer import sample_catalog
 from federated_optimizer import Topology, colocation_of, normalize
 from federated_optimizer.coordinator.planning_processes import (
     Beside,
@@ -88,7 +88,7 @@ def planned(text: str, catalog: Catalog, topology: Topology) -> int:
 
 async def measure(rounds: int) -> dict[str, dict[str, float]]:
     """Return milliseconds by statement, in turns."""
-    catalog = sample_catalog()
+    catalog = catalog_of(SCHEMA.read_text(encoding="utf-8"), library=True)
     names = frozenset(source.name for source in catalog.sources)
     gateways = dict.fromkeys(("gw-1", "gw-2", "gw-3"), names)
     topology = Topology(gateways, colocation=colocation_of(catalog))

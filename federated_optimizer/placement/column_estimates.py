@@ -43,8 +43,8 @@ class Columns:
         if not below.replaced:
             return below
         read = {c for expression in plan.expressions for c in columns_of(expression)}
-        before = self._changing(plan.input, range(len(plan.input.schema)))
-        share = self._changing(plan.input, tuple(read)) / before if before else 1.0
+        before = self.changing(plan.input, range(len(plan.input.schema)))
+        share = self.changing(plan.input, tuple(read)) / before if before else 1.0
         stays = 1.0 - below.replaced * (1.0 - min(share, 1.0))
         return replace(
             below,
@@ -53,7 +53,7 @@ class Columns:
             replaced=1.0 - (1.0 - below.replaced) / stays if stays else 0.0,
         )
 
-    def _changing(self, plan: Plan, columns: Sequence[int]) -> float:
+    def changing(self, plan: Plan, columns: Sequence[int]) -> float:
         """Return how likely a reading in another one's place differs in some columns."""
         keys = {node.source: node.key for node in walk_plan(plan) if isinstance(node, Scan)}
         origins = column_origins(plan)
@@ -104,7 +104,8 @@ class Columns:
         """Return groups: a change of one that changes its row takes the old row's place."""
         groups = self.values(plan.input, plan.group, below.rows)
         members = below.rows / groups
-        most = max((_moved(call, below, members) for call in plan.aggregates), default=0.0)
+        stays = below.replaced * (1.0 - self.changing(plan.input, plan.group))
+        most = max((_moved(call, below, members, stays) for call in plan.aggregates), default=0.0)
         changed = below.events * most
         factor = wider(below.factor, GUESSED)
         return Estimate(groups, changed, changed, below.assumed, 1.0, factor)
@@ -113,8 +114,8 @@ class Columns:
         """Return distinct rows: one changes if no other row is equal."""
         values = self.values(plan.input, range(len(plan.schema)), below.rows)
         alone = math.exp(min(1.0 - below.rows / values, 0.0))
-        moving = below.scaled(alone, GUESSED)
-        return replace(moving, rows=values, replaced=below.replaced * alone)
+        # No row moves that would not move without it, so it may be wrong by no more.
+        return replace(below.scaled(alone), rows=values, replaced=below.replaced * alone)
 
     def first(self, plan: TopN, below: Estimate) -> Estimate:
         """Return first rows: one that comes pushes another out, and one that goes lets one in."""
@@ -124,8 +125,12 @@ class Columns:
         rows = min((plan.limit + plan.offset) * parts, below.rows)
         if rows >= below.rows:
             return below
-        changed = below.events * rows / below.rows
-        return Estimate(rows, changed, changed, below.assumed, 1.0, wider(below.factor, GUESSED))
+        share = rows / below.rows
+        # A row that comes or goes among them; another one in its place if there are more.
+        changed = below.events * share * (1.0 - share / 2)
+        replaced = 2.0 * (1.0 - share) / (2.0 - share)
+        factor = wider(below.factor, GUESSED)
+        return Estimate(rows, changed, changed, below.assumed, replaced, factor)
 
     @staticmethod
     def values(plan: Plan, columns: Sequence[int], rows: float) -> float:
@@ -151,11 +156,18 @@ def _values_of(dtype: DataType, key: tuple[int, ...], position: int, rows: float
     return math.sqrt(rows)
 
 
-def _moved(call: AggregateCall, below: Estimate, members: float) -> float:
-    """Return the share of changes that change an aggregate over so many rows."""
+def _moved(call: AggregateCall, below: Estimate, members: float, stays: float) -> float:
+    """Return the share of changes that change an aggregate.
+
+    Args:
+        call: The aggregate.
+        below: What it reads.
+        members: Rows of a group.
+        stays: Share of changes by which a row takes the place of one of its group.
+    """
     match call.function:
         case AggregateFunction.COUNT_ALL | AggregateFunction.COUNT if not call.distinct:
-            return 1.0 - below.replaced
+            return 1.0 - stays
         case (
             AggregateFunction.MIN
             | AggregateFunction.MAX

@@ -23,7 +23,7 @@ from federated_optimizer.statistics.default_facts import (
     TEXT_BYTES,
     TIMESTAMP_BYTES,
 )
-from streamsql.algebra.expressions import Expression, conjuncts
+from streamsql.algebra.expressions import Expression, columns_of, conjuncts
 from streamsql.algebra.operators import (
     Aggregate,
     AsOfJoin,
@@ -131,7 +131,11 @@ class Estimating:
         found = passed(plan, self._statistics)
         guessed = wider(*[GUESSED] * len(found.assumed))
         below = self.of(plan.input).scaled(found.share, guessed)
-        return replace(below, assumed=below.assumed + found.assumed)
+        read = tuple(columns_of(plan.predicate))
+        # Of a reading in the place of another one both pass, or only one.
+        both = 1.0 - self._columns.changing(plan.input, read) * (1.0 - found.share)
+        assumed = below.assumed + found.assumed
+        return replace(below, assumed=assumed, replaced=below.replaced * both)
 
     def _estimated(self, plan: Plan) -> Estimate:
         match plan:
