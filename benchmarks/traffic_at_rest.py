@@ -1,6 +1,6 @@
 """What does a building cost its broker while nobody asks anything: bytes and messages by kind.
 
-    python -m benchmarks.traffic_at_rest [--quick] [--json] [--out FOLDER] [--lake] [--beside TREE]
+    python -m benchmarks.traffic_at_rest [--quick] [--json] [--lake] [--beside TREE …]
     python -m benchmarks.traffic_at_rest --at mqtt://HOST:PORT
 
 Starts the sample building as `pando up` does: broker, three gateways, base site, static engine,
@@ -13,8 +13,8 @@ With `--at` a broker that runs already is counted at once.
   own header, 5 to 7 bytes a message, comes on top;
 * messages/s: likewise.
 
-With `--beside`, another checkout (its source tree with our libraries) is measured after this one,
-and the last column says how many times as much it publishes. The simulated people differ from run
+With `--beside`, other checkouts (their source trees with our libraries) are measured after this
+one, and a column says how many times as much each publishes. The simulated people differ from run
 to run: the sums of two runs of one tree differ by up to a tenth.
 """
 
@@ -195,21 +195,23 @@ def at_rest(tree: Path, seconds: float, *, lake: bool) -> dict[str, dict[str, fl
 def print_table(found: dict[str, dict[str, dict[str, float]]]) -> None:
     """Print what the trees publish, one beside the other."""
     table = Table("published at rest")
-    for name in found:
+    for number, name in enumerate(found):
         table.add_column(f"{name}\nB/s", justify="right")
         table.add_column("messages/s", justify="right")
-    if len(found) > 1:
-        table.add_column("times", justify="right")
+        if number:
+            table.add_column("times", justify="right")
     for kind in (*KINDS, ALL):
         if not any(kind in rates for rates in found.values()):
             continue
-        cells, sizes = [kind], []
-        for rates in found.values():
+        cells, ours = [kind], 0.0
+        for number, rates in enumerate(found.values()):
             rate = rates.get(kind, {"bytes_per_s": 0.0, "messages_per_s": 0.0})
-            cells += [f"{rate['bytes_per_s']:,.0f}", f"{rate['messages_per_s']:.1f}"]
-            sizes.append(rate["bytes_per_s"])
-        if len(sizes) > 1:
-            cells.append(f"{sizes[1] / sizes[0]:.1f}" if sizes[0] else "-")
+            size = rate["bytes_per_s"]
+            cells += [f"{size:,.0f}", f"{rate['messages_per_s']:.1f}"]
+            if number:
+                cells.append(f"{size / ours:.1f}" if ours else "-")
+            else:
+                ours = size
         table.add_row(*cells, end_section=kind == KINDS[-1])
     Console().print(table)
 
@@ -222,7 +224,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder for traffic-at-rest.json")
     parser.add_argument("--seconds", type=float, help="for how long to count")
     parser.add_argument("--lake", action="store_true", help="with Spark, lander and pipeline")
-    parser.add_argument("--beside", type=Path, help="another checkout, measured as well")
+    parser.add_argument("--beside", type=Path, nargs="+", help="other checkouts", default=[])
     parser.add_argument("--at", metavar="ADDRESS", help="count at this broker, start nothing")
     given = parser.parse_args()
     seconds = given.seconds or (QUICK_SECONDS if given.quick else SECONDS)
@@ -231,8 +233,8 @@ def main() -> None:
         found["this broker"] = asyncio.run(counted(given.at, seconds))
     else:
         found["this tree"] = at_rest(ROOT, seconds, lake=given.lake)
-        if given.beside:
-            found["beside"] = at_rest(given.beside.resolve(), seconds, lake=given.lake)
+        for tree in given.beside:
+            found[tree.resolve().name] = at_rest(tree.resolve(), seconds, lake=given.lake)
     whole = {"benchmark": "traffic_at_rest", "lake": given.lake, "seconds": seconds, "rates": found}
     name = "traffic-at-rest-lake.json" if given.lake else "traffic-at-rest.json"
     write_results(given.out, name, whole)
