@@ -47,7 +47,7 @@ TOPOLOGY = Topology({"gw-1": frozenset(SOURCES)})
         ("transitive_predicates", "SELECT a, y FROM r LEFT JOIN s ON a = x WHERE a >= 1"),
         (
             "transitive_predicates",
-            "SELECT a FROM r WHERE a < 2 AND NOT EXISTS (SELECT 1 FROM s WHERE x = a)",
+            "SELECT a FROM r WHERE a < 2 AND NOT EXISTS (SELECT 1 FROM s WHERE x = a AND y > 1)",
         ),
     ],
 )
@@ -64,17 +64,17 @@ def test_changes_are_followed(rule: str, text: str) -> None:
     with closing(duckdb.connect(":memory:", config={"threads": 1})) as peer:
         for name, columns in SOURCES.items():
             peer.execute(f"CREATE TABLE {name} ({', '.join(f'{c} BIGINT' for c in columns)})")
-        for now in range(1, 41):
-            events = [changed(random, held, now) for _ in range(random.randint(0, 3))]
+        for now in range(1, 31):
+            events = [changed(random, held, now) for _ in range(random.randint(1, 3))]
             output = run.step(now, events)
-            for name, rows in held.items():
-                peer.execute(f"DELETE FROM {name}")
-                for row in rows.values():
-                    peer.execute(f"INSERT INTO {name} VALUES (?, ?, ?)", row)
+            for name in {name for name, _ in events}:
+                rows = ", ".join(map(str, held[name].values())).replace("None", "NULL")
+                peer.execute(f"DELETE FROM {name}; INSERT INTO {name} VALUES {rows or (-1, 0, 0)}")
+                peer.execute(f"DELETE FROM {name} WHERE k < 0")
             expected = Counter(peer.execute(text).fetchall())
             assert Counter(output) == expected, now
             shown += bool(expected)
-    assert shown > 8
+    assert shown > 3
 
 
 def changed(
