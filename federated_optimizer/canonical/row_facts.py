@@ -40,6 +40,7 @@ from streamsql.algebra.operators import (
     SetOperation,
     TopN,
     UnionAll,
+    Values,
 )
 from streamsql.algebra.scalar import compile_expression
 from streamsql.algebra.user_functions import is_user_function
@@ -149,12 +150,18 @@ def _lifted(fact: Expression, expressions: Sequence[Expression]) -> Expression |
 
 
 def holds(plan: Plan, predicate: Expression) -> bool:
-    """Whether a predicate stands in the plan, where it would be pushed to."""
+    """Whether a predicate, or bounds that imply it, stands where it would be pushed to."""
     folded = fold(predicate)
     if isinstance(folded, Literal):
         return folded.value is True
     if isinstance(plan, Filter) and folded in map(fold, conjuncts(plan.predicate)):
         return True
+    compared = Comparisons([folded])
+    if compared.bounds and not (compared.differences or compared.flows):
+        return all(
+            not limit.is_stronger(limit_of(plan, compared.columns[c], upper=upper), upper=upper)
+            for (c, upper), limit in compared.bounds.items()
+        )
     ways = _ways(plan, predicate)
     return bool(ways) and all(holds(child, pushed) for child, pushed in ways)
 
@@ -193,10 +200,16 @@ def _compared_limit(
     return bounds.get((0, upper))
 
 
+def _is_empty(plan: Plan) -> bool:
+    while isinstance(plan, Filter | Project):
+        plan = plan.input
+    return isinstance(plan, Values) and not plan.rows
+
+
 def _ways(plan: Plan, expression: Expression) -> list[tuple[Plan, Expression]]:
     """Return into which inputs a filter over an expression goes, and over what there.
 
-    The law of `rules.push_filters`: it goes into all of them.
+    The law of `rules.push_filters`: it goes into all of them. What has no rows is left out.
     """
     read = columns_of(expression)
     match plan:
@@ -215,7 +228,7 @@ def _ways(plan: Plan, expression: Expression) -> list[tuple[Plan, Expression]]:
         case AsOfJoin(left=left):
             return [(left, expression)] if read and max(read) < len(left.schema) else []
         case UnionAll() | Distinct() | SetOperation():
-            return [(child, expression) for child in plan.inputs]
+            return [(child, expression) for child in plan.inputs if not _is_empty(child)]
         case HopWindow(input=child):
             return [(child, expression)] if read and max(read) < len(child.schema) else []
         case (

@@ -3,6 +3,7 @@
 `LOGICAL_RULES` run before joins are grouped by place, `WIDTH_RULES` after it.
 """
 
+from federated_optimizer.rules.anti_joins import ANTI_JOINS
 from federated_optimizer.rules.empty_relations import EMPTY_RELATIONS
 from federated_optimizer.rules.fold_constants import FOLD_CONSTANTS
 from federated_optimizer.rules.join_keys import JOIN_KEYS
@@ -22,6 +23,7 @@ LOGICAL_RULES = (
     PUSH_FILTERS,
     JOIN_KEYS,
     OUTER_TO_INNER,
+    ANTI_JOINS,
     UNREAD_SIDES,
     SELF_JOINS,
     TRANSITIVE_PREDICATES,

@@ -107,7 +107,7 @@ class Author:
         shape = self.random.random()
         if shape < 0.08:
             name = self.one(columns["INTEGER"])
-            return f"{name} IS {self.one(('', 'NOT '))}NULL"
+            return f"{name} IS {self.one(('', '', 'NOT '))}NULL"
         if shape < 0.16:
             return f"({self.comparison(columns)} OR {self.comparison(columns)})"
         if shape < 0.2:
@@ -123,16 +123,21 @@ class Author:
 
     def query(self) -> str:
         clause, columns = self.table()
+        absent = ""
         for _ in range(self.random.choice((1, 1, 1, 2, 2, 3))):
             item, further = self.table()
             word = self.one(("JOIN", "JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"))
             key = self.key(columns, further)
             columns = {kind: names + further[kind] for kind, names in columns.items()}
             on = key if self.random.random() < 0.85 else self.condition(columns)
+            if word == "LEFT JOIN":
+                absent = key.split(" = ")[1]
             if self.random.random() < 0.4:
                 on = f"{on} AND {self.conditions(columns, 2)}"
             clause = f"{clause} {word} {item} ON {on}"
         where = self.conditions(columns, 2)
+        if absent and self.random.random() < 0.3:
+            where = f"{absent} IS NULL"
         if self.random.random() < 0.2:
             item, further = self.table()
             both = {kind: names + further[kind] for kind, names in columns.items()}
@@ -207,6 +212,7 @@ def peer() -> Iterator[Peer]:
 
 
 FIRED = {
+    "anti_joins": 1,
     "empty_relations": 3,
     "outer_to_inner": 20,
     "self_joins": 1,

@@ -42,6 +42,8 @@ TOPOLOGY = Topology({"gw-1": frozenset(SOURCES)})
         ("unread_sides", "SELECT DISTINCT r.a FROM r JOIN s ON r.b = s.x"),
         ("unread_sides", "SELECT DISTINCT s.y FROM r JOIN s ON r.b = s.x AND r.a <= s.y"),
         ("unread_sides", "SELECT a, MAX(b) AS m FROM r JOIN s ON r.b = s.x GROUP BY a"),
+        ("anti_joins", "SELECT a, y FROM r LEFT JOIN s ON a = x AND y > 0 WHERE x IS NULL"),
+        ("anti_joins", "SELECT a FROM r LEFT JOIN s ON a = x AND b <= y WHERE y IS NULL"),
         ("self_joins", "SELECT o.v, n.w FROM p o JOIN p n ON o.k = n.k AND o.v <= n.w"),
         ("self_joins", "SELECT v FROM p WHERE k IN (SELECT k FROM p WHERE w >= 1)"),
         ("transitive_predicates", "SELECT a, y FROM r LEFT JOIN s ON a = x WHERE a >= 1"),

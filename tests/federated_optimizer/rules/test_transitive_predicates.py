@@ -286,3 +286,23 @@ def test_arithmetic_that_overflows_is_not_implied(
             if compare(a, i) and (number := fits(computed(a))) is not None and number > j
         }
         assert dict(evaluate(plan, database, now=0)) == expected, conditions
+
+
+@pytest.mark.parametrize(
+    ("derived", "on_s"),
+    [
+        ("SELECT a, 5 AS n FROM r", {"x = 5"}),
+        ("SELECT a, 5 AS n FROM r UNION ALL SELECT a, 6 AS n FROM r", {"x < 8"}),
+        ("SELECT a, 5 AS n FROM r UNION ALL SELECT a, COALESCE(9, a) AS n FROM r", {"x < 8"}),
+        ("SELECT a, b + 1 AS n FROM r WHERE b + 1 < 7", {"x < 7"}),
+    ],
+)
+def test_columns_that_are_computed_are_decided_where_they_are(derived: str, on_s: set[str]) -> None:
+    plan = rewritten(f"SELECT z.a FROM ({derived}) z JOIN s ON z.n = s.x AND s.x < 8")
+    assert run_rules(plan, LOGICAL_RULES) == plan
+    text = (
+        f"SELECT z.a FROM ({derived}) z JOIN s ON z.n = s.x AND s.x < 8 AND (s.x = 5 OR s.x > 90)"
+    )
+    again = rewritten(text)
+    assert run_rules(again, LOGICAL_RULES) == again
+    assert filters(f"SELECT z.a FROM ({derived}) z JOIN s ON z.n = s.x AND s.x < 8")["s"] == on_s
