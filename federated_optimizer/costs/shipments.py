@@ -8,8 +8,10 @@ from federated_optimizer.placement.size_and_motion import Estimate
 from federated_optimizer.statistics.default_facts import (
     ENVELOPE_BYTES,
     HOP_MILLISECONDS,
+    ROWS_PER_MESSAGE,
     SNAPSHOT_SECONDS,
     STEP_SECONDS,
+    TEXT_BYTES,
     TOPIC_BYTES,
 )
 
@@ -17,6 +19,9 @@ ROW_BYTES = 1
 """Of a row beside its values: its weight."""
 
 MESSAGE_BYTES = ENVELOPE_BYTES.value + TOPIC_BYTES.value
+MIXED_BYTES = MESSAGE_BYTES + ROWS_PER_MESSAGE.value * 2 * TEXT_BYTES.value
+"""Of a message of a recursion, whose rows are mostly pairs of names."""
+
 MILLISECONDS = HOP_MILLISECONDS.value + 1_000 * STEP_SECONDS.value
 
 

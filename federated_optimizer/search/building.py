@@ -9,7 +9,7 @@ from federated_optimizer.alternatives.method import Method
 from federated_optimizer.alternatives.operators_in_parts import parted
 from federated_optimizer.alternatives.parted import Parted
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.shipments import shipment
+from federated_optimizer.costs.shipments import MIXED_BYTES, shipment
 from federated_optimizer.memo.groups import Alternative, Wanted
 from federated_optimizer.memo.memo import Memo
 from federated_optimizer.memo.properties import AT_BASE, AT_SITES, STORED
@@ -174,10 +174,12 @@ class _Building:
         """Return the price of the recursions in a sub-plan, with their way to the base."""
         names = {node.name for node in walk_plan(plan) if isinstance(node, Fixpoint)}
         prices = [
-            price.bytes_per_second
+            price
             for recursion in self._cutter.recursions
             for price in recursion.prices
             if recursion.name in names and price.way == recursion.way
         ]
-        middle = sum(prices)
-        return Cost(middle, middle / UNKNOWN, middle * UNKNOWN)
+        middle = sum(price.bytes_per_second for price in prices)
+        messages = middle / MIXED_BYTES
+        slowest = max((price.milliseconds for price in prices), default=0.0)
+        return Cost(middle, middle / UNKNOWN, middle * UNKNOWN, messages, slowest)

@@ -23,6 +23,9 @@ from federated_optimizer.search.top_down import best
 from streamsql.algebra.operators import Plan
 from streamsql.errors import UnsupportedError
 
+EXACT = 10.0
+"""Smaller factors are told with two digits."""
+
 PUSHED = 1
 """The number of the plan that pushes everything."""
 
@@ -181,5 +184,6 @@ class Search:
             return f"plan {second.number} costs as much"
         if not taken.cost.bytes:
             return f"nothing travels; plan {second.number}, the second, sends some"
-        times = times_text(second.cost.bytes / taken.cost.bytes)
+        factor = second.cost.bytes / taken.cost.bytes
+        times = f"{factor:.2g} times" if factor < EXACT else times_text(factor)
         return f"it sends least; plan {second.number}, the second, sends {times} as much"

@@ -5,6 +5,9 @@ from typing import Any
 import pytest
 
 from federated_optimizer import explain_bundle, plan
+from federated_optimizer.coordinator.explaining.alternatives_text import alternatives_text
+from federated_optimizer.placement import SourceFacts, Statistics
+from federated_optimizer.planning import alternatives
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
 from streamsql.algebra.explain import explain_plan
 
@@ -32,3 +35,15 @@ def test_federated_plans(golden: Any, bases: str) -> None:
         return {"plan": explain_bundle(bundle)}
 
     golden.check(f"plans_{bases}_base.yaml", 5, outputs)
+
+
+def test_plans_to_choose_from(golden: Any) -> None:
+    """By counted rows and rates: a hundred rows, two changes a second."""
+    names = (source.name.lower() for source in golden.catalog.sources)
+    counted = Statistics(sources=dict.fromkeys(names, SourceFacts(100.0, 2.0)))
+
+    def outputs(case: dict[str, Any]) -> dict[str, str]:
+        found = alternatives(golden.bind(case["sql"]), golden.one_base, counted)
+        return {"plans": alternatives_text(found)}
+
+    golden.check("alternatives.yaml", 15, outputs)
