@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 from host.mqtt import Message, open_client
@@ -18,13 +19,19 @@ def broker_of(data: Path) -> str:
     return str(json.loads((data / "run" / "base.json").read_text())["broker"])
 
 
-def record(url: str, seconds: float, kinds: set[tuple[str, str]]) -> list[Message]:
+def record(
+    url: str,
+    seconds: float,
+    kinds: set[tuple[str, str]],
+    asking: Sequence[tuple[str, bytes]] = (),
+) -> list[Message]:
     """Return what is published meanwhile, not what was retained before.
 
     Args:
         url: The broker's address.
         seconds: For how long to listen at least.
         kinds: Kinds of messages (see `kind_of`) that must be among them; fails if one never comes.
+        asking: Messages that are published first.
     """
 
     async def listen() -> list[Message]:
@@ -33,6 +40,8 @@ def record(url: str, seconds: float, kinds: set[tuple[str, str]]) -> list[Messag
         client.on_messages(heard.extend)
         await client.connect()
         await client.subscribe(ROOT)
+        for topic, payload in asking:
+            client.publish(topic, payload)
         await asyncio.sleep(seconds)  # time passes: the caller says how long
         async with asyncio.timeout(PATIENCE):
             while not kinds <= {kind_of(m) for m in heard if not m.retain}:  # noqa: ASYNC110

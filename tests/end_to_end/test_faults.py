@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from broker.broker_launch import find_mosquitto
+from streamsql.wire.topics import Topics
 from tests.end_to_end.answers import is_closure
 from tests.end_to_end.federation import PATIENCE, Federation, Row, federation
 from tests.end_to_end.messages import broker_of, kind_of, publish, record, spoiled
@@ -296,7 +297,10 @@ def test_spoiled_repeated_and_shuffled_messages(up: Federation, watched: Watched
     url, died = broker_of(up.data), deaths(up)
     # The base reads the observations of a window of rows: without a reader there are none.
     last = up.start_query("SELECT mid, rid FROM SeatSensor [ROWS 3]")
-    heard = record(url, 3.0, {("gw", "obs"), ("gw", "link"), ("q", "x"), ("q", "out")})
+    # Links are published when they change, and after a birth.
+    rebirth = (Topics("demo").command("gw-1", "rebirth"), b"{}")
+    kinds = {("gw", "obs"), ("gw", "link"), ("gw", "flow"), ("q", "x"), ("q", "out")}
+    heard = record(url, 3.0, kinds, asking=[rebirth])
     by_sender = {(*kind_of(m), m.topic.split("/")[4]): m for m in heard}
     publish(url, [(m.topic, p) for m in by_sender.values() for p in spoiled(m, seed=7)])
     publish(url, [(message.topic, message.payload) for message in heard for _ in range(2)])
