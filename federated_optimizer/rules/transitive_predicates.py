@@ -24,6 +24,9 @@ What follows:
 A predicate that is derived is TRUE of every row that has a partner, never NULL, because the
 comparisons that it comes from were TRUE.
 
+What was found is pushed into its side at once, and the joins in there are filtered again with it:
+one pass goes through all joins of a plan, however deep they are nested.
+
 Nothing is derived that a side already says, or says more strictly. A bound that arithmetic has
 shifted goes only to a side that has no bound in that direction: so circles such as
 `a.x > b.y + 1 AND b.y > a.x + 1` come to rest, and a filter is not made a little stricter for the
@@ -50,6 +53,7 @@ from federated_optimizer.canonical.row_facts import (
     limit_of,
 )
 from federated_optimizer.rules.merge_filters import filtered
+from federated_optimizer.rules.push_filters import push_filters
 from federated_optimizer.rules.rule import Rule
 from streamsql.algebra.expressions import (
     Call,
@@ -166,7 +170,9 @@ def _over_sides(plan: Join | AsOfJoin, below: list[Facts]) -> tuple[Plan, Facts]
     if isinstance(plan, Join) and not keys:
         keys = _key(known, right.offset)
     if keys != plan.keys or left.found or right.found:
-        plan = msgspec.structs.replace(plan, left=left.filtered, right=right.filtered, keys=keys)
+        plan = msgspec.structs.replace(
+            plan, left=left.filtered(), right=right.filtered(), keys=keys
+        )
     return plan, facts_above(plan, [left.facts, right.facts])
 
 
@@ -204,11 +210,11 @@ class _Side:
             self._own = Comparisons(self.facts)
         return self._own
 
-    @property
     def filtered(self) -> Plan:
-        """The side under what was found."""
-        plan = filtered(self._plan, self.found)
-        return _tightened(plan, ()) if isinstance(plan, Filter) else plan
+        """Return the side with what was found where it goes, and what follows from it there."""
+        if not self.found:
+            return self._plan
+        return transitive_predicates(push_filters(filtered(self._plan, self.found)))
 
     def derive(self, together: list[Expression], known: Comparisons) -> int:
         """Derive what follows from the facts of both sides, add it to them and count it.

@@ -121,6 +121,20 @@ def test_what_follows_goes_through_a_chain_of_joins() -> None:
     assert found == {"r": {"a >= 4"}, "s": {"x >= 4"}, "t": {"u > 4"}}
 
 
+@pytest.mark.parametrize("join", ["JOIN", "LEFT JOIN"])
+def test_what_follows_goes_through_deeply_nested_joins_at_once(
+    join: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = "SELECT a AS b FROM r"
+    for number in range(30):
+        text = f"SELECT t{number}.x AS b FROM ({text}) q {join} s t{number} ON t{number}.x = q.b"
+    plan = rewritten(f"SELECT b FROM ({text}) z WHERE b = 5")
+    kept = [n.predicate for n in walk_plan(plan) if isinstance(n, Filter)]
+    assert {expression_text(predicate) for predicate in kept} == {"a = 5", "x = 5"}
+    assert len(kept) == 31
+    assert not caplog.records
+
+
 def test_what_follows_comes_out_of_groups_and_computed_columns() -> None:
     grouped = "(SELECT a, COUNT(*) AS n FROM r WHERE a > 3 GROUP BY a)"
     assert filters(f"SELECT n FROM {grouped} q JOIN s ON s.x = q.a")["s"] == {"x > 3"}
