@@ -19,7 +19,8 @@ from host.clocks import wall_clock
 from host.mqtt import MessageClient
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.user_functions import INSTALLED
-from streamsql.wire.site_messages import EndpointState, SiteState
+from streamsql.catalog.system import is_site_source
+from streamsql.wire.site_messages import EndpointState, SiteRole, SiteState
 
 MAX_DETAIL = 500
 
@@ -78,6 +79,15 @@ def present_state(parts: Parts) -> SiteState:
             "function_failures": INSTALLED.failed,
         },
         settings=parts.engine.settings,
+        counted=_counted(parts),
         clock=parts.clock.state(),
         connection=parts.connection_problems.last,
     )
+
+
+def _counted(parts: Parts) -> dict[str, tuple[int, int]]:
+    """Return counts of the sources that are read from devices here, not of those about sites."""
+    if parts.settings.role != SiteRole.GATEWAY:
+        return {}
+    counted = parts.engine.counted().items()
+    return {name: counts for name, counts in counted if not is_site_source(name)}

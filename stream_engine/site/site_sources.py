@@ -40,6 +40,7 @@ class SiteSources:
         relations: Their rows, by name and scan.
         watermarks: By name and lateness.
         taken: Number of ingested events.
+        changed: Number of rows that came or went, of declared sources.
         pending: Number of events pending for a step.
         clocks: Callers report to it what queries read.
         now: Time of the last step.
@@ -53,6 +54,7 @@ class SiteSources:
         self.relations: dict[str, dict[Scan, SourceRelation]] = {}
         self.watermarks: dict[str, dict[int | None, Watermark]] = {}
         self.taken: dict[str, int] = {}
+        self.changed: dict[str, int] = {}
         self.pending = 0
         self.clocks = ClockSources()
         self.now = 0
@@ -254,6 +256,8 @@ class SiteSources:
             delta = relation.take(judged[scan.lateness], self._site, now)
             if delta:
                 deltas[scan] = delta
+                if scan == self.declared.get(source):
+                    self.changed[source] = self.changed.get(source, 0) + len(delta)
                 if runs:
                     oldest[scan] = first = _oldest(runs) if first is None else first
         if source in self._expiring:
@@ -321,6 +325,7 @@ class SiteSources:
             else:
                 del self.relations[source], self.watermarks[source]
                 self.taken.pop(source, None)
+                self.changed.pop(source, None)
                 self._events.pop(source, None)
                 self.heard.pop(source, None)
                 self._gone.pop(source, None)

@@ -94,6 +94,11 @@ class VisibleSite:
             return source if query is None else query
         return min(query, source)
 
+    def counted(self) -> dict[str, tuple[int, int]]:
+        """Return ingested events, and rows that came or went, of each declared source."""
+        taken, changed = self._sources.taken, self._sources.changed
+        return {name: (taken.get(name, 0), changed.get(name, 0)) for name in self._sources.declared}
+
     def source_rows(self, source: str) -> list[Row]:
         """Return the current rows of a declared source as of the last step.
 

@@ -247,6 +247,8 @@ class SiteState(msgspec.Struct, frozen=True):
         connection: Of an engine site: why it was last cut off from the broker, now that it is back.
         pipeline: Of the static engine: what its pipeline does; None: it has none.
         table_problems: Of the static engine: the tables whose sources are not as they should be.
+        counted: Of a gateway: of each of its sources the events read and the rows that came or
+            went, in this life.
     """
 
     online: bool
@@ -273,6 +275,7 @@ class SiteState(msgspec.Struct, frozen=True):
     fills: bool = False
     pipeline: PipelineState | None = None
     table_problems: Annotated[tuple[TableProblem, ...], MANY] = ()
+    counted: Annotated[dict[Name, tuple[Count, Count]], MANY] = {}
 
 
 MAX_FLOWS = 1_000

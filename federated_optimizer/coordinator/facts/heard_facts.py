@@ -59,7 +59,7 @@ class HeardFacts:
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self.counts = HeardCounts(facts)
-        self._counters: dict[tuple[str, str], Reading] = {}
+        self._counters: dict[tuple[str, str, Quantity], Reading] = {}
         self._sensors: dict[str, dict[str, int]] = {}
         self._looked_at: int | None = None
         self._swept_at = -SWEEP_MICROSECONDS
@@ -84,7 +84,11 @@ class HeardFacts:
                 self._facts.put(Fact(subject, Quantity.ROWS, *size, at, _SURE_SIZE, Origin.TABLES))
             return
         for source, count in _counts(state).items():
-            self._count(site, source, Reading(count, state.ts, state.started), at)
+            reading = Reading(count, state.ts, state.started)
+            self._count(site, source, Quantity.INSERTS, reading, at)
+        for source, (_events, rows) in state.counted.items():
+            reading = Reading(rows, state.ts, state.started)
+            self._count(site, source.lower(), Quantity.CHANGES, reading, at)
         self._announced(site, at)
 
     def hear_birth(self, birth: Birth, at: int) -> None:
@@ -151,15 +155,16 @@ class HeardFacts:
                     timed = (value, value, value, at, _SURE_TIME, Origin.TIMED)
                     self._facts.put(Fact(subject, quantity, *timed))
 
-    def _count(self, site: str, source: str, reading: Reading, at: int) -> None:
-        key, subject = (site, source), Subject(SubjectKind.SOURCE, source, site)
+    def _count(self, site: str, source: str, quantity: Quantity, reading: Reading, at: int) -> None:
+        subject = Subject(SubjectKind.SOURCE, source, site)
+        key = (site, source, quantity)
         before = self._counters.get(key)
         if before is None and len(self._counters) >= MAX_COUNTERS:
             return
         if before is not None and before.holds_until(reading, COUNT_MICROSECONDS):
             return
         self._counters[key] = reading
-        known = self._facts.find(subject, Quantity.INSERTS)
+        known = self._facts.find(subject, quantity)
         if known is not None and before is None and known.confidence_at(at) >= 0.5:
             return  # measured before we started: better than the mean over the site's life
         found = rate_between(before, reading)
@@ -170,7 +175,7 @@ class HeardFacts:
             past = SmoothedRate(known.value, known.low, known.high, known.confidence)
         rate = smoothed(past, *found)
         told = (rate.value, rate.low, rate.high, at, rate.mass, Origin.COUNTED)
-        self._facts.put(Fact(subject, Quantity.INSERTS, *told))
+        self._facts.put(Fact(subject, quantity, *told))
 
     def _announced(self, site: str, at: int) -> None:
         for source, count in self._sensors.get(site, {}).items():
@@ -208,8 +213,8 @@ class HeardFacts:
 def _counts(state: SiteState) -> dict[str, float]:
     """Return the readings of each source of a site since it has started, by name in lower case.
 
-    A connector of several sources says only what they make together: equal shares are assumed.
-    Declared sources are counted one by one.
+    Gateways that do not count them tell what a connector of several sources makes together: equal
+    shares are assumed.
     """
     found: dict[str, float] = {}
     for connector in state.connectors:
@@ -217,4 +222,5 @@ def _counts(state: SiteState) -> dict[str, float]:
             name = stream.lower()
             found[name] = found.get(name, 0.0) + connector.readings / len(connector.streams)
     found.update({d.name.lower(): float(d.rows) for d in state.declared if d.endpoint})
+    found.update({name.lower(): float(events) for name, (events, _) in state.counted.items()})
     return found

@@ -46,14 +46,14 @@ def _stream_facts(source: SourceDefinition, facts: Facts) -> SourceFacts | None:
     """Return what is known of a source of devices, over all gateways; None: nothing."""
     name = source.name.lower()
 
-    def total(quantity: Quantity) -> float:
-        return sum(f.value for f in facts.about(SubjectKind.SOURCE, name, quantity))
+    def total(quantity: Quantity) -> float | None:
+        parts = [f.value for f in facts.about(SubjectKind.SOURCE, name, quantity)]
+        return sum(parts) if parts else None
 
-    inserts = total(Quantity.INSERTS)
+    changes, inserts = total(Quantity.CHANGES), total(Quantity.INSERTS)
     if source.key:
-        # A reading of a sensor may only renew its row, so readings are no changes.
         keyed = total(Quantity.SENSORS) or total(Quantity.ROWS)
-        return SourceFacts(rows=keyed) if keyed else None
+        return SourceFacts(keyed or None, changes) if keyed or changes is not None else None
     if not inserts:
         return None
     # What comes goes again: after the time to live, or, where there is none, out of a window.

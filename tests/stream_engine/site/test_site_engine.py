@@ -75,8 +75,10 @@ def test_a_result_follows_inserts_updates_and_expiry() -> None:
     assert console.take(site.step(0)) == {}
     site.ingest("seat", [seat("d1", 9.0, 10), seat("d2", 8.0, 20)])
     assert console.take(site.step(20)) == {("d1", 9.0): 1, ("d2", 8.0): 1}
+    assert site.counted() == {"seat": (2, 2)}
     site.ingest("seat", [seat("d1", 0.0, 30)])
     assert console.take(site.step(30)) == {("d2", 8.0): 1}
+    assert site.counted() == {"seat": (3, 4)}  # a row went, and one came
     assert site.next_wakeup() == 120
     assert console.take(site.step(119)) == {("d2", 8.0): 1}
     assert console.take(site.step(120)) == {}

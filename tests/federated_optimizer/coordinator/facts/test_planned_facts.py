@@ -40,6 +40,24 @@ def test_births_and_states_tell_of_sources() -> None:
     }
 
 
+def test_sites_count_readings_and_changed_rows_of_each_source() -> None:
+    catalog = catalog_of("CREATE SOURCE seat (mid TEXT, kg DOUBLE, KEY (mid));")
+    facts = Facts()
+    heard = HeardFacts(facts)
+    connector = ConnectorState("motes", "motes", ("heat", "seat"), readings=10_000)
+    for gateway in ("gw-1", "gw-2"):
+        state = SiteState(
+            *(True, 1, 101 * SECOND),
+            started=SECOND,
+            connectors=(connector,),
+            counted={"seat": (800, 150)},
+        )
+        heard.hear_state(gateway, state, 0)
+    assert source_facts(catalog, facts, {}) == {"seat": SourceFacts(rows=None, changes=3.0)}
+    told = {(f.quantity, f.subject.part): f.value for f in facts if f.subject.name == "seat"}
+    assert told[Quantity.INSERTS, "gw-1"] == 8.0
+
+
 def test_sizes_and_what_databases_compare_come_from_the_static_engine() -> None:
     catalog = catalog_of(
         "CREATE TABLE big (k INTEGER, x DOUBLE);"
