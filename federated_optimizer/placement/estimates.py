@@ -192,7 +192,7 @@ def _scan(scan: Scan, statistics: Statistics) -> Estimate:
     if rows is None:
         rows = STREAM_ROWS.value
         assumed.append(f"{scan.source}: {rows:g} rows ({STREAM_ROWS.range_text})")
-    changes = facts.changes if facts is not None else None
+    changes = counted = facts.changes if facts is not None else None
     if changes is None:
         life, low, high = _life(scan)
         changes = 2 * rows / life
@@ -200,7 +200,11 @@ def _scan(scan: Scan, statistics: Statistics) -> Estimate:
             text, *ends = (duration_text(int(s * MICROSECONDS)) for s in (life, low, high))
             assumed.append(f"{scan.source}: a row holds for {text} ({' to '.join(ends)})")
             factor = UNKNOWN
-    replaced = REPLACED.value if scan.key and scan.kind == SourceKind.STREAM else 0.0
+    replaced = 0.0
+    if scan.key and scan.kind == SourceKind.STREAM:
+        # Of counted readings all but those with which a row begins or ends.
+        born = 2 * rows / _life(scan)[0]
+        replaced = REPLACED.value if counted is None else 1.0 - born / max(counted, born)
     return Estimate(rows, changes / 2, changes / 2, tuple(assumed), replaced, factor)
 
 
