@@ -4,6 +4,7 @@ Times are microseconds since 1970 UTC; rates are per second.
 """
 
 from enum import StrEnum
+from math import isfinite
 from typing import NamedTuple
 
 import msgspec
@@ -105,6 +106,11 @@ class Fact(msgspec.Struct, frozen=True):
     def key(self) -> tuple[Subject, Quantity]:
         """Identifies the number."""
         return (self.subject, self.quantity)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether its numbers are neither infinite nor NaN."""
+        return isfinite(self.value) and isfinite(self.low) and isfinite(self.high)
 
     def confidence_at(self, now: int) -> float:
         """Return how sure it still is: half as much after its half-life."""

@@ -69,7 +69,9 @@ class Facts:
         return True
 
     def put(self, fact: Fact) -> None:
-        """Take a fact in place of an earlier one."""
+        """Take a fact in place of an earlier one; one that is no finite number is not taken."""
+        if not fact.is_finite:
+            return
         key = self._put(fact)
         if _is_news(fact, self._saved.get(key)):
             self._unsaved[key] = None

@@ -35,7 +35,7 @@ LOOK_MICROSECONDS = 10 * MICROSECONDS
 """Between two looks at links and queries."""
 COUNT_MICROSECONDS = 30 * MICROSECONDS
 """Between two readings of a counter: states come more often, and a rate costs ten microseconds."""
-CONFIRM_MICROSECONDS = 600 * MICROSECONDS
+CONFIRM_MICROSECONDS = 3_600 * MICROSECONDS
 """Between two notes that the announced sensors are still there."""
 SWEEP_MICROSECONDS = 3_600 * MICROSECONDS
 """Between two searches for facts that are too old."""
@@ -205,8 +205,10 @@ class HeardFacts:
             self._facts.put(rows)
             known = [cost for cost in costs if cost is not None]
             if known:
-                mean = sum(known) / len(known)
-                told = (mean, min(known), max(known), now, 1.0)
+                low, high = min(known), max(known)
+                # The sum of large costs may be no number.
+                mean = min(max(sum(cost / len(known) for cost in known), low), high)
+                told = (mean, low, high, now, 1.0)
                 self._facts.put(Fact(subject, Quantity.LINK_COST, *told, Origin.LINKS))
 
 

@@ -5,6 +5,7 @@ A query over the tables would never come to rest if rows changed with every repo
 
 from collections.abc import Callable
 from math import floor, log10
+from sys import float_info
 
 from federated_optimizer.statistics.default_facts import DEFAULTS
 from federated_optimizer.statistics.fact import Fact, SubjectKind
@@ -13,8 +14,14 @@ from streamsql.data.types import MICROSECONDS, Row
 
 SHOWN_MICROSECONDS = 10 * MICROSECONDS
 """Between two looks at the facts."""
+RENEWED_MICROSECONDS = 3_600 * MICROSECONDS
+"""How much later a number must be measured for its row to change, if all else is as before."""
 _MINUTE = 60 * MICROSECONDS
 _DIGITS = 3
+_TIME = -2
+"""Position of the time of measurement in the rows of both tables."""
+_LARGEST = float_info.max / 2
+"""What is larger may be no number any more when it is rounded."""
 _Shown = tuple[Row, ...]
 
 
@@ -48,10 +55,32 @@ class ShownFacts:
         self._looked_at = now
         facts = tuple(sorted(self._facts, key=lambda fact: fact.key))
         engines = [fact for fact in facts if fact.subject.kind == SubjectKind.ENGINE]
-        self._rows = (
-            tuple([_fact_row(fact, now) for fact in facts]),
-            (*map(_cost_row, engines), *_DEFAULT_ROWS),
-        )
+        shown = _resting(self._rows[0], [_fact_row(fact, now) for fact in facts])
+        costs = _resting(self._rows[1], [*map(_cost_row, engines), *_DEFAULT_ROWS])
+        self._rows = (shown, costs)
+
+
+def _resting(before: _Shown, rows: list[Row]) -> _Shown:
+    """Return the rows, with the times of before where nothing else is new for a while.
+
+    They are the same object if nothing has changed: readers then need not compare.
+    """
+    known = {_but_time(row): row for row in before}
+    shown = tuple([_rested(row, known.get(_but_time(row))) for row in rows])
+    return before if shown == before else shown
+
+
+def _rested(row: Row, before: Row | None) -> Row:
+    if before is None:
+        return row
+    old, new = before[_TIME], row[_TIME]
+    if not isinstance(old, int) or not isinstance(new, int):
+        return row
+    return before if 0 <= new - old < RENEWED_MICROSECONDS else row
+
+
+def _but_time(row: Row) -> Row:
+    return (*row[:_TIME], *row[_TIME + 1 :])
 
 
 def _fact_row(fact: Fact, now: int) -> Row:
@@ -81,6 +110,8 @@ def rounded(value: float) -> float:
     """
     if not value:
         return 0.0
+    if abs(value) > _LARGEST:
+        return value
     return round(value, _DIGITS - 1 - floor(log10(abs(value))))
 
 

@@ -54,6 +54,27 @@ Tables = Mapping[str, Callable[[], Iterable[Row]]]
 """The rows of each table, made when asked for."""
 
 
+class SortedTables:
+    """The rows of each table, sorted: once only while a table gives the same tuple.
+
+    State: what each table has given last.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._last: dict[str, tuple[Iterable[Row], tuple[Row, ...]]] = {}
+
+    def rows(self, table: str) -> tuple[Row, ...]:
+        """Return the rows of a table: the same tuple if it has given the same one."""
+        given = self._tables[table]()
+        last = self._last.get(table)
+        if isinstance(given, tuple) and last is not None and last[0] is given:
+            return last[1]
+        found = tuple(sorted(given, key=repr))
+        self._last[table] = (given, found)
+        return found
+
+
 class SystemTables:
     """Answers the fragments that read the system's tables.
 
@@ -68,7 +89,7 @@ class SystemTables:
         fail: Callable[[RunningQuery, FederationError], None],
     ) -> None:
         self._shared = shared
-        self._tables = tables
+        self._tables = SortedTables(tables)
         self._fail = fail
         self._parts: dict[str, _Part] = {}
 
@@ -82,10 +103,10 @@ class SystemTables:
             part = self._parts.get(name)
             if part is None or part.bundle is not query.bundle:
                 part = self._parts[name] = _Part(query.bundle, host, epoch)
-            for table in part.reads:
-                if table not in rows:
-                    rows[table] = tuple(sorted(self._tables[table](), key=repr))
             try:
+                for table in part.reads:
+                    if table not in rows:
+                        rows[table] = self._tables.rows(table)
                 sending = await part.evaluate(rows, now, self._shared.beside)
             except FederationError as error:
                 self._fail(query, error)

@@ -122,3 +122,12 @@ def test_the_catalog_has_the_same_facts_after_each_save(seed: int) -> None:
         assert abs(stored.value - found.value) <= 0.01 * stored.value
     assert not facts.unsaved()
     assert len(Facts(kept.values(), most=12)) == len(kept)
+
+
+def test_what_is_no_finite_number_is_not_taken() -> None:
+    facts = Facts()
+    facts.put(fact(SubjectKind.SOURCE, "heat", 3.0))
+    for value in (float("inf"), float("-inf"), float("nan")):
+        facts.put(fact(SubjectKind.SOURCE, "heat", value))
+        facts.put(fact(SubjectKind.SOURCE, "cold", value))
+    assert [(f.subject.name, f.value) for f in facts] == [("heat", 3.0)]

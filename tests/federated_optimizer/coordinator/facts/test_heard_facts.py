@@ -115,7 +115,7 @@ def test_births_announce_sensors_until_the_next_one() -> None:
     assert told() == {("seat", "gw-1"): 7.0, ("heat", "gw-1"): 1.0, ("seat", "gw-2"): 2.0}
     heard.hear_birth(Birth("gw-1", 1, 1, 0, sensors=seats[:3]), 6)
     assert told() == {("seat", "gw-1"): 3.0, ("seat", "gw-2"): 2.0}
-    for at, confirmed in ((9 * SECOND, 6), (700 * SECOND, 700 * SECOND)):
+    for at, confirmed in ((9 * SECOND, 6), (3_700 * SECOND, 3_700 * SECOND)):
         heard.hear_state("gw-1", state(101, 400), at)
         seat = facts.find(Subject(SubjectKind.SOURCE, "seat", "gw-1"), Quantity.SENSORS)
         assert seat is not None
@@ -170,3 +170,13 @@ def test_sizes_of_tables_are_known_as_long_as_there_is_the_table() -> None:
     assert rows == {"big": 20_000.0, "small": 3.0}
     heard.look((), LinkTable(), catalog_of("CREATE TABLE big (k INTEGER);"), now=0, moment=0)
     assert [f.subject.name for f in facts] == ["big"]
+
+
+def test_the_greatest_costs_of_links_have_a_mean() -> None:
+    facts, links = Facts(), LinkTable()
+    for target in ("b", "c", "d"):
+        links.put("gw-1", ("Link", "a", target), LinkMessage("a", target, 1.7e308))
+    HeardFacts(facts).look((), links, catalog_of(""), now=0, moment=0)
+    cost = facts.find(Subject(SubjectKind.SOURCE, "link", "gw-1"), Quantity.LINK_COST)
+    assert cost is not None
+    assert (cost.value, cost.low, cost.high) == (1.7e308, 1.7e308, 1.7e308)

@@ -1,5 +1,7 @@
 """Rows of the tables of facts and costs."""
 
+from math import isfinite
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,7 +59,36 @@ def test_costs_are_the_defaults_and_what_is_known_of_engines() -> None:
     assert {len(row) for row in rows} == {len(SYS_COSTS.schema)}
 
 
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_every_number_can_be_shown(value: float) -> None:
+    assert isfinite(rounded(value))
+    assert rounded(value) == pytest.approx(value, rel=0.005)
+
+
 @given(st.floats(-1e300, 1e300).filter(lambda value: not value or abs(value) > 1e-290))
 def test_three_digits_are_shown(value: float) -> None:
     assert rounded(value) == pytest.approx(value, rel=0.005)
     assert float(f"{value:.2e}") == pytest.approx(rounded(value), rel=1e-9)
+
+
+def test_rows_rest_while_only_the_time_of_measurement_is_new() -> None:
+    facts, now = Facts(), [0]
+    subject = Subject(SubjectKind.SOURCE, "seat", "gw-1")
+    engine = Subject(SubjectKind.ENGINE, "spark")
+    shown = ShownFacts(facts, lambda: now[0])
+
+    def measured(value: float) -> tuple[object, object]:
+        now[0] += 10 * MINUTE
+        facts.put(exact(subject, Quantity.SENSORS, value, now[0], Origin.ANNOUNCED))
+        facts.put(exact(engine, Quantity.FLOOR_SECONDS, 0.31, now[0], Origin.TIMED))
+        return shown.facts(), shown.costs()
+
+    first = measured(7.0)
+    for _ in range(5):
+        again = measured(7.0)
+        assert (again[0] is first[0], again[1] is first[1]) == (True, True)
+    assert shown.facts()[1][7:9] == (1.0, 10 * MINUTE)
+    measured(7.0)
+    assert shown.facts()[1][8] == now[0]  # an hour later
+    measured(8.0)
+    assert shown.facts()[1][8] == now[0]
