@@ -20,12 +20,22 @@ from federated_optimizer.rules.join_shapes import padded
 from federated_optimizer.rules.merge_filters import filtered
 from federated_optimizer.rules.rule import Rule
 from streamsql.algebra.expressions import Call, Column, Expression, conjuncts
-from streamsql.algebra.operators import Filter, Join, JoinKind, Plan, is_open, transform_up
+from streamsql.algebra.operators import (
+    Filter,
+    Join,
+    JoinKind,
+    Plan,
+    is_open,
+    transform_up,
+    walk_plan,
+)
 
 
 def anti_joins(plan: Plan) -> Plan:
     """Return the plan with anti joins where left joins are asked for rows without partner."""
-    return transform_up(plan, _without_partner)
+    if any(isinstance(node, Join) and node.kind == JoinKind.LEFT for node in walk_plan(plan)):
+        return transform_up(plan, _without_partner)
+    return plan
 
 
 def _without_partner(plan: Plan) -> Plan:

@@ -42,17 +42,21 @@ from streamsql.algebra.operators import (
     SetOperation,
     TopN,
     UnionAll,
+    walk_plan,
     with_inputs,
 )
 
 Columns = frozenset[int]
 
 _NONE: Columns = frozenset()
+_OUTER = (JoinKind.LEFT, JoinKind.FULL)
 
 
 def outer_to_inner(plan: Plan) -> Plan:
     """Return the plan without outer joins whose padded rows are dropped."""
-    return _narrowed(plan, _NONE, [])
+    if any(isinstance(n, Join | AsOfJoin) and n.kind in _OUTER for n in walk_plan(plan)):
+        return _narrowed(plan, _NONE, [])
+    return plan
 
 
 def _narrowed(plan: Plan, present: Columns, above: list[Expression]) -> Plan:

@@ -34,17 +34,22 @@ from streamsql.algebra.operators import (
     Scan,
     identity_columns,
     transform_up,
+    walk_plan,
 )
 from streamsql.data.types import DataType
+
+_KINDS = (JoinKind.INNER, JoinKind.SEMI)
 
 
 def self_joins(plan: Plan) -> Plan:
     """Return the plan without joins of a source with itself along its key."""
-    return transform_up(plan, _once)
+    if any(isinstance(node, Join) and node.kind in _KINDS for node in walk_plan(plan)):
+        return transform_up(plan, _once)
+    return plan
 
 
 def _once(plan: Plan) -> Plan:
-    if not (isinstance(plan, Join) and plan.kind in (JoinKind.INNER, JoinKind.SEMI)):
+    if not (isinstance(plan, Join) and plan.kind in _KINDS):
         return plan
     left, right = _reading(plan.left), _reading(plan.right)
     if left is None or right is None or left.source != right.source:

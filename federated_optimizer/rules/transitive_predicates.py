@@ -82,7 +82,10 @@ from streamsql.data.types import DataType
 
 def transitive_predicates(plan: Plan) -> Plan:
     """Return the plan with filters that follow from others."""
-    recursive = any(isinstance(node, RecursiveReference) for node in walk_plan(plan))
+    nodes = list(walk_plan(plan))
+    if not any(isinstance(node, Filter | Join | AsOfJoin) for node in nodes):
+        return plan
+    recursive = any(isinstance(node, RecursiveReference) for node in nodes)
     return _derived(plan, recursive=recursive)[0]
 
 
@@ -155,6 +158,8 @@ def _over_sides(plan: Join | AsOfJoin, below: list[Facts]) -> tuple[Plan, Facts]
     if plan.kind == JoinKind.FULL or any(isinstance(side, Values) for side in plan.inputs):
         return plan, facts_above(plan, below)
     known = Comparisons(together)
+    if not _may_follow(together, known, plan):
+        return plan, facts_above(plan, below)
     if known.contradict:
         if both:
             return Values((), plan.schema), ()
@@ -174,6 +179,17 @@ def _over_sides(plan: Join | AsOfJoin, below: list[Facts]) -> tuple[Plan, Facts]
             plan, left=left.filtered(), right=right.filtered(), keys=keys
         )
     return plan, facts_above(plan, [left.facts, right.facts])
+
+
+def _may_follow(together: list[Expression], known: Comparisons, plan: Join | AsOfJoin) -> bool:
+    """Whether facts may say more together; quick, as most joins only have a key and constants."""
+    if isinstance(plan, AsOfJoin) or plan.residual is not None or not plan.keys:
+        return True
+    reached = {*known.ordered, *(flow.source for flow in known.flows)}
+    if any(column in reached for column, _ in known.bounds):
+        return True
+    left, right = ({pair[side] for pair in plan.keys} for side in (0, 1))
+    return len(left) > 1 or len(right) > 1 or not all(map(_is_plain, together))
 
 
 def _key(known: Comparisons, width: int) -> tuple[tuple[int, int], ...]:

@@ -44,6 +44,7 @@ from streamsql.algebra.operators import (
     SetOperation,
     UnionAll,
     is_open,
+    walk_plan,
     with_inputs,
 )
 
@@ -54,7 +55,9 @@ _EXTREMES = (AggregateFunction.MIN, AggregateFunction.MAX)
 
 def unread_sides(plan: Plan) -> Plan:
     """Return the plan without sides of joins that nobody reads."""
-    return _read(plan, _all(plan), copies=True)
+    if any(isinstance(node, Join) for node in walk_plan(plan)):
+        return _read(plan, _all(plan), copies=True)
+    return plan
 
 
 def _all(plan: Plan) -> Columns:

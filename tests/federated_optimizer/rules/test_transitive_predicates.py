@@ -24,6 +24,9 @@ CATALOG = catalog_of(
 )
 
 
+BEFORE_2026 = "at < TIMESTAMP '2026-01-01T00:00:00Z'"
+
+
 def rewritten(sql: str) -> Plan:
     return run_rules(bound_query(sql, CATALOG).plan, LOGICAL_RULES)
 
@@ -114,6 +117,25 @@ def test_only_rows_without_effect_are_filtered(join: str, r: set[str], s: set[st
         table: {text.replace(f"{table}.", "") for text in texts} for table, texts in found.items()
     }
     assert without == {table: texts for table, texts in (("r", r), ("s", s)) if texts}
+
+
+@pytest.mark.parametrize(
+    ("left", "word", "right", "r", "s"),
+    [
+        ("c = 'a' AND ts < TIMESTAMP '2026-01-01'", "", "TRUE", 2, {"f = 'a'", BEFORE_2026}),
+        ("c = 'a' AND ts < TIMESTAMP '2026-01-01'", "LEFT", "TRUE", 2, {"f = 'a'", BEFORE_2026}),
+        ("ts > TIMESTAMP '2026-01-01'", "", "TRUE", 1, set()),  # the current row may be older
+        ("TRUE", "", "f > 'b'", 1, {"f > 'b'"}),
+        ("TRUE", "LEFT", "f > 'b'", 0, {"f > 'b'"}),
+    ],
+)
+def test_an_as_of_join_keeps_every_row_that_may_be_current(
+    left: str, word: str, right: str, r: int, s: set[str]
+) -> None:
+    sides = f"(SELECT * FROM r WHERE {left}) r ASOF {word} JOIN (SELECT * FROM s WHERE {right}) s"
+    found = filters(f"SELECT r.b FROM {sides} ON r.c = s.f AND r.ts >= s.at")
+    assert len(found.get("r", ())) == r
+    assert found.get("s", set()) == s
 
 
 def test_what_follows_goes_through_a_chain_of_joins() -> None:
