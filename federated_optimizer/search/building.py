@@ -48,9 +48,10 @@ from streamsql.algebra.operators import (
 MAX_OPERATORS = 400
 """Of a plan that is searched; a larger one is pushed as far as it goes."""
 
-_SEARCHED = (
-    Filter,
-    Project,
+MAX_PLANS = 10**15
+"""Complete plans that have numbers: a number fits into a message."""
+
+_COMBINING = (
     Distinct,
     Aggregate,
     TopN,
@@ -62,15 +63,29 @@ _SEARCHED = (
     SetOperation,
     UnionAll,
 )
+"""Operators over several rows."""
+
+_SEARCHED = (Filter, Project, *_COMBINING)
 
 
 def build(plan: Plan, topology: Topology, statistics: Statistics) -> Memo:
-    """Return the memo of a plan that is ready to be cut."""
-    return _Building(topology, statistics).of(plan)
+    """Return the memo of a plan that is ready to be cut.
+
+    Of more than `MAX_PLANS` complete plans those are left out that filter or project at the base
+    what gateways have; if there are still too many, all but the first.
+    """
+    for searched in (_SEARCHED, _COMBINING):
+        memo = _Building(topology, statistics, searched).of(plan)
+        if memo.count() <= MAX_PLANS:
+            return memo
+    return _Building(topology, statistics, ()).of(plan)
 
 
 class _Building:
-    def __init__(self, topology: Topology, statistics: Statistics) -> None:
+    def __init__(
+        self, topology: Topology, statistics: Statistics, searched: tuple[type, ...]
+    ) -> None:
+        self._searched = searched
         self._bases = topology.bases
         self._statistics = statistics
         self._estimating = Estimating(statistics)
@@ -82,7 +97,8 @@ class _Building:
         """Return the memo of a plan."""
         piece = self._cutter.gathered(self._cutter.piece(plan))
         nodes = list(walk_plan(plan))
-        if len(nodes) > MAX_OPERATORS or any(isinstance(node, Materialize) for node in nodes):
+        shared = any(isinstance(node, Materialize) for node in nodes)
+        if len(nodes) > MAX_OPERATORS or shared or not self._searched:
             root = Wanted(self._memo.group(plan)[0], AT_BASE)
             self._memo.alternatives[root] = (
                 Alternative(Method.BASE, cost=self._prices.received(piece)),
@@ -111,7 +127,7 @@ class _Building:
                 here = Wanted(number, AT_SITES)
                 self._memo.alternatives[here] = (Alternative(Method.SITES),)
                 ship = Alternative(Method.SHIP, (here,), self._shipped(plan, piece.sites))
-                return (ship, *self._over(plan)) if isinstance(plan, _SEARCHED) else (ship,)
+                return (ship, *self._over(plan)) if isinstance(plan, self._searched) else (ship,)
             case StaticPiece():
                 here = Wanted(number, STORED)
                 self._memo.alternatives[here] = (Alternative(Method.SITES),)

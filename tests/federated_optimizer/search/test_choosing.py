@@ -10,7 +10,8 @@ from federated_optimizer.placement import SourceFacts, Statistics, Topology
 from federated_optimizer.planning import alternatives, normalize
 from federated_optimizer.search.choosing import MAX_LISTED, PUSHED, Search
 from streamsql.errors import UnsupportedError
-from streamsql.wire.fragments import Engine
+from streamsql.wire.codec import decode_packed, encode_packed
+from streamsql.wire.fragments import Engine, FragmentBundle
 from tests.streamsql.from_text import bound_query, catalog_of
 
 CATALOG = catalog_of(
@@ -105,3 +106,15 @@ def test_few_plans_are_listed_of_many() -> None:
     words = [each.words for each in found.listed]
     assert any(text.startswith("push everything") for text in words)
     assert any(text.startswith("ship everything") for text in words)
+
+
+@pytest.mark.parametrize(("branches", "narrowed"), [(20, False), (40, True), (90, True)])
+def test_queries_of_very_many_plans_are_planned(branches: int, narrowed: bool) -> None:
+    parts = (f"SELECT level FROM temp WHERE celsius > {n}" for n in range(branches))
+    bound = bound_query(" UNION ALL ".join(parts), CATALOG)
+    bundle = place_plan(bound, TOPOLOGY, query="q")
+    assert decode_packed(encode_packed(bundle), FragmentBundle) == bundle
+    found = alternatives(bound, TOPOLOGY)
+    assert found.chosen in {each.number for each in found.listed}
+    filters_are_fixed = not any("all of temp sent" in each.words for each in found.listed)
+    assert filters_are_fixed == narrowed
