@@ -76,11 +76,8 @@ class Origin(StrEnum):
     COUNTED = "counted at the sites"
     ANNOUNCED = "announced by the gateways"
     LINKS = "published links"
-    RESULTS = "rows of results"
     TABLES = "told by the static engine"
     TIMED = "timed by the static engine"
-    CALIBRATED = "calibrated"
-    DEFAULT = "default"
 
 
 class Fact(msgspec.Struct, frozen=True):
