@@ -48,6 +48,9 @@ from streamsql.algebra.operators import (
 MAX_OPERATORS = 400
 """Of a plan that is searched; a larger one is pushed as far as it goes."""
 
+MAX_DEPTH = 100
+"""Of operators above each other in a plan that is searched: the search takes several calls each."""
+
 MAX_PLANS = 10**15
 """Complete plans that have numbers: a number fits into a message."""
 
@@ -98,7 +101,8 @@ class _Building:
         piece = self._cutter.gathered(self._cutter.piece(plan))
         nodes = list(walk_plan(plan))
         shared = any(isinstance(node, Materialize) for node in nodes)
-        if len(nodes) > MAX_OPERATORS or shared or not self._searched:
+        large = len(nodes) > MAX_OPERATORS or _is_deep(plan)
+        if large or shared or not self._searched:
             root = Wanted(self._memo.group(plan)[0], AT_BASE)
             self._memo.alternatives[root] = (
                 Alternative(Method.BASE, cost=self._prices.received(piece)),
@@ -199,3 +203,10 @@ class _Building:
         messages = middle / MIXED_BYTES
         slowest = max((price.milliseconds for price in prices), default=0.0)
         return Cost(middle, middle / UNKNOWN, middle * UNKNOWN, messages, slowest)
+
+
+def _is_deep(plan: Plan) -> bool:
+    level: tuple[Plan, ...] = (plan,)
+    for _ in range(MAX_DEPTH):
+        level = tuple(child for node in level for child in node.inputs)
+    return bool(level)

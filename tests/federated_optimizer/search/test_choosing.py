@@ -9,6 +9,9 @@ from federated_optimizer import plan as place_plan
 from federated_optimizer.placement import SourceFacts, Statistics, Topology
 from federated_optimizer.planning import alternatives, normalize
 from federated_optimizer.search.choosing import MAX_LISTED, PUSHED, Search
+from federated_optimizer.testing_bundles import HEAT
+from federated_optimizer.testing_bundles import TOPOLOGY as SMALL
+from streamsql.algebra.operators import Distinct, Plan, SortKey, TopN
 from streamsql.errors import UnsupportedError
 from streamsql.wire.codec import decode_packed, encode_packed
 from streamsql.wire.fragments import Engine, FragmentBundle
@@ -118,3 +121,12 @@ def test_queries_of_very_many_plans_are_planned(branches: int, narrowed: bool) -
     assert found.chosen in {each.number for each in found.listed}
     filters_are_fixed = not any("all of temp sent" in each.words for each in found.listed)
     assert filters_are_fixed == narrowed
+
+
+def test_deep_plans_are_pushed_as_far_as_they_go() -> None:
+    plan: Plan = HEAT
+    for number in range(300):
+        plan = Distinct(plan) if number % 2 else TopN(plan, (SortKey(0),), number + 1)
+    search = Search(plan, SMALL, Statistics())
+    assert (search.memo.count(), search.taken().number) == (1, PUSHED)
+    assert search.taken().cost.bytes > 0
