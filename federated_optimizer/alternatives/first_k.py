@@ -17,7 +17,7 @@ def parted_top(plan: TopN, below: Plan) -> Parted | Refused:
 
     first = plan.limit + plan.offset
     words = f"first {first} of every gateway before the first of all"
-    return Parted(shortened(plan, below), whole, plan.partition, words)
+    return Parted(shortened(plan, below), whole, plan.partition, plan.partition, words)
 
 
 def shortened(plan: TopN, below: Plan) -> Plan:

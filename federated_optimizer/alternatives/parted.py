@@ -14,10 +14,12 @@ class Parted:
         part: Over the rows of one gateway.
         whole: Returns, of the parts of all gateways, the operator's rows.
         together: Columns of the part; parts that agree on them are needed at one place.
+        in_whole: Where the whole has these columns, one for one.
         words: The method as EXPLAIN names it.
     """
 
     part: Plan
     whole: Callable[[Plan], Plan]
     together: tuple[int, ...]
+    in_whole: tuple[int, ...]
     words: str

@@ -47,14 +47,14 @@ def parted_aggregate(plan: Aggregate, below: Plan) -> Parted | Refused:
         phases = _Phases(plan)
         part = Aggregate(below, plan.group, tuple(phases.parts))
         words = "a part of every gateway before the whole"
-        return Parted(part, phases.whole, group, words)
+        return Parted(part, phases.whole, group, group, words)
     if plan.aggregates and all(_is_of_set(call) for call in plan.aggregates):
 
         def whole(parts: Plan) -> Plan:
             return Aggregate(parts, plan.group, plan.aggregates)
 
         words = "distinct rows of every gateway before the whole"
-        return Parted(Distinct(below), whole, plan.group, words)
+        return Parted(Distinct(below), whole, plan.group, group, words)
     return Refused(reasons[0])
 
 

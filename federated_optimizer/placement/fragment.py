@@ -6,6 +6,7 @@
 * `BasePiece`: everything else; its `RemoteSource` leaves named `#n` are cuts to other pieces.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from streamsql.algebra.expressions import Column
@@ -77,15 +78,16 @@ def projected(spread: Spread, plan: Project) -> Spread:
     for new, expression in enumerate(plan.expressions):
         if isinstance(expression, Column):
             where.setdefault(expression.position, new)
-    return _mapped(spread, where)
+    return moved(spread, where)
 
 
 def regrouped(spread: Spread, group: tuple[int, ...]) -> Spread:
     """Return how groups lie whose rows are together."""
-    return _mapped(spread, {old: new for new, old in enumerate(group)})
+    return moved(spread, {old: new for new, old in enumerate(group)})
 
 
-def _mapped(spread: Spread, where: dict[int, int]) -> Spread:
+def moved(spread: Spread, where: Mapping[int, int]) -> Spread:
+    """Return how rows lie whose columns stand elsewhere: new positions by the old ones."""
     if spread.single or not all(c in where for c in spread.columns):
         return spread if spread.single else SOMEHOW
     return Spread(single=False, columns=tuple(where[c] for c in spread.columns))

@@ -18,6 +18,7 @@ from federated_optimizer.placement.fragment import (
     NetworkPiece,
     Piece,
     StaticPiece,
+    moved,
     projected,
     regrouped,
 )
@@ -88,7 +89,8 @@ class OneSidedCuts(KeyedCuts):
             return self._unary_at_base(plan, below, (placed.reason,))
         part = GatewayPiece(halves.part, below.sites, below.sources, (), below.joins)
         base = self._hashed(part, halves.together, subset=True)
-        return BasePiece(halves.whole(base.plan), base.spread, (*base.reasons, placed.reason))
+        spread = moved(base.spread, dict(zip(halves.together, halves.in_whole, strict=True)))
+        return BasePiece(halves.whole(base.plan), spread, (*base.reasons, placed.reason))
 
     def _unary_at_base(self, plan: OneSided, below: Piece, reasons: tuple[str, ...]) -> BasePiece:
         base = self._input_at_base(plan, below)

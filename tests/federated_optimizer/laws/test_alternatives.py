@@ -1,5 +1,7 @@
 """Every complete plan of a query gives the same rows, and the one that is taken is the cheapest."""
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,14 +14,17 @@ from federated_optimizer.testing_bundles import (
     SPREAD_TOPOLOGY,
     STREAMS,
     TOPOLOGY,
+    Readings,
     evaluate_bundle,
     readings,
 )
 from federated_optimizer.testing_plans import decisions, plans
 from streamsql.algebra.operators import Plan
-from streamsql.reference import evaluate
+from streamsql.data.events import SourceEvent
+from streamsql.reference import Database, evaluate
 from streamsql.wire.codec import decode_packed, encode_packed
 from streamsql.wire.fragments import FragmentBundle
+from tests.streamsql.from_text import bound_query, catalog_of
 
 MOST = 6
 """Complete plans of one query that are run."""
@@ -46,6 +51,48 @@ def test_every_complete_plan_gives_the_rows_of_the_query(
         bundle = place(ready, topology, query="q1", methods=search.plan(number).methods)
         assert decode_packed(encode_packed(bundle), FragmentBundle) == bundle
         assert evaluate_bundle(bundle, world, NOW) == wanted, number
+
+
+COUNTED = catalog_of("CREATE SOURCE seen (device TEXT, zone TEXT, level INTEGER, n INTEGER);")
+SPREAD = Topology(
+    dict.fromkeys(("s0", "s1", "s2"), frozenset({"seen"})),
+    bases=("s0", "s1", "s2"),
+    static="s0",
+    coordinator="s0",
+)
+DEVICES = "(SELECT level, COUNT(DISTINCT device) AS c FROM seen GROUP BY level)"
+ZONES = "(SELECT level, COUNT(DISTINCT zone) AS c FROM seen GROUP BY level)"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT c, COUNT(*) AS n FROM {DEVICES} AS q GROUP BY c",
+        "SELECT c, COUNT(*) AS n FROM (SELECT level, COUNT(DISTINCT n) AS c, MAX(n) AS m"
+        " FROM seen GROUP BY level) AS q GROUP BY c",
+        "SELECT m, COUNT(*) AS n FROM (SELECT zone, COUNT(DISTINCT device) AS c, MAX(n) AS m"
+        " FROM seen GROUP BY zone) AS q GROUP BY m",
+        "SELECT c, d, COUNT(*) AS n FROM (SELECT level, COUNT(DISTINCT device) AS c,"
+        " COUNT(DISTINCT zone) AS d FROM seen GROUP BY level) AS q GROUP BY c, d",
+        f"SELECT DISTINCT c FROM {DEVICES} AS q",
+        f"SELECT q.level, p.level AS other FROM {DEVICES} AS q, {ZONES} AS p WHERE p.c = q.c",
+    ],
+)
+def test_groups_of_parts_are_brought_together_by_other_columns(text: str) -> None:
+    ready = normalize(bound_query(text, COUNTED).plan, SPREAD)
+    search = Search(ready, SPREAD, Statistics())
+    for number in range(1, min(search.memo.count(), 60) + 1):
+        bundle = place(ready, SPREAD, query="q1", methods=search.plan(number).methods)
+        for seed in range(3):
+            whole, at = Database(), {site: Database() for site in SPREAD.bases}
+            chance = random.Random(seed)
+            for _ in range(30):
+                row = (chance.choice("abcdefgh"), chance.choice("xyz"), chance.randrange(9))
+                event = SourceEvent((*row, chance.randrange(4)), NOW, delete=False)
+                for database in (whole, at[chance.choice(SPREAD.bases)]):
+                    database.append("seen", [event])
+            wanted = evaluate(ready, whole, NOW)
+            assert evaluate_bundle(bundle, Readings(whole, at), NOW) == wanted, number
 
 
 @pytest.mark.parametrize("topology", [TOPOLOGY, SPREAD_TOPOLOGY], ids=["one base", "three bases"])
