@@ -162,7 +162,7 @@ def holds(plan: Plan, predicate: Expression) -> bool:
             not limit.is_stronger(limit_of(plan, compared.columns[c], upper=upper), upper=upper)
             for (c, upper), limit in compared.bounds.items()
         )
-    ways = _ways(plan, predicate)
+    ways = ways_down(plan, predicate)
     return bool(ways) and all(holds(child, pushed) for child, pushed in ways)
 
 
@@ -180,7 +180,7 @@ def limit_of(plan: Plan, column: Expression, *, upper: bool) -> Limit | None:
     here = None
     if isinstance(plan, Filter):
         here = _compared_limit(conjuncts(plan.predicate), column, upper=upper)
-    ways = _ways(plan, column)
+    ways = ways_down(plan, column)
     limits = [limit_of(child, pushed, upper=upper) for child, pushed in ways]
     weakest = None if None in limits or not limits else limits[0]
     for limit in limits[1:] if weakest is not None else ():
@@ -206,7 +206,7 @@ def _is_empty(plan: Plan) -> bool:
     return isinstance(plan, Values) and not plan.rows
 
 
-def _ways(plan: Plan, expression: Expression) -> list[tuple[Plan, Expression]]:
+def ways_down(plan: Plan, expression: Expression) -> list[tuple[Plan, Expression]]:
     """Return into which inputs a filter over an expression goes, and over what there.
 
     The law of `rules.push_filters`: it goes into all of them. What has no rows is left out.

@@ -9,6 +9,7 @@ from math import prod
 
 from federated_optimizer.placement.column_estimates import Columns
 from federated_optimizer.placement.passing_rows import default_of, passed
+from federated_optimizer.placement.repeated_conditions import RepeatedConditions
 from federated_optimizer.placement.size_and_motion import GUESSED, UNKNOWN, Estimate, wider
 from federated_optimizer.placement.statistics import Statistics
 from federated_optimizer.statistics.default_facts import (
@@ -107,6 +108,7 @@ class Estimating:
         self._sites = sites
         self._leaves = leaves
         self._columns = Columns(lambda scan: _scan(scan, statistics).rows / sites)
+        self._repeated = RepeatedConditions()
         self._known: dict[int, tuple[Plan, Estimate]] = {}  # by id: the plan keeps it from reuse
 
     def of(self, plan: Plan) -> Estimate:
@@ -137,6 +139,15 @@ class Estimating:
         assumed = below.assumed + found.assumed
         return replace(below, assumed=assumed, replaced=below.replaced * both)
 
+    def _joined(self, plan: Join) -> Estimate:
+        once = self._repeated.without(plan)
+        found = self._columns.joined(once, self.of(once.left), self.of(once.right))
+        if once is plan:
+            return found
+        # What its sides cost assumes their conditions as well.
+        assumed = (*self.of(plan.left).assumed, *self.of(plan.right).assumed)
+        return replace(found, assumed=tuple(dict.fromkeys(assumed)))
+
     def _estimated(self, plan: Plan) -> Estimate:
         match plan:
             case Scan() | Window() | RemoteSource() | Values():
@@ -158,7 +169,7 @@ class Estimating:
             case HopWindow(input=child, size=size, hop=hop):
                 return self.of(child).scaled(size / hop)
             case Join():
-                return self._columns.joined(plan, self.of(plan.left), self.of(plan.right))
+                return self._joined(plan)
             case UnionAll(branches=branches):
                 return total(self.of(branch) for branch in branches)
             case Fixpoint():

@@ -38,12 +38,13 @@ Example: `InnerJoin [rid = rid]` over `Filter s.rid = 'r1'` and `Scan r` filters
 """
 
 from collections.abc import Iterator
-from itertools import chain, combinations, permutations
+from itertools import chain, permutations
 
 import msgspec
 
-from federated_optimizer.canonical.column_ranges import Comparisons, Ranges
-from federated_optimizer.canonical.linear_comparisons import Bound, readings_of
+from federated_optimizer.canonical.column_ranges import Comparisons
+from federated_optimizer.canonical.implications import bounds_of, equal_columns, is_within, named
+from federated_optimizer.canonical.linear_comparisons import readings_of
 from federated_optimizer.canonical.row_facts import (
     Facts,
     facts_above,
@@ -127,27 +128,10 @@ def _is_implied(predicate: Expression, before: list[Expression], after: list[Exp
 
     Only a column as it is: `a > 3` does not imply `a * 2 > 5`, which is NULL where it overflows.
     """
-    mine = _bounds(predicate) if _is_plain(predicate) else {}
+    mine = bounds_of(predicate) if _is_plain(predicate) else {}
     return bool(mine) and (
-        any(_is_within(_bounds(other), mine, or_equal=True) for other in before)
-        or any(_is_within(_bounds(other), mine, or_equal=False) for other in after)
-    )
-
-
-def _bounds(predicate: Expression) -> Ranges:
-    readings = readings_of(predicate)
-    if not readings or not all(isinstance(reading, Bound) for reading in readings):
-        return {}
-    return Comparisons([predicate]).bounds
-
-
-def _is_within(inner: Ranges, outer: Ranges, *, or_equal: bool) -> bool:
-    if inner == outer:
-        return or_equal
-    return all(
-        place in inner
-        and (inner[place] == limit or inner[place].is_stronger(limit, upper=place[1]))
-        for place, limit in outer.items()
+        any(is_within(bounds_of(other), mine, or_equal=True) for other in before)
+        or any(is_within(bounds_of(other), mine, or_equal=False) for other in after)
     )
 
 
@@ -289,17 +273,17 @@ class _Side:
 
     def _equals(self, together: list[Expression], known: Comparisons) -> Iterator[Expression]:
         further = [fact for fact in together if not _is_plain(fact)]
-        equal = _equal_columns(together, known) if further else {}
+        equal = equal_columns(together, known) if further else {}
         if not equal:
             return
-        have = {_named(shifted(fact, self.offset), equal) for fact in self.facts}
+        have = {named(shifted(fact, self.offset), equal) for fact in self.facts}
         for fact in further:
             moved = self._moved(fact, equal)
-            if moved is None or _named(fact, equal) in have or holds(self._plan, moved):
+            if moved is None or named(fact, equal) in have or holds(self._plan, moved):
                 continue
-            if (bounds := _bounds(moved)) and _is_within(self.own.bounds, bounds, or_equal=True):
+            if (bounds := bounds_of(moved)) and is_within(self.own.bounds, bounds, or_equal=True):
                 continue
-            have.add(_named(fact, equal))
+            have.add(named(fact, equal))
             yield moved
 
     def _moved(self, fact: Expression, equal: dict[int, list[int]]) -> Expression | None:
@@ -327,37 +311,6 @@ def _is_plain(fact: Expression) -> bool:
     """Whether it compares columns with constants or with columns only, as they are."""
     plain = isinstance(fact, Call) and not any(isinstance(a, Call) for a in fact.arguments)
     return plain and bool(readings_of(fact))
-
-
-def _equal_columns(facts: list[Expression], known: Comparisons) -> dict[int, list[int]]:
-    """Return for each column all that are the same as it, in order, if there are others."""
-    pairs = [
-        (known.columns[low], known.columns[high])
-        for low, high in combinations(known.ordered, 2)
-        if known.order(low, high) == "="
-    ]
-    for fact in facts:  # BOOLEAN has no order
-        match fact:
-            case Call(function="=", arguments=(Column() as a, Column() as b)):
-                pairs.append((a, b))
-            case _:
-                pass
-    equal: dict[int, list[int]] = {}
-    for a, b in pairs:
-        if a.dtype == b.dtype != DataType.DOUBLE:
-            first, second = (equal.get(c.position, [c.position]) for c in (a, b))
-            united = sorted({*first, *second})
-            equal.update(dict.fromkeys(united, united))
-    return equal
-
-
-def _named(fact: Expression, equal: dict[int, list[int]]) -> Expression:
-    """Return a fact with one column for all that are the same."""
-
-    def first(column: Column) -> Expression:
-        return Column(equal.get(column.position, [column.position])[0], "", column.dtype)
-
-    return map_columns(fact, first)
 
 
 TRANSITIVE_PREDICATES = Rule("transitive_predicates", transitive_predicates)

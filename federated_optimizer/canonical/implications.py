@@ -1,0 +1,84 @@
+"""Predicates that follow from others."""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from federated_optimizer.canonical.column_ranges import Comparisons, Ranges
+from federated_optimizer.canonical.linear_comparisons import Bound, readings_of
+from streamsql.algebra.expressions import Call, Column, Expression, map_columns
+from streamsql.data.types import DataType
+
+
+class Implications:
+    """What follows from predicates that are all TRUE; not everything is found."""
+
+    def __init__(self, predicates: Sequence[Expression]) -> None:
+        self._known = Comparisons(predicates)
+        self._equal = equal_columns(predicates, self._known)
+        self._named = {named(each, self._equal) for each in predicates}
+
+    def __contains__(self, predicate: Expression) -> bool:
+        bounds = bounds_of(predicate)
+        if bounds and is_within(self._known.ranges(shifted=True), bounds, or_equal=True):
+            return True
+        match predicate:
+            case Call(function="=" | "<" | "<=" as name, arguments=(Column() as a, Column() as b)):
+                order = self._known.order(a.position, b.position)
+                if order is not None and order in _IMPLYING[name]:
+                    return True
+            case _:
+                pass
+        return named(predicate, self._equal) in self._named
+
+
+_IMPLYING = {"=": ("=",), "<": ("<",), "<=": ("<=", "<", "=")}
+
+
+def bounds_of(predicate: Expression) -> Ranges:
+    """Return the limits that a predicate consists of; none if it says anything else."""
+    readings = readings_of(predicate)
+    if not readings or not all(isinstance(reading, Bound) for reading in readings):
+        return {}
+    return Comparisons([predicate]).bounds
+
+
+def is_within(inner: Ranges, outer: Ranges, *, or_equal: bool) -> bool:
+    """Whether what keeps to some limits keeps to others, too."""
+    if inner == outer:
+        return or_equal
+    return all(
+        place in inner
+        and (inner[place] == limit or inner[place].is_stronger(limit, upper=place[1]))
+        for place, limit in outer.items()
+    )
+
+
+def equal_columns(facts: Sequence[Expression], known: Comparisons) -> dict[int, list[int]]:
+    """Return for each column all that are the same as it, in order, if there are others."""
+    pairs = [
+        (known.columns[low], known.columns[high])
+        for low, high in combinations(known.ordered, 2)
+        if known.order(low, high) == "="
+    ]
+    for fact in facts:  # BOOLEAN has no order
+        match fact:
+            case Call(function="=", arguments=(Column() as a, Column() as b)):
+                pairs.append((a, b))
+            case _:
+                pass
+    equal: dict[int, list[int]] = {}
+    for a, b in pairs:
+        if a.dtype == b.dtype != DataType.DOUBLE:
+            first, second = (equal.get(c.position, [c.position]) for c in (a, b))
+            united = sorted({*first, *second})
+            equal.update(dict.fromkeys(united, united))
+    return equal
+
+
+def named(fact: Expression, equal: dict[int, list[int]]) -> Expression:
+    """Return a fact with one column for all that are the same."""
+
+    def first(column: Column) -> Expression:
+        return Column(equal.get(column.position, [column.position])[0], "", column.dtype)
+
+    return map_columns(fact, first)
