@@ -5,6 +5,7 @@ that was retained before we subscribed, or known before we lost the broker, may 
 site that ended while the broker was away has left no will. Such a state is trusted for a while.
 """
 
+import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
@@ -32,6 +33,11 @@ class Repetitions:
     def told(self, names: Iterable[str], now: float) -> None:
         """Note that these were told; `now` in seconds of a clock that only goes forward."""
         self._next.update(dict.fromkeys(names, (now + self._pause, self._pause)))
+
+    @property
+    def next_due(self) -> float:
+        """When the first of them is to be repeated; infinite: none is."""
+        return min((moment for moment, _pause in self._next.values()), default=math.inf)
 
     def due(self, now: float) -> list[str]:
         """Return what is to be repeated."""

@@ -2,13 +2,15 @@
 
 EXPLAIN runs in a forked process, and SQLite does not survive a fork: it waits there for locks that
 the console had. So a process begun anew opens the lake. Starting it takes seconds, an answer some
-hundredths: it is started once, and forked processes reach it by the path of a socket.
+hundredths: the first question starts it, and forked processes reach it by the path of a socket.
 """
 
 import atexit
+import contextlib
 import logging
 import os
 import pickle
+import select
 import socket
 import subprocess
 import sys
@@ -34,7 +36,8 @@ class AskedSizes:
 
     Args:
         settings: Where it is.
-        seconds: An answer may take so long; then the process ends, and another begins.
+        seconds: An answer may take so long; then the process ends, and the next question starts
+            another.
     """
 
     def __init__(self, settings: LakeSettings, seconds: float = SECONDS) -> None:
@@ -42,6 +45,9 @@ class AskedSizes:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._listener: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._wake: socket.socket | None = None
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
         self._silent_in = 0
 
     @property
@@ -51,29 +57,60 @@ class AskedSizes:
         return None if process is None or process.poll() is not None else process.pid
 
     def get_ready(self) -> None:
-        """Start the process unless it runs; in the console, before it forks."""
+        """Listen for questions, of which the first starts the process; call it before forking."""
         self._silent_in = 0
-        if self.process is not None:
+        if self._listener is not None:
             return
-        if self._process is not None and self._process.returncode:
-            log.warning("the process that reads the lake for EXPLAIN has ended; it begins anew")
-        self._end_process()
         try:
-            listener = self._listener or self._listening()
-            number = listener.fileno()
-            command = ("-m", "deploy.history.past_sizes", str(number), str(self._seconds))
-            process = subprocess.Popen(  # noqa: S603  (our own module)
-                [sys.executable, *command], stdin=subprocess.PIPE, pass_fds=(number,)
-            )
-            self._process = process
+            listener = self._listening()
+        except OSError as error:
+            log.warning("nobody can ask how much of the past a query reads: %s", error)
+            return
+        self._wake, woken = socket.socketpair()
+        self._thread = threading.Thread(
+            target=self._answer, args=(listener, woken), name="past-sizes", daemon=True
+        )
+        self._thread.start()
+
+    def _answer(self, listener: socket.socket, woken: socket.socket) -> None:
+        """Start the process whenever somebody asks and it is not there, until woken."""
+        with woken:
+            while self._listener is listener:
+                ready, _, _ = select.select([listener, woken], [], [])
+                if woken in ready:
+                    return
+                try:
+                    status = self._ended(self._started(listener))
+                except OSError as error:
+                    log.warning("the process that reads the lake cannot be started: %s", error)
+                    status = 1
+                if status and self._listener is listener:
+                    log.warning("the process that reads the lake for EXPLAIN has ended")
+                    _hang_up(listener)
+
+    def _ended(self, process: subprocess.Popen[bytes]) -> int:
+        """Wait for the process; return its status."""
+        status = process.wait()
+        with contextlib.suppress(OSError):
             assert process.stdin is not None  # noqa: S101
+            process.stdin.close()
+        return status
+
+    def _started(self, listener: socket.socket) -> subprocess.Popen[bytes]:
+        number = listener.fileno()
+        command = ("-m", "deploy.history.past_sizes", str(number), str(self._seconds))
+        process = subprocess.Popen(  # noqa: S603  (our own module)
+            [sys.executable, *command], stdin=subprocess.PIPE, pass_fds=(number,)
+        )
+        with self._starting:
+            self._process = process
+            if self._listener is not listener:  # closed meanwhile
+                process.kill()
+        assert process.stdin is not None  # noqa: S101
+        with contextlib.suppress(BrokenPipeError):
             process.stdin.write(pickle.dumps(self._settings))
             process.stdin.flush()  # it stays open: when we end, it is closed, and the process ends
-        except OSError as error:
-            log.warning("the process that reads the lake for EXPLAIN cannot be started: %s", error)
-            return
-        # One that ends by itself is no zombie until the next EXPLAIN.
-        threading.Thread(target=process.wait, name="past-sizes", daemon=True).start()
+        return process
 
     def sizes(self, plan: Plan) -> tuple[PastSize, ...]:
         """Return what a plan reads of the past, one per scan; blocking, also in a forked process.
@@ -109,21 +146,22 @@ class AskedSizes:
     def close(self) -> None:
         """End the process, at once."""
         atexit.unregister(self.close)
-        self._end_process()
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
+        with self._starting:
+            listener, self._listener = self._listener, None
+            process = self._process
+        if self._wake is not None:
+            self._wake.close()
+            self._wake = None
+        if process is not None:
+            process.kill()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if listener is not None:
+            listener.close()
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
-
-    def _end_process(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
-            if process.stdin is not None:
-                process.stdin.close()
 
     def _listening(self) -> socket.socket:
         # Nobody else may enter the folder, so nobody else may ask.
@@ -142,3 +180,12 @@ class AskedSizes:
     def _path(self) -> str:
         folder = self._folder
         return "" if folder is None else str(Path(folder.name) / "socket")
+
+
+def _hang_up(listener: socket.socket) -> None:
+    """Take who waits for an answer and say nothing: whoever asks next starts the process again."""
+    listener.setblocking(False)
+    with contextlib.suppress(OSError):
+        for _ in range(_WAITING):
+            listener.accept()[0].close()
+    listener.setblocking(True)

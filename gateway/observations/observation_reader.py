@@ -16,6 +16,7 @@ from streamsql.catalog.system import SYS_STREAM, is_site_source
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import EARLIEST, LATEST
 from streamsql.errors import WireError
+from streamsql.wire.bounds import MAX_OBSERVED_BYTES
 from streamsql.wire.codec import decode_compressed_json, decode_json
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import ObservationPack, SystemRows
@@ -27,7 +28,6 @@ PACK = "pack"
 log of its stream has come with it."""
 
 MAX_LANES = 10_000
-MAX_PACK = 2_000_000
 MAX_HOSTS = 100
 REMEMBERED = 1_024
 """Packs remembered per gateway and stream: far more than can be sent and not yet acknowledged."""
@@ -91,7 +91,7 @@ class ObservationReader:
         """
         if not any(stream in scans for scans in self._wanted.values()):
             return None
-        return decode_compressed_json(payload, ObservationPack, limit=MAX_PACK)
+        return decode_compressed_json(payload, ObservationPack, limit=MAX_OBSERVED_BYTES)
 
     def is_outdated(self, stream: str, pack: ObservationPack) -> bool:
         """Whether a pack was made by a definition whose rows mean something else than now."""
@@ -184,7 +184,7 @@ class SystemLane:
         Raises:
             WireError: It cannot be read, or too many hosts send.
         """
-        pack = decode_json(payload, SystemRows, limit=MAX_PACK)
+        pack = decode_json(payload, SystemRows, limit=MAX_OBSERVED_BYTES)
         if host not in self._newest and len(self._newest) >= MAX_HOSTS:
             raise WireError(f"more than {MAX_HOSTS} hosts report")
         number = (pack.epoch, pack.seq)

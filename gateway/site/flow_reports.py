@@ -19,7 +19,8 @@ reports should not compete with them."""
 REPEAT = 10.0
 """Seconds after which what was published is repeated first: the broker may drop a report.
 
-So often all queries are compared with what was reported of them, too: time alone changes counts.
+Every so many seconds all queries are compared with what was reported of them, too: time alone
+changes counts.
 """
 
 
@@ -55,7 +56,7 @@ class FlowReports:
         self._mark = 0
         self._changed: dict[str, None] = {}
         self._due_since: float | None = None
-        self._repeated_at = float("-inf")
+        self._compared_at = float("-inf")
 
     def forget(self) -> None:
         """Report everything again, at once: a reader has just started, or the network was away."""
@@ -69,7 +70,7 @@ class FlowReports:
 
     def next_due(self, now: float) -> float | None:
         """Return when `publish` has something to do; `now` in seconds, never back."""
-        repeat = self._repeated_at + REPEAT
+        repeat = min(self._compared_at + REPEAT, self._repetitions.next_due)
         if self._due_since is None:
             self._look()
             reported = self._reported
@@ -100,11 +101,11 @@ class FlowReports:
         """Publish what has changed; `now` in seconds of a clock that only goes forward."""
         if not self._client.connected:
             return
-        is_time_to_repeat = now - self._repeated_at >= REPEAT
-        if is_time_to_repeat:
-            self._repeated_at = now
+        again = self._repetitions.due(now)
+        if now - self._compared_at >= REPEAT:
+            self._compared_at = now
             self.look_again()
-        elif self._due_since is None or now - self._due_since < INTERVAL:
+        elif not again and (self._due_since is None or now - self._due_since < INTERVAL):
             return
         self._due_since = None
         queries = self._engine.queries
@@ -112,7 +113,6 @@ class FlowReports:
         for query in self._reported.keys() - set(queries):
             del self._reported[query]
         self._repetitions.keep(queries)
-        again = self._repetitions.due(now) if is_time_to_repeat else ()
         known = {query: self._reported[query] for query in again if query in self._reported}
         self._publish(known | self._news(), now)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from streamsql.errors import WireError
-from streamsql.wire.bounds import MAX_PAYLOAD_BYTES, Count, Epoch
+from streamsql.wire.bounds import MAX_OBSERVED_BYTES, Count, Epoch
 from streamsql.wire.codec import decode_compressed_json, decode_json, encode_json
 from streamsql.wire.observation_logs import PacksPublished, PacksWanted
 from streamsql.wire.site_messages import SiteRole, SiteState
@@ -209,6 +209,6 @@ def _before(life: int, number: int) -> _PackNumber | None:
 
 def _number_of(payload: bytes) -> _PackNumber | None:
     try:
-        return decode_compressed_json(payload, _PackNumber, limit=MAX_PAYLOAD_BYTES)
+        return decode_compressed_json(payload, _PackNumber, limit=MAX_OBSERVED_BYTES)
     except WireError:
         return None

@@ -18,12 +18,12 @@ from streamsql.catalog.system import SYS_STREAM
 from streamsql.data.schema import Schema
 from streamsql.data.types import EARLIEST, LATEST, DataType, Row
 from streamsql.errors import FederationError, WireError
+from streamsql.wire.bounds import MAX_OBSERVED_BYTES
 from streamsql.wire.codec import decode_compressed_json, decode_json
 from streamsql.wire.messages import ObservationPack, SystemRows
 from streamsql.wire.senml import microseconds, row_from, rows_of
 from streamsql.wire.topics import Topics, check_id
 
-MAX_PACK_BYTES = 2_000_000
 MAX_REASON = 500
 MAX_DAYS = 2_000
 """Days of event time in one pack: each is a file of the lake."""
@@ -167,11 +167,11 @@ def _take(message: Landed, topics: Topics, definition_of: DefinitionOf, kept: Ke
 
 def _pack(payload: bytes, stream: str) -> ObservationPack | SystemRows:
     try:
-        return decode_compressed_json(payload, ObservationPack, limit=MAX_PACK_BYTES)
+        return decode_compressed_json(payload, ObservationPack, limit=MAX_OBSERVED_BYTES)
     except WireError:
         if stream != SYS_STREAM.name:
             raise
-        return decode_json(payload, SystemRows, limit=MAX_PACK_BYTES)
+        return decode_json(payload, SystemRows, limit=MAX_OBSERVED_BYTES)
 
 
 def _rows(

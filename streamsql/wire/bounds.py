@@ -20,6 +20,8 @@ MAX_TREE_DEPTH = 800
 """Levels of plans and expressions, structs and lists counted: the parser allows 160 of its own."""
 MAX_TREE_TEXT = 1_000_000
 MAX_PAYLOAD_BYTES = 8_000_000
+MAX_OBSERVED_BYTES = 2_000_000
+"""Of a pack of observations or of system rows, as JSON; gateways make smaller ones."""
 MAX_ITEMS = 100_000
 MAX_NAMES = 10_000
 _LARGEST = 1.7976931348623157e308

@@ -45,10 +45,14 @@ def encode_json(message: object) -> bytes:
 def encode_compressed_json(message: object) -> bytes:
     """Return a message as JSON that zlib has compressed.
 
+    What would expand to more than a reader expects of its size stays as it is.
+
     Raises:
         WireError: It holds a value JSON cannot carry.
     """
-    return zlib.compress(encode_json(message))
+    plain = encode_json(message)
+    compressed = zlib.compress(plain)
+    return compressed if len(plain) <= _expanded(compressed) else plain
 
 
 def encode_packed(message: object) -> bytes:
@@ -89,11 +93,14 @@ def decode_compressed_json(payload: bytes, kind: type[T], *, limit: int) -> T:
         limit: Of its bytes as JSON.
 
     Raises:
-        WireError: It is cut off or damaged, or what `decode_json` refuses.
+        WireError: It is cut off or damaged, expands to more than 50 times its size, or is what
+            `decode_json` refuses.
     """
     if payload[:1] != _ZLIB:
         return decode_json(payload, kind, limit=limit)
     _check_size(payload, kind, limit)
+    # A small message must not cost what a large one may.
+    limit = min(limit, _expanded(payload))
     expanding = zlib.decompressobj()
     try:
         plain = expanding.decompress(payload, limit + 1)
@@ -104,6 +111,11 @@ def decode_compressed_json(payload: bytes, kind: type[T], *, limit: int) -> T:
     if not expanding.eof or expanding.unused_data:
         raise WireError(f"{kind.__name__}: not all of what zlib has compressed, or more than that")
     return decode_json(plain, kind, limit=limit)
+
+
+def _expanded(compressed: bytes) -> int:
+    """Return the most bytes to which a payload may expand."""
+    return 50 * len(compressed)
 
 
 def decode_packed(payload: bytes, kind: type[T], *, limit: int = MAX_PAYLOAD_BYTES) -> T:

@@ -100,6 +100,15 @@ def test_what_does_not_change_is_repeated_after_pauses_that_double() -> None:
     assert 10 <= len(world.pass_by(3_600)) <= 12, "a loss is made good some time"
 
 
+def test_the_first_repetition_comes_after_its_pause_wherever_the_comparison_stands() -> None:
+    for since in (0.2, 3.0, 9.0):
+        world = World()
+        world.pass_by(since)
+        world.send("q1")
+        assert world.pass_by(1.0) == [{"q1": 1}]
+        assert world.pass_by(REPEAT) == [{"q1": 1}], since
+
+
 def test_what_time_alone_changes_is_told_with_the_next_comparison() -> None:
     world = World()
     world.send("q1")
