@@ -127,7 +127,8 @@ class Coordinator(OpenedRooms):
         self._shared = shared
         self._background = Background()
         foresee = None if explainer is None else explainer.foresee
-        self._heard, self._facts = HeardFacts(shared.facts), KeptFacts(shared.store, shared.facts)
+        self._heard = HeardFacts(shared.facts, shared.catalog)
+        self._facts = KeptFacts(shared.store, shared.facts)
         self._planner = Planner(shared, self._heard, foresee, history)
         self._queries = Queries(shared, self._planner)
         self._repairs = Repairs(shared.deployment, shared.membership)

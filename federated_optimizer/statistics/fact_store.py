@@ -81,6 +81,15 @@ class Facts:
         if (subject, quantity) in self._facts:
             self._remove([(subject, quantity)])
 
+    def names(self, kind: SubjectKind) -> frozenset[str]:
+        """Return the names of the things of a kind that facts are about."""
+        return frozenset(name for of, name, _ in self._parts if of == kind)
+
+    def forget_name(self, kind: SubjectKind, name: str) -> None:
+        """Discard the facts about a thing, with all its parts."""
+        of = [about for about in self._parts if about[:2] == (kind, name)]
+        self._remove([key for about in of for key in self._parts[about]])
+
     def forget_part(self, kind: SubjectKind, part: str) -> None:
         """Discard the facts about a part: a site that was removed."""
         gone = [key for key in self._facts if key[0].kind == kind and key[0].part == part]

@@ -1,7 +1,8 @@
 """Facts from what the coordinator hears: states and births of sites, links, running queries."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
+from itertools import islice
 
 from federated_optimizer.coordinator.facts.heard_counts import CountingQuery, HeardCounts
 from federated_optimizer.coordinator.sites.published_links import LinkTable
@@ -21,6 +22,7 @@ from federated_optimizer.statistics.smoothed_rates import (
     smoothed,
 )
 from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import MICROSECONDS
 from streamsql.wire.site_messages import (
     ENGINES,
@@ -39,8 +41,16 @@ CONFIRM_MICROSECONDS = 3_600 * MICROSECONDS
 """Between two notes that the announced sensors are still there."""
 SWEEP_MICROSECONDS = 3_600 * MICROSECONDS
 """Between two searches for facts that are too old."""
-MAX_COUNTERS = 50_000
-"""Counters whose last value is remembered, over all gateways."""
+FIRST_HOUR = 3_600 * MICROSECONDS
+"""Time in which all sites that there are have been heard, after the coordinator's start."""
+FIRST_MINUTE = 60 * MICROSECONDS
+"""Likewise all links; and in which a site that has started has its connectors."""
+MAX_SOURCES = 1_000
+"""Sources of a site whose sensors and readings are counted."""
+_NAMED = (SubjectKind.SOURCE, SubjectKind.TABLE, SubjectKind.PREDICATE, SubjectKind.COLUMN)
+"""Kinds of facts whose names are those of sources and tables."""
+_Counted = tuple[str, Quantity]
+"""A source in lower case, and the rate of it that a counter gives."""
 _SURE_SIZE = 0.9
 """Sizes of tables are rounded, and may be estimates of their databases."""
 _SURE_TIME = 0.8
@@ -48,23 +58,34 @@ _SURE_TIME = 0.8
 
 
 class HeardFacts:
-    """Fills the facts.
+    """Fills the facts with what is said of the catalog's sources and tables.
 
-    State: the last values of counters, and the sensors that births have announced.
+    State: the definitions as of the last look; of each site the last values of its counters, the
+    sensors that its birth has announced, and the sources that facts say it has.
+
+    Args:
+        facts: Those that were saved before tell which of them a site has to confirm.
+        catalog: What it does not have is not counted, and facts of it are discarded.
 
     Attributes:
         counts: What sites count of queries.
     """
 
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
+    def __init__(self, facts: Facts, catalog: Catalog) -> None:
+        self._facts, self._catalog = facts, catalog
         self.counts = HeardCounts(facts)
-        self._counters: dict[tuple[str, str, Quantity], Reading] = {}
-        self._sensors: dict[str, dict[str, int]] = {}
+        self._defined = _defined(catalog)
+        self._counters: dict[str, dict[_Counted, Reading]] = {}
+        self._born: dict[str, dict[str, int]] = {}
+        self._heard: set[str] = set()
+        self._began: int | None = None
         self._looked_at: int | None = None
-        self._swept_at = -SWEEP_MICROSECONDS
+        self._swept_at: int | None = None
         self._links_seen = -1
-        self._linked: set[tuple[str, str]] = set()
+        known = tuple(facts.of_kind(SubjectKind.SOURCE))
+        self._rated = _by_part(known, Quantity.INSERTS, Quantity.CHANGES)
+        self._announced = _by_part(known, Quantity.SENSORS)
+        self._linked = {f.subject[1:] for f in known if f.quantity == Quantity.ROWS}
 
     def hear_state(self, site: str, state: SiteState, at: int) -> None:
         """Take the counters of a state that a site, and not the broker in its place, has sent.
@@ -74,45 +95,55 @@ class HeardFacts:
             state: As it was sent.
             at: When it holds, by our clock.
         """
+        self._heard.add(site)
         if not state.online:
             return
         if state.role == SiteRole.STATIC:
             self._hear_times(state, at)
             for name, rows in state.tables.items():
+                if name.lower() not in self._defined:
+                    continue
                 subject = Subject(SubjectKind.TABLE, name.lower())
                 size = (float(rows), float(rows), float(rows))
                 self._facts.put(Fact(subject, Quantity.ROWS, *size, at, _SURE_SIZE, Origin.TABLES))
             return
-        for source, count in _counts(state).items():
-            reading = Reading(count, state.ts, state.started)
-            self._count(site, source, Quantity.INSERTS, reading, at)
+        inserts = self._inserts(state)
+        before, found = self._counters.get(site, {}), dict[_Counted, Reading]()
+
+        def count(source: str, quantity: Quantity, count: float) -> None:
+            key, now = (source, quantity), Reading(count, state.ts, state.started)
+            found[key] = self._count(site, key, before.get(key), now, at)
+
+        for source, readings in inserts.items():
+            count(source, Quantity.INSERTS, readings)
         for source, (_events, rows) in state.counted.items():
-            reading = Reading(rows, state.ts, state.started)
-            self._count(site, source.lower(), Quantity.CHANGES, reading, at)
-        self._announced(site, at)
+            if source.lower() in inserts:
+                count(source.lower(), Quantity.CHANGES, rows)
+        self._counters[site] = found
+        if state.ts - state.started >= FIRST_MINUTE:
+            for gone in self._rated.get(site, set()) - inserts.keys():
+                self._discard(gone, site, Quantity.INSERTS, Quantity.CHANGES)
+            self._rated[site] = set()
+        self._rated.setdefault(site, set()).update(inserts)
+        self._put_sensors(site, at)
 
     def hear_birth(self, birth: Birth, at: int) -> None:
         """Take the sensors that a gateway announces."""
-        site, counts = birth.gateway, dict[str, int]()
-        for sensor in birth.sensors:
-            name = sensor.stream.lower()
-            counts[name] = counts.get(name, 0) + 1
-        for gone in self._sensors.get(site, {}).keys() - counts:
-            self._facts.discard(Subject(SubjectKind.SOURCE, gone, site), Quantity.SENSORS)
-        self._sensors[site] = counts
-        self._announced(site, at)
+        self._heard.add(birth.gateway)
+        self._born[birth.gateway] = Counter(sensor.stream.lower() for sensor in birth.sensors)
+        self._put_sensors(birth.gateway, at)
 
     def forget(self, site: str) -> None:
         """Discard a site that was removed permanently."""
-        self._sensors.pop(site, None)
-        self._counters = {key: value for key, value in self._counters.items() if key[0] != site}
+        for known in (self._born, self._announced, self._rated, self._counters):
+            known.pop(site, None)
+        self._heard.discard(site)
         self._facts.forget_part(SubjectKind.SOURCE, site)
 
     def look(
         self,
         queries: Iterable[CountingQuery],
         links: LinkTable,
-        catalog: Catalog,
         *,
         now: int,
         moment: int,
@@ -122,24 +153,73 @@ class HeardFacts:
         Args:
             queries: The running ones.
             links: The published ones.
-            catalog: Facts about tables that it does not have any more are discarded.
             now: Wall-clock microseconds.
             moment: The same by `monotonic_clock`.
         """
         if self._looked_at is not None and moment - self._looked_at < LOOK_MICROSECONDS:
             return
         self._looked_at = moment
+        self._began = moment if self._began is None else self._began
+        self._follow_catalog(now)
         running = tuple(queries)
         self.counts.recursions(running, now=now, moment=moment)
         self.counts.look(running, now)
-        self._hear_links(links, now)
-        tables = {table.name.lower() for table in catalog.tables}
-        for fact in tuple(self._facts.of_kind(SubjectKind.TABLE)):
-            if fact.subject.name not in tables:
-                self._facts.discard(fact.subject, fact.quantity)
-        if moment >= self._swept_at + SWEEP_MICROSECONDS:
+        # Right after the start retained links are still to come.
+        if links.version or moment - self._began >= FIRST_MINUTE:
+            self._hear_links(links, now)
+        if self._swept_at is None or moment - self._swept_at >= SWEEP_MICROSECONDS:
             self._swept_at = moment
             self._facts.discard_old(now)
+            if moment - self._began >= FIRST_HOUR:
+                self._forget_unheard()
+
+    def _follow_catalog(self, now: int) -> None:
+        """Discard facts of what is gone, or was defined anew, since the last look."""
+        before, self._defined = self._defined, _defined(self._catalog)
+        for kind in _NAMED:
+            for name in self._facts.names(kind):
+                definition = self._defined.get(name)
+                if definition is None or definition != before.get(name):
+                    self._facts.forget_name(kind, name)
+        if before != self._defined:
+            self._links_seen = -1
+            for site in self._born:
+                self._put_sensors(site, now)
+
+    def _forget_unheard(self) -> None:
+        """Discard facts of sites that have said nothing since we have started."""
+        linked = {gateway for _, gateway in self._linked}
+        parts = {fact.subject.part for fact in self._facts.of_kind(SubjectKind.SOURCE)}
+        for site in parts - self._heard - linked:
+            self.forget(site)
+
+    def _inserts(self, state: SiteState) -> dict[str, float]:
+        """Return the readings of each source of a site since it has started, by name.
+
+        Gateways that do not count them tell what a connector of several sources makes together:
+        equal shares are assumed.
+        """
+        found: dict[str, float] = {}
+
+        def is_counted(name: str) -> bool:
+            return name in found or (name in self._defined and len(found) < MAX_SOURCES)
+
+        for connector in state.connectors:
+            for stream in connector.streams:
+                name = stream.lower()
+                if is_counted(name):
+                    part = connector.readings / len(connector.streams)
+                    found[name] = found.get(name, 0.0) + part
+        told = {d.name: d.rows for d in state.declared if d.endpoint}
+        told.update({name: events for name, (events, _) in state.counted.items()})
+        for name, rows in told.items():
+            if is_counted(name.lower()):
+                found[name.lower()] = float(rows)
+        return found
+
+    def _discard(self, source: str, site: str, *quantities: Quantity) -> None:
+        for quantity in quantities:
+            self._facts.discard(Subject(SubjectKind.SOURCE, source, site), quantity)
 
     def _hear_times(self, state: SiteState, at: int) -> None:
         """Take how long the static engine's evaluations take."""
@@ -155,30 +235,38 @@ class HeardFacts:
                     timed = (value, value, value, at, _SURE_TIME, Origin.TIMED)
                     self._facts.put(Fact(subject, quantity, *timed))
 
-    def _count(self, site: str, source: str, quantity: Quantity, reading: Reading, at: int) -> None:
+    def _count(
+        self, site: str, counted: _Counted, before: Reading | None, reading: Reading, at: int
+    ) -> Reading:
+        """Return the reading from which the next one counts."""
+        source, quantity = counted
         subject = Subject(SubjectKind.SOURCE, source, site)
-        key = (site, source, quantity)
-        before = self._counters.get(key)
-        if before is None and len(self._counters) >= MAX_COUNTERS:
-            return
         if before is not None and before.holds_until(reading, COUNT_MICROSECONDS):
-            return
-        self._counters[key] = reading
+            return before
         known = self._facts.find(subject, quantity)
         if known is not None and before is None and known.confidence_at(at) >= 0.5:
-            return  # measured before we started: better than the mean over the site's life
+            return reading  # measured before we started: better than the mean of the site's life
         found = rate_between(before, reading)
         if found is None:
-            return
+            return reading
         past: SmoothedRate | None = None
         if known is not None and before is not None:
             past = SmoothedRate(known.value, known.low, known.high, known.confidence)
         rate = smoothed(past, *found)
         told = (rate.value, rate.low, rate.high, at, rate.mass, Origin.COUNTED)
         self._facts.put(Fact(subject, quantity, *told))
+        return reading
 
-    def _announced(self, site: str, at: int) -> None:
-        for source, count in self._sensors.get(site, {}).items():
+    def _put_sensors(self, site: str, at: int) -> None:
+        """Take the sensors that a site has announced, of sources that there are."""
+        born = self._born.get(site)
+        if born is None:
+            return
+        counts = dict(islice(((n, c) for n, c in born.items() if n in self._defined), MAX_SOURCES))
+        for gone in self._announced.get(site, set()) - counts.keys():
+            self._discard(gone, site, Quantity.SENSORS)
+        self._announced[site] = set(counts)
+        for source, count in counts.items():
             subject = Subject(SubjectKind.SOURCE, source, site)
             known = self._facts.find(subject, Quantity.SENSORS)
             is_old = known is None or at - known.at >= CONFIRM_MICROSECONDS
@@ -193,11 +281,10 @@ class HeardFacts:
         self._links_seen = links.version
         found: defaultdict[tuple[str, str], list[float | None]] = defaultdict(list)
         for relation, gateway, cost in links.costs():
-            found[relation, gateway].append(cost)
+            if relation in self._defined:
+                found[relation, gateway].append(cost)
         for relation, gateway in self._linked - found.keys():
-            subject = Subject(SubjectKind.SOURCE, relation, gateway)
-            self._facts.discard(subject, Quantity.ROWS)
-            self._facts.discard(subject, Quantity.LINK_COST)
+            self._discard(relation, gateway, Quantity.ROWS, Quantity.LINK_COST)
         self._linked = set(found)
         for (relation, gateway), costs in found.items():
             subject = Subject(SubjectKind.SOURCE, relation, gateway)
@@ -212,17 +299,14 @@ class HeardFacts:
                 self._facts.put(Fact(subject, Quantity.LINK_COST, *told, Origin.LINKS))
 
 
-def _counts(state: SiteState) -> dict[str, float]:
-    """Return the readings of each source of a site since it has started, by name in lower case.
+def _defined(catalog: Catalog) -> dict[str, SourceDefinition]:
+    return {d.name.lower(): d for d in (*catalog.sources, *catalog.tables)}
 
-    Gateways that do not count them tell what a connector of several sources makes together: equal
-    shares are assumed.
-    """
-    found: dict[str, float] = {}
-    for connector in state.connectors:
-        for stream in connector.streams:
-            name = stream.lower()
-            found[name] = found.get(name, 0.0) + connector.readings / len(connector.streams)
-    found.update({d.name.lower(): float(d.rows) for d in state.declared if d.endpoint})
-    found.update({name.lower(): float(events) for name, (events, _) in state.counted.items()})
+
+def _by_part(facts: Iterable[Fact], *quantities: Quantity) -> dict[str, set[str]]:
+    """Return the names of things with facts of these quantities, by the part of the thing."""
+    found: dict[str, set[str]] = {}
+    for fact in facts:
+        if fact.quantity in quantities:
+            found.setdefault(fact.subject.part, set()).add(fact.subject.name)
     return found

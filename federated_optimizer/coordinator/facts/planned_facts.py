@@ -1,18 +1,21 @@
 """Facts as plans are made with them: of sources, tables and recursions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from typing_extensions import override
 
 from federated_optimizer.placement import Passing, RecursionFacts, SourceFacts
 from federated_optimizer.statistics.default_facts import COMPARISON, DATABASE_ROWS
-from federated_optimizer.statistics.fact import Quantity, Subject, SubjectKind
+from federated_optimizer.statistics.fact import HALF_LIVES, Fact, Quantity, Subject, SubjectKind
 from federated_optimizer.statistics.fact_store import Facts
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.table_options import TableSource
 from streamsql.data.types import MICROSECONDS
+
+_FADED = 1 / 16
+"""Of the confidence in a rate: after four hours."""
 
 
 def source_facts(
@@ -47,7 +50,7 @@ def _stream_facts(source: SourceDefinition, facts: Facts) -> SourceFacts | None:
     name = source.name.lower()
 
     def total(quantity: Quantity) -> float | None:
-        parts = [f.value for f in facts.about(SubjectKind.SOURCE, name, quantity)]
+        parts = [f.value for f in _present(facts.about(SubjectKind.SOURCE, name, quantity))]
         return sum(parts) if parts else None
 
     changes, inserts = total(Quantity.CHANGES), total(Quantity.INSERTS)
@@ -59,6 +62,19 @@ def _stream_facts(source: SourceDefinition, facts: Facts) -> SourceFacts | None:
     # What comes goes again: after the time to live, or, where there is none, out of a window.
     rows = None if source.ttl is None else inserts * source.ttl / MICROSECONDS
     return SourceFacts(rows, 2 * inserts)
+
+
+def _present(parts: Iterable[Fact]) -> Iterator[Fact]:
+    """Yield the facts about parts of a source, without rates that faded while others were measured.
+
+    Their gateways are away. Counts hold until they are discarded.
+    """
+    known = tuple(parts)
+    newest = max((f.at for f in known), default=0)
+    for fact in known:
+        is_rate = fact.quantity in HALF_LIVES
+        if not is_rate or fact.confidence_at(newest) >= _FADED * fact.confidence:
+            yield fact
 
 
 class PassingRows(Mapping[tuple[str, str], Passing]):

@@ -68,4 +68,4 @@ class Upkeep:
     def _learn(self) -> None:
         shared = self._shared
         times = {"now": shared.clock(), "moment": monotonic_clock()}
-        self._heard.look(self._queries.all(), shared.links, shared.catalog, **times)
+        self._heard.look(self._queries.all(), shared.links, **times)

@@ -131,3 +131,17 @@ def test_what_is_no_finite_number_is_not_taken() -> None:
         facts.put(fact(SubjectKind.SOURCE, "heat", value))
         facts.put(fact(SubjectKind.SOURCE, "cold", value))
     assert [(f.subject.name, f.value) for f in facts] == [("heat", 3.0)]
+
+
+def test_a_thing_is_forgotten_with_all_its_parts() -> None:
+    facts = Facts()
+    for name in ("heat", "seat"):
+        for part in ("gw-1", "gw-2"):
+            facts.put(fact(SubjectKind.SOURCE, name, part=part))
+        facts.put(fact(SubjectKind.TABLE, name))
+    facts.saved(facts.unsaved())
+    assert facts.names(SubjectKind.SOURCE) == {"heat", "seat"}
+    facts.forget_name(SubjectKind.SOURCE, "heat")
+    assert facts.names(SubjectKind.SOURCE) == {"seat"}
+    assert facts.names(SubjectKind.TABLE) == {"heat", "seat"}
+    assert len(facts.unsaved()) == 2

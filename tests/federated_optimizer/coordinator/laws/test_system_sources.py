@@ -365,7 +365,8 @@ def test_facts_are_what_sites_have_counted(harness: Any, monkeypatch: pytest.Mon
         )
         await harness.until_rows(coordinator, costs, [(0.1,)])
         await harness.until(lambda: coordinator.query(costs).settled, "it comes to rest")
-        silent = SiteState(True, 1, began)  # the broker keeps the last state, not the first one
+        # The broker keeps the last state, not the first one; who has just started confirms nothing.
+        silent = SiteState(True, 1, began, started=began)
         for site in ("gw-1", "gw-2"):
             topic = federation.topics.state(site)
             federation.sites[site].client.publish(topic, encode_json(silent), retain=True)
