@@ -53,13 +53,15 @@ class HeardReports:
         readers = self._queries.runs.readers(run)
         if not readers and problem is not None and self._queries.requests.may_ask(run, site):
             self._shared.deployment.clear_problem(run, site)
-        for query in readers:
+        # Of a query that was stopped for a reason of ours the bundle is an old one by now.
+        having = [query for query in readers if site in query.bundle.sites]
+        if readers and problem is not None and not having:
+            raise WireError(f"{site!r:.80} reports a problem with {run} but has no part in it")
+        for query in readers if problem is None else having:
             if problem is None:
                 query.problems.pop(site, None)
-            elif site in query.bundle.sites:
-                query.problems[site] = in_words_of(query, problem)
             else:
-                raise WireError(f"{site!r:.80} reports a problem with {run} but has no part in it")
+                query.problems[site] = in_words_of(query, problem)
             self._queries.refresh(query)
 
     def _stop_unknown(self, run: str, site: str) -> None:
