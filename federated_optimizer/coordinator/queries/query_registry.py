@@ -115,6 +115,8 @@ class Queries:
             self.runs.leave(reader)
         for reader in outdated:
             self._read(reader, bundle)
+            if reader is not outdated[0]:
+                reader.join(outdated[0], self._settings.host)
             self.runs.enter(reader)
         bundle = readers[0].bundle if readers else bundle
         self.start(

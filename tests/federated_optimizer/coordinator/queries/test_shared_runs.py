@@ -314,7 +314,10 @@ def test_equal_queries_of_a_catalog_of_the_former_release_are_brought_together(
     harness.run(scenario)
 
 
-def test_a_redeployment_that_was_interrupted_goes_on_with_the_newest_bundle(harness: Any) -> None:
+@pytest.mark.parametrize("stored", [1, 2])
+def test_a_redeployment_that_was_interrupted_goes_on_with_the_newest_bundle(
+    harness: Any, stored: int
+) -> None:
     async def scenario(federation: Any) -> None:
         first = await federation.standard(gateways=1)
         queries = [await harness.start_query(first, ROOMS) for _ in range(3)]
@@ -322,16 +325,15 @@ def test_a_redeployment_that_was_interrupted_goes_on_with_the_newest_bundle(harn
         await first.close()
         store = CatalogStore(f"sqlite:///{federation.folder}/catalog.db")
         store.claim(0)
-        (_, middle, _) = store.queries()
+        one = list(store.queries())[stored]
         newer = replace(bundle, version=bundle.version + 1)
-        store.put_query(
-            StoredQuery(middle.id, middle.name, ROOMS, Origin.USER, middle.created, newer)
-        )
+        store.put_query(StoredQuery(one.id, one.name, ROOMS, Origin.USER, one.created, newer))
         store.close()
         second = await federation.coordinator()
         federation.sites["gw-1"].put("roomsensor", *OPEN)
         for query in queries:
             await harness.until_rows(second, query, OPEN)
+        await settled(harness, second, *queries)
         assert federation.sites["base"].engine.queries == {queries[0]: 2}
 
     harness.run(scenario)
