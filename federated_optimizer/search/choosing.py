@@ -134,7 +134,7 @@ class Search:
         """
         taken = self.taken(asked)
         count = self.memo.count()
-        numbers = [PUSHED, count, taken.number, *cheapest(self.memo, MAX_LISTED)]
+        numbers = [taken.number, PUSHED, count, *cheapest(self.memo, MAX_LISTED)]
         listed = sorted(
             (self._listed(number) for number in self._different(numbers)[:MAX_LISTED]),
             key=lambda each: (each.cost.order, each.number),
@@ -167,10 +167,11 @@ class Search:
         }
 
     def _listed(self, number: int) -> Listed:
-        words = plan_words(self.memo, self.memo.selection(number))
-        if number == PUSHED:
+        selection = self.memo.selection(number)
+        words = plan_words(self.memo, selection)
+        if selection == self.memo.selection(PUSHED):
             words = f"push everything: {words}" if words else "push everything"
-        elif number == self.memo.count():
+        elif selection == self.memo.selection(self.memo.count()):
             words = f"ship everything: {words}"
         return Listed(number, self.plan(number).cost, words)
 

@@ -130,3 +130,13 @@ def test_deep_plans_are_pushed_as_far_as_they_go() -> None:
     search = Search(plan, SMALL, Statistics())
     assert (search.memo.count(), search.taken().number) == (1, PUSHED)
     assert search.taken().cost.bytes > 0
+
+
+def test_the_plan_taken_is_listed_once_under_the_number_that_is_told() -> None:
+    one = "SELECT rid, COUNT(*) AS n FROM room GROUP BY rid"
+    bound = bound_query(f"{one} UNION ALL {one}", CATALOG)
+    for number in range(1, Search(bound.plan, TOPOLOGY, Statistics()).memo.count() + 1):
+        found = alternatives(replace(bound, asked=number), TOPOLOGY)
+        assert [each.number for each in found.listed].count(number) == 1
+        words = [each.words.split(":")[0] for each in found.listed]
+        assert (words.count("push everything"), words.count("ship everything")) == (1, 1)
