@@ -82,10 +82,8 @@ class Queries:
 
     def find(self, name: str) -> RunningQuery | None:
         """Return a query by id or name."""
-        found = self._running.get(name)
-        if found is not None:
-            return found
-        return next((query for query in self.all() if query.name == name), None)
+        named = (query for query in self.all() if query.name == name)
+        return self._running.get(name) or next(named, None)
 
     # --- starting and stopping ---------------------------------------------------------------
 
@@ -106,7 +104,7 @@ class Queries:
         """Take up a query that ran before, whose fragments are with their sites.
 
         A coordinator that ended amid a redeployment has stored some queries of a run with a former
-        version: the newest counts.
+        version: the newest counts. One whose bundle cannot be read is listed as failed.
         """
         bundle = stored.bundle
         readers = self.runs.readers(bundle.query)
@@ -119,7 +117,7 @@ class Queries:
                 reader.join(outdated[0], self._settings.host)
             self.runs.enter(reader)
         bundle = readers[0].bundle if readers else bundle
-        self.start(
+        query = self.start(
             self._planner.recovered(stored.text, bundle),
             id=stored.id,
             text=stored.text,
@@ -129,6 +127,8 @@ class Queries:
             recovered=True,
             deploy=False,
         )
+        if stored.unreadable is not None:
+            self.fail(query, stored.unreadable)
 
     def start(  # noqa: PLR0913 - what a query consists of
         self,

@@ -30,7 +30,8 @@ from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefi
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinition
 from streamsql.catalog.sink_definitions import SinkDefinition
-from streamsql.errors import DeploymentError, WireError
+from streamsql.data.schema import Schema
+from streamsql.errors import DeploymentError, UnsupportedError, WireError
 from streamsql.library import library_views
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
 from streamsql.wire.fragments import FragmentBundle
@@ -53,7 +54,11 @@ _KINDS: dict[str, type[Definition]] = {
 
 @dataclass(frozen=True, slots=True)
 class StoredQuery:
-    """A running query as it survives a restart of the coordinator."""
+    """A running query as it survives a restart of the coordinator.
+
+    Attributes:
+        unreadable: Why its bundle cannot be read; it is an empty one then.
+    """
 
     id: str
     name: str
@@ -61,6 +66,7 @@ class StoredQuery:
     origin: Origin
     created: int
     bundle: FragmentBundle
+    unreadable: UnsupportedError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,17 +186,17 @@ class CatalogStore:
         return version
 
     def queries(self) -> tuple[StoredQuery, ...]:
-        """Return the running queries, oldest first.
+        """Return the running queries, oldest first; a bundle that cannot be read stops no other.
 
         Raises:
-            DeploymentError: One cannot be read.
+            DeploymentError: The origin of one is none.
         """
         found = []
         for row in self.rows(tables.queries, tables.queries.c.created, tables.queries.c.id):
-            what = f"query {row.id!r}"
-            bundle = self.read(what, partial(decode_packed, row.bundle, FragmentBundle))
-            origin = self.read(what, partial(Origin, row.origin))
-            found.append(StoredQuery(row.id, row.name, row.text, origin, row.created, bundle))
+            origin = self.read(f"query {row.id!r}", partial(Origin, row.origin))
+            bundle, unreadable = _decoded_bundle(row.id, row.bundle)
+            query = (row.id, row.name, row.text, origin, row.created, bundle)
+            found.append(StoredQuery(*query, unreadable))
         return tuple(found)
 
     def put_query(self, query: StoredQuery) -> None:
@@ -367,6 +373,17 @@ class CatalogStore:
 
 def _decoded_definition(kind: str, body: bytes) -> Definition:
     return decode_json(body, _KINDS[kind])
+
+
+def _decoded_bundle(query: str, body: bytes) -> tuple[FragmentBundle, UnsupportedError | None]:
+    try:
+        return decode_packed(body, FragmentBundle), None
+    except WireError as error:
+        # Its run is one of its own: others may read the run that was stored.
+        return FragmentBundle(f"{query}-unreadable", 0, (), Schema(())), UnsupportedError(
+            f"its plan in the catalog cannot be read: {error.message}",
+            hint="drop it and start it again, or go back to the release that started it",
+        )
 
 
 def open_catalog(url: str, now: int) -> tuple[CatalogStore, Stored]:

@@ -1,5 +1,7 @@
 """The coordinator as a whole: restarts, takeover, session queries, statements, bad payloads."""
 
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -44,6 +46,40 @@ def test_running_queries_survive_a_restart_without_starting_anew(harness: Any) -
         assert state_of(federation).epoch > epoch
         assert [d.name for d in second.definitions() if d.name == "seatsensor"]
         assert federation.tables() == ("machines", "machinesoftware")
+
+    harness.run(scenario)
+
+
+def test_a_query_whose_plan_cannot_be_read_fails_alone_and_can_be_dropped(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        first = await federation.standard()
+        damaged = await harness.start_query(first, "SELECT rid FROM RoomSensor", name="damaged")
+        is_open = "SELECT rid FROM RoomSensor WHERE status = 'open'"
+        await first.execute(f"CREATE ALARM open AS {is_open} SEVERITY 'info'")
+        query = await harness.start_query(first, ROOMS)
+        equal = await harness.start_query(first, "SELECT rid FROM RoomSensor")
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until_rows(first, query, [("r1", "open")])
+        (alarm,) = [q.id for q in first.queries() if q.origin == "alarm"]
+        await first.close()
+        with closing(sqlite3.connect(federation.folder / "catalog.db")) as catalog, catalog:
+            broken = "UPDATE pando_queries SET bundle = x'c1' WHERE id IN (?, ?)"
+            catalog.execute(broken, (damaged, alarm))
+        second = await federation.coordinator()
+        for known, rows in ((query, [("r1", "open")]), (equal, [("r1",)])):
+            await harness.until_rows(second, known, rows)
+            await harness.until_status(second, known, QueryStatus.RUNNING)
+        for failed in (damaged, alarm):
+            info = second.query(failed)
+            assert info.status == QueryStatus.FAILED
+            assert "its plan in the catalog cannot be read" in info.error
+            assert second.explain(failed).text
+        await second.execute("DROP QUERY damaged")
+        await second.execute("DROP ALARM open")
+        assert {q.id for q in second.queries() if q.origin != "session"} == {query, equal}
+        await second.close()
+        third = await federation.coordinator()
+        assert {q.id for q in third.queries()} == {query, equal}
 
     harness.run(scenario)
 
