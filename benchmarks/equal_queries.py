@@ -1,14 +1,18 @@
-"""What do 2 or 10 equal queries cost the network and the base site, run once or each alone?
+"""What do 2 or 10 queries over the same rows cost the network and the base site, shared or alone?
 
-    python -m benchmarks.equal_queries [--quick] [--json] [--counts 1 2 10] [--seconds 20]
+    python -m benchmarks.equal_queries [--quick] [--json] [--counts 0 1 2 10] [--seconds 20]
 
-Starts `pando up` with the simulated building and starts the same query several times: once with
-runs shared, once with `WITH (shared = 'no')`, in turn. A client of the broker counts what the sites
-send each other for queries, and the batches of results.
+Starts `pando up` with the simulated building and a join of seats and rooms several times: shared,
+and with `WITH (shared = 'no')`, in turn. A client of the broker counts what the sites send each
+other for these queries, and the batches of their results.
+
+    equal        all have one text: they are one run
+    different    each has a column of its own: they share the fragments of the gateways
+    alone        each ships everything
 
     messages/s, bytes/s    between sites, for queries
     result bytes/s         from the base site to the coordinator
-    base CPU               percent of a core that the base site takes
+    base CPU               percent of a core that the base site takes, for all else, too (0 queries)
 """
 
 import argparse
@@ -26,10 +30,11 @@ from benchmarks.end_to_end import Up, running
 from host.mqtt import Message, open_client
 
 QUERY = (
-    "SELECT s.mid, s.weightLevel, r.status FROM SeatSensor s JOIN Machines m ON s.mid = m.mid "
-    "JOIN RoomSensor r ON m.rid = r.rid"
+    "SELECT s.mid, s.weightLevel, s.ts, r.status{column} FROM SeatSensor s "
+    "JOIN Machines m ON s.mid = m.mid JOIN RoomSensor r ON m.rid = r.rid{options}"
 )
-COUNTS = (1, 2, 10)
+EQUAL, DIFFERENT, ALONE = "equal", "different", "alone"
+COUNTS = (0, 1, 2, 10)
 SETTLED_SECONDS = 60.0
 EXCHANGE, OUTPUT = "x", "out"
 
@@ -37,25 +42,29 @@ Facts = dict[str, float]
 
 
 class Counter:
-    """Counts the batches of queries on a broker."""
+    """Counts the batches of some queries on a broker."""
 
-    def __init__(self) -> None:
+    def __init__(self, queries: list[str]) -> None:
+        self.queries = frozenset(queries)
         self.messages: dict[str, int] = {EXCHANGE: 0, OUTPUT: 0}
         self.bytes: dict[str, int] = {EXCHANGE: 0, OUTPUT: 0}
 
     def hear(self, burst: list[Message]) -> None:
         """Count some messages."""
         for message in burst:
-            kind = message.topic.split("/")[5]
-            self.messages[kind] += 1
-            self.bytes[kind] += len(message.payload)
+            query, kind = message.topic.split("/")[4:6]
+            if query in self.queries:
+                self.messages[kind] += 1
+                self.bytes[kind] += len(message.payload)
 
 
-def start(up: Up, count: int, *, shared: bool) -> list[str]:
-    """Start equal queries and wait until they have settled; return their ids."""
-    text = QUERY if shared else f"{QUERY} WITH (shared = 'no')"
+def start(up: Up, count: int, kind: str) -> list[str]:
+    """Start queries of a kind and wait until they have rows; return their ids."""
+    options = " WITH (shared = 'no')" if kind == ALONE else ""
     queries = []
-    for _ in range(count):
+    for number in range(count):
+        column = f", {number} AS n" if kind == DIFFERENT else ""
+        text = QUERY.format(column=column, options=options)
         said = up.http.post("/api/statements", json={"text": text})
         said.raise_for_status()
         queries.append(said.json()[-1]["query"]["id"])
@@ -68,9 +77,11 @@ def start(up: Up, count: int, *, shared: bool) -> list[str]:
     return queries
 
 
-async def count_for(url: str, topics: tuple[str, ...], seconds: float) -> tuple[Counter, float]:
-    """Return what is published meanwhile, and for how long that was counted."""
-    client, counter = open_client(url, "equal-queries"), Counter()
+async def count_for(
+    url: str, topics: tuple[str, ...], queries: list[str], seconds: float
+) -> tuple[Counter, float]:
+    """Return what is published of queries meanwhile, and for how long that was counted."""
+    client, counter = open_client(url, "equal-queries"), Counter(queries)
     client.on_messages(counter.hear)
     await client.connect()
     await client.subscribe(*topics)
@@ -81,17 +92,17 @@ async def count_for(url: str, topics: tuple[str, ...], seconds: float) -> tuple[
     return counter, took
 
 
-def measure(up: Up, count: int, seconds: float, *, shared: bool) -> Facts:
-    """Return what so many equal queries cost a second."""
+def measure(up: Up, count: int, seconds: float, kind: str) -> Facts:
+    """Return what so many queries of a kind cost a second."""
     config = json.loads((up.data / "run" / "base.json").read_text())
     services = json.loads((up.data / "run" / "services.json").read_text())
     base = psutil.Process(services["base"]["pid"])
-    queries = start(up, count, shared=shared)
+    queries = start(up, count, kind)
     time.sleep(min(1.0, seconds / 4))  # what was sent to begin with has come
     root = f"pando/v1/{config['site']}/q/+"
     before = base.cpu_times()
     counter, took = asyncio.run(
-        count_for(config["broker"], (f"{root}/x/+/+", f"{root}/out/+"), seconds)
+        count_for(config["broker"], (f"{root}/x/+/+", f"{root}/out/+"), queries, seconds)
     )
     after = base.cpu_times()
     for query in queries:
@@ -106,14 +117,12 @@ def measure(up: Up, count: int, seconds: float, *, shared: bool) -> Facts:
 
 
 def compare(data: Path, counts: list[int], seconds: float) -> dict[str, dict[str, Facts]]:
-    """Return the figures by number of queries, shared and alone."""
+    """Return the figures by number of queries and kind."""
     found: dict[str, dict[str, Facts]] = {}
     with running(data, mosquitto=False, spark=False) as up:
         for count in counts:
-            found[f"{count} equal queries"] = {
-                name: measure(up, count, seconds, shared=name == "shared")
-                for name in ("shared", "alone")
-            }
+            kinds = (EQUAL, DIFFERENT, ALONE) if count > 1 else (ALONE,)
+            found[f"{count} queries"] = {k: measure(up, count, seconds, k) for k in kinds}
     return found
 
 

@@ -210,8 +210,8 @@ class Coordinator(OpenedRooms):
         self._background.spawn(self._shared.broker.follow(client))
         await self._sinks.begin(self._shared.catalog.sinks)
         self._replanning.soon()  # this release may place it better
-        stop_unread = self._statements.queries.stop_unread
-        chores = (self._replanning.work, stop_unread, self._upkeep.look, self._alarms.keep)
+        keep = self._statements.queries.keep
+        chores = (self._replanning.work, keep, self._upkeep.look, self._alarms.keep)
         kept = (self._shared.audit.keep, self._grants.keep, self._facts.keep)
         for jobs in (chores, (self._sinks.keep,), (self._show_tables,), kept):
             self._background.spawn(keep_house(jobs, lambda: self._shared.presence.taken_over))

@@ -10,8 +10,11 @@ from hashlib import sha256
 from msgspec.structs import replace
 
 from streamsql.algebra.operators import (
+    Fixpoint,
     OnClose,
     Plan,
+    RecursiveReference,
+    RemoteSource,
     Scan,
     ScanPart,
     SourceKind,
@@ -24,6 +27,8 @@ from streamsql.catalog.system import is_site_source, is_system_table
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
+_NOT_BY_ITSELF = (RemoteSource, Fixpoint, RecursiveReference)
+
 REFUSED = "WITH (shared = 'no') says so"
 
 
@@ -32,6 +37,26 @@ def fingerprint(bundle: FragmentBundle) -> str:
     computed = [replace(f, notes=(), grouped=(), reasons=()) for f in bundle.fragments]
     said = (computed, bundle.schema, bundle.emit, bundle.units)
     return sha256(encode_packed(said)).hexdigest()
+
+
+def fragment_prints(bundle: FragmentBundle) -> dict[str, str]:
+    """Return names of what fragments compute and where they deliver it, by id.
+
+    Only of those that read nothing but sources, at gateways or at the static engine, and deliver to
+    base sites: these receive the rows whoever reads them there.
+    """
+    consumers = {fragment.id: fragment for fragment in bundle.fragments}
+    found = {}
+    for fragment in bundle.fragments:
+        consumer = consumers.get(fragment.consumer)
+        if consumer is None or consumer.engine != Engine.BASE or not fragment.sites:
+            continue
+        nodes = walk_plan(fragment.plan)
+        if fragment.engine == Engine.BASE or any(isinstance(n, _NOT_BY_ITSELF) for n in nodes):
+            continue
+        computed = replace(fragment, id="", consumer="", notes=(), grouped=(), reasons=())
+        found[fragment.id] = sha256(encode_packed(computed)).hexdigest()
+    return found
 
 
 def why_alone(bundle: FragmentBundle) -> str:

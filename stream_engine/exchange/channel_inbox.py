@@ -1,6 +1,6 @@
 """The receiving ends of a query's channels at one site."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -28,6 +28,10 @@ class Arrivals:
         if not self._is_own:
             self.delta, self._is_own = dict(self.delta), True
         accumulate(self.delta, delta)
+
+
+Reader = Callable[[Delta, int | None], None]
+"""Takes a change and the time of the oldest reading behind it, or None."""
 
 
 def oldest(first: int | None, second: int | None) -> int | None:
@@ -78,6 +82,7 @@ class Inbox:
                 )
         self._pending: dict[str, Arrivals] = {}
         self._given_up: set[str] = set()
+        self._readers: dict[str, dict[str, Reader]] = {}
 
     def accept(self, sender: str, batch: DeltaBatch) -> Reception:
         """Ingest a batch; its message of a recursion is left to the caller.
@@ -98,7 +103,7 @@ class Inbox:
         if reception == Reception.ACCEPTED:
             self._given_up.discard(sender)
         if delta:
-            self._pending.setdefault(batch.port, Arrivals()).add(delta, batch.ts)
+            self._arrive(batch.port, delta, batch.ts)
         return reception
 
     def lose(self, sender: str, epoch: int | None) -> None:
@@ -110,7 +115,33 @@ class Inbox:
             return
         self._given_up.add(sender)
         for port, delta in channel.lose_sender().items():
-            self._pending.setdefault(port, Arrivals()).add(delta, None)
+            self._arrive(port, delta, None)
+
+    def _arrive(self, port: str, delta: Delta, ts: int | None) -> None:
+        """Let a change wait for the next step, here and where others read the port."""
+        self.give(port, delta, ts)
+        for give in self._readers.get(port, {}).values():
+            give(delta, ts)
+
+    def give(self, port: str, delta: Delta, ts: int | None) -> None:
+        """Let a change wait for the next step."""
+        if delta:
+            self._pending.setdefault(port, Arrivals()).add(delta, ts)
+
+    def read(self, port: str, reader: str, give: "Reader") -> None:
+        """Give each change of a port to another reader, too, when it arrives."""
+        self._readers.setdefault(port, {})[reader] = give
+
+    def unread(self, port: str, reader: str) -> None:
+        """Give a reader no more."""
+        self._readers.get(port, {}).pop(reader, None)
+
+    def total(self, port: str) -> Delta:
+        """Return all that the senders have sent of a port, with what waits for the next step."""
+        rows: Delta = {}
+        for channel in self.channels.values():
+            accumulate(rows, channel.contents.get(port, {}))
+        return rows
 
     def senders_of(self, ports: Collection[str]) -> list[str]:
         """Return the senders that feed one of these ports."""

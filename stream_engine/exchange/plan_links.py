@@ -34,7 +34,8 @@ def producers_first(bundle: FragmentBundle, site: str) -> list[Fragment]:
 
     for fragment in bundle.fragments:
         visit(fragment)
-    return [fragment for fragment in done.values() if site in fragment.sites]
+    here = {fragment.id for fragment in bundle.at(site)}
+    return [fragment for name, fragment in done.items() if name in here]
 
 
 def _remote_inputs(fragment: Fragment) -> list[str]:
@@ -57,7 +58,7 @@ class Links:
         self.outgoing: dict[str, list[str]] = {}
         self._site = site
         self._recursions = tuple(recursions)
-        for fragment in bundle.fragments:
+        for fragment in bundle.own:
             self._add(fragment)
 
     def _add(self, fragment: Fragment) -> None:

@@ -1,6 +1,6 @@
 """A query's fragments at one site: their circuits, and both ends of their channels."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from stream_engine.circuit.circuit import Circuit, OperatorStatistics
@@ -10,6 +10,7 @@ from stream_engine.circuit.nodes import OperatorNode
 from stream_engine.exchange.channel_inbox import Arrivals, Inbox, oldest, split_port
 from stream_engine.exchange.channel_outbox import Outbox
 from stream_engine.exchange.forgetting import Forgetting
+from stream_engine.exchange.local_feeds import OpenFeed
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
 from stream_engine.exchange.plan_links import Links, longest_idle, producers_first
 from stream_engine.exchange.sender_sync import SenderSync
@@ -55,6 +56,7 @@ class InstalledQuery:
     Attributes:
         scans: Every source the fragments here read.
         senders: Remote sites that send to the fragments here.
+        feeds: What it reads of other queries here.
         forgetting: Discards what the channels need not remember.
         runs_through: Whether no change may be pending between its operators after a step.
     """
@@ -109,6 +111,10 @@ class InstalledQuery:
             dict.fromkeys(scan for circuit in self._circuits.values() for scan in circuit.scans)
         )
         self.senders: tuple[str, ...] = tuple(self._inbox.channels)
+        destinations = {f.id: f.destinations for f in bundle.fragments}
+        self.feeds: Sequence[OpenFeed] = [
+            OpenFeed(f) for f in bundle.feeds if site in destinations.get(f.fragment, ())
+        ]
         nodes = [node for circuit in self._circuits.values() for node in circuit.nodes]
         operators = [node.operator for node in nodes if isinstance(node, OperatorNode)]
         self.forgetting = Forgetting(bundle, operators, self._inbox, self._outbox)
@@ -291,6 +297,11 @@ class InstalledQuery:
                 arrived.setdefault(fragment.id, Arrivals()).add(stays, ts)
 
     @property
+    def inbox(self) -> Inbox:
+        """What it has received."""
+        return self._inbox
+
+    @property
     def parts(self) -> tuple[dict[str, Circuit], Inbox, Outbox]:
         """The parts to save and restore: circuits by fragment, and both ends of channels."""
         return (self._circuits, self._inbox, self._outbox)
@@ -353,7 +364,7 @@ class InstalledQuery:
             sent={to: channel.sequence for to, channel in self._outbox.channels.items()},
             received={by: end.expected for by, end in heard.items()},
             lives={by: end.epoch for by, end in heard.items() if end.epoch is not None},
-            busy=self.is_busy,
+            busy=self.is_busy or not all(opened.is_fed for opened in self.feeds),
             recursions=tuple(self._recursion_reports()),
             slow=self._slow.at(now),
             first=self._first,

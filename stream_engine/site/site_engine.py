@@ -6,6 +6,7 @@ with the time, and sends the output.
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from stream_engine.scheduling.site_work import Stopwatch
 from stream_engine.site.site_steps import SteppingSite
@@ -21,6 +22,9 @@ from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import DeltaBatch
 from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.source_shapes import differences, shape_of
+
+if TYPE_CHECKING:
+    from stream_engine.site.installed_query import InstalledQuery
 
 
 class SiteEngine(SteppingSite):
@@ -139,11 +143,21 @@ class SiteEngine(SteppingSite):
             self._pending.add(bundle.query, query)
             self._sources.clocks.add(query.scans)
             self._newcomers.append(bundle.query)
+            self._feed(bundle.query, query)
             for scan in query.scans:
                 self._sources.relation(scan, self._now)
             for sender in query.senders:
                 self._resyncs[(bundle.query, sender)] = None
         self._drop_unused(stopped)  # last: a source that only the old version read keeps its rows
+
+    def _feed(self, name: str, query: "InstalledQuery") -> None:
+        """Connect a new query with those that it reads, and with those that read it."""
+        if self._feeds is None and query.feeds:
+            from stream_engine.exchange.local_feeds import LocalFeeds
+
+            self._feeds = LocalFeeds(self._queries, self._pending.touch)
+        if self._feeds is not None:
+            self._feeds.installed(name, query)
 
     def interrupt(self, query: str) -> None:
         """End a step early that works on a recursion of a query; `uninstall` has to follow.

@@ -21,6 +21,7 @@ from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import DeltaBatch
 
 if TYPE_CHECKING:
+    from stream_engine.exchange.local_feeds import LocalFeeds
     from stream_engine.site.installed_query import InstalledQuery
 
 STOPPING = (
@@ -51,6 +52,7 @@ class SteppingSite(VisibleSite):
     ) -> None:
         super().__init__(site, epoch, stopwatch)
         self._budget = budget or Unlimited()
+        self._feeds: LocalFeeds | None = None
         self._newcomers: list[str] = []
         self._failed: dict[str, FragmentBundle] = {}
         self._lives: dict[str, tuple[int, int]] = {}
@@ -192,6 +194,8 @@ class SteppingSite(VisibleSite):
         self._failed.pop(name, None)
         stopped = self._queries.pop(name, None)
         if stopped is not None:
+            if self._feeds is not None:
+                self._feeds.discarded(name, stopped)
             self._pending.drop(name, stopped)
             self._sources.clocks.drop(stopped.scans)
             self._out_of_step.pop(name, None)

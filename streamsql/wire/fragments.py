@@ -114,6 +114,22 @@ class RecursionPlan(msgspec.Struct, frozen=True):
     kept: str = ""
 
 
+class Feed(msgspec.Struct, frozen=True):
+    """A fragment whose rows its sites send to the same destinations for another bundle already.
+
+    Attributes:
+        fragment: Its id here; nobody runs it for this bundle.
+        run: The name of the other bundle.
+        version: Of the other bundle.
+        source: The equal fragment's id there.
+    """
+
+    fragment: str
+    run: str
+    version: int
+    source: str
+
+
 class FragmentBundle(msgspec.Struct, frozen=True):
     """All fragments of a query; every site gets the whole and runs what names it.
 
@@ -127,6 +143,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
             count from then; else 0.
         alternative: Number of the plan among those of the query; 0: nobody has chosen. Sites do
             not read it.
+        feeds: Fragments that are read where other bundles receive them, and run for those alone.
     """
 
     query: str
@@ -140,6 +157,15 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     fills: tuple[str, ...] = ()
     started: int = 0
     alternative: int = 0
+    feeds: tuple[Feed, ...] = ()
+
+    @property
+    def own(self) -> tuple[Fragment, ...]:
+        """The fragments that sites run for this bundle."""
+        if not self.feeds:
+            return self.fragments
+        fed = {feed.fragment for feed in self.feeds}
+        return tuple(f for f in self.fragments if f.id not in fed)
 
     @property
     def streams(self) -> frozenset[str]:
@@ -179,16 +205,16 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     @property
     def sites(self) -> frozenset[str]:
         """The sites that run something of the query."""
-        return frozenset(site for fragment in self.fragments for site in fragment.sites)
+        return frozenset(site for fragment in self.own for site in fragment.sites)
 
     def at(self, site: str) -> tuple[Fragment, ...]:
         """Return the fragments a site runs."""
-        return tuple(f for f in self.fragments if site in f.sites)
+        return tuple(f for f in self.own if site in f.sites)
 
     def senders(self, fragment_id: str) -> tuple[tuple[str, str], ...]:
         """Return the (fragment, site) pairs that feed a fragment."""
         return tuple(
-            (f.id, site) for f in self.fragments if f.consumer == fragment_id for site in f.sites
+            (f.id, site) for f in self.own if f.consumer == fragment_id for site in f.sites
         )
 
     @property

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from broker.broker_launch import find_mosquitto
 from streamsql.wire.topics import Topics
 from tests.end_to_end.answers import is_closure
 from tests.end_to_end.federation import PATIENCE, Federation, Row, federation
-from tests.end_to_end.messages import broker_of, kind_of, publish, record, spoiled
+from tests.end_to_end.messages import broker_of, kind_of, publish, record, retained, spoiled
 from tests.end_to_end.test_story import REACHABLE
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(600)]
@@ -171,6 +172,42 @@ def test_a_broker_that_stops_and_returns(up: Federation, watched: Watched) -> No
     up.until(lambda: everybody_is_live(up))
     watched.comes_back()
     assert up.event("died") is None
+
+
+def test_equal_queries_cost_what_one_does_and_outlive_the_base(
+    up: Federation, watched: Watched
+) -> None:
+    text = up.query(watched.seats)["text"]
+    equal = [up.start_query(text) for _ in range(9)]
+    # A query of its own, over the rows that the gateways send anyway.
+    other = up.start_query(
+        "SELECT rid, COUNT(mid) AS n FROM (SELECT DISTINCT mid, rid FROM SeatSensor) t GROUP BY rid"
+    )
+
+    def counted() -> dict[object, int]:
+        return Counter(rid for _, rid in up.rows(watched.seats))
+
+    def all_show_the_same() -> bool:
+        seats = up.rows(watched.seats)
+        return seats >= watched.before and all(up.rows(query) == seats for query in equal)
+
+    try:
+        assert all(up.rows(query) >= watched.before for query in equal), "at once"
+        url = broker_of(up.data)
+        told = {level[1] for level in retained(url) if level[0] == "q"}
+        assert watched.seats in told
+        assert not told & set(equal), "the sites know nothing of them"
+        sent = record(url, 1.0, {("q", "x")})
+        assert not {message.topic.split("/")[4] for message in sent} & set(equal)
+        os.kill(up.pid("base"), signal.SIGKILL)
+        up.until(all_show_the_same)
+        up.until(lambda: dict(up.rows(other)) == counted())
+        up.until(lambda: all(up.query(query)["settled"] for query in (*equal, other)))
+        up.stop_query(watched.seats)  # of whose name the run is
+        up.until(lambda: all(up.rows(query) >= watched.before for query in equal))
+    finally:
+        for query in (*equal, other):
+            up.stop_query(query)
 
 
 def test_a_gateway_that_hangs_and_returns(up: Federation, watched: Watched) -> None:

@@ -1,9 +1,9 @@
-"""EXPLAIN of a run: which queries read it, or why only one does."""
+"""EXPLAIN of what is run once: which queries read a run or a fragment, or why only one does."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from federated_optimizer.coordinator.queries.planner import Planned
+from federated_optimizer.coordinator.queries.planner import Planned, planned_of
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
 
@@ -11,37 +11,58 @@ MAX_NAMES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class SharingNote:
-    """The other queries that sites compute in one run with a query.
+class Sharers:
+    """Other queries with which something is run once.
 
     Attributes:
-        alone: Why there can be none, in words; else empty.
         names: Of those that whoever asks may see.
         hidden: Number of the others.
     """
 
-    alone: str = ""
     names: tuple[str, ...] = ()
     hidden: int = 0
 
+    def text(self, kind: str) -> str:
+        """Return them as words; `kind` is what kind of queries they are."""
+        count = len(self.names) + self.hidden
+        counted = f"{count} {kind} {'query' if count == 1 else 'queries'}"
+        names = ", ".join(self.names[:MAX_NAMES]) + ", …" * (len(self.names) > MAX_NAMES)
+        hidden = f"{counted}, {self.hidden} of which you may not see" if self.hidden else counted
+        return f"{hidden}: {names}" if names else hidden
+
+    def data(self) -> dict[str, object]:
+        """Return them as plain data."""
+        return {"queries": list(self.names), "hidden": self.hidden}
+
+
+@dataclass(frozen=True, slots=True)
+class SharingNote:
+    """What sites run once for a query and others.
+
+    Attributes:
+        alone: Why nothing is, in words; else empty.
+        equal: The other queries of its run.
+        fragments: Those of other runs with an equal fragment, by fragment.
+    """
+
+    alone: str = ""
+    equal: Sharers = Sharers()
+    fragments: tuple[tuple[str, Sharers], ...] = ()
+
     def __str__(self) -> str:
-        """The note as a line of EXPLAIN."""
+        """The note as lines of EXPLAIN."""
         if self.alone:
             return f"Not shared with equal queries: {self.alone}"
-        count = len(self.names) + self.hidden
-        if not count:
-            return "Shared with equal queries; no other one runs"
-        what = "query" if count == 1 else "queries"
-        names = ", ".join(self.names[:MAX_NAMES])
-        more = ", …" if len(self.names) > MAX_NAMES else ""
-        if not self.hidden:
-            return f"Shared with {count} equal {what}: {names}{more}"
-        hidden = f"Shared with {count} equal {what}, {self.hidden} of which you may not see"
-        return f"{hidden}: {names}{more}" if names else hidden
+        shared = "Shared with equal queries; no other one runs"
+        if self.equal != Sharers():
+            shared = f"Shared with {self.equal.text('equal')}"
+        parts = (f"Fragment {name} runs once with {s.text('other')}" for name, s in self.fragments)
+        return "\n".join((shared, *parts))
 
     def data(self) -> dict[str, object]:
         """Return the note as plain data."""
-        return {"alone": self.alone, "queries": list(self.names), "hidden": self.hidden}
+        fragments = {name: sharers.data() for name, sharers in self.fragments}
+        return {"alone": self.alone, **self.equal.data(), "fragments": fragments}
 
 
 class Sharing:
@@ -59,12 +80,19 @@ class Sharing:
     def of_plan(self, planned: Planned) -> SharingNote:
         """Return the note on a query that would be started."""
         alike = self._runs.alike(planned)
-        return self._note(planned.alone, () if alike is None else self._runs.live(alike.run))
+        if alike is not None:
+            return self._note(planned, self._runs.live(alike.run), alike.run)
+        return self._note(planned, (), "")
 
     def of_running(self, query: RunningQuery) -> SharingNote:
         """Return the note on a query that runs."""
-        return self._note(query.alone, self._runs.sharers(query))
+        return self._note(planned_of(query), self._runs.sharers(query), query.run)
 
-    def _note(self, alone: str, others: Sequence[RunningQuery]) -> SharingNote:
-        names = tuple(query.name for query in others if query.id in self._seen)
-        return SharingNote(alone, names, len(others) - len(names))
+    def _note(self, planned: Planned, equal: Sequence[RunningQuery], run: str) -> SharingNote:
+        parts: Mapping[str, Sequence[RunningQuery]] = self._runs.part_sharers(planned, run)
+        fragments = tuple((name, self._sharers(queries)) for name, queries in parts.items())
+        return SharingNote(planned.alone, self._sharers(equal), fragments)
+
+    def _sharers(self, queries: Sequence[RunningQuery]) -> Sharers:
+        names = tuple(query.name for query in queries if query.id in self._seen)
+        return Sharers(names, len(queries) - len(names))

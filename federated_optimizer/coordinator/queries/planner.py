@@ -78,6 +78,11 @@ class Planned:
         return cls(bundle, tuple(bound.warnings), bound.order, bound.reads, alone)
 
 
+def planned_of(query: RunningQuery) -> Planned:
+    """Return what a query runs as a plan."""
+    return Planned(query.bundle, query.warnings, query.order, query.reads, query.alone)
+
+
 class Planner:
     """Binds and places queries.
 

@@ -4,8 +4,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import msgspec
-
 from federated_optimizer.coordinator.contract.coordinator_model import (
     Origin,
     QueryInfo,
@@ -175,6 +173,7 @@ class Queries:
             gathered=gathered,
             reads=planned.reads,
             alone=planned.alone,
+            leader_of=self.runs.leader,
         )
         query.compare(self.differing, self.missing)
         if leader is not None:
@@ -193,11 +192,6 @@ class Queries:
         query.result.end(QueryStatus.STOPPED, query.error)
         self._withdraw_unread(query.bundle)
         return replace(query.info(), status=QueryStatus.STOPPED, waiting_for=(), settled=False)
-
-    def bundle_for(self, planned: Planned, run: str) -> FragmentBundle:
-        """Return the bundle of a run that computes what is planned, or the planned one as `run`."""
-        alike = self.runs.alike(planned)
-        return msgspec.structs.replace(planned.bundle, query=run) if alike is None else alike.bundle
 
     def redeploy(self, plans: Mapping[str, Planned], bundle: FragmentBundle) -> None:
         """Let queries read another bundle; readers see the difference once it settles.
@@ -232,12 +226,13 @@ class Queries:
 
     def _read(self, query: RunningQuery, bundle: FragmentBundle) -> None:
         """Let a query expect another bundle's result, of which nothing is known yet."""
+        # Where only others run its fragments its answer is the same, and stays in view.
+        query.started = query.started and bundle.runs_as(query.bundle)
         query.bundle = bundle
         query.result.redeploy(bundle)
         query.flows = FlowReports()
         query.deployed = monotonic_clock()
         query.problems.clear()
-        query.started = False
         query.compare(self.differing, self.missing)
 
     def _withdraw_unread(self, bundle: FragmentBundle) -> None:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 
-from federated_optimizer.coordinator.queries.planner import Planned, Planner
+from federated_optimizer.coordinator.queries.planner import Planned, Planner, planned_of
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
@@ -148,11 +148,7 @@ class Replanning:
 
     async def _merge(self, run: str, queries: Sequence[RunningQuery]) -> None:
         """Let the queries of a run read an older one that computes the same, if there is one."""
-        plans = {
-            q.id: Planned(q.bundle, q.warnings, q.order, q.reads)
-            for q in queries
-            if not (q.alone or q.has_failed)
-        }
+        plans = {q.id: planned_of(q) for q in queries if not (q.alone or q.has_failed)}
         if not plans:
             return
         older = self._queries.runs.alike(next(iter(plans.values())))

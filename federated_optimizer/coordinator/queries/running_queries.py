@@ -64,6 +64,7 @@ class RunningQuery:
             how: their rows are left out.
         reads: The relations that its text names, and those that its views name.
         alone: Why no other query can read its bundle, in words; empty: any equal one does.
+        leader_of: Returns a query that reads a run, or None.
         on_site_left: Called with each of its engine sites that leaves, at once.
     """
 
@@ -91,6 +92,7 @@ class RunningQuery:
     missing: dict[str, Mapping[str, MissingRows]] = field(default_factory=dict)
     reads: frozenset[Read] = frozenset()
     alone: str = ""
+    leader_of: Callable[[str], "RunningQuery | None"] = lambda _run: None
     on_site_left: Callable[[str], None] | None = None
     _direct: tuple[FragmentBundle, frozenset[str]] | None = None
 
@@ -161,11 +163,22 @@ class RunningQuery:
         # meanwhile comes as history when it is back: nothing says how much that is.
         if any(map(self.membership.owes_readings, self.read_by_bases())):
             return False
+        feeders = self._feeders()
+        return self.channels_agree() and all(q is not None and q.channels_agree() for q in feeders)
+
+    def channels_agree(self) -> bool:
+        """Whether nothing is on its way in the channels of its run."""
         if not all(map(self.membership.is_offline, self.flows.outdated)):
             return False
         away = frozenset(filter(self.membership.is_offline, self.engine_sites))
         result = self.result
         return self.flows.is_settled(self.bundle, result.received(), away, result.lives())
+
+    def _feeders(self) -> tuple["RunningQuery | None", ...]:
+        """Return a query of each run that its own reads from; None: it is not there as planned."""
+        runs = dict.fromkeys((feed.run, feed.version) for feed in self.bundle.feeds)
+        found = [(self.leader_of(run), version) for run, version in runs]
+        return tuple(q if q and q.bundle.version == version else None for q, version in found)
 
     def read_by_bases(self) -> frozenset[str]:
         """Return the gateways whose readings base sites read themselves, as `[ROWS n]` does."""
@@ -200,6 +213,8 @@ class RunningQuery:
         present = [s for s in sites_of(self.bundle) if not self.membership.is_offline(s)]
         if not all(self.flows.is_idle(site) for site in present):
             return False
+        if not all(query is not None and query.has_inputs() for query in self._feeders()):
+            return False
         return self.result.is_synchronised and not self.flows.without_input(present)
 
     def waiting_for(self) -> tuple[str, ...]:
@@ -218,14 +233,28 @@ class RunningQuery:
         self.started = self.started or self.has_inputs()
         if self.has_failed:
             return QueryStatus.FAILED
-        if self._away() or self.problems or self.differing or any(self.missing.values()):
+        if self._away() or self._problems() or self.differing or any(self.missing.values()):
             return QueryStatus.DEGRADED
         return QueryStatus.RUNNING if self.started else QueryStatus.STARTING
+
+    def _problems(self) -> dict[str, QueryProblem]:
+        """Return the problems of its run, and of sites that run fragments for it in other runs."""
+        if not self.bundle.feeds:
+            return self.problems
+        own = {fragment.id for fragment in self.bundle.own}
+        sites = {site for f in self.bundle.fragments if f.id not in own for site in f.sites}
+        feeders = [query for query in self._feeders() if query is not None]
+        found = {site: q.problems[site] for q in feeders for site in sites & q.problems.keys()}
+        return {
+            **{site: in_words_of(self, problem) for site, problem in found.items()},
+            **self.problems,
+        }
 
     def _away(self) -> set[str]:
         """Return the sites that are away and whose rows belong to the answer."""
         without = (site for plan in self.bundle.recursions for site in plan.without)
-        sites = {*sites_of(self.bundle), *self.read_by_bases(), *without}
+        fed = (site for fragment in self.bundle.fragments for site in fragment.sites)
+        sites = {*fed, *self.read_by_bases(), *without}
         return set(filter(self.membership.is_offline, sites))
 
     def slow_sites(self) -> tuple[str, ...]:
@@ -242,7 +271,7 @@ class RunningQuery:
             f"{site}: {difference} ({DIFFERENCE_HINT})"
             for site, difference in sorted(self.differing.items())
         ]
-        for site, problem in sorted(self.problems.items()):
+        for site, problem in sorted(self._problems().items()):
             if site in self.differing and problem.code == DIFFERENCE_CODE:
                 continue  # the site says the same
             hint = f" ({problem.hint})" if problem.hint else ""
@@ -291,9 +320,7 @@ class RunningQuery:
 
 def in_words_of(query: RunningQuery, problem: QueryProblem) -> QueryProblem:
     """Return what a site says of a run, said of one of the queries that read it."""
-    if query.id == query.run:
-        return problem
-    message = re.sub(rf"\bquery {re.escape(query.run)}\b", f"query {query.id}", problem.message)
+    message = re.sub(r"\bquery q\d+\b", f"query {query.id}", problem.message)
     return msgspec.structs.replace(problem, message=message)
 
 

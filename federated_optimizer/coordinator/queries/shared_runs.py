@@ -4,9 +4,18 @@ A run is named after the first query that it was deployed for. The name stays wh
 gone: numbers of queries are never given twice.
 """
 
-from federated_optimizer.coordinator.queries.planner import Planned
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+import msgspec
+
+from federated_optimizer.coordinator.queries.planner import Planned, planned_of
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.network.shareable import fingerprint
+from federated_optimizer.network.shareable import fingerprint, fragment_prints
+from streamsql.wire.fragments import Feed, FragmentBundle
+
+T = TypeVar("T")
 
 
 class SharedRuns:
@@ -19,12 +28,14 @@ class SharedRuns:
     def __init__(self, host: str) -> None:
         self._host = host
         self._readers: dict[str, dict[str, RunningQuery]] = {}
-        self._alike: dict[str, dict[str, None]] = {}  # runs by fingerprint, oldest first
+        self._alike: dict[str, dict[str, None]] = {}  # runs by fingerprint
         self._prints: dict[str, str] = {}
+        self._parts: dict[str, dict[str, str]] = {}  # fragments by fingerprint and run
+        self._part_prints: dict[str, dict[str, str]] = {}  # fingerprints by run and fragment
 
     def all(self) -> tuple[str, ...]:
         """Return the runs, oldest first."""
-        return tuple(self._readers)
+        return tuple(sorted(self._readers, key=_age))
 
     def readers(self, run: str) -> tuple[RunningQuery, ...]:
         """Return the queries of a run, those that were stopped for a reason of ours too."""
@@ -45,15 +56,63 @@ class SharedRuns:
         """
         if planned.alone:
             return None
-        for run in self._alike.get(fingerprint(planned.bundle), ()):
-            leader = self.leader(run)
-            if leader is not None and not leader.has_failed:
-                return leader
-        return None
+        return self._oldest(self._alike.get(fingerprint(planned.bundle), ()))
+
+    def _oldest(self, runs: Iterable[str]) -> RunningQuery | None:
+        leaders = (self.leader(run) for run in sorted(runs, key=_age))
+        return next((q for q in leaders if q is not None and not q.has_failed), None)
+
+    def feeds(self, planned: Planned, run: str) -> tuple[Feed, ...]:
+        """Return the fragments of a plan that older runs than a named one have at their sites."""
+        return self._feeds({} if planned.alone else fragment_prints(planned.bundle), run)
+
+    def _feeds(self, prints: Mapping[str, str], run: str) -> tuple[Feed, ...]:
+        found = []
+        for name, printed in prints.items():
+            parts = self._parts.get(printed, {})
+            older = (other for other in parts if _age(other) < _age(run))
+            owner = self._oldest(other for other in older if self._owns(other, parts[other]))
+            if owner is not None:
+                found.append(Feed(name, owner.run, owner.bundle.version, parts[owner.run]))
+        return tuple(found)
+
+    def bundle_for(self, planned: Planned, run: str) -> FragmentBundle:
+        """Return the bundle of a run that computes what is planned, or the planned one as `run`."""
+        alike = self.alike(planned)
+        return self.named(planned, run) if alike is None else alike.bundle
+
+    def named(self, planned: Planned, run: str) -> FragmentBundle:
+        """Return the planned bundle as `run`, which reads what other runs have at their sites."""
+        return msgspec.structs.replace(planned.bundle, query=run, feeds=self.feeds(planned, run))
+
+    def fed_otherwise(self, run: str) -> dict[str, Planned]:
+        """Return new plans of a run's queries if it has to read other runs than it does."""
+        leader = self.leader(run)
+        if leader is None or leader.has_failed:
+            return {}
+        bundle = leader.bundle
+        if self._feeds(self._part_prints.get(run, {}), run) == bundle.feeds:
+            return {}
+        newer = msgspec.structs.replace(bundle, version=bundle.version + 1)
+        return {query.id: replace(planned_of(query), bundle=newer) for query in self.live(run)}
+
+    def _owns(self, run: str, fragment: str) -> bool:
+        leader = self.leader(run)
+        return leader is not None and fragment in {f.id for f in leader.bundle.own}
 
     def sharers(self, query: RunningQuery) -> tuple[RunningQuery, ...]:
         """Return the other queries that read the run of a query."""
         return tuple(other for other in self.live(query.run) if other is not query)
+
+    def part_sharers(self, planned: Planned, run: str) -> dict[str, tuple[RunningQuery, ...]]:
+        """Return, by fragment, the queries of other runs that read equal fragments."""
+        found = {}
+        for name, printed in {} if planned.alone else fragment_prints(planned.bundle).items():
+            runs = [other for other in self._parts.get(printed, {}) if other != run]
+            queries = tuple(query for other in runs for query in self.live(other))
+            if queries:
+                found[name] = queries
+        return found
 
     def enter(self, query: RunningQuery) -> None:
         """Note that a query reads the run that its bundle names."""
@@ -62,6 +121,9 @@ class SharedRuns:
         if run not in self._prints and not query.alone:
             name = self._prints[run] = fingerprint(query.bundle)
             self._alike.setdefault(name, {})[run] = None
+            parts = self._part_prints[run] = fragment_prints(query.bundle)
+            for fragment, printed in parts.items():
+                self._parts.setdefault(printed, {}).setdefault(run, fragment)
 
     def leave(self, query: RunningQuery) -> None:
         """Note that a query reads its run no more; call it before its bundle is another one."""
@@ -77,6 +139,17 @@ class SharedRuns:
         """Let no query find a run any more: it has another plan, or ends."""
         name = self._prints.pop(run, None)
         if name is not None:
-            del self._alike[name][run]
-            if not self._alike[name]:
-                del self._alike[name]
+            _drop(self._alike, name, run)
+        for printed in set(self._part_prints.pop(run, {}).values()):
+            _drop(self._parts, printed, run)
+
+
+def _age(run: str) -> tuple[int, str]:
+    """Return a key that orders runs by age: their names end with numbers that grow."""
+    return (len(run), run)
+
+
+def _drop(index: dict[str, dict[str, T]], name: str, run: str) -> None:
+    del index[name][run]
+    if not index[name]:
+        del index[name]

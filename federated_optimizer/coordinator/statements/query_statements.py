@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 
-import msgspec
-
 from federated_optimizer.coordinator.contract.coordinator_model import (
     Origin,
     ResultKind,
@@ -101,7 +99,7 @@ class QueryStatements:
         self._shared.quotas.check_queries(principal, len(mine))
         number = await asyncio.to_thread(self._shared.store.next_query_number)
         query_id = f"q{number}"
-        bundle = self._queries.bundle_for(planned, query_id)
+        bundle = self._queries.runs.bundle_for(planned, query_id)
         stored = StoredQuery(
             query_id, name or query_id, statement.text, origin, self._shared.clock(), bundle
         )
@@ -176,9 +174,9 @@ class QueryStatements:
         planned = next(iter(plans.values()))
         if run is None:
             run = f"q{await asyncio.to_thread(self._shared.store.next_query_number)}"
-            bundle = self._queries.bundle_for(planned, run)
+            bundle = self._queries.runs.bundle_for(planned, run)
         else:
-            bundle = msgspec.structs.replace(planned.bundle, query=run)
+            bundle = self._queries.runs.named(planned, run)
         for query in queries:
             if query.origin != Origin.SESSION:
                 stored = StoredQuery(
@@ -188,6 +186,25 @@ class QueryStatements:
         left = {query.id: plans[query.id] for query in queries if query.id in self._queries}
         if left:
             self._queries.redeploy(left, bundle)
+
+    async def keep(self) -> None:
+        """Do what is due: see `feed_again` and `stop_unread`."""
+        await self.feed_again()
+        await self.stop_unread()
+
+    async def feed_again(self) -> None:
+        """Let runs read what other runs have at their sites, where that has changed.
+
+        A run that others read may have ended, failed, or gone on with another plan.
+        """
+        runs = self._queries.runs
+        if not any(map(runs.fed_otherwise, runs.all())):
+            return
+        async with self._shared.lock:
+            for run in runs.all():
+                found = runs.fed_otherwise(run)
+                if found:
+                    await self.redeploy(found, run)
 
     def _of_same_name(self, statement: Statement, name: str) -> RunningQuery | None:
         if not name:

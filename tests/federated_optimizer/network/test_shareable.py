@@ -3,12 +3,13 @@
 import pytest
 from msgspec.structs import replace
 
-from federated_optimizer.network.shareable import fingerprint, why_alone
+from federated_optimizer.network.shareable import fingerprint, fragment_prints, why_alone
 from federated_optimizer.placement import Topology
 from federated_optimizer.planning import plan
+from streamsql.algebra.operators import Fixpoint, RemoteSource, walk_plan
 from streamsql.binder import bind_query
 from streamsql.syntax import Query, parse_statement
-from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.fragments import Engine, FragmentBundle
 from tests.streamsql.from_text import catalog_of
 
 CATALOG = catalog_of(
@@ -79,3 +80,28 @@ def test_fingerprints_are_equal_for_equal_work_only() -> None:
     assert fingerprint(bundle_of(SHARED[0], topology=elsewhere)) != fingerprint(bundle)
     assert fingerprint(replace(bundle, units=("K",))) != fingerprint(bundle)
     assert fingerprint(bundle_of("SELECT rid AS r FROM Room")) != fingerprint(bundle)
+
+
+def test_equal_fragments_of_different_queries_have_equal_names() -> None:
+    inner = "SELECT r.status, m.mid FROM Room r JOIN Machine m ON r.rid = m.rid"
+    left = inner.replace("JOIN", "LEFT JOIN")
+    first, second = (fragment_prints(bundle_of(text)) for text in (inner, left))
+    assert first
+    assert set(first.values()) == set(second.values())
+    other = fragment_prints(bundle_of(f"{inner} WHERE r.status = 'open'"))
+    assert len(set(first.values()) - set(other.values())) == 1
+    alone = Topology({"gw-1": frozenset({"room"})}, bases=("base",), static="static")
+    elsewhere = fragment_prints(bundle_of(inner, topology=alone))
+    assert not set(first.values()) <= set(elsewhere.values())
+
+
+def test_only_what_reads_sources_and_delivers_to_a_base_is_read_by_others() -> None:
+    recursion = SHARED[-1]
+    bundle = bundle_of(f"{recursion} WITH (way = 'witness')")
+    named = fragment_prints(bundle)
+    for fragment in bundle.fragments:
+        by_itself = all(
+            not isinstance(node, RemoteSource | Fixpoint) for node in walk_plan(fragment.plan)
+        )
+        to_base = fragment.destinations == ("base",) and fragment.engine != Engine.BASE
+        assert (fragment.id in named) == (by_itself and to_base)

@@ -1,22 +1,41 @@
-"""Lines of EXPLAIN about equal queries."""
+"""Lines of EXPLAIN about what runs once for several queries."""
 
-from federated_optimizer.coordinator.explaining.sharing_notes import MAX_NAMES, SharingNote
+from federated_optimizer.coordinator.explaining.sharing_notes import (
+    MAX_NAMES,
+    Sharers,
+    SharingNote,
+)
 
 
 def test_who_may_not_be_seen_is_only_counted() -> None:
-    assert str(SharingNote(names=("a",))) == "Shared with 1 equal query: a"
-    assert str(SharingNote(names=("a", "b"))) == "Shared with 2 equal queries: a, b"
-    hidden = SharingNote(names=("a",), hidden=2)
-    assert str(hidden) == "Shared with 3 equal queries, 2 of which you may not see: a"
-    assert str(SharingNote(hidden=1)) == "Shared with 1 equal query, 1 of which you may not see"
-    assert hidden.data() == {"alone": "", "queries": ["a"], "hidden": 2}
+    assert str(SharingNote(equal=Sharers(("a",)))) == "Shared with 1 equal query: a"
+    assert str(SharingNote(equal=Sharers(("a", "b")))) == "Shared with 2 equal queries: a, b"
+    some = SharingNote(equal=Sharers(("a",), 2))
+    assert str(some) == "Shared with 3 equal queries, 2 of which you may not see: a"
+    hidden = SharingNote(equal=Sharers((), 1))
+    assert str(hidden) == "Shared with 1 equal query, 1 of which you may not see"
+    assert some.data() == {"alone": "", "queries": ["a"], "hidden": 2, "fragments": {}}
+
+
+def test_fragments_are_named_with_the_queries_that_read_them() -> None:
+    fragments = (("f1", Sharers(("a", "b"))), ("f2", Sharers((), 1)))
+    note = SharingNote(fragments=fragments)
+    assert str(note).splitlines() == [
+        "Shared with equal queries; no other one runs",
+        "Fragment f1 runs once with 2 other queries: a, b",
+        "Fragment f2 runs once with 1 other query, 1 of which you may not see",
+    ]
+    assert note.data()["fragments"] == {
+        "f1": {"queries": ["a", "b"], "hidden": 0},
+        "f2": {"queries": [], "hidden": 1},
+    }
 
 
 def test_a_line_has_some_names_of_many() -> None:
-    note = SharingNote(names=tuple(f"q{number}" for number in range(100)))
-    assert str(note).startswith("Shared with 100 equal queries: q0, q1, ")
-    assert str(note).count("q") == MAX_NAMES + 2, "one more in the word equal"
-    assert str(note).endswith(", …")
+    said = Sharers(tuple(f"q{number}" for number in range(100))).text("equal")
+    assert said.startswith("100 equal queries: q0, q1, ")
+    assert said.count(",") == MAX_NAMES
+    assert said.endswith("q19, …")
 
 
 def test_a_query_alone_says_why() -> None:

@@ -353,7 +353,12 @@ def test_explain_names_the_queries_that_share_a_run(harness: Any) -> None:
         (analyzed,) = await coordinator.execute(f"EXPLAIN ANALYZE {ROOMS}")
         assert "\nShared with 2 equal queries: one, two" in analyzed.text
         (data,) = await coordinator.execute(f"EXPLAIN (TYPE FEDERATED, FORMAT JSON) {ROOMS}")
-        assert data.data["shared"] == {"alone": "", "queries": ["one", "two", "three"], "hidden": 0}
+        assert data.data["shared"] == {
+            "alone": "",
+            "queries": ["one", "two", "three"],
+            "hidden": 0,
+            "fragments": {},
+        }
 
     harness.run(scenario)
 
@@ -372,7 +377,12 @@ def test_explain_names_no_query_that_whoever_asks_may_not_read(harness: Any) -> 
         reader = viewer.subscribe(mine)
         assert hidden in viewer.explain(mine).text.splitlines()
         assert "secret" not in viewer.explain(mine).text
-        assert viewer.explain(mine).data["shared"] == {"alone": "", "queries": [], "hidden": 1}
+        assert viewer.explain(mine).data["shared"] == {
+            "alone": "",
+            "queries": [],
+            "hidden": 1,
+            "fragments": {},
+        }
         assert "Shared with 1 equal query: " + mine in coordinator.explain("secret").text
         await reader.close()
 
