@@ -5,6 +5,10 @@ count is the caller's choice: along differences of zero (equalities and plain or
 that comes out is one of the bounds that went in, so nothing grows however often it is done again.
 With steps that shift, a circle such as `a > b + 1 AND b > a + 1` gives ever greater bounds; each
 column is passed at most once, so the work is bounded.
+
+Engines compare an INTEGER with a DOUBLE as DOUBLE, which rounds from 2^53 on: for them 2^53 + 1
+equals 2^53. Where the two meet, limits beyond that give nothing, and nor do orders: from
+`a <= e AND e <= b` follows a <= b only if e has their type.
 """
 
 import math
@@ -34,7 +38,7 @@ MAX_ORDERED = 12
 """Most columns whose orders are combined; with more, only bounds are."""
 
 _EXACT_DOUBLES = 2**53
-"""Whole numbers below it are DOUBLEs, so engines that compare INTEGER as DOUBLE agree with us."""
+"""Whole numbers below it are DOUBLEs, and no greater whole number is rounded to one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +81,10 @@ class Comparisons:
         self.bounds: Ranges = {}
         self.differences: list[Difference] = []
         self.flows: list[Flow] = []
-        self._types: set[DataType] = set()
         self._ranges: dict[bool, Ranges] = {}
         for predicate in predicates:
-            readings, columns, types = _read(predicate)
-            if readings:
-                self.columns.update(columns)
-                self._types.update(types)
+            readings, columns = _read(predicate)
+            self.columns.update(columns)
             for reading in readings:
                 self._take(reading)
 
@@ -120,7 +121,7 @@ class Comparisons:
             before = dict(found)
             for difference in self.differences:
                 if shifted or not difference.distance:
-                    _pass(found, difference)
+                    _pass(found, difference, mixed=self._is_mixed(difference))
             for flow in self.flows if shifted else ():
                 self._flow(found, flow)
             if found == before:
@@ -130,7 +131,8 @@ class Comparisons:
     def _flow(self, found: Ranges, flow: Flow) -> None:
         limit = found.get((flow.source, flow.rising != flow.below))
         value = self._computed(flow, limit) if limit is not None else None
-        if value is not None:
+        mixed = flow.function.dtype != self.columns[flow.target].dtype
+        if value is not None and not (mixed and _is_rounded(value)):
             reached = Limit(value + flow.shift, flow.strict)
             _strengthen(found, flow.target, reached, upper=not flow.below)
 
@@ -156,7 +158,7 @@ class Comparisons:
             other = ranges.get((column, False)) if upper else None
             if other is not None and _is_empty(other, limit, self.columns[column].dtype):
                 return True
-        if not any(each.strict or each.distance for each in self.differences):
+        if not any(each.strict or each.distance for each in self._exact):
             return False
         return any(a == b and self._is_less(a, b) for a, b in self._orders)
 
@@ -175,10 +177,6 @@ class Comparisons:
 
     def predicate(self, column: Column, limit: Limit, *, upper: bool) -> Call | None:
         """Return a limit as a comparison with a constant; None where no constant says it."""
-        mixed = {DataType.INTEGER, DataType.DOUBLE} <= self._types and column.dtype.is_numeric
-        value = limit.value
-        if mixed and not isinstance(value, str) and not -_EXACT_DOUBLES < value < _EXACT_DOUBLES:
-            return None
         written = _literal(limit, column.dtype, upper=upper)
         if written is None:
             return None
@@ -196,8 +194,15 @@ class Comparisons:
 
     @cached_property
     def ordered(self) -> list[int]:
-        """The columns of all differences."""
-        return sorted({c for each in self.differences for c in (each.low, each.high)})
+        """The columns of all differences within a type."""
+        return sorted({c for each in self._exact for c in (each.low, each.high)})
+
+    @cached_property
+    def _exact(self) -> list[Difference]:
+        return [each for each in self.differences if not self._is_mixed(each)]
+
+    def _is_mixed(self, difference: Difference) -> bool:
+        return self.columns[difference.low].dtype != self.columns[difference.high].dtype
 
     @cached_property
     def _orders(self) -> dict[tuple[int, int], tuple[int, bool]]:
@@ -205,7 +210,7 @@ class Comparisons:
         found: dict[tuple[int, int], tuple[int, bool]] = {}
         if len(self.ordered) > MAX_ORDERED:
             return found
-        for each in self.differences:
+        for each in self._exact:
             _shorten(found, (each.low, each.high), (each.distance, each.strict))
         if all(found.get((high, low)) == each == (0, False) for (low, high), each in found.items()):
             return _same(found)
@@ -226,14 +231,22 @@ def _same(pairs: Iterable[tuple[int, int]]) -> dict[tuple[int, int], tuple[int, 
 
 
 @lru_cache(maxsize=4_096)
-def _read(
-    predicate: Expression,
-) -> tuple[tuple[Reading, ...], dict[int, Column], frozenset[DataType]]:
-    """Return what a predicate says, its columns and all types in it."""
+def _read(predicate: Expression) -> tuple[tuple[Reading, ...], dict[int, Column]]:
+    """Return what a predicate says however INTEGER is compared with DOUBLE, and its columns."""
     readings = readings_of(predicate)
     parts = list(walk(predicate)) if readings else []
+    if {DataType.INTEGER, DataType.DOUBLE} <= {part.dtype for part in parts}:
+        constants = [exact(part.value) for part in parts if isinstance(part, Literal)]
+        limits = [reading.value for reading in readings if isinstance(reading, Bound)]
+        if limits and any(_is_rounded(value) for value in (*constants, *limits)):
+            readings = ()
     columns = {part.position: part for part in parts if isinstance(part, Column)}
-    return readings, columns, frozenset(part.dtype for part in parts)
+    return readings, columns if readings else {}
+
+
+def _is_rounded(value: Number | None) -> bool:
+    """Whether DOUBLE may have a value for others as well."""
+    return isinstance(value, int | Fraction) and not -_EXACT_DOUBLES < value < _EXACT_DOUBLES
 
 
 def _shorten(
@@ -244,17 +257,24 @@ def _shorten(
         found[pair] = new
 
 
-def _pass(found: Ranges, difference: Difference) -> None:
-    """Hand the limits of one column to the other: low - high <= distance."""
+def _pass(found: Ranges, difference: Difference, *, mixed: bool) -> None:
+    """Hand the limits of one column to the other: low - high <= distance.
+
+    Args:
+        found: By column; stronger ones are put in.
+        difference: Of two columns.
+        mixed: Whether they are of different types.
+    """
     low, high, distance = difference.low, difference.high, difference.distance
-    above = found.get((high, True))
-    if above is not None:
-        moved = Limit(_moved(above.value, distance), above.strict or difference.strict)
-        _strengthen(found, low, moved, upper=True)
-    below = found.get((low, False))
-    if below is not None:
-        moved = Limit(_moved(below.value, -distance), below.strict or difference.strict)
-        _strengthen(found, high, moved, upper=False)
+    for source, target, upper in ((high, low, True), (low, high, False)):
+        limit = found.get((source, upper))
+        if limit is None:
+            continue
+        value = _moved(limit.value, distance if upper else -distance)
+        if mixed and (_is_rounded(limit.value) or _is_rounded(value)):
+            continue
+        reached = Limit(value, limit.strict or difference.strict)
+        _strengthen(found, target, reached, upper=upper)
 
 
 def _moved(value: Number, distance: int) -> Number:

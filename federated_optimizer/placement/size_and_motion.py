@@ -50,7 +50,7 @@ def wider(*factors: float) -> float:
     """Return by what an estimate may be wrong that rests on several independent ones.
 
     Examples:
-        >>> round(wider(2.0, 2.0), 2), wider(3.0, 1.0)
+        >>> round(wider(2.0, 2.0), 2), round(wider(3.0, 1.0), 2)
         (2.67, 3.0)
     """
     return math.exp(math.sqrt(sum(math.log(factor) ** 2 for factor in factors)))

@@ -169,7 +169,8 @@ def _may_follow(together: list[Expression], known: Comparisons, plan: Join | AsO
     """Whether facts may say more together; quick, as most joins only have a key and constants."""
     if isinstance(plan, AsOfJoin) or plan.residual is not None or not plan.keys:
         return True
-    reached = {*known.ordered, *(flow.source for flow in known.flows)}
+    reached = {flow.source for flow in known.flows}
+    reached.update(column for each in known.differences for column in (each.low, each.high))
     if any(column in reached for column, _ in known.bounds):
         return True
     left, right = ({pair[side] for pair in plan.keys} for side in (0, 1))

@@ -1,10 +1,12 @@
 """What follows from conditions, and onto which side of a join it goes."""
 
+import re
 from collections.abc import Callable
 from itertools import product
 from operator import eq, ge, gt, le, lt
 from random import Random
 
+import duckdb
 import pytest
 
 from federated_optimizer.rules import LOGICAL_RULES, run_rules
@@ -342,3 +344,43 @@ def test_columns_that_are_computed_are_decided_where_they_are(derived: str, on_s
     again = rewritten(text)
     assert run_rules(again, LOGICAL_RULES) == again
     assert filters(f"SELECT z.a FROM ({derived}) z JOIN s ON z.n = s.x AND s.x < 8")["s"] == on_s
+
+
+M = 2**53
+
+
+@pytest.mark.parametrize(
+    ("conditions", "r", "s"),
+    [
+        ("r.a <= s.e AND s.e <= r.b", {"a": M + 1, "b": M}, {"e": M}),
+        ("s.x = r.d AND r.d = s.y", {"d": M}, {"x": M, "y": M + 1}),
+        ("s.x <= r.d AND r.d <= s.y AND s.y < s.x", {"d": M}, {"x": M + 1, "y": M}),
+        ("r.a <= s.e AND s.e <= s.y AND r.a > s.y", {"a": M + 1}, {"e": M, "y": M}),
+        (f"r.a = s.e AND s.e <= {M}.0 AND r.a > {M}", {"a": M + 1}, {"e": M}),
+        (f"r.a > {M} AND r.a <= {M}.0 AND r.b = s.y", {"a": M + 1, "b": 0}, {"y": 0}),
+        (f"r.a + {M} <= s.e AND s.e <= {M + 4}.0", {"a": 5}, {"e": M + 4}),
+        (f"r.a + {M} <= {M + 4}.0 AND r.a = s.x AND r.a > 4", {"a": 5}, {"x": 5}),
+        (f"r.a * 1.0 <= s.x AND r.a > {M}", {"a": M + 1}, {"x": M}),
+    ],
+)
+def test_engines_that_compare_integers_as_doubles_keep_their_rows(
+    conditions: str, r: dict[str, int], s: dict[str, int]
+) -> None:
+    """The oracle is DuckDB, which is such an engine: 2^53 + 1 equals 2^53 there."""
+    duck = duckdb.connect()
+    types = {"d": "DOUBLE", "e": "DOUBLE"}
+    for name, row in (("r", r), ("s", s)):
+        columns = ", ".join(f"{column} {types.get(column, 'BIGINT')}" for column in row)
+        duck.execute(f"CREATE TABLE {name} ({columns})")
+        duck.execute(f"INSERT INTO {name} VALUES ({', '.join(map(str, row.values()))})")
+
+    def rows(tables: str, condition: str) -> list[tuple[int]]:
+        doubles = re.sub(r"(?<![\w.])(\d+\.\d+)", r"CAST(\1 AS DOUBLE)", condition)
+        return duck.sql(f"SELECT 1 FROM {tables} WHERE {doubles}").fetchall()
+
+    assert rows("r, s", conditions) == [(1,)]
+    text = f"SELECT r.c FROM r JOIN s ON {conditions}"
+    assert not any(isinstance(node, Values) for node in walk_plan(rewritten(text)))
+    for table, texts in filters(text).items():
+        for condition in texts:
+            assert rows(table, condition) == [(1,)], condition
