@@ -33,7 +33,7 @@ MAX_LISTED = 20
 """Plans that are listed."""
 
 COMPARED = 4
-"""Of the cheapest plans that are priced again, with what they read twice."""
+"""Of the cheapest plans, where several base sites make it dear to price one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Search:
         """
         taken = self.taken(asked)
         count = self.memo.count()
-        numbers = [taken.number, PUSHED, count, *cheapest(self.memo, MAX_LISTED)]
+        numbers = [taken.number, *self._compared()]
         listed = sorted(
             (self._listed(number) for number in self._different(numbers)[:MAX_LISTED]),
             key=lambda each: (each.cost.order, each.number),
@@ -146,10 +146,15 @@ class Search:
 
     def _cheapest(self) -> Choice:
         """Return the cheapest plan; what the search counts twice is paid once here."""
-        found = dict.fromkeys(
-            (best(self.memo), PUSHED, self.memo.count(), *cheapest(self.memo, COMPARED))
+        return min(
+            map(self.plan, self._compared()), key=lambda each: (each.cost.order, each.number)
         )
-        return min(map(self.plan, found), key=lambda each: (each.cost.order, each.number))
+
+    def _compared(self) -> list[int]:
+        """Return the plans that are priced as a whole: of several bases each has to be cut."""
+        most = MAX_LISTED if len(self._topology.bases) == 1 else COMPARED
+        found = (best(self.memo), PUSHED, self.memo.count(), *cheapest(self.memo, most))
+        return list(dict.fromkeys(found))[:MAX_LISTED]
 
     def _different(self, numbers: Iterable[int]) -> list[int]:
         """Return numbers without those of the same plan: a group read twice is chosen once."""
