@@ -3,8 +3,8 @@
 | aggregate | part of a gateway | whole |
 |---|---|---|
 | COUNT(*), COUNT(x) | n = COUNT | SUM(n), 0 for none |
-| SUM(x) of INTEGER | s = SUM(x), n = COUNT(x) | SUM(s); NULL where a part left 64 bits |
-| AVG(x) of INTEGER | s, n | SUM(s) / SUM(n); NULL likewise |
+| SUM(x) of INTEGER | h = SUM(x / 2^32), l = SUM(x % 2^32) | SUM(h) * 2^32 + SUM(l) |
+| AVG(x) of INTEGER | h, l, n = COUNT(x) | the same / SUM(n), rounded once |
 | MIN, MAX, BOOL_AND, BOOL_OR | the same | the same |
 | ARG_MIN(x, by), ARG_MAX(x, by) | the same, and MIN(by) or MAX(by) | the same over both |
 
@@ -26,6 +26,7 @@ from streamsql.algebra.operators import (
     Plan,
     Project,
 )
+from streamsql.algebra.scalar_numbers import WORD
 from streamsql.data.types import DataType
 
 F = AggregateFunction
@@ -36,7 +37,7 @@ _AS_THEY_ARE = frozenset({F.MIN, F.MAX, F.BOOL_AND, F.BOOL_OR})
 _OF_SETS = frozenset({*_AS_THEY_ARE, F.ARG_MIN, F.ARG_MAX})
 """Aggregates that do not count copies."""
 
-_INTEGER, _DOUBLE, _BOOLEAN = DataType.INTEGER, DataType.DOUBLE, DataType.BOOLEAN
+_INTEGER, _DOUBLE = DataType.INTEGER, DataType.DOUBLE
 
 
 def parted_aggregate(plan: Aggregate, below: Plan) -> Parted | Refused:
@@ -128,11 +129,10 @@ class _Phases:
                 count = self._over(F.SUM, self._part(call.function, call.arguments))
                 return Call("COALESCE", (count, Literal(0, _INTEGER)), _INTEGER)
             case F.SUM:
-                total, _ = self._sum(call)
-                return total
+                return Call("SUM_OF_WORDS", self._words(call), _INTEGER)
             case F.AVG:
-                parts = (Call("CAST", (value,), _DOUBLE) for value in self._sum(call))
-                return Call("/", tuple(parts), _DOUBLE)
+                count = self._over(F.SUM, self._part(F.COUNT, call.arguments))
+                return Call("MEAN_OF_WORDS", (*self._words(call), count), _DOUBLE)
             case F.ARG_MIN | F.ARG_MAX:
                 best = F.MIN if call.function == F.ARG_MIN else F.MAX
                 value = self._part(call.function, call.arguments)
@@ -140,11 +140,12 @@ class _Phases:
             case _:
                 return self._over(call.function, self._part(call.function, call.arguments))
 
-    def _sum(self, call: AggregateCall) -> tuple[Expression, Expression]:
-        """Return the sum and the number of values, of which the sum of a part may be too large."""
-        part, count = self._part(F.SUM, call.arguments), self._part(F.COUNT, call.arguments)
-        some = Call(">", (count, Literal(0, _INTEGER)), _BOOLEAN)
-        lost = Call("AND", (Call("IS NULL", (part,), _BOOLEAN), some), _BOOLEAN)
-        total = self._over(F.SUM, part)
-        otherwise = (self._over(F.BOOL_OR, lost), Literal(None, _INTEGER), total)
-        return Call("CASE", otherwise, _INTEGER), self._over(F.SUM, count)
+    def _words(self, call: AggregateCall) -> tuple[Expression, Expression]:
+        """Return the sums of the high and of the low words of all values."""
+        (value,) = call.arguments
+        word = Literal(WORD, _INTEGER)
+        high, low = (
+            self._over(F.SUM, self._part(F.SUM, (Call(operator, (value, word), _INTEGER),)))
+            for operator in ("/", "%")
+        )
+        return high, low

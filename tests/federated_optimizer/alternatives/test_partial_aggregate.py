@@ -37,7 +37,7 @@ CALLS = (
 )
 ROWS = st.tuples(
     st.sampled_from([None, "a", "b"]),
-    st.one_of(st.none(), st.integers(-3, 3)),
+    st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1)),
     st.one_of(st.none(), st.integers(0, 2)),
     st.one_of(st.none(), st.booleans()),
 )
@@ -70,13 +70,28 @@ def test_parts_together_are_the_whole(
     assert combined == whole
 
 
-def test_a_sum_beyond_64_bits_at_one_gateway_is_null_and_never_wrong() -> None:
-    large = 2**62
-    plan = Aggregate(Values((), COLUMNS), (), (AggregateCall(F.SUM, (X,), "s"),))
-    beyond: list[Row] = [("a", large, None, None)] * 2
-    assert over(plan, [beyond, [("a", 1, None, None)]]) == ({(None,): 1}, {(None,): 1})
-    _, combined = over(plan, [beyond, [("a", -large, None, None)]])
-    assert combined == {(None,): 1}
+LARGE = 1_764_000_000_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("function", "sites", "wanted"),
+    [
+        (F.SUM, ([2**62] * 3, [-(2**62)] * 3), 0),
+        (F.SUM, ([2**63 - 1, 2], [-2]), 2**63 - 1),
+        (F.SUM, ([-(2**63)], []), -(2**63)),
+        (F.SUM, ([2**62] * 2, [1]), None),
+        (F.SUM, ([], []), None),
+        (F.AVG, ([LARGE + n for n in range(6)], [LARGE + n for n in range(6)]), LARGE + 2.5),
+        (F.AVG, ([2**53 + 1] * 3, [2**53 + 1] * 4), float(2**53)),
+        (F.AVG, ([-(2**63), -1], [0]), -(2**63) / 3),
+    ],
+)
+def test_sums_beyond_64_bits_at_one_gateway_are_as_if_it_had_no_parts(
+    function: AggregateFunction, sites: tuple[list[int], ...], wanted: float | None
+) -> None:
+    plan = Aggregate(Values((), COLUMNS), (), (AggregateCall(function, (X,), "s"),))
+    rows: list[list[Row]] = [[("a", x, None, None) for x in site] for site in sites]
+    assert over(plan, rows) == ({(wanted,): 1}, {(wanted,): 1})
 
 
 @pytest.mark.parametrize(
