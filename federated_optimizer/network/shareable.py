@@ -34,8 +34,7 @@ REFUSED = "WITH (shared = 'no') says so"
 
 def fingerprint(bundle: FragmentBundle) -> str:
     """Return a name of what a bundle computes where, the same for equal bundles of any query."""
-    computed = [replace(f, notes=(), grouped=(), reasons=()) for f in bundle.fragments]
-    said = (computed, bundle.schema, bundle.emit, bundle.units)
+    said = (bundle.computed, bundle.schema, bundle.emit, bundle.units)
     return sha256(encode_packed(said)).hexdigest()
 
 
@@ -54,7 +53,7 @@ def fragment_prints(bundle: FragmentBundle) -> dict[str, str]:
         nodes = walk_plan(fragment.plan)
         if fragment.engine == Engine.BASE or any(isinstance(n, _NOT_BY_ITSELF) for n in nodes):
             continue
-        computed = replace(fragment, id="", consumer="", notes=(), grouped=(), reasons=())
+        computed = replace(fragment.computed, id="", consumer="")
         found[fragment.id] = sha256(encode_packed(computed)).hexdigest()
     return found
 

@@ -31,7 +31,8 @@ class Fragment(msgspec.Struct, frozen=True):
         id: Unique in the query, e.g. "f1".
         plan: `RemoteSource` leaves name the fragments it reads.
         sites: Site ids that run it.
-        reasons: Why each part that was not pushed further stayed here, one sentence each.
+        reasons: Why each part that was not pushed further stayed here, one sentence each; sites do
+            not read them.
         notes: What else people should know, one sentence each; sites do not read them.
         grouped: Tables whose database can compute groups, with the columns, by position, that it
             compares as we do; for people, sites find out themselves.
@@ -50,6 +51,11 @@ class Fragment(msgspec.Struct, frozen=True):
     homes: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
     grouped: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+    @property
+    def computed(self) -> "Fragment":
+        """The fragment without what is told to people alone."""
+        return replace(self, reasons=(), notes=(), grouped=())
 
 
 def source_filters(plan: Plan) -> tuple[Filter, ...]:
@@ -196,11 +202,14 @@ class FragmentBundle(msgspec.Struct, frozen=True):
                 return fragment
         raise KeyError(fragment_id)
 
+    @property
+    def computed(self) -> list[Fragment]:
+        """The fragments without what is told to people alone."""
+        return [fragment.computed for fragment in self.fragments]
+
     def runs_as(self, other: "FragmentBundle") -> bool:
         """Whether sites would run the same of another bundle, whatever is told to people."""
-        return [replace(f, notes=(), grouped=()) for f in self.fragments] == [
-            replace(f, notes=(), grouped=()) for f in other.fragments
-        ]
+        return self.computed == other.computed
 
     @property
     def sites(self) -> frozenset[str]:

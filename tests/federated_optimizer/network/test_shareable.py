@@ -105,3 +105,19 @@ def test_only_what_reads_sources_and_delivers_to_a_base_is_read_by_others() -> N
         )
         to_base = fragment.destinations == ("base",) and fragment.engine != Engine.BASE
         assert (fragment.id in named) == (by_itself and to_base)
+
+
+def test_words_change_neither_what_runs_nor_its_name() -> None:
+    bundle = bundle_of(SHARED[-1])
+    told = tuple(
+        replace(
+            f, reasons=("it costs 9 times as much",), notes=("so it is",), grouped=(("a", (0,)),)
+        )
+        for f in bundle.fragments
+    )
+    other = replace(bundle, fragments=told)
+    assert other.runs_as(bundle)
+    assert fingerprint(other) == fingerprint(bundle)
+    first = replace(bundle.fragments[0], consumer="f9")
+    moved = replace(bundle, fragments=(first, *bundle.fragments[1:]))
+    assert not moved.runs_as(bundle)
