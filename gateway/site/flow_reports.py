@@ -52,6 +52,7 @@ class FlowReports:
         self._client = client
         self._topics = topics
         self._reported: dict[str, FlowReport] = {}
+        self._filters: dict[str, tuple[FlowReport, float]] = {}
         self._repetitions = Repetitions(REPEAT)
         self._mark = 0
         self._changed: dict[str, None] = {}
@@ -61,6 +62,7 @@ class FlowReports:
     def forget(self) -> None:
         """Report everything again, at once: a reader has just started, or the network was away."""
         self._reported.clear()
+        self._filters.clear()
         self._mark = 0
         self._due_since = float("-inf")
 
@@ -112,6 +114,7 @@ class FlowReports:
         self._traffic.forget(queries)
         for query in self._reported.keys() - set(queries):
             del self._reported[query]
+            self._filters.pop(query, None)
         self._repetitions.keep(queries)
         known = {query: self._reported[query] for query in again if query in self._reported}
         self._publish(known | self._news(), now)
@@ -128,15 +131,26 @@ class FlowReports:
                 del self._changed[query]
         return found
 
+    def _lean(self, query: str, report: FlowReport, now: float) -> FlowReport:
+        """Return a report without the counts of filters if these were told a moment ago."""
+        before, at = self._filters.get(query, (None, now))
+        if before is None or now - at >= REPEAT or before.version != report.version:
+            return report
+        same = before.filters == report.filters
+        return msgspec.structs.replace(report, filters=()) if same else report
+
     def _publish(self, reports: dict[str, FlowReport], now: float) -> None:
         topic = self._topics.flow(self._engine.site)
-        for told, payload in packed_flows(reports):
+        sent = {query: self._lean(query, report, now) for query, report in reports.items()}
+        for told, payload in packed_flows(sent):
             try:
                 self._client.publish(topic, payload, qos=0)
             except QueueFull:
                 self._due_since = now  # the next interval tries again
                 return
             for query in told:
+                if sent[query].filters:
+                    self._filters[query] = (sent[query], now)
                 if query in self._changed:
                     del self._changed[query]
                     self._reported[query] = reports[query]

@@ -251,7 +251,7 @@ class FlowReport(msgspec.Struct, frozen=True, array_like=True):
         first: The number with which this query's channels began: those below were used by what ran
             here before.
         state_rows: Rows that its operators keep here, rounded up so that few changes are reported.
-        filters: What filters have read here.
+        filters: What filters have read here; none: as told before, by the same incarnation.
     """
 
     version: Count

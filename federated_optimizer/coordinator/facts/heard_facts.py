@@ -120,7 +120,7 @@ class HeardFacts:
             if source.lower() in inserts:
                 count(source.lower(), Quantity.CHANGES, rows)
         self._counters[site] = found
-        if state.ts - state.started >= FIRST_MINUTE:
+        if state.started and state.ts - state.started >= FIRST_MINUTE:
             for gone in self._rated.get(site, set()) - inserts.keys():
                 self._discard(gone, site, Quantity.INSERTS, Quantity.CHANGES)
             self._rated[site] = set()

@@ -9,6 +9,8 @@ may be early by one report, never wrong for long.)
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from msgspec.structs import replace
+
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import (
     FilterReport,
@@ -63,6 +65,9 @@ class FlowReports:
         known = self._reports.get(site)
         if known is not None and report.epoch < known.epoch:
             return False
+        life = (report.epoch, report.version)
+        if known is not None and (known.epoch, known.version) == life and not report.filters:
+            report = replace(report, filters=known.filters)
         self._reports[site] = report
         self.outdated.discard(site)
         return True

@@ -10,7 +10,7 @@ from gateway.site.traffic import Traffic
 from host.mqtt import MessageClient, QueueFull
 from stream_engine.site.site_engine import SiteEngine
 from streamsql.wire.codec import decode_packed
-from streamsql.wire.messages import FlowReport
+from streamsql.wire.messages import FilterReport, FlowReport
 from streamsql.wire.site_messages import SiteFlows
 from streamsql.wire.topics import Topics
 
@@ -30,6 +30,8 @@ class World:
     site: str = "gw-1"
     now: float = 1_000.0
     sizes: list[int] = field(default_factory=list)
+    filters: dict[str, tuple[FilterReport, ...]] = field(default_factory=dict)
+    version: int = 1
 
     def __post_init__(self) -> None:
         engine, client = cast(SiteEngine, self), cast(MessageClient, self)
@@ -46,7 +48,10 @@ class World:
         return list(dict.fromkeys(reversed(late))), len(self.moved) + 1
 
     def flow(self, query: str) -> FlowReport | None:
-        return FlowReport(1, 7, {"base": self.sent[query]}, {}) if query in self.sent else None
+        if query not in self.sent:
+            return None
+        filters = self.filters.get(query, ())
+        return FlowReport(self.version, 7, {"base": self.sent[query]}, {}, filters=filters)
 
     def publish(self, topic: str, payload: bytes, **options: Any) -> None:
         if self.is_full:
@@ -207,3 +212,33 @@ def test_the_messages_are_a_fifth_of_one_per_query_with_names() -> None:
 def _named(report: FlowReport) -> dict[str, Any]:
     plain = msgspec.structs.asdict(report)
     return plain | {"traffic": msgspec.structs.asdict(report.traffic)}
+
+
+def test_counts_of_filters_are_told_when_they_change_and_now_and_then() -> None:
+    world = World()
+
+    def told(*queries: str, seconds: float = 1.0) -> list[dict[str, tuple[int, ...]]]:
+        world.send(*queries)
+        world.pass_by(seconds)
+        return [
+            {query: tuple(f.rows_in for f in r.filters) for query, r in reports.items()}
+            for reports in world.heard
+        ]
+
+    world.filters["q1"] = (FilterReport("f1", 0, 64, 5), FilterReport("f1", 1, 80, 5))
+    assert told("q1") == [{"q1": (64, 80)}]
+    assert told("q1") == [{"q1": ()}]
+    world.filters["q1"] = (FilterReport("f1", 0, 128, 5), FilterReport("f1", 1, 80, 5))
+    assert told("q1") == [{"q1": (128, 80)}]
+    again = [told("q1") for _ in range(4 * round(REPEAT))]
+    assert 3 <= again.count([{"q1": (128, 80)}]) <= 4  # the broker may have dropped them
+    assert again.count([{"q1": ()}]) >= 4 * REPEAT - 4
+    world.version = 2
+    assert told("q1") == [{"q1": (128, 80)}]  # another plan has counted as many
+    world.is_full = True
+    world.filters["q1"] = (FilterReport("f1", 0, 256, 5),)
+    assert told("q1") == []
+    world.is_full = False
+    assert told() == [{"q1": (256,)}]
+    world.reports.forget()
+    assert told() == [{"q1": (256,)}]

@@ -9,7 +9,7 @@ from streamsql.algebra.operators import RemoteSource, Scan, SourceKind
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.messages import FlowReport, SlowSite
+from streamsql.wire.messages import FilterReport, FlowReport, SlowSite
 
 SCHEMA = Schema.of(("a", DataType.TEXT))
 BUNDLE = FragmentBundle(
@@ -163,3 +163,16 @@ def test_a_slow_site_is_named_with_what_to_do() -> None:
     assert "idle" in there
     assert "SHOW GATEWAYS" in there
     assert "offline" in slow_sentence(slow, offline=True)
+
+
+def test_counts_of_filters_hold_until_the_site_tells_others() -> None:
+    flows, first = FlowReports(), (FilterReport("f1", 0, 64, 5),)
+    flows.hear("gw-1", replace(GATEWAY, filters=first), BUNDLE)
+    flows.hear("gw-1", replace(GATEWAY, sent={"base": 3}), BUNDLE)
+    assert tuple(flows.filters()) == first
+    assert flows.batches("gw-1") == (3, 0)
+    more = (FilterReport("f1", 0, 128, 5),)
+    flows.hear("gw-1", replace(GATEWAY, filters=more), BUNDLE)
+    assert tuple(flows.filters()) == more
+    flows.hear("gw-1", replace(GATEWAY, epoch=2), BUNDLE)
+    assert tuple(flows.filters()) == ()  # another incarnation counts from 0
