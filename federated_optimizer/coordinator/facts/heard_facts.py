@@ -77,6 +77,7 @@ class HeardFacts:
         self._defined = _defined(catalog)
         self._counters: dict[str, dict[_Counted, Reading]] = {}
         self._born: dict[str, dict[str, int]] = {}
+        self._sensors: dict[str, dict[str, int]] = {}
         self._heard: set[str] = set()
         self._began: int | None = None
         self._looked_at: int | None = None
@@ -101,7 +102,7 @@ class HeardFacts:
         if state.role == SiteRole.STATIC:
             self._hear_times(state, at)
             for name, rows in state.tables.items():
-                if name.lower() not in self._defined:
+                if not self._is_known(name):
                     continue
                 subject = Subject(SubjectKind.TABLE, name.lower())
                 size = (float(rows), float(rows), float(rows))
@@ -131,11 +132,11 @@ class HeardFacts:
         """Take the sensors that a gateway announces."""
         self._heard.add(birth.gateway)
         self._born[birth.gateway] = Counter(sensor.stream.lower() for sensor in birth.sensors)
-        self._put_sensors(birth.gateway, at)
+        self._take_born(birth.gateway, at)
 
     def forget(self, site: str) -> None:
         """Discard a site that was removed permanently."""
-        for known in (self._born, self._announced, self._rated, self._counters):
+        for known in (self._born, self._sensors, self._announced, self._rated, self._counters):
             known.pop(site, None)
         self._heard.discard(site)
         self._facts.forget_part(SubjectKind.SOURCE, site)
@@ -179,12 +180,12 @@ class HeardFacts:
         for kind in _NAMED:
             for name in self._facts.names(kind):
                 definition = self._defined.get(name)
-                if definition is None or definition != before.get(name):
+                if definition is None or definition != before.get(name, definition):
                     self._facts.forget_name(kind, name)
         if before != self._defined:
             self._links_seen = -1
             for site in self._born:
-                self._put_sensors(site, now)
+                self._take_born(site, now)
 
     def _forget_unheard(self) -> None:
         """Discard facts of sites that have said nothing since we have started."""
@@ -202,7 +203,7 @@ class HeardFacts:
         found: dict[str, float] = {}
 
         def is_counted(name: str) -> bool:
-            return name in found or (name in self._defined and len(found) < MAX_SOURCES)
+            return name in found or (len(found) < MAX_SOURCES and self._is_known(name))
 
         for connector in state.connectors:
             for stream in connector.streams:
@@ -216,6 +217,10 @@ class HeardFacts:
             if is_counted(name.lower()):
                 found[name.lower()] = float(rows)
         return found
+
+    def _is_known(self, name: str) -> bool:
+        """Whether the catalog has a source or table of this name now."""
+        return isinstance(self._catalog.find(name), SourceDefinition)
 
     def _discard(self, source: str, site: str, *quantities: Quantity) -> None:
         for quantity in quantities:
@@ -257,16 +262,17 @@ class HeardFacts:
         self._facts.put(Fact(subject, quantity, *told))
         return reading
 
-    def _put_sensors(self, site: str, at: int) -> None:
+    def _take_born(self, site: str, at: int) -> None:
         """Take the sensors that a site has announced, of sources that there are."""
-        born = self._born.get(site)
-        if born is None:
-            return
-        counts = dict(islice(((n, c) for n, c in born.items() if n in self._defined), MAX_SOURCES))
+        born = self._born[site]
+        counts = dict(islice(((n, c) for n, c in born.items() if self._is_known(n)), MAX_SOURCES))
         for gone in self._announced.get(site, set()) - counts.keys():
             self._discard(gone, site, Quantity.SENSORS)
-        self._announced[site] = set(counts)
-        for source, count in counts.items():
+        self._announced[site], self._sensors[site] = set(counts), counts
+        self._put_sensors(site, at)
+
+    def _put_sensors(self, site: str, at: int) -> None:
+        for source, count in self._sensors.get(site, {}).items():
             subject = Subject(SubjectKind.SOURCE, source, site)
             known = self._facts.find(subject, Quantity.SENSORS)
             is_old = known is None or at - known.at >= CONFIRM_MICROSECONDS
@@ -281,7 +287,7 @@ class HeardFacts:
         self._links_seen = links.version
         found: defaultdict[tuple[str, str], list[float | None]] = defaultdict(list)
         for relation, gateway, cost in links.costs():
-            if relation in self._defined:
+            if self._is_known(relation):
                 found[relation, gateway].append(cost)
         for relation, gateway in self._linked - found.keys():
             self._discard(relation, gateway, Quantity.ROWS, Quantity.LINK_COST)

@@ -238,8 +238,12 @@ def test_sensors_of_a_source_are_known_when_the_source_is_made_later() -> None:
     assert len(facts) == 0
     for source in CATALOG.sources:
         catalog.define(source)
+    heard.hear_state("gw-2", state(101, 400), 0)
+    assert rate(facts, "heat", "gw-2") == 2.0  # at once
     heard.look((), links, now=1, moment=LOOK_MICROSECONDS)
     assert named(facts) == {
+        ("heat", "gw-2", Quantity.INSERTS),
+        ("seat", "gw-2", Quantity.INSERTS),
         ("heat", "gw-1", Quantity.SENSORS),
         ("link", "gw-1", Quantity.ROWS),
         ("link", "gw-1", Quantity.LINK_COST),
