@@ -109,12 +109,9 @@ def test_who_leaves_changes_nothing_for_the_others_and_the_last_one_ends_the_run
     ("text", "why"),
     [
         (f"{ROOMS} WITH (shared = 'no')", "shared = 'no'"),
-        ("SELECT rid, celsius FROM Temperature [RANGE 1 MINUTES]", "no readings of temperature"),
-        ("SELECT rid, celsius FROM Temperature [ROWS 3]", "temperature"),
         (f"ISTREAM({ROOMS})", "stream of changes"),
         ("SELECT rid, celsius FROM Temperature", "no readings of temperature"),
         ("SELECT query, rows FROM sys_queries", "sys_queries"),
-        ("SELECT site, entity FROM sys_operators", "sys_operators"),
     ],
 )
 def test_queries_whose_beginning_matters_run_alone(harness: Any, text: str, why: str) -> None:
