@@ -51,12 +51,14 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
     statistics: Statistics = NOTHING_KNOWN,
     foresee: Foresee | None = None,
     running: int = 0,
+    replanned: bool = False,
 ) -> FragmentBundle:
     """Return the fragments of a bound query.
 
     Without `foresee` EXPLAIN does not say how recursions are kept, and a strategy that does not fit
     is refused where it would run. `running` is the number of the plan that the query runs, which
-    changes only for one that is much cheaper; 0: it does not run.
+    changes only for one that is much cheaper; 0: it does not run. `replanned`, the query runs and
+    takes the cheapest plan if there is none of the number asked for any more.
 
     Raises:
         UnsupportedError: A recursion's strategy and way do not go together, the strategy does not
@@ -64,7 +66,9 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
     """
     with _not_too_deep():
         ready = normalize(bound.plan, topology)
-        choice = Search(ready, topology, statistics).taken(bound.asked, running)
+        choice = Search(ready, topology, statistics).taken(
+            bound.asked, running, replanned=replanned
+        )
         bundle = place(
             ready,
             topology,

@@ -90,17 +90,21 @@ class Search:
         self._plan, self._topology, self._statistics = plan, topology, statistics
         self.memo = build(plan, topology, statistics)
 
-    def taken(self, asked: int = 0, running: int = 0) -> Choice:
+    def taken(self, asked: int = 0, running: int = 0, *, replanned: bool = False) -> Choice:
         """Return the plan that is taken.
 
         Args:
             asked: The number that the query asks for; 0: none.
             running: The number of the plan that the query runs; 0: none.
+            replanned: The query runs, with other sites or definitions: it takes the cheapest plan
+                if there is none of the number any more.
 
         Raises:
             UnsupportedError: There is no plan of the number asked for.
         """
         count = self.memo.count()
+        if asked > count and replanned:
+            return self._cheapest()
         if asked > count:
             plans = "one plan" if count == 1 else f"{count:,} plans"
             raise UnsupportedError(

@@ -75,7 +75,13 @@ class Planned:
     def of(cls, bound: BoundQuery, bundle: FragmentBundle) -> "Planned":
         """Return a bound query with its bundle."""
         alone = why_alone(bundle) if bound.shared else REFUSED
-        return cls(bundle, tuple(bound.warnings), bound.order, bound.reads, alone)
+        warnings = list(bound.warnings)
+        if bound.asked and bundle.alternative not in (0, bound.asked):
+            warnings.append(
+                f"it asks for plan {bound.asked}, which there is not with the sites and "
+                f"definitions of now: it runs plan {bundle.alternative}"
+            )
+        return cls(bundle, tuple(warnings), bound.order, bound.reads, alone)
 
 
 def planned_of(query: RunningQuery) -> Planned:
@@ -230,6 +236,7 @@ class Planner:
             statistics=self.statistics(like),
             foresee=self._foresee,
             running=0 if like is None else like.alternative,
+            replanned=current is not None,
         )
         if any(map(_counts_from_start, bundle.fragments)):
             started = 0 if current is None else current.started

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from gateway.testing import settings_for
 from gateway.testing_connectors import TELLING, TellingConnector
 from host.mqtt import Will
 from host.mqtt.in_memory import InMemoryClient
+from streamsql.errors import UnsupportedError
 
 T = TypeVar("T")
 
@@ -119,5 +121,26 @@ def test_a_gateway_announces_itself_while_a_query_is_stored(
             monkeypatch.setattr(CatalogStore, "put_query", put)
             go_on.set()
             await answers(harness, coordinator, starting)
+
+    harness.run(scenario)
+
+
+def test_a_query_whose_plan_there_is_no_more_finds_another_gateway(harness: Any) -> None:
+    text = "SELECT status, STRING_AGG(rid, ',') AS rids FROM RoomSensor GROUP BY status"
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        (listed,) = await coordinator.execute(f"EXPLAIN ALTERNATIVES {text}")
+        last = max(map(int, re.findall(r"^[* ] +(\d+) ", listed.text, re.MULTILINE)))
+        query = await harness.start_query(coordinator, f"{text} WITH (plan = {last})")
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+        await harness.until_rows(coordinator, query, [("open", "r1")])
+        await federation.site("gw-2")
+        federation.sites["gw-2"].put("roomsensor", ("r2", "open"))
+        await harness.until_rows(coordinator, query, [("open", "r1,r2")])
+        (warning,) = [w for w in coordinator.query(query).warnings if "it asks for plan" in w]
+        assert f"plan {last}, which there is not with the sites and definitions of now" in warning
+        with pytest.raises(UnsupportedError, match=f"there is no plan {last}"):
+            await coordinator.execute(f"{text} WITH (plan = {last})")
 
     harness.run(scenario)
