@@ -14,7 +14,7 @@ from federated_optimizer.placement import (
     place,
 )
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
-from federated_optimizer.search.choosing import Alternatives, Search
+from federated_optimizer.search.choosing import NOTHING_RUNS, Alternatives, Running, Search
 from streamsql.algebra.operators import Plan, ToStream, transform_up
 from streamsql.binder import BoundQuery
 from streamsql.errors import InternalError, UnsupportedError
@@ -50,14 +50,14 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
     text: str = "",
     statistics: Statistics = NOTHING_KNOWN,
     foresee: Foresee | None = None,
-    running: int = 0,
+    running: Running = NOTHING_RUNS,
     replanned: bool = False,
 ) -> FragmentBundle:
     """Return the fragments of a bound query.
 
     Without `foresee` EXPLAIN does not say how recursions are kept, and a strategy that does not fit
-    is refused where it would run. `running` is the number of the plan that the query runs, which
-    changes only for one that is much cheaper; 0: it does not run. `replanned`, the query runs and
+    is refused where it would run. `running` is the plan that the query runs, which changes only for
+    one that is much cheaper. `replanned`, the query runs and
     takes the cheapest plan if there is none of the number asked for any more.
 
     Raises:
@@ -80,7 +80,7 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
             foresee=foresee,
             methods=choice.methods,
         )
-        return msgspec.structs.replace(bundle, alternative=choice.number)
+        return msgspec.structs.replace(bundle, alternative=choice.number, choices=choice.digest)
 
 
 def alternatives(

@@ -6,11 +6,12 @@ anew, and estimates are not that good.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 
 from federated_optimizer.alternatives.method import Method
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.memo.groups import Alternative, Wanted
-from federated_optimizer.memo.memo import Selection
+from federated_optimizer.memo.memo import Memo, Selection
 from federated_optimizer.placement.recursion_prices import times_text
 from federated_optimizer.placement.recursions import MUCH
 from federated_optimizer.placement.statistics import Statistics
@@ -20,6 +21,7 @@ from federated_optimizer.search.cheapest_plans import cheapest
 from federated_optimizer.search.cut_prices import CutPrices
 from federated_optimizer.search.plan_words import plan_words
 from federated_optimizer.search.top_down import best
+from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import Plan
 from streamsql.errors import UnsupportedError
 
@@ -36,6 +38,12 @@ COMPARED = 4
 """Of the cheapest plans, where several base sites make it dear to price one."""
 
 
+Running = tuple[int, str]
+"""The number of a plan that runs, in the memo that it was taken from, and its digest."""
+
+NOTHING_RUNS: Running = (0, "")
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """A complete plan.
@@ -44,11 +52,13 @@ class Choice:
         number: Of it in the memo.
         methods: For the cutter.
         cost: By the estimates.
+        digest: Of what was chosen; another memo may number it otherwise.
     """
 
     number: int
     methods: Mapping[Plan, Method]
     cost: Cost
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +100,14 @@ class Search:
         self._plan, self._topology, self._statistics = plan, topology, statistics
         self.memo = build(plan, topology, statistics)
 
-    def taken(self, asked: int = 0, running: int = 0, *, replanned: bool = False) -> Choice:
+    def taken(
+        self, asked: int = 0, running: Running = NOTHING_RUNS, *, replanned: bool = False
+    ) -> Choice:
         """Return the plan that is taken.
 
         Args:
             asked: The number that the query asks for; 0: none.
-            running: The number of the plan that the query runs; 0: none.
+            running: The plan that the query runs: number and digest, perhaps of another memo.
             replanned: The query runs, with other sites or definitions: it takes the cheapest plan
                 if there is none of the number any more.
 
@@ -115,11 +127,21 @@ class Search:
         if asked:
             return self.plan(asked)
         cheap = self._cheapest()
-        if 0 < running <= count and running != cheap.number:
-            current = self.plan(running)
-            if current.cost.bytes < cheap.cost.bytes * MUCH:
-                return current
+        current = self._found(running)
+        if current is not None and current.cost.bytes < cheap.cost.bytes * MUCH:
+            return current
         return cheap
+
+    def _found(self, running: Running) -> Choice | None:
+        """Return the plan here that a query runs, if it is among those that are compared."""
+        number, digest = running
+        if not digest:
+            return None
+        numbers = [number] if 0 < number <= self.memo.count() else []
+        for each in (*numbers, *self._compared()):
+            if _digest(self.memo, self.memo.selection(each)) == digest:
+                return self.plan(each)
+        return None
 
     def plan(self, number: int) -> Choice:
         """Return the plan of a number."""
@@ -128,7 +150,7 @@ class Search:
         cost = self.memo.cost(selection)
         if len(self._topology.bases) > 1:  # what moves between them is not in the memo
             cost = CutPrices.of(self._plan, self._topology, self._statistics, methods)
-        return Choice(number, methods, cost)
+        return Choice(number, methods, cost, _digest(self.memo, selection))
 
     def alternatives(self, asked: int = 0) -> Alternatives:
         """Return what EXPLAIN ALTERNATIVES shows.
@@ -197,3 +219,13 @@ class Search:
         factor = second.cost.bytes / taken.cost.bytes
         times = f"{factor:.2g} times" if factor < EXACT else times_text(factor)
         return f"it sends least; plan {second.number}, the second, sends {times} as much"
+
+
+def _digest(memo: Memo, selection: Selection) -> str:
+    """Return a short name of the methods that were chosen, each with its operator."""
+    chosen = (
+        f"{alternative.method} {describe(memo.plan(wanted))}"
+        for wanted, alternative in selection.items()
+        if len(memo.alternatives[wanted]) > 1
+    )
+    return sha256("\n".join(chosen).encode()).hexdigest()[:16]

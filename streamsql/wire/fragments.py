@@ -149,6 +149,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
             count from then; else 0.
         alternative: Number of the plan among those of the query; 0: nobody has chosen. Sites do
             not read it.
+        choices: Digest of what was chosen: with other sites the number may mean another plan.
         feeds: Fragments that are read where other bundles receive them, and run for those alone.
     """
 
@@ -163,6 +164,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     fills: tuple[str, ...] = ()
     started: int = 0
     alternative: int = 0
+    choices: str = ""
     feeds: tuple[Feed, ...] = ()
 
     @property

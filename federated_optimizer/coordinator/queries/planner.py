@@ -32,7 +32,7 @@ from federated_optimizer.placement import (
     ungathered,
 )
 from federated_optimizer.planning import alternatives, normalize, plan
-from federated_optimizer.search.choosing import PUSHED, Alternatives
+from federated_optimizer.search.choosing import NOTHING_RUNS, PUSHED, Alternatives
 from host.clocks import monotonic_clock
 from streamsql.algebra.operators import (
     Fixpoint,
@@ -235,7 +235,7 @@ class Planner:
             text=text,
             statistics=self.statistics(like),
             foresee=self._foresee,
-            running=0 if like is None else like.alternative,
+            running=NOTHING_RUNS if like is None else (like.alternative, like.choices),
             replanned=current is not None,
         )
         if any(map(_counts_from_start, bundle.fragments)):

@@ -90,11 +90,21 @@ def test_a_running_query_changes_for_a_much_cheaper_plan_only() -> None:
     cheap, pushing = search.taken(), search.plan(PUSHED)
     assert cheap.number != PUSHED
     assert cheap.cost.bytes < pushing.cost.bytes < 2 * cheap.cost.bytes
-    assert search.taken(running=PUSHED) == pushing
+    assert search.taken(running=(PUSHED, pushing.digest)) == pushing
     dear = Search(normalize(bound_query(MAX, CATALOG).plan, TOPOLOGY), TOPOLOGY, facts(600, 20))
     last = dear.memo.count()
-    assert dear.taken(running=last).number != last
-    assert dear.taken(running=last + 1) == dear.taken(), "of another topology"
+    assert dear.taken(running=(last, dear.plan(last).digest)).number != last
+
+
+def test_a_running_plan_is_known_by_what_was_chosen_and_not_by_its_number() -> None:
+    ready = normalize(bound_query(LEVEL_SUM, CATALOG).plan, TOPOLOGY)
+    search = Search(ready, TOPOLOGY, facts(600, 20))
+    cheap, pushing = search.taken(), search.plan(PUSHED)
+    for number in (0, cheap.number, search.memo.count() + 1):
+        assert search.taken(running=(number, pushing.digest)) == pushing, "numbered otherwise"
+    assert search.taken(running=(PUSHED, "of no plan here")) == cheap
+    digests = [search.plan(n).digest for n in range(1, search.memo.count() + 1)]
+    assert len(set(digests)) == len(digests)
 
 
 def test_few_plans_are_listed_of_many() -> None:
