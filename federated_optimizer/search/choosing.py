@@ -43,6 +43,9 @@ Running = tuple[int, str]
 
 NOTHING_RUNS: Running = (0, "")
 
+LARGE = 60
+"""Sub-plans; of a query with more of them only the first plans are priced again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -178,7 +181,9 @@ class Search:
 
     def _compared(self) -> list[int]:
         """Return the plans that are priced as a whole: of several bases each has to be cut."""
-        most = MAX_LISTED if len(self._topology.bases) == 1 else COMPARED
+        most = MAX_LISTED
+        if len(self._topology.bases) > 1:
+            most = COMPARED if len(self.memo.plans) <= LARGE else 0
         found = (best(self.memo), PUSHED, self.memo.count(), *cheapest(self.memo, most))
         return list(dict.fromkeys(found))[:MAX_LISTED]
 

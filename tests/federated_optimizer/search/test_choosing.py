@@ -8,7 +8,7 @@ import pytest
 from federated_optimizer import plan as place_plan
 from federated_optimizer.placement import SourceFacts, Statistics, Topology
 from federated_optimizer.planning import alternatives, normalize
-from federated_optimizer.search.choosing import MAX_LISTED, PUSHED, Search
+from federated_optimizer.search.choosing import COMPARED, MAX_LISTED, PUSHED, Search
 from federated_optimizer.testing_bundles import HEAT
 from federated_optimizer.testing_bundles import TOPOLOGY as SMALL
 from streamsql.algebra.operators import Distinct, Plan, SortKey, TopN
@@ -150,3 +150,14 @@ def test_the_plan_taken_is_listed_once_under_the_number_that_is_told() -> None:
         assert [each.number for each in found.listed].count(number) == 1
         words = [each.words.split(":")[0] for each in found.listed]
         assert (words.count("push everything"), words.count("ship everything")) == (1, 1)
+
+
+def test_of_large_queries_over_several_bases_few_plans_are_compared() -> None:
+    topology = Topology(TOPOLOGY.gateways, bases=("b1", "b2", "b3"))
+    for branches, least, most in ((3, COMPARED, COMPARED + 3), (40, 2, 3)):
+        part = "SELECT level, MAX(celsius) FROM temp WHERE celsius > {} GROUP BY level"
+        bound = bound_query(" UNION ALL ".join(map(part.format, range(branches))), CATALOG)
+        found = alternatives(bound, topology)
+        assert least <= len(found.listed) <= most
+        costs = {each.number: each.cost.order for each in found.listed}
+        assert costs[found.chosen] == min(costs.values())
