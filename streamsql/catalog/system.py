@@ -54,10 +54,10 @@ SYS_OPERATORS = SourceDefinition(
 SYS_QUERIES = _table(
     "sys_queries",
     "query TEXT, name TEXT, status TEXT, origin TEXT, version INTEGER, created TIMESTAMP, "
-    "rows INTEGER, text TEXT",
+    "rows INTEGER, text TEXT, run TEXT",
     key="query",
 )
-"""The running queries."""
+"""The running queries; sites know each by its run, which equal queries share."""
 
 SYS_GATEWAYS = _table(
     "sys_gateways",

@@ -22,7 +22,7 @@ SELECT DISTINCT site, property FROM sys_stream WHERE property = 'selectivity';
 SELECT site, MAX(value) AS rows_waiting FROM sys_stream [RANGE 10 SECONDS]
 WHERE kind = 'site' AND property = 'queued_rows' GROUP BY site;
 SELECT DISTINCT s.property FROM sys_queries q
-JOIN sys_stream [RANGE 5 SECONDS] s ON s.query = q.query
+JOIN sys_stream [RANGE 5 SECONDS] s ON s.query = q.run
 WHERE s.kind = 'channel' AND s.property = 'bytes_per_s';
 """
 SCHEDULER = """

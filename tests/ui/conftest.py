@@ -665,6 +665,7 @@ class FakeCoordinator:
             snapshot=presentation.snapshot,
             progress=presentation.progress,
             key=presentation.key,
+            run=f"q{self.started}",
         )
         self.running[info.id] = _Running(info)
         for row in self.answers(statement.text):

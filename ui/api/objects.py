@@ -35,6 +35,7 @@ def query_object(query: QueryInfo) -> Object:
     return {
         "id": query.id,
         "name": query.name,
+        "run": query.run,
         "text": query.text,
         "status": str(query.status),
         "origin": query.origin,

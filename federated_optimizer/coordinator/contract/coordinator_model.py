@@ -45,6 +45,7 @@ class QueryInfo:
     """A query as lists show it.
 
     Attributes:
+        run: The id under which sites run it; equal queries share one.
         waiting_for: Sites whose first snapshot is missing, or that are offline.
         settled: Every site has sent and received everything there is.
         display: Where its answer is shown, or empty.
@@ -75,6 +76,7 @@ class QueryInfo:
     progress: bool = False
     key: tuple[int, ...] = ()
     units: tuple[str, ...] = ()
+    run: str = ""
 
 
 @dataclass(frozen=True, slots=True)

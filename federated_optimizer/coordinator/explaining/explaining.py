@@ -196,7 +196,9 @@ def explain_running(query: RunningQuery, sharing: Sharing | None) -> StatementRe
         f"Query {query.name} version {query.bundle.version}: {rows} rows, "
         f"{query.result.changes} changes"
     )
-    lines = [head]
+    feeds = query.bundle.feeds
+    fed = [f"fragment {feed.fragment} as {feed.source} of run {feed.run}" for feed in feeds]
+    lines = [head, "; ".join((f"Run {query.run}", *fed))]
     for fragment in query.bundle.fragments:
         lines.extend(fragment_lines(fragment))
         counts = [
@@ -206,7 +208,8 @@ def explain_running(query: RunningQuery, sharing: Sharing | None) -> StatementRe
         ]
         if counts:
             lines.append("  batches: " + ", ".join(counts))
-    data = bundle_data(query.bundle)
+    data = bundle_data(query.bundle) | {"run": query.run}
+    data["fed"] = {f.fragment: {"run": f.run, "fragment": f.source} for f in feeds}
     work = _running_recursions(query)
     for plan, described in zip(query.bundle.recursions, data["recursions"], strict=True):
         told = plan.name in work  # the sites say themselves how they keep it

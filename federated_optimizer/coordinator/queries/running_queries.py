@@ -315,6 +315,7 @@ class RunningQuery:
             progress=self.presentation.progress,
             key=self.presentation.key,
             units=self.bundle.units,
+            run=self.run,
         )
 
 

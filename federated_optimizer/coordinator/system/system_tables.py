@@ -248,7 +248,8 @@ def rows_of_tables(api: CoordinatorApi, catalog: Catalog, static: str, facts: Sh
 def query_rows(queries: Iterable[QueryInfo]) -> Iterator[Row]:
     """Yield the rows of `sys_queries`."""
     for q in queries:
-        yield (q.id, q.name, str(q.status), str(q.origin), q.version, q.created, q.rows, q.text)
+        stands = (str(q.status), str(q.origin), q.version, q.created, q.rows)
+        yield (q.id, q.name, *stands, q.text, q.run)
 
 
 def site_rows(sites: Iterable[SiteInfo]) -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -272,6 +273,17 @@ def test_what_is_missing_is_said_in_words(
     wait_for(lambda: len(watched.sessions()) == 2 and watched.sessions()[1].id != first)
     httpx.delete(f"{console.address}/api/queries/{watched.query}", trust_env=False, timeout=60)
     expect(said).to_contain_text(f"{watched.query} was stopped")
+
+
+def test_of_a_query_that_reads_the_run_of_another_the_run_is_shown(watch: Any) -> None:
+    watched = watch()
+    running = watched.console.coordinator.running[watched.query]
+    shared = replace(running.info, run="q77")
+    watched.console.do(lambda: setattr(running, "info", shared))
+    watched.open()
+    asked = [info.text for info in watched.sessions()]
+    assert len(asked) == 2
+    assert all("query = 'q77'" in text for text in asked)
 
 
 def test_without_a_query_the_way_to_one_is_shown(console: Any, page: Any, expect: Any) -> None:

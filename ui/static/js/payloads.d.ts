@@ -28,6 +28,7 @@ export interface Changes<R = Row> {
 export interface Query {
   id: string;
   name: string;
+  run: string; // what sites call it: the id of the first of all equal queries
   text: string;
   status: "starting" | "running" | "degraded" | "failed" | "stopped";
   origin: string;

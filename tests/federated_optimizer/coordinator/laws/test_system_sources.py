@@ -88,6 +88,33 @@ def test_the_list_of_queries_is_a_table_that_follows(harness: Any) -> None:
     harness.run(scenario)
 
 
+def test_operators_are_joined_with_every_query_that_reads_their_run(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        quick(federation)
+        text = "SELECT rid, status FROM RoomSensor"
+        names = ("first", "second", "third")
+        first, second, _ = [await harness.start_query(coordinator, text, name=n) for n in names]
+        await coordinator.stop(first)  # of whose name the run is
+        own = await harness.start_query(coordinator, "SELECT mid FROM SeatSensor", name="own")
+        watch = await harness.start_query(
+            coordinator,
+            "SELECT DISTINCT q.name, s.site FROM sys_queries q "
+            "JOIN sys_operators s ON s.query = q.run WHERE s.site = 'gw-1' AND q.name <> 'watch'",
+            name="watch",
+        )
+        await harness.until_rows(
+            coordinator, watch, [(name, "gw-1") for name in ("own", "second", "third")]
+        )
+        for query, run in ((second, first), (own, own)):
+            assert coordinator.query(query).run == run
+            explained = coordinator.explain(query)
+            assert explained.text.splitlines()[1] == f"Run {run}"
+            assert explained.data["run"] == run
+
+    harness.run(scenario)
+
+
 def test_sites_sources_and_links_are_tables(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard()

@@ -15,12 +15,12 @@ const select = (where) =>
   `SELECT ts, site, entity, property, value\nFROM sys_stream [RANGE 10 SECONDS]\nWHERE ${where}`;
 
 /** The query of the plan's structure.
- *  @param {string} query */
+ *  @param {string} query the name under which sites run it */
 export const structureText = (query) =>
   `SELECT site, entity, operator, inputs\nFROM sys_operators\nWHERE query = ${quoted(query)}`;
 
 /** The query of the plan's numbers: the query's own, and those of the sites it runs on.
- *  @param {string} query
+ *  @param {string} query the name under which sites run it
  *  @param {number} seconds */
 export const numbersText = (query, seconds) =>
   `SELECT ts, site, query, entity, kind, property, value\nFROM sys_stream [RANGE ${seconds} SECONDS]\n` +

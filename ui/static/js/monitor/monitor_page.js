@@ -95,7 +95,7 @@ function show(query) {
   history.replaceState(null, "", query ? `?query=${encodeURIComponent(query.id)}` : location.pathname);
   fill(byId("plan-text"), []);
   if (query) {
-    const first = structureText(query.id);
+    const first = structureText(query.run);
     structure = queries.follow(first, {
       changed: (changes, snapshot) => {
         operators.apply(changes, snapshot);
@@ -116,7 +116,7 @@ function show(query) {
 function ask(query, seconds) {
   numbers?.close();
   asked = seconds;
-  const text = numbersText(query.id, seconds);
+  const text = numbersText(query.run, seconds);
   numbersShown.replaceChildren(textOf("and its numbers are the query", text));
   numbers = queries.follow(text, {
     changed: (changes, snapshot) => {
@@ -303,9 +303,10 @@ async function news() {
     return update();
   }
   if (shownQuery) {
-    const { id, version } = shownQuery;
+    const { id, run, version } = shownQuery;
     shownQuery = listed.find((query) => query.id === id) ?? shownQuery;
-    if (shownQuery.version !== version) explain(shownQuery);
+    if (shownQuery.run !== run) show(shownQuery);
+    else if (shownQuery.version !== version) explain(shownQuery);
   }
   fillChoice();
   if (!shownQuery) begin();
@@ -356,7 +357,7 @@ span.addEventListener("change", () => {
   graphs.seconds = Number(span.value);
   graphs.draw();
 });
-byId("new-graph").addEventListener("click", () => dialog.open(shownQuery?.id ?? "", plan, drawing.selected));
+byId("new-graph").addEventListener("click", () => dialog.open(shownQuery?.run ?? "", plan, drawing.selected));
 document.addEventListener(
   "keydown",
   (event) =>
