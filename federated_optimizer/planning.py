@@ -84,16 +84,21 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
 
 
 def alternatives(
-    bound: BoundQuery, topology: Topology, statistics: Statistics = NOTHING_KNOWN
+    bound: BoundQuery,
+    topology: Topology,
+    statistics: Statistics = NOTHING_KNOWN,
+    running: Running = NOTHING_RUNS,
 ) -> Alternatives:
     """Return the plans of a bound query, with their costs.
+
+    `running` is as for `plan`.
 
     Raises:
         UnsupportedError: As for `plan`.
     """
     with _not_too_deep():
         ready = normalize(bound.plan, topology)
-        return Search(ready, topology, statistics).alternatives(bound.asked)
+        return Search(ready, topology, statistics).alternatives(bound.asked, running)
 
 
 @contextmanager

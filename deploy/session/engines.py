@@ -75,7 +75,7 @@ class LocalPlanner:
         topology = local_topology(self._sites, self._catalog)
         return place_plan(bound, topology, query=query, text=text, foresee=foreseen)
 
-    def alternatives(self, bound: BoundQuery) -> Alternatives:
+    def alternatives(self, bound: BoundQuery, text: str = "") -> Alternatives:  # noqa: ARG002
         """Return the plans of a bound query, with their costs.
 
         Raises:

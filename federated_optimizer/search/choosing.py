@@ -155,20 +155,27 @@ class Search:
             cost = CutPrices.of(self._plan, self._topology, self._statistics, methods)
         return Choice(number, methods, cost, _digest(self.memo, selection))
 
-    def alternatives(self, asked: int = 0) -> Alternatives:
-        """Return what EXPLAIN ALTERNATIVES shows.
+    def alternatives(self, asked: int = 0, running: Running = NOTHING_RUNS) -> Alternatives:
+        """Return what EXPLAIN ALTERNATIVES shows; see `taken`.
 
         Raises:
             UnsupportedError: There is no plan of the number asked for.
         """
-        taken = self.taken(asked)
+        taken = self.taken(asked, running)
         count = self.memo.count()
         numbers = [taken.number, *self._compared()]
         listed = sorted(
             (self._listed(number) for number in self._different(numbers)[:MAX_LISTED]),
             key=lambda each: (each.cost.order, each.number),
         )
-        why = "the query asks for it" if asked else self._why(taken, listed)
+        if asked:
+            why = "the query asks for it"
+        elif taken.digest == running[1] and taken.cost.bytes > listed[0].cost.bytes:
+            why = (
+                f"it runs, and plan {listed[0].number}, the cheapest, sends more than half as much"
+            )
+        else:
+            why = self._why(taken, listed)
         return Alternatives(
             tuple(listed), taken.number, why, count - len(listed), self.memo.assumed
         )

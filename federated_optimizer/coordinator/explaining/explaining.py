@@ -54,8 +54,8 @@ class QueryPlanner(Protocol):
     def place(self, bound: BoundQuery, *, query: str, text: str) -> FragmentBundle:
         """Return the fragments of a bound query."""
 
-    def alternatives(self, bound: BoundQuery) -> Alternatives:
-        """Return the plans of a bound query, with their costs."""
+    def alternatives(self, bound: BoundQuery, text: str) -> Alternatives:
+        """Return the plans of a bound query, with their costs; one of that text may run."""
 
     def past_notes(self, plan: Plan, started: int = 0) -> tuple[str, ...]:
         """Return how much a plan reads of the past, a sentence per scan."""
@@ -109,7 +109,7 @@ def explained(
                 text = "\n".join((text, *planner.past_notes(bound.plan)))
             data = {"plan": text.splitlines()}
         case ExplainType.ALTERNATIVES:
-            found = planner.alternatives(bound)
+            found = planner.alternatives(bound, inner.text)
             text, data = alternatives_text(found), alternatives_data(found)
         case _:
             bundle = _noted(planner.place(bound, query="explain", text=inner.text), planner)

@@ -32,7 +32,7 @@ from federated_optimizer.placement import (
     ungathered,
 )
 from federated_optimizer.planning import alternatives, normalize, plan
-from federated_optimizer.search.choosing import NOTHING_RUNS, PUSHED, Alternatives
+from federated_optimizer.search.choosing import NOTHING_RUNS, PUSHED, Alternatives, Running
 from host.clocks import monotonic_clock
 from streamsql.algebra.operators import (
     Fixpoint,
@@ -235,7 +235,7 @@ class Planner:
             text=text,
             statistics=self.statistics(like),
             foresee=self._foresee,
-            running=NOTHING_RUNS if like is None else (like.alternative, like.choices),
+            running=_running_in(like),
             replanned=current is not None,
         )
         if any(map(_counts_from_start, bundle.fragments)):
@@ -247,20 +247,24 @@ class Planner:
 
     def _of_same_text(self, text: str) -> FragmentBundle | None:
         """Return what a query of that text runs: an equal query is planned like it, if it can."""
-        return next((q.bundle for q in self._running() if text and q.text == text), None)
+        words = text.split()
+        same = (q.bundle for q in self._running() if words and q.text.split() == words)
+        return next(same, None)
 
     def get_ready_to_note(self) -> None:
         """Make ready what `past_notes` and `fill_notes` need, in the process that forks others."""
         if self._past is not None:
             self._past.get_ready()
 
-    def alternatives(self, bound: BoundQuery) -> Alternatives:
-        """Return the plans of a bound query, with their costs.
+    def alternatives(self, bound: BoundQuery, text: str) -> Alternatives:
+        """Return the plans of a bound query, with their costs, and which one it runs or would run.
 
         Raises:
             UnsupportedError: It asks for a plan that there is not.
         """
-        return alternatives(bound, self.topology(), self.statistics())
+        like = self._of_same_text(text)
+        running = _running_in(like)
+        return alternatives(bound, self.topology(), self.statistics(like), running)
 
     def past_notes(self, plan: Plan, started: int = 0) -> tuple[str, ...]:
         """Return how much a plan reads of the past, a sentence per scan; blocking.
@@ -319,6 +323,10 @@ def _with_columns_of(bound: BoundQuery, current: FragmentBundle) -> BoundQuery:
             code="in_use",
         )
     return kept
+
+
+def _running_in(bundle: FragmentBundle | None) -> Running:
+    return NOTHING_RUNS if bundle is None else (bundle.alternative, bundle.choices)
 
 
 def _counts_from_start(fragment: Fragment) -> bool:

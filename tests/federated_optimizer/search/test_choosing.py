@@ -102,6 +102,9 @@ def test_a_running_plan_is_known_by_what_was_chosen_and_not_by_its_number() -> N
     cheap, pushing = search.taken(), search.plan(PUSHED)
     for number in (0, cheap.number, search.memo.count() + 1):
         assert search.taken(running=(number, pushing.digest)) == pushing, "numbered otherwise"
+        shown = search.alternatives(running=(number, pushing.digest))
+        told = f"it runs, and plan {cheap.number}, the cheapest, sends more than half as much"
+        assert (shown.chosen, shown.why) == (PUSHED, told)
     assert search.taken(running=(PUSHED, "of no plan here")) == cheap
     digests = [search.plan(n).digest for n in range(1, search.memo.count() + 1)]
     assert len(set(digests)) == len(digests)
