@@ -32,11 +32,11 @@ class FedQuery(Protocol):
 
     @property
     def inbox(self) -> Inbox:
-        """What it has received."""
+        """The rows it has received."""
 
     @property
     def feeds(self) -> Sequence[OpenFeed]:
-        """What it reads of others."""
+        """Its readings of others."""
 
 
 class LocalFeeds:

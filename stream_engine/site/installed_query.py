@@ -298,7 +298,7 @@ class InstalledQuery:
 
     @property
     def inbox(self) -> Inbox:
-        """What it has received."""
+        """The rows it has received."""
         return self._inbox
 
     @property

@@ -37,7 +37,7 @@ class Sharers:
 
 @dataclass(frozen=True, slots=True)
 class SharingNote:
-    """What sites run once for a query and others.
+    """Notes on the work that sites do once for a query and others.
 
     Attributes:
         alone: Why nothing is, in words; else empty.
