@@ -28,6 +28,9 @@ from streamsql.errors import UnsupportedError
 EXACT = 10.0
 """Smaller factors are told with two digits."""
 
+AS_MUCH = 1.05
+"""Smaller factors would be told as 1."""
+
 PUSHED = 1
 """The number of the plan that pushes everything."""
 
@@ -229,7 +232,9 @@ class Search:
         if not taken.cost.bytes:
             return f"nothing travels; plan {second.number}, the second, sends some"
         factor = second.cost.bytes / taken.cost.bytes
-        times = f"{factor:.2g} times" if factor < EXACT else times_text(factor)
+        times = "about" if factor < AS_MUCH else f"{factor:.2g} times"
+        if factor >= EXACT:
+            times = times_text(factor)
         return f"it sends least; plan {second.number}, the second, sends {times} as much"
 
 

@@ -9,9 +9,14 @@ FORMAT_VERSION = 1
 
 
 def alternatives_text(found: Alternatives) -> str:
-    """Return a line a plan, the cheapest first, and which is taken."""
-    lines = [f"{'plan':>6}{'bytes/s':>10}  {'range':<21}{'messages/s':>10}{'ms':>6}  method"]
-    lines.extend(_line(each, chosen=each.number == found.chosen) for each in found.listed)
+    """Return a line a plan, the cheapest first, and which is taken; times where they differ."""
+    times = [f"{each.cost.milliseconds:.0f}" for each in found.listed]
+    wide = 6 if len(set(times)) > 1 else 0
+    header = f"{'plan':>6}{'bytes/s':>10}  {'range':<21}{'messages/s':>10}"
+    lines = [f"{header}{'ms':>{wide}}  method" if wide else f"{header}  method"]
+    for each, time in zip(found.listed, times, strict=True):
+        until = f"{time:>{wide}}" if wide else ""
+        lines.append(_line(each, until, chosen=each.number == found.chosen))
     lines.append(f"Chosen: plan {found.chosen}, because {found.why}.")
     if found.left_out:
         lines.append(f"Left out: {found.left_out:,} other plans.")
@@ -35,13 +40,13 @@ def alternatives_data(found: Alternatives) -> dict[str, Any]:
     }
 
 
-def _line(listed: Listed, *, chosen: bool) -> str:
+def _line(listed: Listed, until: str, *, chosen: bool) -> str:
     cost = listed.cost
     mark = "*" if chosen else " "
     spread = f"{_number(cost.low)} to {_number(cost.high)}"
     return (
         f"{mark}{listed.number:>5,}{_number(cost.bytes):>10}  {spread:<21}"
-        f"{_number(cost.messages):>10}{cost.milliseconds:>6.0f}  {listed.words}"
+        f"{_number(cost.messages):>10}{until}  {listed.words}"
     ).rstrip()
 
 

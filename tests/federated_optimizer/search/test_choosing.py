@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from federated_optimizer import plan as place_plan
+from federated_optimizer.costs.cost import Cost
 from federated_optimizer.placement import SourceFacts, Statistics, Topology
 from federated_optimizer.planning import alternatives, normalize
-from federated_optimizer.search.choosing import COMPARED, MAX_LISTED, PUSHED, Search
+from federated_optimizer.search.choosing import COMPARED, MAX_LISTED, PUSHED, Choice, Listed, Search
 from federated_optimizer.testing_bundles import HEAT
 from federated_optimizer.testing_bundles import TOPOLOGY as SMALL
 from streamsql.algebra.operators import Distinct, Plan, SortKey, TopN
@@ -164,3 +165,12 @@ def test_of_large_queries_over_several_bases_few_plans_are_compared() -> None:
         assert least <= len(found.listed) <= most
         costs = {each.number: each.cost.order for each in found.listed}
         assert costs[found.chosen] == min(costs.values())
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [(101.0, "sends about as much"), (106.0, "sends 1.1 times as much"), (120.0, "1.2 times")],
+)
+def test_small_differences_are_not_told_as_once_as_much(sent: float, told: str) -> None:
+    taken = Choice(1, {}, Cost(100.0), "")
+    assert told in Search._why(taken, [Listed(1, taken.cost, ""), Listed(2, Cost(sent), "")])

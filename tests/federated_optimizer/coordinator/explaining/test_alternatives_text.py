@@ -1,6 +1,7 @@
 """EXPLAIN ALTERNATIVES as people and programs read it."""
 
 import json
+from dataclasses import replace
 
 from federated_optimizer.coordinator.explaining.alternatives_text import (
     alternatives_data,
@@ -23,13 +24,23 @@ FOUND = Alternatives(
 
 def test_plans_are_lines_with_the_chosen_one_marked() -> None:
     assert alternatives_text(FOUND).splitlines() == [
-        "  plan   bytes/s  range                messages/s    ms  method",
-        "*    1       8.8  4.4 to 18                   0.1    22  push everything: MAX in parts",
-        "    12       600  300 to 1,200                  6    22  ship everything: all of t sent",
+        "  plan   bytes/s  range                messages/s  method",
+        "*    1       8.8  4.4 to 18                   0.1  push everything: MAX in parts",
+        "    12       600  300 to 1,200                  6  ship everything: all of t sent",
         "Chosen: plan 1, because it sends least.",
         "Left out: 10 other plans.",
         "Assumed: t: 400 rows",
     ]
+
+
+def test_times_are_shown_where_they_differ() -> None:
+    slow = replace(FOUND.listed[1], cost=replace(FOUND.listed[1].cost, milliseconds=44.0))
+    head, first, second, *_ = alternatives_text(
+        replace(FOUND, listed=(FOUND.listed[0], slow))
+    ).splitlines()
+    assert head.endswith("messages/s    ms  method")
+    assert "0.1    22  push everything" in first
+    assert "6    44  ship everything" in second
 
 
 def test_plans_are_data() -> None:
