@@ -1,6 +1,6 @@
 """Bytes and times of a stream's join with a large table of a database, by key and whole.
 
-    python -m benchmarks.joins_by_key [--postgres URL] [--quick] [--json]
+    python -m benchmarks.joins_by_key [--postgres URL] [--spark] [--rows N …] [--quick] [--json]
 
 A static engine's service on a broker in this process, a table of several sizes in SQLite, or in the
 PostgreSQL database that is named (its table `devices` is replaced), with an index on its key, and
@@ -13,7 +13,9 @@ PostgreSQL database that is named (its table `devices` is replaced), with an ind
     ms the table    one row of the table changes, and all keys are asked again; with the poll of
                     0.05 s that notices it (SQLite), or the `refresh` of 1 s (PostgreSQL); median
 
-`keys` sends keys; `whole` has the whole table sent, as joins with small tables do.
+`keys` sends keys; `whole` has the whole table sent, as joins with small tables do. `spark` (with
+--spark) joins the same keys with a Parquet copy that a session of Spark in this process has cached:
+what a job that is run again would take, warm, from keys to rows.
 
 How to read it: bytes are exact; only ratios of times within one run mean anything.
 """
@@ -52,6 +54,7 @@ from streamsql.wire.messages import DeltaBatch, TableSet
 from streamsql.wire.topics import Topics
 
 KEYS = 1_000
+SIZES = (10_000, 1_000_000, 10_000_000)
 LARGEST_WHOLE = 200_000
 SECONDS = 120.0
 TOPICS = Topics("demo")
@@ -210,9 +213,11 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Joins of streams with large tables, by key.")
     parser.add_argument("--quick", action="store_true", help="10,000 rows, three changes")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--rows", type=int, nargs="+", default=SIZES, help="of the table")
+    parser.add_argument("--spark", action="store_true", help="beside Spark on a cached copy")
     parser.add_argument("--postgres", default=SQLITE, metavar="URL", help="a database to write to")
     options = parser.parse_args(argv)
-    sizes = (10_000,) if options.quick else (10_000, 1_000_000, 10_000_000)
+    sizes = (10_000,) if options.quick else options.rows
     changes = 3 if options.quick else 20
     result: dict[str, dict[str, dict[str, float]]] = {}
     for size in sizes:
@@ -225,6 +230,11 @@ def main(argv: list[str] | None = None) -> int:
                 way: asyncio.run(measured(Path(name), options.postgres, size, plan, changes))
                 for way, plan in ways.items()
             }
+            if options.spark:
+                from benchmarks._spark_joins import joined  # noqa: PLC0415  (loads Spark)
+
+                keys = range(0, size // KEYS * KEYS, size // KEYS)
+                result[f"{size:,} rows"]["spark"] = joined(Path(name), size, keys, changes)
     if options.json:
         print(json.dumps({"benchmark": "joins_by_key", **result}, indent=2))
         return 0
