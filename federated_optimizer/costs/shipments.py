@@ -36,7 +36,7 @@ def shipment(
         senders: Each has a like part of the rows.
         receivers: A row goes to one of them.
     """
-    if not senders:
+    if not senders or not receivers:
         return NOTHING
     away = 1.0 - len(set(senders) & set(receivers)) / (len(senders) * len(receivers))
     if not away:

@@ -92,7 +92,8 @@ def estimate(
         sites: Sites that compute the plan of their own rows; the estimate is that of all of them.
         leaves: Of its leaves `RemoteSource`, by name; of others nothing comes.
     """
-    return Estimating(statistics, sites, leaves).of(plan).scaled(sites)
+    # No gateway has some sources: nothing comes of them.
+    return Estimating(statistics, max(sites, 1), leaves).of(plan).scaled(sites)
 
 
 class Estimating:

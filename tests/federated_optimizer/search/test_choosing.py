@@ -174,3 +174,23 @@ def test_of_large_queries_over_several_bases_few_plans_are_compared() -> None:
 def test_small_differences_are_not_told_as_once_as_much(sent: float, told: str) -> None:
     taken = Choice(1, {}, Cost(100.0), "")
     assert told in Search._why(taken, [Listed(1, taken.cost, ""), Listed(2, Cost(sent), "")])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) AS n FROM temp [ROWS 100]",
+        "SELECT DISTINCT level FROM temp [RANGE 1 MINUTE]",
+        "SELECT t.level, COUNT(*) AS n FROM temp t JOIN room r ON t.rid = r.rid GROUP BY t.level",
+    ],
+)
+@pytest.mark.parametrize("gateways", [0, 1])
+@pytest.mark.parametrize("bases", [("base",), ("base", "base-2")])
+def test_a_query_is_planned_while_no_gateway_has_its_source(
+    text: str, gateways: int, bases: tuple[str, ...]
+) -> None:
+    others = {f"gw-{n}": frozenset({"other"}) for n in range(gateways)}
+    bound = bound_query(text, CATALOG)
+    bundle = place_plan(bound, Topology(others, bases), query="q", statistics=facts(600, 20))
+    assert bundle.schema == bound.plan.schema
+    assert alternatives(bound, Topology(others, bases), facts(600, 20)).listed
