@@ -195,7 +195,9 @@ def test_equal_queries_cost_what_one_does_and_outlive_the_base(
         assert all(up.rows(query) >= watched.before for query in equal), "at once"
         url = broker_of(up.data)
         told = {level[1] for level in retained(url) if level[0] == "q"}
-        assert watched.seats in told
+        run = up.query(watched.seats)["run"]
+        assert {up.query(query)["run"] for query in equal} == {run}
+        assert run in told
         assert not told & set(equal), "the sites know nothing of them"
         sent = record(url, 1.0, {("q", "x")})
         assert not {message.topic.split("/")[4] for message in sent} & set(equal)
