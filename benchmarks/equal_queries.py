@@ -1,4 +1,4 @@
-"""What do 2 or 10 queries over the same rows cost the network and the base site, shared or alone?
+"""Costs of 2 or 10 queries over the same rows for network and base site, shared and alone.
 
     python -m benchmarks.equal_queries [--quick] [--json] [--counts 0 1 2 10] [--seconds 20]
 

@@ -1,4 +1,4 @@
-"""What does a building cost its broker while nobody asks anything: bytes and messages by kind.
+"""Traffic of a building in which nobody asks anything: bytes and messages at the broker, by kind.
 
     python -m benchmarks.traffic_at_rest [--quick] [--json] [--lake] [--beside TREE …]
     python -m benchmarks.traffic_at_rest --at mqtt://HOST:PORT
@@ -97,7 +97,7 @@ def kind_of(topic: str) -> str:
 
 @dataclass
 class Count:
-    """What was published by kind: messages, and bytes of topics and payloads."""
+    """Messages by kind, and the bytes of their topics and payloads."""
 
     messages: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     bytes: dict[str, int] = field(default_factory=lambda: defaultdict(int))

@@ -1,4 +1,4 @@
-"""What each plan of a query costs: installed in a simulated federation and measured."""
+"""Costs of all plans of a query, measured by installing each in a simulated federation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -85,7 +85,7 @@ def _answer(settings: LakeSettings, content: bytes) -> tuple[PastSize, ...]:
 
 
 def main() -> int:
-    """Return 0: it was not needed any more."""
+    """Serve until nobody needs it; return 0."""
     settings: LakeSettings = pickle.load(sys.stdin.buffer)  # noqa: S301  (of the console)
     give_way(MEMORY, _NICER)
     with socket.socket(fileno=int(sys.argv[1])) as listener:

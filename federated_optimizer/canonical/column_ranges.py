@@ -49,7 +49,7 @@ class Limit:
     strict: bool
 
     def is_stronger(self, other: "Limit | None", *, upper: bool) -> bool:
-        """Whether fewer values pass than with the other one; both are upper or lower limits."""
+        """Compare two upper or two lower limits: True if fewer values pass this one."""
         if other is None:
             return True
         if self.value == other.value:
@@ -152,7 +152,7 @@ class Comparisons:
 
     @property
     def contradict(self) -> bool:
-        """Whether no values make all of them TRUE; not every contradiction is found."""
+        """Find a contradiction: True is certain, False is not."""
         ranges = self.ranges(shifted=True)
         for (column, upper), limit in ranges.items():
             other = ranges.get((column, False)) if upper else None
