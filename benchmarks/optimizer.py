@@ -35,8 +35,9 @@ from benchmarks._optimizer.forced_plans import outcome
 from benchmarks._optimizer.questions import SCHEMA, catalog_of, questions
 from benchmarks._optimizer.regrets import figures, printed
 from federated_optimizer import Topology, colocation_of, normalize
-from federated_optimizer.placement import NOTHING_KNOWN, place
+from federated_optimizer.cutting.placing import place
 from federated_optimizer.search.choosing import Search
+from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN
 from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog
 from streamsql.syntax import Query, parse_statement

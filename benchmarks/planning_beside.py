@@ -30,7 +30,7 @@ from federated_optimizer.coordinator.planning_processes import (
     InProcesses,
     OnTheLoop,
 )
-from federated_optimizer.placement import place
+from federated_optimizer.cutting.placing import place
 from streamsql.binder import bind_query
 from streamsql.catalog.catalog import Catalog
 from streamsql.syntax import Query, parse_statement

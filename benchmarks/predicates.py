@@ -33,7 +33,7 @@ import duckdb
 
 from benchmarks._figures import print_tables
 from federated_optimizer import Topology, normalize
-from federated_optimizer.placement import place
+from federated_optimizer.cutting.placing import place
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.operators.rows.operator import RecursiveOperator
 from streamsql.algebra.like_patterns import like

@@ -5,16 +5,13 @@ from contextlib import contextmanager
 
 import msgspec
 
-from federated_optimizer.placement import (
-    NOTHING_KNOWN,
-    Foresee,
-    Statistics,
-    Topology,
-    group_joins,
-    place,
-)
+from federated_optimizer.alternatives.recursions import Foresee
+from federated_optimizer.cutting.placing import place
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
 from federated_optimizer.search.choosing import NOTHING_RUNS, Alternatives, Running, Search
+from federated_optimizer.search.joins_by_place import group_joins
+from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
 from streamsql.algebra.operators import Plan, ToStream, transform_up
 from streamsql.binder import BoundQuery
 from streamsql.errors import InternalError, UnsupportedError

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from hypothesis import strategies as st
 
-from federated_optimizer.placement import Topology
+from federated_optimizer.network.topology import Topology
 from streamsql.algebra.operators import (
     Fixpoint,
     Plan,

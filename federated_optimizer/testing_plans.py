@@ -6,7 +6,7 @@ from functools import lru_cache
 import msgspec
 from hypothesis import strategies as st
 
-from federated_optimizer.placement.recursion_prices import WAYS
+from federated_optimizer.costs.recursion_prices import WAYS
 from federated_optimizer.testing_bundles import NAMES, NOW, NUMBERS, STREAMS, TABLES
 from federated_optimizer.testing_operators import (
     as_of_join_of,

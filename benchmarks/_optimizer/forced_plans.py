@@ -10,9 +10,9 @@ from federated_optimizer import Topology, colocation_of, normalize, plan
 from federated_optimizer.alternatives.method import Method
 from federated_optimizer.memo.groups import Wanted
 from federated_optimizer.memo.memo import Memo
-from federated_optimizer.placement import Passing, SourceFacts, Statistics
 from federated_optimizer.search.choosing import PUSHED, Search
 from federated_optimizer.statistics.default_facts import TOPIC_BYTES
+from federated_optimizer.statistics.planning_statistics import Passing, SourceFacts, Statistics
 from federated_optimizer.statistics.predicate_text import predicate_text
 from stream_engine.simulation.network import CONSOLE, Network
 from streamsql.algebra.expressions import conjuncts

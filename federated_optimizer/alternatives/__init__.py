@@ -1,5 +1,7 @@
 """Methods by which an operator may be computed, each legal or refused in words.
 
 `method`: their names. `operators_in_parts`: the part of an operator that every gateway computes of
-its own rows, and what the base makes of the parts; one file an operator.
+its own rows, and what the base makes of the parts; one file an operator. `pieces`: sub-plans that
+know where they can run. `gateway_pieces`: what gateways do by themselves. `recursions`: the ways of
+a recursion. `words`: reasons why a piece was not pushed further.
 """

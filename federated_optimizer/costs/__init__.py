@@ -1,1 +1,5 @@
-"""Costs: a price with its range (`cost`), and that of rows between sites (`shipments`)."""
+"""Costs: how large relations are, how often they change, and what sending them costs.
+
+`estimates` and what it reads give sizes and motion; `cost` is a price with its range, `shipments`
+that of rows between sites, `recursion_prices` that of a recursion by the way it is computed.
+"""

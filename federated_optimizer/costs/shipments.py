@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.placement.size_and_motion import Estimate
+from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.statistics.default_facts import (
     ENVELOPE_BYTES,
     HOP_MILLISECONDS,

@@ -1,1 +1,1 @@
-"""Runs in the network: bundles that several queries read. Pure."""
+"""The network: its sites (`topology`), and which bundles several queries read (`shareable`)."""

@@ -8,7 +8,7 @@ padded rows pass, each left row without partner once, which is what an anti join
 that may be NULL in a row that matches decides nothing, and the left join stays.
 
 An anti join keeps no pairs, reads only keys of the right side, and may run where a left join may
-not (see `placement.keyed_joins`).
+not (see `cutting.keyed_joins`).
 
 Example: `Filter r.rid IS NULL` over `LeftJoin [rid = rid](s, r)` becomes `AntiJoin [rid = rid]`.
 """

@@ -8,24 +8,24 @@ the base. What tables and recursions need is placed as ever: there is one way in
 from federated_optimizer.alternatives.method import Method
 from federated_optimizer.alternatives.operators_in_parts import parted
 from federated_optimizer.alternatives.parted import Parted
-from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.shipments import MIXED_BYTES, shipment
-from federated_optimizer.memo.groups import Alternative, Wanted
-from federated_optimizer.memo.memo import Memo
-from federated_optimizer.memo.properties import AT_BASE, AT_SITES, STORED
-from federated_optimizer.placement.estimates import Estimating, estimate, row_bytes
-from federated_optimizer.placement.fragment import (
+from federated_optimizer.alternatives.pieces import (
     BasePiece,
     GatewayPiece,
     NetworkPiece,
     StaticPiece,
 )
-from federated_optimizer.placement.partition import Cutter
-from federated_optimizer.placement.sent_columns import sent_bytes
-from federated_optimizer.placement.size_and_motion import UNKNOWN
-from federated_optimizer.placement.statistics import Statistics
-from federated_optimizer.placement.topology import Topology
+from federated_optimizer.costs.cost import NOTHING, Cost
+from federated_optimizer.costs.estimates import Estimating, estimate, row_bytes
+from federated_optimizer.costs.sent_columns import sent_bytes
+from federated_optimizer.costs.shipments import MIXED_BYTES, shipment
+from federated_optimizer.costs.size_and_motion import UNKNOWN
+from federated_optimizer.cutting.cutter import Cutter
+from federated_optimizer.memo.groups import Alternative, Wanted
+from federated_optimizer.memo.memo import Memo
+from federated_optimizer.memo.properties import AT_BASE, AT_SITES, STORED
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.cut_prices import CutPrices
+from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.operators import (
     Aggregate,
     AsOfJoin,

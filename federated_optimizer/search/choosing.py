@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from federated_optimizer.alternatives.method import Method
+from federated_optimizer.alternatives.recursions import MUCH
 from federated_optimizer.costs.cost import Cost
+from federated_optimizer.costs.recursion_prices import times_text
 from federated_optimizer.memo.groups import Alternative, Wanted
 from federated_optimizer.memo.memo import Memo, Selection
-from federated_optimizer.placement.recursion_prices import times_text
-from federated_optimizer.placement.recursions import MUCH
-from federated_optimizer.placement.statistics import Statistics
-from federated_optimizer.placement.topology import Topology
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.building import build
 from federated_optimizer.search.cheapest_plans import cheapest
 from federated_optimizer.search.cut_prices import CutPrices
 from federated_optimizer.search.plan_words import plan_words
 from federated_optimizer.search.top_down import best
+from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import Plan
 from streamsql.errors import UnsupportedError

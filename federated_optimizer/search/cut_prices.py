@@ -3,10 +3,7 @@
 from collections.abc import Mapping
 
 from federated_optimizer.alternatives.method import Method
-from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.shipments import shipment
-from federated_optimizer.placement.estimates import estimate
-from federated_optimizer.placement.fragment import (
+from federated_optimizer.alternatives.pieces import (
     BasePiece,
     Cut,
     GatewayPiece,
@@ -14,11 +11,14 @@ from federated_optimizer.placement.fragment import (
     Piece,
     StaticPiece,
 )
-from federated_optimizer.placement.partition import Cutter
-from federated_optimizer.placement.sent_columns import sent_bytes
-from federated_optimizer.placement.size_and_motion import Estimate
-from federated_optimizer.placement.statistics import Statistics
-from federated_optimizer.placement.topology import Topology
+from federated_optimizer.costs.cost import NOTHING, Cost
+from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.costs.sent_columns import sent_bytes
+from federated_optimizer.costs.shipments import shipment
+from federated_optimizer.costs.size_and_motion import Estimate
+from federated_optimizer.cutting.cutter import Cutter
+from federated_optimizer.network.topology import Topology
+from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.operators import Plan, RemoteSource, walk_plan
 
 

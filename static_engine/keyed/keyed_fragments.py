@@ -31,7 +31,7 @@ class KeyedFragment:
     """Answers by key: state as large as the fragment's result and the keys that have none.
 
     Args:
-        plan: A join of keys with tables, as `federated_optimizer.placement.keyed_joins` makes it.
+        plan: A join of keys with tables, as `federated_optimizer.cutting.keyed_joins` makes it.
 
     Raises:
         WireError: The plan is no such join.

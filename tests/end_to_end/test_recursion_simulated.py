@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federated_optimizer import plan
-from federated_optimizer.placement import Homes, Statistics, Topology
+from federated_optimizer.network.topology import Topology
+from federated_optimizer.statistics.planning_statistics import Homes, Statistics
 from stream_engine.simulation.network import Faults, Network
 from stream_engine.simulation.topologies import transit_stub
 from streamsql.algebra.operators import Plan

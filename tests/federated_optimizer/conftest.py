@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from federated_optimizer.placement import Topology, colocation_of
+from federated_optimizer.network.topology import Topology, colocation_of
 from streamsql.binder import BoundQuery
 from tests.streamsql.from_text import bound_query, catalog_of
 

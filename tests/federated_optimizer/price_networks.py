@@ -5,7 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from federated_optimizer import plan
-from federated_optimizer.placement import RecursionFacts, SourceFacts, Statistics, Topology
+from federated_optimizer.network.topology import Topology
+from federated_optimizer.statistics.planning_statistics import (
+    RecursionFacts,
+    SourceFacts,
+    Statistics,
+)
 from stream_engine.simulation.network import CONSOLE, Network
 from streamsql.algebra.operators import Scan
 from streamsql.binder import BoundQuery

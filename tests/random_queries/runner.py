@@ -11,8 +11,12 @@ from deploy.session.engines import QUERY, STATIC_SITE, _Run, local_topology
 from deploy.session.history import Moment
 from federated_optimizer import normalize
 from federated_optimizer import plan as place_plan
-from federated_optimizer.placement import NOTHING_KNOWN, SourceFacts, Statistics
 from federated_optimizer.search.choosing import Search
+from federated_optimizer.statistics.planning_statistics import (
+    NOTHING_KNOWN,
+    SourceFacts,
+    Statistics,
+)
 from stream_engine.recursion.foreseen import foreseen
 from stream_engine.state.watermark import HERE
 from streamsql.algebra.user_functions import INSTALLED

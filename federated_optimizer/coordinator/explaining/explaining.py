@@ -15,10 +15,10 @@ from federated_optimizer.coordinator.explaining.alternatives_text import (
 from federated_optimizer.coordinator.explaining.sharing_notes import Sharing
 from federated_optimizer.coordinator.queries.planner import Planned
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.placement import explain_bundle
-from federated_optimizer.placement.bundle_explain import (
+from federated_optimizer.cutting.bundle_explain import (
     bundle_data,
     bundle_dot,
+    explain_bundle,
     fragment_lines,
     recursion_lines,
 )

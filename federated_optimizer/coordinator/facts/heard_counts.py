@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from federated_optimizer.coordinator.sites.flows import FlowReports
-from federated_optimizer.placement import RecursionFacts
-from federated_optimizer.placement.sent_columns import sent_columns
+from federated_optimizer.costs.sent_columns import sent_columns
 from federated_optimizer.statistics.default_facts import ENVELOPE_BYTES
 from federated_optimizer.statistics.fact import (
     Fact,
@@ -18,6 +17,7 @@ from federated_optimizer.statistics.fact import (
     sureness,
 )
 from federated_optimizer.statistics.fact_store import Facts
+from federated_optimizer.statistics.planning_statistics import RecursionFacts
 from federated_optimizer.statistics.predicate_text import predicate_text
 from streamsql.data.types import MICROSECONDS
 from streamsql.wire.fragments import FragmentBundle, filtered_scan, source_filters

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from typing_extensions import override
 
-from federated_optimizer.placement import Passing, RecursionFacts, SourceFacts
 from federated_optimizer.statistics.default_facts import COMPARISON, DATABASE_ROWS
 from federated_optimizer.statistics.fact import HALF_LIVES, Fact, Quantity, Subject, SubjectKind
 from federated_optimizer.statistics.fact_store import Facts
+from federated_optimizer.statistics.planning_statistics import Passing, RecursionFacts, SourceFacts
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.table_options import TableSource

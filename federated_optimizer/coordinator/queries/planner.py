@@ -7,6 +7,7 @@ from typing import TypeGuard
 
 import msgspec
 
+from federated_optimizer.alternatives.recursions import Foresee
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
 from federated_optimizer.coordinator.facts.planned_facts import (
     PassingRows,
@@ -22,17 +23,12 @@ from federated_optimizer.coordinator.queries.filled_windows import (
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.store.grant_store import MadeKind
+from federated_optimizer.cutting.bundling import ungathered
 from federated_optimizer.network.shareable import REFUSED, why_alone
-from federated_optimizer.placement import (
-    Foresee,
-    Placed,
-    Statistics,
-    Topology,
-    colocation_of,
-    ungathered,
-)
+from federated_optimizer.network.topology import Topology, colocation_of
 from federated_optimizer.planning import alternatives, normalize, plan
 from federated_optimizer.search.choosing import NOTHING_RUNS, PUSHED, Alternatives, Running
+from federated_optimizer.statistics.planning_statistics import Placed, Statistics
 from host.clocks import monotonic_clock
 from streamsql.algebra.operators import (
     Fixpoint,

@@ -16,7 +16,7 @@ from federated_optimizer.coordinator.queries.results import QueryResult
 from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.coordinator.sites.flows import FlowReports, sites_of
 from federated_optimizer.coordinator.sites.source_serving import MissingRows
-from federated_optimizer.placement import direct_scans
+from federated_optimizer.cutting.placing import direct_scans
 from host.clocks import monotonic_clock
 from streamsql.algebra.operators import Scan, SortKey, SourceKind, walk_plan
 from streamsql.catalog.read_gate import Read

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from federated_optimizer.placement import Homes
+from federated_optimizer.statistics.planning_statistics import Homes
 from streamsql.errors import WireError
 from streamsql.wire.messages import LinkMessage
 from streamsql.wire.topics import text_of_level

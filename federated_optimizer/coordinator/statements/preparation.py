@@ -6,7 +6,7 @@ from federated_optimizer.coordinator.contract.presentation import presentation_o
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
 from federated_optimizer.coordinator.queries.planner import Planned, Planner
 from federated_optimizer.coordinator.shared_parts import SharedParts
-from federated_optimizer.placement import Topology
+from federated_optimizer.network.topology import Topology
 from streamsql.binder import Creating, define
 from streamsql.catalog.definitions import Definition
 from streamsql.syntax import (

@@ -11,7 +11,7 @@ from federated_optimizer.coordinator.contract.principal import Principal
 from federated_optimizer.coordinator.planning_processes import OnTheLoop
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.tables.awaited_answers import AwaitedAnswers
-from federated_optimizer.placement import Topology
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import normalize
 from streamsql.algebra.operators import Plan
 from streamsql.binder import bind_delete, bind_insert, bind_merge, bind_update

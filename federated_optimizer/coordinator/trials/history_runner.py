@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from federated_optimizer.alarm_life_cycle import AlarmState
 from federated_optimizer.coordinator.queries.filled_windows import PastSizes
-from federated_optimizer.placement import Topology
+from federated_optimizer.network.topology import Topology
 from streamsql.algebra.operators import Plan
 from streamsql.binder import BoundQuery
 from streamsql.catalog.definitions import SourceDefinition

@@ -4,7 +4,7 @@ import pytest
 
 from federated_optimizer.costs.cost import NOTHING
 from federated_optimizer.costs.shipments import MESSAGE_BYTES, shipment
-from federated_optimizer.placement.size_and_motion import Estimate
+from federated_optimizer.costs.size_and_motion import Estimate
 
 SLOW = Estimate(rows=0.0, inserts=1.0, deletes=1.0, factor=2.0)
 

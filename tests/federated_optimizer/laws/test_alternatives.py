@@ -7,8 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federated_optimizer import normalize
-from federated_optimizer.placement import SourceFacts, Statistics, Topology, place
+from federated_optimizer.cutting.placing import place
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.choosing import Search
+from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
 from federated_optimizer.testing_bundles import (
     NOW,
     SPREAD_TOPOLOGY,

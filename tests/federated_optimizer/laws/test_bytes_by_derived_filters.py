@@ -3,7 +3,8 @@
 import pytest
 
 from federated_optimizer import normalize
-from federated_optimizer.placement import Topology, place
+from federated_optimizer.cutting.placing import place
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.rules import LOGICAL_RULES
 from stream_engine.simulation.network import Network
 from streamsql.data.delta import Delta

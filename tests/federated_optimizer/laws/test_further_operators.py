@@ -3,7 +3,8 @@
 import pytest
 
 from federated_optimizer import normalize
-from federated_optimizer.placement import Topology, place
+from federated_optimizer.cutting.placing import place
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.rules.prune_columns import prune_columns
 from federated_optimizer.rules.push_filters import push_filters
 from federated_optimizer.testing_bundles import HEAT, NOISE, ROOM, SEAT, SPREAD_TOPOLOGY, TOPOLOGY

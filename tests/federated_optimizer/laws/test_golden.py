@@ -6,9 +6,9 @@ import pytest
 
 from federated_optimizer import explain_bundle, plan
 from federated_optimizer.coordinator.explaining.alternatives_text import alternatives_text
-from federated_optimizer.placement import SourceFacts, Statistics
 from federated_optimizer.planning import alternatives
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
+from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
 from streamsql.algebra.explain import explain_plan
 
 RULES = {rule.name: rule for rule in LOGICAL_RULES + WIDTH_RULES}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.placement import Topology
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import plan
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import QueryError

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federated_optimizer import Topology, plan
-from federated_optimizer.placement import SourceFacts, Statistics
 from federated_optimizer.planning import normalize
+from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
 from streamsql.algebra.operators import Fixpoint, Scan, walk_plan
 from streamsql.binder import BoundQuery, bind_refresh, define
 from streamsql.catalog.definitions import SourceDefinition

@@ -3,7 +3,7 @@
 import re
 
 from federated_optimizer import Topology, plan
-from federated_optimizer.placement.bundle_explain import bundle_dot
+from federated_optimizer.cutting.bundle_explain import bundle_dot
 from streamsql.algebra.operators import walk_plan
 from streamsql.algebra.plan_graph import plan_dot, quoted
 from streamsql.binder import bind_query, define

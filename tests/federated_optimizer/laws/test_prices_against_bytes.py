@@ -2,7 +2,7 @@
 
 import pytest
 
-from federated_optimizer.placement.recursion_prices import TRUST, WAYS, rounded
+from federated_optimizer.costs.recursion_prices import TRUST, WAYS, rounded
 from streamsql.binder import BoundQuery
 from streamsql.catalog.definitions import SourceDefinition
 from tests.federated_optimizer.price_networks import NETWORKS, Measured, measured, priced

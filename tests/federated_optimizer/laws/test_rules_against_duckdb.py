@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from federated_optimizer import normalize
-from federated_optimizer.placement import Topology
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
 from streamsql.algebra.operators import Plan
 from streamsql.data.events import SourceEvent

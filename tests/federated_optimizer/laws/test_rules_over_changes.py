@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from federated_optimizer import normalize
-from federated_optimizer.placement import Topology
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
 from stream_engine.testing.circuit_runs import LocalRun
 from streamsql.data.events import SourceEvent

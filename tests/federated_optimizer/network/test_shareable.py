@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from federated_optimizer.network.shareable import fingerprint, fragment_prints, why_alone
-from federated_optimizer.placement import Topology
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import plan
 from streamsql.algebra.operators import Fixpoint, RemoteSource, walk_plan
 from streamsql.binder import bind_query

@@ -7,9 +7,10 @@ import pytest
 
 from federated_optimizer import plan as place_plan
 from federated_optimizer.costs.cost import Cost
-from federated_optimizer.placement import SourceFacts, Statistics, Topology
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import alternatives, normalize
 from federated_optimizer.search.choosing import COMPARED, MAX_LISTED, PUSHED, Choice, Listed, Search
+from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
 from federated_optimizer.testing_bundles import HEAT
 from federated_optimizer.testing_bundles import TOPOLOGY as SMALL
 from streamsql.algebra.operators import Distinct, Plan, SortKey, TopN

@@ -12,10 +12,10 @@ from federated_optimizer import normalize
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.memo.groups import Wanted
 from federated_optimizer.memo.memo import Memo
-from federated_optimizer.placement import SourceFacts, Statistics
 from federated_optimizer.search.building import build
 from federated_optimizer.search.cheapest_plans import cheapest
 from federated_optimizer.search.top_down import best
+from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
 from federated_optimizer.testing_bundles import STREAMS, TOPOLOGY
 from federated_optimizer.testing_operators import key_pairs
 from federated_optimizer.testing_plans import plans

@@ -6,7 +6,7 @@ import pytest
 
 from federated_optimizer.coordinator.facts.heard_counts import HeardCounts, facts_of
 from federated_optimizer.coordinator.sites.flows import FlowReports
-from federated_optimizer.placement import Topology
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import plan
 from federated_optimizer.statistics.fact import DAY, Quantity, SubjectKind, sureness
 from federated_optimizer.statistics.fact_store import Facts

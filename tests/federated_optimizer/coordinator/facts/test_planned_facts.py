@@ -2,10 +2,10 @@
 
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
 from federated_optimizer.coordinator.facts.planned_facts import recursion_facts, source_facts
-from federated_optimizer.placement import RecursionFacts, SourceFacts
 from federated_optimizer.statistics.default_facts import DATABASE_ROWS
 from federated_optimizer.statistics.fact import HOUR, Origin, Quantity, Subject, SubjectKind, exact
 from federated_optimizer.statistics.fact_store import Facts
+from federated_optimizer.statistics.planning_statistics import RecursionFacts, SourceFacts
 from streamsql.wire.site_messages import (
     Birth,
     ConnectorState,

@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from federated_optimizer.coordinator.tables.table_change_requests import bound_change
-from federated_optimizer.placement import Topology
+from federated_optimizer.network.topology import Topology
 from static_engine.changing.change_table import change_table
 from static_engine.evaluation.changing_queries import ChangingQueries
 from static_engine.evaluation.local_executor import LocalExecutor

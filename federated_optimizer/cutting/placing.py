@@ -1,4 +1,4 @@
-"""Placement: cut a plan into fragments, each where its data is, with reasons in words."""
+"""A plan as the fragments of a bundle, cut by the methods that were chosen."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -6,44 +6,16 @@ from collections.abc import Mapping
 import msgspec
 
 from federated_optimizer.alternatives.method import Method
-from federated_optimizer.placement.bundle_explain import explain_bundle
-from federated_optimizer.placement.bundling import Bundler, ungathered
-from federated_optimizer.placement.one_sided_cuts import NOT_CHOSEN
-from federated_optimizer.placement.partition import Cutter
-from federated_optimizer.placement.recursions import Foresee
-from federated_optimizer.placement.search import group_joins
-from federated_optimizer.placement.statistics import (
-    NOTHING_KNOWN,
-    Homes,
-    Passing,
-    Placed,
-    RecursionFacts,
-    SourceFacts,
-    Statistics,
-)
-from federated_optimizer.placement.topology import Topology, colocation_of
+from federated_optimizer.alternatives.recursions import Foresee
+from federated_optimizer.cutting.bundling import Bundler
+from federated_optimizer.cutting.cutter import Cutter
+from federated_optimizer.cutting.one_sided_cuts import NOT_CHOSEN
+from federated_optimizer.network.topology import Topology
+from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
 from streamsql.algebra.column_origins import column_units
 from streamsql.algebra.operators import Fixpoint, Materialize, Plan, Scan, SourceKind, walk_plan
 from streamsql.algebra.streams import Emit
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
-
-__all__ = [
-    "NOTHING_KNOWN",
-    "Foresee",
-    "Homes",
-    "Passing",
-    "Placed",
-    "RecursionFacts",
-    "SourceFacts",
-    "Statistics",
-    "Topology",
-    "colocation_of",
-    "direct_scans",
-    "explain_bundle",
-    "group_joins",
-    "place",
-    "ungathered",
-]
 
 
 def place(  # noqa: PLR0913 - what a bundle consists of

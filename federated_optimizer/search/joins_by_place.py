@@ -13,11 +13,11 @@ way each engine computes its part to that engine. Joins that read a recursion ke
 from collections.abc import Iterator
 from itertools import combinations
 
-from federated_optimizer.placement.fragment import GatewayPiece, Piece, StaticPiece
-from federated_optimizer.placement.gateway_pieces import join_piece
-from federated_optimizer.placement.join_graph import JoinGraph, Member, flatten
-from federated_optimizer.placement.partition import Cutter
-from federated_optimizer.placement.topology import Topology
+from federated_optimizer.alternatives.gateway_pieces import join_piece
+from federated_optimizer.alternatives.pieces import GatewayPiece, Piece, StaticPiece
+from federated_optimizer.cutting.cutter import Cutter
+from federated_optimizer.network.topology import Topology
+from federated_optimizer.search.join_graph import JoinGraph, Member, flatten
 from streamsql.algebra.operators import (
     Join,
     JoinKind,

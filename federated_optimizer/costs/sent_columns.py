@@ -1,7 +1,7 @@
 """Bytes of the rows that a plan sends: as they were counted, else by the types of its columns."""
 
-from federated_optimizer.placement.estimates import row_bytes
-from federated_optimizer.placement.statistics import Statistics
+from federated_optimizer.costs.estimates import row_bytes
+from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.column_origins import column_origins
 from streamsql.algebra.operators import Distinct, Filter, Plan, Project, Scan, Window, walk_plan
 

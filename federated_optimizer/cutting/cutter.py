@@ -15,9 +15,16 @@ below its gateways, or compute it in parts.
 import dataclasses
 from collections.abc import Mapping
 
+from federated_optimizer.alternatives.gateway_pieces import (
+    TwoSided,
+    join_piece,
+    pairs_of,
+    scan_piece,
+    union_piece,
+    window_piece,
+)
 from federated_optimizer.alternatives.method import Method
-from federated_optimizer.placement.estimates import selectivity
-from federated_optimizer.placement.fragment import (
+from federated_optimizer.alternatives.pieces import (
     SINGLE,
     SOMEHOW,
     BasePiece,
@@ -27,25 +34,18 @@ from federated_optimizer.placement.fragment import (
     Piece,
     StaticPiece,
 )
-from federated_optimizer.placement.gateway_pieces import (
-    TwoSided,
-    join_piece,
-    pairs_of,
-    scan_piece,
-    union_piece,
-    window_piece,
-)
-from federated_optimizer.placement.one_sided_cuts import NOT_CHOSEN, OneSidedCuts
-from federated_optimizer.placement.recursion_leaves import agreed, as_set, with_leaves
-from federated_optimizer.placement.recursions import Chosen, choose
-from federated_optimizer.placement.statistics import NOTHING_KNOWN, Statistics
-from federated_optimizer.placement.topology import Topology
-from federated_optimizer.placement.words import (
+from federated_optimizer.alternatives.recursions import Chosen, choose
+from federated_optimizer.alternatives.words import (
     different_places,
     join_words,
     materialized_reason,
     names_text,
 )
+from federated_optimizer.costs.estimates import selectivity
+from federated_optimizer.cutting.one_sided_cuts import NOT_CHOSEN, OneSidedCuts
+from federated_optimizer.cutting.recursion_leaves import agreed, as_set, with_leaves
+from federated_optimizer.network.topology import Topology
+from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
 from streamsql.algebra.choices import Way
 from streamsql.algebra.explain import describe, window_text
 from streamsql.algebra.operators import (

@@ -10,9 +10,9 @@ from itertools import islice, product
 import msgspec
 
 from federated_optimizer.alternatives.method import Refused
-from federated_optimizer.placement.fragment import Colocation, GatewayPiece
-from federated_optimizer.placement.topology import Topology
-from federated_optimizer.placement.words import join_words
+from federated_optimizer.alternatives.pieces import Colocation, GatewayPiece
+from federated_optimizer.alternatives.words import join_words
+from federated_optimizer.network.topology import Topology
 from streamsql.algebra.explain import describe, window_text
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (

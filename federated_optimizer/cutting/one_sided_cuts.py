@@ -8,10 +8,11 @@ import dataclasses
 from collections.abc import Mapping
 
 from federated_optimizer.alternatives.first_k import shortened
+from federated_optimizer.alternatives.gateway_pieces import OneSided, unary_piece
 from federated_optimizer.alternatives.method import Method, Refused
 from federated_optimizer.alternatives.operators_in_parts import parted
 from federated_optimizer.alternatives.parted import Parted
-from federated_optimizer.placement.fragment import (
+from federated_optimizer.alternatives.pieces import (
     SOMEHOW,
     BasePiece,
     GatewayPiece,
@@ -22,11 +23,10 @@ from federated_optimizer.placement.fragment import (
     projected,
     regrouped,
 )
-from federated_optimizer.placement.gateway_pieces import OneSided, unary_piece
-from federated_optimizer.placement.keyed_joins import KeyedCuts
-from federated_optimizer.placement.statistics import Statistics
-from federated_optimizer.placement.topology import Topology
-from federated_optimizer.placement.words import chosen_reason, filter_reason, network_reason
+from federated_optimizer.alternatives.words import chosen_reason, filter_reason, network_reason
+from federated_optimizer.cutting.keyed_joins import KeyedCuts
+from federated_optimizer.network.topology import Topology
+from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.expressions import expression_text
 from streamsql.algebra.operators import (
     Aggregate,

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from math import prod
 
-from federated_optimizer.placement.statistics import Passing, Statistics
 from federated_optimizer.statistics.default_facts import COMPARISON, EQUALITY, Default
+from federated_optimizer.statistics.planning_statistics import Passing, Statistics
 from federated_optimizer.statistics.predicate_text import predicate_text
 from streamsql.algebra.expressions import Call, Expression, conjuncts, expression_text
 from streamsql.algebra.operators import Filter, Scan

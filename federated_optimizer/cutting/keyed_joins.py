@@ -19,13 +19,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from federated_optimizer.placement.cuts import Cuts
-from federated_optimizer.placement.estimates import estimate, row_bytes
-from federated_optimizer.placement.fragment import BasePiece, Cut, Piece, StaticPiece
-from federated_optimizer.placement.gateway_pieces import TwoSided
-from federated_optimizer.placement.statistics import Statistics
-from federated_optimizer.placement.topology import Topology
-from federated_optimizer.placement.words import names_text
+from federated_optimizer.alternatives.gateway_pieces import TwoSided
+from federated_optimizer.alternatives.pieces import BasePiece, Cut, Piece, StaticPiece
+from federated_optimizer.alternatives.words import names_text
+from federated_optimizer.costs.estimates import estimate, row_bytes
+from federated_optimizer.cutting.cuts import Cuts
+from federated_optimizer.network.topology import Topology
+from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
     Distinct,

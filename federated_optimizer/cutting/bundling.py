@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 import msgspec
 
-from federated_optimizer.placement.fragment import (
+from federated_optimizer.alternatives.pieces import (
     BasePiece,
     GatewayPiece,
     NetworkPiece,
     Piece,
     StaticPiece,
 )
-from federated_optimizer.placement.partition import Cutter
-from federated_optimizer.placement.topology import Topology
+from federated_optimizer.cutting.cutter import Cutter
+from federated_optimizer.network.topology import Topology
 from streamsql.algebra.operators import (
     Aggregate,
     Fixpoint,

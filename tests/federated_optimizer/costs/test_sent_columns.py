@@ -2,11 +2,12 @@
 
 import pytest
 
-from federated_optimizer.placement import Statistics, Topology
-from federated_optimizer.placement.estimates import row_bytes
-from federated_optimizer.placement.sent_columns import sent_bytes, sent_columns
+from federated_optimizer.costs.estimates import row_bytes
+from federated_optimizer.costs.sent_columns import sent_bytes, sent_columns
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import normalize
 from federated_optimizer.search.cut_prices import CutPrices
+from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.operators import Plan
 from tests.streamsql.from_text import bound_query, catalog_of
 

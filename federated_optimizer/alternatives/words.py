@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from federated_optimizer.placement.fragment import (
+from federated_optimizer.alternatives.pieces import (
     BasePiece,
     GatewayPiece,
     NetworkPiece,

@@ -3,8 +3,6 @@
 import pytest
 
 from federated_optimizer.coordinator.facts.planned_facts import PassingRows
-from federated_optimizer.placement import Passing, Statistics
-from federated_optimizer.placement.passing_rows import passed
 from federated_optimizer.statistics.fact import (
     DAY,
     Fact,
@@ -14,6 +12,8 @@ from federated_optimizer.statistics.fact import (
     SubjectKind,
 )
 from federated_optimizer.statistics.fact_store import Facts
+from federated_optimizer.statistics.passing_rows import passed
+from federated_optimizer.statistics.planning_statistics import Passing, Statistics
 from streamsql.algebra.operators import Filter, walk_plan
 from tests.streamsql.from_text import bound_query, catalog_of
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from federated_optimizer.placement.recursion_prices import TRUST, rounded
+from federated_optimizer.costs.recursion_prices import TRUST, rounded
 from streamsql.algebra.explain import describe, plan_lines
 from streamsql.algebra.expressions import conjuncts, expression_text
 from streamsql.algebra.operators import (

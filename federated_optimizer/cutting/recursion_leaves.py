@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from federated_optimizer.placement.recursions import Chosen
+from federated_optimizer.alternatives.recursions import Chosen
 from streamsql.algebra.operators import (
     Distinct,
     Filter,

@@ -7,15 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from federated_optimizer import plan
-from federated_optimizer.placement import (
-    Homes,
-    Placed,
-    RecursionFacts,
-    SourceFacts,
-    Statistics,
-    Topology,
-)
-from federated_optimizer.placement.recursion_prices import (
+from federated_optimizer.costs.recursion_prices import (
     PAPER,
     PRODUCT,
     SUPPORT,
@@ -28,7 +20,15 @@ from federated_optimizer.placement.recursion_prices import (
     price,
     prices,
 )
-from federated_optimizer.placement.recursion_workload import recursion_key
+from federated_optimizer.costs.recursion_workload import recursion_key
+from federated_optimizer.network.topology import Topology
+from federated_optimizer.statistics.planning_statistics import (
+    Homes,
+    Placed,
+    RecursionFacts,
+    SourceFacts,
+    Statistics,
+)
 from streamsql.algebra.choices import Way
 from streamsql.algebra.operators import Fixpoint, walk_plan
 from streamsql.binder import BoundQuery

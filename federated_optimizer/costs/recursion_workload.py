@@ -4,12 +4,12 @@ import hashlib
 
 import msgspec
 
-from federated_optimizer.placement.estimates import estimate, row_bytes, total
-from federated_optimizer.placement.recursion_prices import Workload, moved_per_change
-from federated_optimizer.placement.size_and_motion import Estimate
-from federated_optimizer.placement.statistics import RecursionFacts, Statistics
-from federated_optimizer.placement.topology import Topology
+from federated_optimizer.costs.estimates import estimate, row_bytes, total
+from federated_optimizer.costs.recursion_prices import Workload, moved_per_change
+from federated_optimizer.costs.size_and_motion import Estimate
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.default_facts import DEGREE, DEPTH
+from federated_optimizer.statistics.planning_statistics import RecursionFacts, Statistics
 from streamsql.algebra.choices import RecursionChoice, Shipping
 from streamsql.algebra.explain import explain_plan
 from streamsql.algebra.expressions import Column

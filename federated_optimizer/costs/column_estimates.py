@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from federated_optimizer.placement.size_and_motion import GUESSED, Estimate, wider
+from federated_optimizer.costs.size_and_motion import GUESSED, Estimate, wider
 from federated_optimizer.statistics.default_facts import SAME_VALUE
 from streamsql.algebra.column_origins import column_origins
 from streamsql.algebra.expressions import columns_of

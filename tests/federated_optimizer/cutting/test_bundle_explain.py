@@ -2,9 +2,11 @@
 
 import pytest
 
-from federated_optimizer.placement import SourceFacts, Statistics, Topology, place
-from federated_optimizer.placement.bundle_explain import explain_bundle
+from federated_optimizer.cutting.bundle_explain import explain_bundle
+from federated_optimizer.cutting.placing import place
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
+from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition

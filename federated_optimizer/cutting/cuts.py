@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from federated_optimizer.placement.fragment import (
+from federated_optimizer.alternatives.pieces import (
     SINGLE,
     SOMEHOW,
     BasePiece,

@@ -7,11 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import prod
 
-from federated_optimizer.placement.column_estimates import Columns
-from federated_optimizer.placement.passing_rows import default_of, passed
-from federated_optimizer.placement.repeated_conditions import RepeatedConditions
-from federated_optimizer.placement.size_and_motion import GUESSED, UNKNOWN, Estimate, wider
-from federated_optimizer.placement.statistics import Statistics
+from federated_optimizer.costs.column_estimates import Columns
+from federated_optimizer.costs.repeated_conditions import RepeatedConditions
+from federated_optimizer.costs.size_and_motion import GUESSED, UNKNOWN, Estimate, wider
 from federated_optimizer.statistics.default_facts import (
     BOOLEAN_BYTES,
     DOUBLE_BYTES,
@@ -24,6 +22,8 @@ from federated_optimizer.statistics.default_facts import (
     TEXT_BYTES,
     TIMESTAMP_BYTES,
 )
+from federated_optimizer.statistics.passing_rows import default_of, passed
+from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.expressions import Expression, columns_of, conjuncts
 from streamsql.algebra.operators import (
     Aggregate,

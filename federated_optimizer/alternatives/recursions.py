@@ -8,18 +8,18 @@ work: without other wishes they compute it together, each a part.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from federated_optimizer.placement.recursion_prices import (
+from federated_optimizer.costs.recursion_prices import (
     Price,
     prices,
     times_text,
 )
-from federated_optimizer.placement.recursion_workload import (
+from federated_optimizer.costs.recursion_workload import (
     reads_links,
     recursion_key,
     workload,
 )
-from federated_optimizer.placement.statistics import Placed, Statistics
-from federated_optimizer.placement.topology import Topology
+from federated_optimizer.network.topology import Topology
+from federated_optimizer.statistics.planning_statistics import Placed, Statistics
 from streamsql.algebra.choices import (
     WITH_ANNOTATIONS,
     Copies,
