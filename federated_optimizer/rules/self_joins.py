@@ -15,7 +15,6 @@ Example: `InnerJoin [mid = mid](Filter a > 3 (s), Filter b < 5 (s))` becomes one
 
 from dataclasses import dataclass, replace
 
-from federated_optimizer.canonical.row_keys import unique_keys
 from federated_optimizer.rules.merge_filters import filtered
 from federated_optimizer.rules.rule import Rule
 from streamsql.algebra.expressions import (
@@ -36,6 +35,7 @@ from streamsql.algebra.operators import (
     transform_up,
     walk_plan,
 )
+from streamsql.algebra.row_keys import unique_keys
 from streamsql.data.types import DataType
 
 _KINDS = (JoinKind.INNER, JoinKind.SEMI)

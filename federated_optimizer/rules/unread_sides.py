@@ -24,7 +24,6 @@ from collections.abc import Iterable
 
 import msgspec
 
-from federated_optimizer.canonical.row_keys import is_matched_once
 from federated_optimizer.rules.join_shapes import exchanged, padded
 from federated_optimizer.rules.rule import Rule
 from streamsql.algebra.expressions import (
@@ -47,6 +46,7 @@ from streamsql.algebra.operators import (
     walk_plan,
     with_inputs,
 )
+from streamsql.algebra.row_keys import is_matched_once
 
 Columns = frozenset[int]
 

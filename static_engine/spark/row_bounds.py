@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 
-from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
     Aggregate,
     AsOfJoin,
@@ -21,7 +20,7 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
 )
-from streamsql.data.types import DataType
+from streamsql.algebra.row_keys import is_matched_once, is_unique
 
 
 def most_rows(plan: Plan, rows_of: Callable[[Scan], float]) -> float:
@@ -75,8 +74,8 @@ def rows_at_most(plan: Plan, rows_of: Callable[[Scan], float]) -> float:
 
 def _joined_at_most(join: Join, left: float, right: float) -> float:
     """Return a bound of pairs of rows, and of rows without partner."""
-    right_once = is_unique(join.right, frozenset(position for _, position in join.keys))
-    left_once = is_unique(join.left, frozenset(position for position, _ in join.keys))
+    right_once = is_matched_once(join)
+    left_once = is_unique(join.left, (position for position, _ in join.keys))
     of_one_left, of_one_right = 1 if right_once else right, 1 if left_once else left
     match join.kind:
         case JoinKind.INNER:
@@ -95,30 +94,3 @@ def _joined_at_most(join: Join, left: float, right: float) -> float:
 
 def _product(one: float, other: float) -> float:
     return math.inf if math.inf in (one, other) else one * other
-
-
-def is_unique(plan: Plan, columns: frozenset[int]) -> bool:
-    """Whether no two rows of a plan agree in some columns, whatever its tables hold.
-
-    Never of floating-point numbers: 0.0 and -0.0 are two groups, and equal to a join.
-    """
-    if any(plan.schema.dtypes[position] == DataType.DOUBLE for position in columns):
-        return False
-    match plan:
-        case Scan():
-            is_now = plan.history is None
-            return is_now and bool(plan.key) and columns.issuperset(plan.key)
-        case Filter() | TopN():
-            return is_unique(plan.input, columns)
-        case Project(expressions=expressions):
-            read = (expressions[position] for position in columns)
-            below = frozenset(each.position for each in read if isinstance(each, Column))
-            return is_unique(plan.input, below)
-        case Distinct():
-            return len(columns) == len(plan.schema)
-        case Aggregate():
-            return columns.issuperset(range(len(plan.group)))
-        case Join() if plan.kind.is_filter:
-            return is_unique(plan.left, columns)
-        case _:
-            return False

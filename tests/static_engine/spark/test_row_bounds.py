@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from static_engine.spark.row_bounds import is_unique, most_rows, rows_at_most
+from static_engine.spark.row_bounds import most_rows, rows_at_most
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (
     Aggregate,
@@ -117,23 +117,3 @@ def test_a_join_along_a_key_has_no_more_rows_than_both_sides(desks: int, rooms: 
                 for each in (plan.left, plan.right, plan)
             )
             assert found <= bound <= left + right, plan
-
-
-def test_what_may_be_there_twice_is_not_unique() -> None:
-    numbers = Scan(
-        "numbers",
-        SourceKind.TABLE,
-        Schema.of(
-            ("x", D),
-        ),
-        key=(0,),
-    )
-    first = frozenset({0})
-    assert is_unique(ROOMS, first)
-    assert not is_unique(ROOMS, frozenset({1}))
-    assert not is_unique(ROOMS, frozenset())
-    assert not is_unique(numbers, first)  # 0.0 and -0.0
-    assert not is_unique(UnionAll((ROOMS, ROOMS)), first)
-    assert not is_unique(Join(ROOMS, DESKS, JoinKind.INNER, ((0, 1),)), first)
-    assert not is_unique(Project(DESKS, (Column(1, "room", T),), ("room",)), first)
-    assert is_unique(Aggregate(DESKS, (), (COUNT,)), frozenset())

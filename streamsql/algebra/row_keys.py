@@ -1,7 +1,8 @@
 """Sets of columns that no two rows of a plan share.
 
 They come from declared keys, groups and sets. A key holds for rows without NULLs in it at least:
-NULLs match nothing in a join, which is what keys are asked for.
+NULLs match nothing in a join, which is what keys are asked for. No key has a floating-point number:
+0.0 and -0.0 may be two rows of a table or two groups, and are equal to a join.
 """
 
 from collections.abc import Iterable
@@ -22,6 +23,7 @@ from streamsql.algebra.operators import (
     SetOperation,
     TopN,
 )
+from streamsql.data.types import DataType
 
 MAX_KEYS = 8
 """Most keys of one plan that are looked at."""
@@ -31,6 +33,13 @@ Key = frozenset[int]
 
 def unique_keys(plan: Plan) -> tuple[Key, ...]:
     """Return keys of a plan; the empty key says that there is one row at most."""
+    dtypes = plan.schema.dtypes
+    return tuple(
+        key for key in _keys(plan) if all(dtypes[column] != DataType.DOUBLE for column in key)
+    )
+
+
+def _keys(plan: Plan) -> tuple[Key, ...]:
     match plan:
         case Scan(key=key, part=ScanPart.ROWS, history=None) if key:
             return (frozenset(key),)
@@ -69,7 +78,12 @@ def _of_pairs(join: Join) -> tuple[Key, ...]:
 
 def is_matched_once(join: Join) -> bool:
     """Whether each left row matches one right row at most."""
-    return _is_covered(unique_keys(join.right), {b for _, b in join.keys})
+    return is_unique(join.right, {b for _, b in join.keys})
+
+
+def is_unique(plan: Plan, columns: Iterable[int]) -> bool:
+    """Whether no two rows of a plan agree in some columns that are not NULL, whatever it reads."""
+    return _is_covered(unique_keys(plan), set(columns))
 
 
 def _is_covered(keys: Iterable[Key], columns: set[int]) -> bool:
