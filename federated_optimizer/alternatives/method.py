@@ -3,19 +3,30 @@
 import enum
 from dataclasses import dataclass
 
+from streamsql.algebra.choices import Way
+
 
 class Method(enum.StrEnum):
     """A way of computing one operator.
 
     SHIP: where its inputs are, and its rows travel to the base. BASE: at the base, over inputs
     that are there. PARTS: every gateway computes a part of it, and the base puts them together.
-    SITES: where its inputs are, and nothing travels.
+    SITES: where its inputs are, and nothing travels. CENTRE, FLOOD, WITNESS, ANNOTATIONS: the ways
+    of a recursion.
     """
 
     SHIP = "ship"
     BASE = "base"
     PARTS = "parts"
     SITES = "sites"
+    CENTRE = Way.CENTRE.value
+    FLOOD = Way.FLOOD.value
+    WITNESS = Way.WITNESS.value
+    ANNOTATIONS = Way.ANNOTATIONS.value
+
+
+CUT = frozenset(Method) - {Method.SHIP, Method.SITES}
+"""Methods that the cutter has to be told: it does the others where nobody has chosen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,7 @@ class Cutter(OneSidedCuts):
 
     Attributes:
         recursions: How the recursions met so far are computed.
+        chosen: The same by recursion, with their other ways.
         placed: The piece of every sub-plan met so far.
     """
 
@@ -110,6 +111,7 @@ class Cutter(OneSidedCuts):
             topology.bases[:1] if apart else topology.bases, topology, statistics, methods
         )
         self.recursions: list[RecursionPlan] = []
+        self.chosen: dict[Fixpoint, Chosen] = {}
         self.placed: dict[Plan, Piece] = {}
         self._apart = apart
 
@@ -280,10 +282,17 @@ class Cutter(OneSidedCuts):
         read = (node.name for node in walk_plan(plan) if isinstance(node, Materialize))
         table = next((name for name in read if name in self._apart), "")
         together = f"it reads {table}, which is MATERIALIZED for other readers too"
+        method = self._methods.get(plan)
         chosen = choose(
-            plan, topology, self.statistics, shown=shown, together=together if table else ""
+            plan,
+            topology,
+            self.statistics,
+            shown=shown,
+            together=together if table else "",
+            way=None if method is None else Way(method.value),
         )
         self.recursions.append(chosen.plan)
+        self.chosen[plan] = chosen
         if chosen.sites:
             return self._at_gateways(plan, chosen)
         spread = SINGLE if chosen.way == Way.CENTRE else SOMEHOW

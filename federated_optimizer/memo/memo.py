@@ -25,6 +25,7 @@ class Memo:
         alternatives: By what is asked of a group; never none.
         root: What the query asks for.
         assumed: What costs rest on that nobody has counted, in words.
+        refused: Methods that an operator does not have, with the reason in words.
     """
 
     def __init__(self) -> None:
@@ -32,6 +33,7 @@ class Memo:
         self.alternatives: dict[Wanted, tuple[Alternative, ...]] = {}
         self.root: Wanted | None = None
         self.assumed: tuple[str, ...] = ()
+        self.refused: tuple[str, ...] = ()
         self._groups: dict[Plan, int] = {}
         self._counts: dict[Wanted, int] = {}
 

@@ -2,7 +2,8 @@
 
 What gateways can compute by themselves is found by cutting the plan with nothing chosen. From there
 an operator over rows of gateways may stay there and ship its rows, be computed in parts, or be at
-the base. What tables and recursions need is placed as ever: there is one way in the memo.
+the base. A recursion has its ways. What tables need is placed as ever: there is one way in the
+memo.
 """
 
 from federated_optimizer.alternatives.method import Method
@@ -17,14 +18,17 @@ from federated_optimizer.alternatives.pieces import (
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.estimates import Estimating, estimate, row_bytes
 from federated_optimizer.costs.sent_columns import sent_bytes
-from federated_optimizer.costs.shipments import MIXED_BYTES, shipment
-from federated_optimizer.costs.size_and_motion import UNKNOWN
+from federated_optimizer.costs.shipments import shipment
 from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.memo.groups import Alternative, Wanted
 from federated_optimizer.memo.memo import Memo
 from federated_optimizer.memo.properties import AT_BASE, AT_SITES, STORED
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.cut_prices import CutPrices
+from federated_optimizer.search.recursion_alternatives import (
+    recursion_alternatives,
+    recursions_refused,
+)
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.operators import (
     Aggregate,
@@ -111,6 +115,7 @@ class _Building:
             root = self._at_base(plan)
         self._memo.root = root
         self._memo.assumed = self._estimating.of(plan).assumed
+        self._memo.refused = recursions_refused(self._cutter.chosen.values())
         return self._memo
 
     def _at_base(self, plan: Plan) -> Wanted:
@@ -136,15 +141,13 @@ class _Building:
                 here = Wanted(number, STORED)
                 self._memo.alternatives[here] = (Alternative(Method.SITES),)
                 return (Alternative(Method.SHIP, (here,), self._shipped(plan, (piece.site,))),)
-            case NetworkPiece():
-                return (Alternative(Method.SHIP, cost=self._recursions(plan)),)
+            case NetworkPiece() | BasePiece() if isinstance(plan, Fixpoint):
+                several = len(self._bases) == 1
+                return recursion_alternatives(plan, self._cutter.chosen, searched=several)
+            case NetworkPiece():  # its way is chosen with what stands above it at the base
+                return self._over(plan)
             case BasePiece() if not isinstance(plan, _SEARCHED):
-                inside = (
-                    self._recursions(plan)
-                    if isinstance(plan, Fixpoint)
-                    else self._prices.received(piece)
-                )
-                return (Alternative(Method.BASE, cost=inside),)
+                return (Alternative(Method.BASE, cost=self._prices.received(piece)),)
             case BasePiece():
                 return (*self._in_parts(plan), *self._over(plan))
 
@@ -189,20 +192,6 @@ class _Building:
         """Return the price of a sub-plan's rows on their way to the base."""
         width = sent_bytes(plan, self._cutter.statistics)
         return shipment(self._estimating.of(plan), width, sites, self._bases)
-
-    def _recursions(self, plan: Plan) -> Cost:
-        """Return the price of the recursions in a sub-plan, with their way to the base."""
-        names = {node.name for node in walk_plan(plan) if isinstance(node, Fixpoint)}
-        prices = [
-            price
-            for recursion in self._cutter.recursions
-            for price in recursion.prices
-            if recursion.name in names and price.way == recursion.way
-        ]
-        middle = sum(price.bytes_per_second for price in prices)
-        messages = middle / MIXED_BYTES
-        slowest = max((price.milliseconds for price in prices), default=0.0)
-        return Cost(middle, middle / UNKNOWN, middle * UNKNOWN, messages, slowest)
 
 
 def _is_deep(plan: Plan) -> bool:

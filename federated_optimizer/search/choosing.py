@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
-from federated_optimizer.alternatives.method import Method
+from federated_optimizer.alternatives.method import CUT, Method
 from federated_optimizer.alternatives.recursions import MUCH
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.recursion_prices import times_text
@@ -19,6 +19,7 @@ from federated_optimizer.search.building import build
 from federated_optimizer.search.cheapest_plans import cheapest
 from federated_optimizer.search.cut_prices import CutPrices
 from federated_optimizer.search.plan_words import plan_words
+from federated_optimizer.search.recursion_alternatives import keeping_ways
 from federated_optimizer.search.top_down import best
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.explain import describe
@@ -86,6 +87,7 @@ class Alternatives:
         why: It is taken, in words.
         left_out: How many are not listed.
         assumed: What the prices rest on that nobody has counted, in words.
+        refused: Methods that operators do not have, with the reason in words.
     """
 
     listed: tuple[Listed, ...]
@@ -93,6 +95,7 @@ class Alternatives:
     why: str
     left_out: int
     assumed: tuple[str, ...]
+    refused: tuple[str, ...] = ()
 
 
 class Search:
@@ -133,7 +136,7 @@ class Search:
         if asked:
             return self.plan(asked)
         cheap = self._cheapest()
-        current = self._found(running)
+        current = self._found(running) or self._with_running_ways()
         if current is not None and current.cost.bytes < cheap.cost.bytes * MUCH:
             return current
         return cheap
@@ -148,6 +151,11 @@ class Search:
             if _digest(self.memo, self.memo.selection(each)) == digest:
                 return self.plan(each)
         return None
+
+    def _with_running_ways(self) -> Choice | None:
+        """Return the cheapest plan whose recursions run as they do now, if some run."""
+        kept = keeping_ways(self.memo, self._statistics.placed)
+        return None if kept is None else self.plan(best(kept))
 
     def plan(self, number: int) -> Choice:
         """Return the plan of a number."""
@@ -173,14 +181,16 @@ class Search:
         )
         if asked:
             why = "the query asks for it"
-        elif taken.digest == running[1] and taken.cost.bytes > listed[0].cost.bytes:
+        elif taken.cost.bytes > listed[0].cost.bytes:
             why = (
                 f"it runs, and plan {listed[0].number}, the cheapest, sends more than half as much"
             )
         else:
             why = self._why(taken, listed)
         return Alternatives(
-            tuple(listed), taken.number, why, count - len(listed), self.memo.assumed
+            *(tuple(listed), taken.number, why, count - len(listed)),
+            self.memo.assumed,
+            self.memo.refused,
         )
 
     def _cheapest(self) -> Choice:
@@ -208,8 +218,7 @@ class Search:
         return {
             self.memo.plan(wanted): alternative.method
             for wanted, alternative in selection.items()
-            if alternative.method in (Method.BASE, Method.PARTS)
-            and len(self.memo.alternatives[wanted]) > 1
+            if alternative.method in CUT and len(self.memo.alternatives[wanted]) > 1
         }
 
     def _listed(self, number: int) -> Listed:

@@ -3,7 +3,7 @@
 from federated_optimizer.alternatives.method import Method
 from federated_optimizer.memo.memo import Memo, Selection
 from streamsql.algebra.explain import describe
-from streamsql.algebra.operators import Filter, Plan, Project, Scan, Window
+from streamsql.algebra.operators import Filter, Fixpoint, Plan, Project, Scan, Window
 
 MAX_WORDS = 5
 """Operators that the words of a plan name."""
@@ -27,6 +27,9 @@ def plan_words(memo: Memo, selection: Selection) -> str:
         match alternative.method:
             case Method.PARTS:
                 found.append(f"{describe(plan)}: {alternative.words}")
+            case Method.CENTRE | Method.FLOOD | Method.WITNESS | Method.ANNOTATIONS:
+                if wanted in chosen and isinstance(plan, Fixpoint):
+                    found.append(f"recursion {plan.name} by {alternative.method}")
             case Method.SHIP if wanted in chosen or wanted in below:
                 found.append(_shipped(plan))
             case Method.BASE if wanted in chosen and not isinstance(plan, Filter | Project):

@@ -5,7 +5,7 @@ from typing import Any
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.search.choosing import Alternatives, Listed
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 def alternatives_text(found: Alternatives) -> str:
@@ -20,6 +20,7 @@ def alternatives_text(found: Alternatives) -> str:
     lines.append(f"Chosen: plan {found.chosen}, because {found.why}.")
     if found.left_out:
         lines.append(f"Left out: {found.left_out:,} other plans.")
+    lines.extend(f"Not possible: {reason}." for reason in found.refused)
     if found.assumed:
         lines.append("Assumed: " + "; ".join(found.assumed))
     return "\n".join(lines)
@@ -33,6 +34,7 @@ def alternatives_data(found: Alternatives) -> dict[str, Any]:
         "why": found.why,
         "left_out": found.left_out,
         "assumed": list(found.assumed),
+        "refused": list(found.refused),
         "plans": [
             {"plan": each.number, "method": each.words, **_cost_data(each.cost)}
             for each in found.listed

@@ -20,7 +20,8 @@ from federated_optimizer.testing_bundles import (
     evaluate_bundle,
     readings,
 )
-from federated_optimizer.testing_plans import decisions, plans
+from federated_optimizer.testing_plans import decisions, plans, recursions, with_way
+from streamsql.algebra.choices import Way
 from streamsql.algebra.operators import Plan
 from streamsql.data.events import SourceEvent
 from streamsql.reference import Database, evaluate
@@ -52,6 +53,20 @@ def test_every_complete_plan_gives_the_rows_of_the_query(
     for number in data.draw(st.lists(numbers, min_size=1, max_size=MOST, unique=True)):
         bundle = place(ready, topology, query="q1", methods=search.plan(number).methods)
         assert decode_packed(encode_packed(bundle), FragmentBundle) == bundle
+        assert evaluate_bundle(bundle, world, NOW) == wanted, number
+
+
+@settings(max_examples=80)
+@given(data=st.data())
+def test_every_way_of_a_recursion_gives_its_rows(data: st.DataObject) -> None:
+    plan = with_way(data.draw(recursions()), Way.AUTO)
+    world = data.draw(readings(TOPOLOGY, least=data.draw(st.sampled_from([0, 5]))))
+    ready = normalize(plan, TOPOLOGY)
+    search = Search(ready, TOPOLOGY, Statistics())
+    wanted = evaluate(plan, world.whole, NOW)
+    numbers = st.integers(1, search.memo.count())
+    for number in data.draw(st.lists(numbers, min_size=1, max_size=MOST, unique=True)):
+        bundle = place(ready, TOPOLOGY, query="q1", methods=search.plan(number).methods)
         assert evaluate_bundle(bundle, world, NOW) == wanted, number
 
 
