@@ -92,8 +92,8 @@ def outcome(question: Question, seconds: float, seed: int) -> Outcome:
     search = Search(normalize(bound.plan, topology), topology, statistics)
     listed = search.alternatives()
     words = {each.number: each.words for each in listed.listed}
-    former = _former(search.memo, search.memo.whole) + 1
-    shown = dict.fromkeys((PUSHED, search.memo.count(), former, listed.chosen, *words))
+    former = search.memo.number(_former(search.memo, search.memo.whole))
+    shown = dict.fromkeys((PUSHED, search.memo.shipping, former, listed.chosen, *words))
     plans = []
     for number in list(shown)[:MOST_PLANS]:
         bundle = plan(replace(bound, asked=number), topology, query="q", statistics=statistics)

@@ -2,6 +2,7 @@
 
 `method`: their names. `operators_in_parts`: the part of an operator that every gateway computes of
 its own rows, and what the base makes of the parts; one file an operator. `pieces`: sub-plans that
-know where they can run. `gateway_pieces`: what gateways do by themselves. `recursions`: the ways of
+know where they can run. `gateway_pieces`: what gateways do by themselves. `broadcast_join`: joins
+of rows that come from other gateways, as `meeting` describes them. `recursions`: the ways of
 a recursion. `words`: reasons why a piece was not pushed further.
 """

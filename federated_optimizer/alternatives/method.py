@@ -12,7 +12,8 @@ class Method(enum.StrEnum):
     SHIP: where its inputs are, and its rows travel to the base. BASE: at the base, over inputs
     that are there. PARTS: every gateway computes a part of it, and the base puts them together.
     SITES: where its inputs are, and nothing travels. CENTRE, FLOOD, WITNESS, ANNOTATIONS: the ways
-    of a recursion.
+    of a recursion. BROADCAST_LEFT and BROADCAST_RIGHT: this side of a join goes to all gateways of
+    the other one, each of which joins its own rows.
     """
 
     SHIP = "ship"
@@ -23,10 +24,15 @@ class Method(enum.StrEnum):
     FLOOD = Way.FLOOD.value
     WITNESS = Way.WITNESS.value
     ANNOTATIONS = Way.ANNOTATIONS.value
+    BROADCAST_LEFT = "sending the left side to all gateways of the right"
+    BROADCAST_RIGHT = "sending the right side to all gateways of the left"
 
 
 CUT = frozenset(Method) - {Method.SHIP, Method.SITES}
 """Methods that the cutter has to be told: it does the others where nobody has chosen."""
+
+IN_NETWORK = frozenset({Method.BROADCAST_LEFT, Method.BROADCAST_RIGHT})
+"""Methods by which rows travel from gateways to gateways."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Pieces: sub-plans that know where they can run, before fragments are numbered.
 
 * `GatewayPiece`: the same plan at each of its gateways; the union of what they produce is right.
+  Its `RemoteSource` leaves are cuts to pieces of other gateways.
 * `StaticPiece`: reads tables of one site only: the static engine's, or the coordinator's.
 * `NetworkPiece`: a recursion that several gateways compute together.
 * `BasePiece`: everything else; its `RemoteSource` leaves named `#n` are cuts to other pieces.
@@ -130,8 +131,12 @@ Piece = GatewayPiece | StaticPiece | NetworkPiece | BasePiece
 class Cut:
     """A piece whose rows travel to another fragment.
 
-    `partition` is empty when they all go to the first of its sites.
+    Attributes:
+        partition: Columns by whose hash each row goes to one of its sites; without any all rows go
+            to the first.
+        to_all: Instead, every row goes to all of its sites.
     """
 
     piece: Piece
     partition: tuple[int, ...]
+    to_all: bool = False

@@ -25,6 +25,13 @@ MIXED_BYTES = MESSAGE_BYTES + ROWS_PER_MESSAGE.value * 2 * TEXT_BYTES.value
 MILLISECONDS = HOP_MILLISECONDS.value + 1_000 * STEP_SECONDS.value
 
 
+def broadcast(
+    relation: Estimate, width: float, senders: Sequence[str], receivers: Sequence[str]
+) -> Cost:
+    """Return the price of sending every row of a relation to each of some sites; see `shipment`."""
+    return sum((shipment(relation, width, senders, (to,)) for to in receivers), NOTHING)
+
+
 def shipment(
     relation: Estimate, width: float, senders: Sequence[str], receivers: Sequence[str]
 ) -> Cost:

@@ -91,7 +91,7 @@ class Bundler:
             grouped=self._grouped(piece) if isinstance(piece, StaticPiece) else (),
         )
         for child, cut in cuts.items():
-            destinations = sites if cut.partition else sites[:1]
+            destinations = sites if cut.partition or cut.to_all else sites[:1]
             self._add(cut.piece, child, _Route(name, destinations, cut.partition), ids)
         for number, keys in self._cutter.keys.items():
             if number in ids:

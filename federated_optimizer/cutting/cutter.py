@@ -42,7 +42,8 @@ from federated_optimizer.alternatives.words import (
     names_text,
 )
 from federated_optimizer.costs.estimates import selectivity
-from federated_optimizer.cutting.one_sided_cuts import NOT_CHOSEN, OneSidedCuts
+from federated_optimizer.cutting.network_cuts import NetworkCuts
+from federated_optimizer.cutting.one_sided_cuts import NOT_CHOSEN
 from federated_optimizer.cutting.recursion_leaves import agreed, as_set, with_leaves
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
@@ -82,7 +83,7 @@ from streamsql.errors import InternalError, UnsupportedError
 from streamsql.wire.fragments import RecursionPlan
 
 
-class Cutter(OneSidedCuts):
+class Cutter(NetworkCuts):
     """Cuts one plan.
 
     Attributes:
@@ -191,6 +192,9 @@ class Cutter(OneSidedCuts):
         return BasePiece(plan, SINGLE, (placed.reason,))
 
     def _join(self, plan: TwoSided, left: Piece, right: Piece) -> Piece:
+        networked = self._network_join(plan, left, right)
+        if networked is not None:
+            return networked
         reason = f"{join_words(plan)} because: {different_places(left, right)}"
         if (
             isinstance(left, StaticPiece)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from federated_optimizer.alternatives.method import Method
+from federated_optimizer.alternatives.method import IN_NETWORK, Method
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.memo.properties import Properties
 
@@ -30,3 +30,8 @@ class Alternative:
     children: tuple[Wanted, ...] = ()
     cost: Cost = NOTHING
     words: str = ""
+
+    @property
+    def is_in_network(self) -> bool:
+        """Whether rows travel from gateways to gateways for it."""
+        return self.method in IN_NETWORK or any(c.properties.joined for c in self.children)

@@ -2,8 +2,9 @@
 
 A complete plan chooses an alternative of the root and of everything that it asks for. Complete
 plans are numbered from 1 in the order of the alternatives: 1 takes the first everywhere, which
-pushes everything, and the last one the last everywhere, which ships everything. A number says the
-same as long as the query, the definitions and the sites are the same, whatever the statistics say.
+pushes everything. The plan that ships everything changes places with the last one, if it is not the
+first. A number says the same as long as the query, the definitions and the sites are the same,
+whatever the statistics say.
 A group that is read twice is computed once: by what its first reading takes.
 """
 
@@ -36,6 +37,7 @@ class Memo:
         self.refused: tuple[str, ...] = ()
         self._groups: dict[Plan, int] = {}
         self._counts: dict[Wanted, int] = {}
+        self._shipping: int | None = None
 
     def group(self, plan: Plan) -> tuple[int, bool]:
         """Return the number of a plan's group, and whether it is new."""
@@ -72,8 +74,39 @@ class Memo:
     def selection(self, number: int) -> Selection:
         """Return the complete plan of a number from 1 to `count()`."""
         found: dict[Wanted, Alternative] = {}
-        self._take(self.whole, number - 1, found)
+        self._take(self.whole, self.rank(number), found)
         return found
+
+    def number(self, rank: int) -> int:
+        """Return the number of the complete plan at a place in the order of the alternatives."""
+        return self._exchanged(rank) + 1
+
+    def rank(self, number: int) -> int:
+        """Return the place of a complete plan, from 0; see `number`."""
+        return self._exchanged(number - 1)
+
+    @property
+    def shipping(self) -> int:
+        """The number of the plan that ships everything."""
+        return self.number(self._rank_of_shipping(self.whole))
+
+    def _exchanged(self, place: int) -> int:
+        """Return a place where the plan that ships everything and the last one are exchanged."""
+        if self._shipping is None:
+            self._shipping = self._rank_of_shipping(self.whole)
+        last = self.count() - 1
+        if not self._shipping:
+            return place  # it pushes everything, too
+        return {last: self._shipping, self._shipping: last}.get(place, place)
+
+    def _rank_of_shipping(self, wanted: Wanted) -> int:
+        """Return the place, of a part's plans, of the last one in which gateways meet no rows."""
+        alternatives = self.alternatives[wanted]
+        chosen = max(n for n, each in enumerate(alternatives) if not each.is_in_network)
+        rank = 0
+        for child in alternatives[chosen].children:
+            rank = rank * self.count(child) + self._rank_of_shipping(child)
+        return rank + sum(map(self.size, alternatives[:chosen]))
 
     def _take(self, wanted: Wanted, rank: int, found: dict[Wanted, Alternative]) -> None:
         if wanted in found:

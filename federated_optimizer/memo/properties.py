@@ -3,6 +3,11 @@
 import enum
 from dataclasses import dataclass
 
+from federated_optimizer.alternatives.method import Method
+
+Joined = tuple[tuple[int, Method], ...]
+"""Joins that gateways compute with rows of other gateways: the group of each, and its method."""
+
 
 class Place(enum.StrEnum):
     """Places of the rows of a group.
@@ -26,10 +31,15 @@ class Time(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """Place and time of the rows that are asked for."""
+    """Place, time and partitioning of the rows that are asked for.
+
+    Attributes:
+        joined: Joins below after which rows of gateways lie otherwise than where they come from.
+    """
 
     place: Place
     time: Time = Time.LIVE
+    joined: Joined = ()
 
 
 AT_SITES = Properties(Place.SITES)

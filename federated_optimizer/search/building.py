@@ -6,6 +6,8 @@ the base. A recursion has its ways. What tables need is placed as ever: there is
 memo.
 """
 
+from collections.abc import Iterator
+
 from federated_optimizer.alternatives.method import Method
 from federated_optimizer.alternatives.operators_in_parts import parted
 from federated_optimizer.alternatives.parted import Parted
@@ -22,9 +24,17 @@ from federated_optimizer.costs.shipments import shipment
 from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.memo.groups import Alternative, Wanted
 from federated_optimizer.memo.memo import Memo
-from federated_optimizer.memo.properties import AT_BASE, AT_SITES, STORED
+from federated_optimizer.memo.properties import (
+    AT_BASE,
+    AT_SITES,
+    STORED,
+    Joined,
+    Place,
+    Properties,
+)
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.cut_prices import CutPrices
+from federated_optimizer.search.network_joins import NetworkJoins
 from federated_optimizer.search.recursion_alternatives import (
     recursion_alternatives,
     recursions_refused,
@@ -99,6 +109,7 @@ class _Building:
         self._cutter = Cutter(topology, statistics)
         self._prices = CutPrices(self._cutter)
         self._memo = Memo()
+        self._network = NetworkJoins(self._memo, self._cutter.placed, self._estimating, statistics)
 
     def of(self, plan: Plan) -> Memo:
         """Return the memo of a plan."""
@@ -115,7 +126,8 @@ class _Building:
             root = self._at_base(plan)
         self._memo.root = root
         self._memo.assumed = self._estimating.of(plan).assumed
-        self._memo.refused = recursions_refused(self._cutter.chosen.values())
+        refused = recursions_refused(self._cutter.chosen.values())
+        self._memo.refused = (*refused, *self._network.refused)
         return self._memo
 
     def _at_base(self, plan: Plan) -> Wanted:
@@ -149,7 +161,8 @@ class _Building:
             case BasePiece() if not isinstance(plan, _SEARCHED):
                 return (Alternative(Method.BASE, cost=self._prices.received(piece)),)
             case BasePiece():
-                return (*self._in_parts(plan), *self._over(plan))
+                found = (*self._in_parts(plan), *self._over(plan))
+                return (*found, *self._in_network(plan, number))
 
     def _over(self, plan: Plan) -> tuple[Alternative, ...]:
         """Return an operator at the base, over inputs that are there."""
@@ -164,12 +177,48 @@ class _Building:
             return ()
         (below,) = plan.inputs
         piece = self._cutter.placed[below]
-        halves = parted(plan, below) if isinstance(piece, GatewayPiece) else None
-        if not isinstance(piece, GatewayPiece) or not isinstance(halves, Parted):
+        if not isinstance(piece, GatewayPiece):
             return ()
-        part = estimate(halves.part, self._statistics, sites=len(piece.sites))
-        cost = shipment(part, row_bytes(halves.part.schema), piece.sites, self._bases)
-        return (Alternative(Method.PARTS, (self._at_sites(below),), cost, halves.words),)
+        return self._parts_of(plan, piece.sites, self._at_sites(below))
+
+    def _parts_of(
+        self, plan: Plan, sites: tuple[str, ...], wanted: Wanted
+    ) -> tuple[Alternative, ...]:
+        """Return an operator in parts over what gateways have."""
+        halves = parted(plan, self._memo.plan(wanted))
+        if not isinstance(halves, Parted):
+            return ()
+        part = estimate(halves.part, self._statistics, sites=len(sites))
+        cost = shipment(part, row_bytes(halves.part.schema), sites, self._bases)
+        return (Alternative(Method.PARTS, (wanted,), cost, halves.words),)
+
+    def _in_network(self, plan: Plan, number: int) -> Iterator[Alternative]:
+        """Yield a sub-plan at gateways that join rows of other gateways, and in parts above."""
+        for joined, piece in self._network.pieces(plan).items():
+            here = Wanted(number, _after(joined))
+            self._memo.alternatives[here] = (self._joined(plan, joined),)
+            yield Alternative(Method.SHIP, (here,), self._shipped(plan, piece.sites))
+        for child in plan.inputs[:1] if len(plan.inputs) == 1 else ():
+            below = self._memo.group(child)[0]
+            for joined, piece in self._network.pieces(child).items():
+                yield from self._parts_of(plan, piece.sites, Wanted(below, _after(joined)))
+
+    def _joined(self, plan: Plan, joined: Joined) -> Alternative:
+        """Return how gateways compute a sub-plan above, or with, a join of others' rows."""
+        if not isinstance(plan, Join):
+            return Alternative(
+                Method.SITES,
+                tuple(
+                    Wanted(self._memo.group(child)[0], _after(joined))
+                    if joined in self._network.pieces(child)
+                    else self._at_sites(child)
+                    for child in plan.inputs
+                ),
+            )
+        ((_, method),) = joined
+        meeting = dict(self._network.meetings(plan))[method]
+        sides = self._at_sites(plan.left), self._at_sites(plan.right)
+        return Alternative(method, sides, self._network.moved(plan, meeting), meeting.words)
 
     def _lookup(self, plan: Plan) -> Alternative | None:
         """Return a join with a table that is looked up by keys, where the plan has one."""
@@ -192,6 +241,10 @@ class _Building:
         """Return the price of a sub-plan's rows on their way to the base."""
         width = sent_bytes(plan, self._cutter.statistics)
         return shipment(self._estimating.of(plan), width, sites, self._bases)
+
+
+def _after(joined: Joined) -> Properties:
+    return Properties(Place.SITES, joined=joined)
 
 
 def _is_deep(plan: Plan) -> bool:

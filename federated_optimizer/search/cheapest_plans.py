@@ -36,7 +36,7 @@ def cheapest(memo: Memo, most: int) -> list[int]:
             )
         return found
 
-    return [found.rank + 1 for found in of(memo.whole)]
+    return [memo.number(found.rank) for found in of(memo.whole)]
 
 
 def _first(found: list[Found], most: int) -> list[Found]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
-from federated_optimizer.alternatives.method import CUT, Method
+from federated_optimizer.alternatives.method import CUT, IN_NETWORK, Method
 from federated_optimizer.alternatives.recursions import MUCH
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.recursion_prices import times_text
@@ -204,7 +204,7 @@ class Search:
         most = MAX_LISTED
         if len(self._topology.bases) > 1:
             most = COMPARED if len(self.memo.plans) <= LARGE else 0
-        found = (best(self.memo), PUSHED, self.memo.count(), *cheapest(self.memo, most))
+        found = (best(self.memo), PUSHED, self.memo.shipping, *cheapest(self.memo, most))
         return list(dict.fromkeys(found))[:MAX_LISTED]
 
     def _different(self, numbers: Iterable[int]) -> list[int]:
@@ -218,7 +218,8 @@ class Search:
         return {
             self.memo.plan(wanted): alternative.method
             for wanted, alternative in selection.items()
-            if alternative.method in CUT and len(self.memo.alternatives[wanted]) > 1
+            if alternative.method in IN_NETWORK
+            or (alternative.method in CUT and len(self.memo.alternatives[wanted]) > 1)
         }
 
     def _listed(self, number: int) -> Listed:
@@ -226,7 +227,7 @@ class Search:
         words = plan_words(self.memo, selection)
         if selection == self.memo.selection(PUSHED):
             words = f"push everything: {words}" if words else "push everything"
-        elif selection == self.memo.selection(self.memo.count()):
+        elif selection == self.memo.selection(self.memo.shipping):
             words = f"ship everything: {words}"
         return Listed(number, self.plan(number).cost, words)
 
@@ -252,6 +253,6 @@ def _digest(memo: Memo, selection: Selection) -> str:
     chosen = (
         f"{alternative.method} {describe(memo.plan(wanted))}"
         for wanted, alternative in selection.items()
-        if len(memo.alternatives[wanted]) > 1
+        if len(memo.alternatives[wanted]) > 1 or alternative.method in IN_NETWORK
     )
     return sha256("\n".join(chosen).encode()).hexdigest()[:16]

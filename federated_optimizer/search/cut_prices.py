@@ -14,7 +14,7 @@ from federated_optimizer.alternatives.pieces import (
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.estimates import estimate
 from federated_optimizer.costs.sent_columns import sent_bytes
-from federated_optimizer.costs.shipments import shipment
+from federated_optimizer.costs.shipments import broadcast, shipment
 from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.network.topology import Topology
@@ -41,17 +41,19 @@ class CutPrices:
         cutter = Cutter(topology, statistics, methods=methods)
         return cls(cutter).received(cutter.gathered(cutter.piece(plan)))
 
-    def shipped(self, piece: Piece, receivers: tuple[str, ...]) -> Cost:
-        """Return the price of a piece's rows on their way to other sites."""
+    def shipped(self, piece: Piece, receivers: tuple[str, ...], *, to_all: bool = False) -> Cost:
+        """Return the price of a piece's rows on their way to one, or all, of some other sites."""
         rows = self._of_piece(piece.plan)
         width = sent_bytes(piece.plan, self._cutter.statistics)
-        return shipment(rows, width, self._sites(piece), receivers)
+        send = broadcast if to_all else shipment
+        return send(rows, width, self._sites(piece), receivers)
 
     def received(self, piece: Piece) -> Cost:
         """Return the price of all that travels to a piece, and to what travels."""
         return sum(
             (
-                self.shipped(cut.piece, self._sites(piece)) + self.received(cut.piece)
+                self.shipped(cut.piece, self._sites(piece), to_all=cut.to_all)
+                + self.received(cut.piece)
                 for cut in self.cuts_of(piece.plan)
             ),
             NOTHING,

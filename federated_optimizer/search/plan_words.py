@@ -1,6 +1,6 @@
 """Complete plans in words."""
 
-from federated_optimizer.alternatives.method import Method
+from federated_optimizer.alternatives.method import IN_NETWORK, Method
 from federated_optimizer.memo.memo import Memo, Selection
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import Filter, Fixpoint, Plan, Project, Scan, Window
@@ -30,6 +30,14 @@ def plan_words(memo: Memo, selection: Selection) -> str:
             case Method.CENTRE | Method.FLOOD | Method.WITNESS | Method.ANNOTATIONS:
                 if wanted in chosen and isinstance(plan, Fixpoint):
                     found.append(f"recursion {plan.name} by {alternative.method}")
+            case method if method in IN_NETWORK:
+                found.append(f"{describe(plan)}: {alternative.words}")
+            case Method.SHIP if any(
+                child.group == join
+                for child in alternative.children
+                for join, _ in child.properties.joined
+            ):
+                pass  # its own words tell where it is
             case Method.SHIP if wanted in chosen or wanted in below:
                 found.append(_shipped(plan))
             case Method.BASE if wanted in chosen and not isinstance(plan, Filter | Project):

@@ -21,7 +21,7 @@ def best(memo: Memo) -> int:
     """Return the number of the cheapest complete plan; of equals the lowest."""
     found = _Search(memo).best(memo.whole, NO_BOUND)
     assert found is not None  # noqa: S101  (nothing exceeds no bound)
-    return found.rank + 1
+    return memo.number(found.rank)
 
 
 class _Search:

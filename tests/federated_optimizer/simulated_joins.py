@@ -1,0 +1,147 @@
+"""A simulated federation in which rows that meet come from different gateways, with its oracle.
+
+DuckDB answers the same text over the rows that hold; which these are is told here, from the events.
+"""
+
+from collections import Counter
+from contextlib import closing
+from random import Random
+
+import duckdb
+
+from federated_optimizer import Topology, normalize
+from federated_optimizer.alternatives.method import IN_NETWORK
+from federated_optimizer.cutting.placing import place
+from federated_optimizer.search.choosing import Search
+from federated_optimizer.statistics.planning_statistics import Statistics
+from stream_engine.simulation.network import Faults, Network
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.delta import Delta
+from streamsql.data.events import SourceEvent
+from streamsql.data.types import Row
+from streamsql.wire.fragments import FragmentBundle
+from tests.streamsql.from_text import bound_query, catalog_of
+
+SECOND = 1_000_000
+TTL = 20 * SECOND
+CATALOG = catalog_of(
+    "CREATE SOURCE seat (mid TEXT, rid TEXT, weight INTEGER, KEY (mid)) WITH (ttl = '20 s');"
+    "CREATE SOURCE room (rid TEXT, status TEXT, light INTEGER, KEY (rid)) WITH (ttl = '20 s');"
+)
+COLUMNS = {
+    "seat": "mid TEXT, rid TEXT, weight INTEGER",
+    "room": "rid TEXT, status TEXT, light INTEGER",
+}
+OWNERS = {"seat": ("s0", "s1"), "room": ("s1", "s2")}
+"""Some gateway has both, and each has what another one lacks."""
+
+SITES = ("s0", "s1", "s2")
+ONE_BASE = Topology({s: frozenset(n for n in OWNERS if s in OWNERS[n]) for s in SITES})
+THREE_BASES = Topology(ONE_BASE.gateways, bases=SITES, static="s0", coordinator="s0")
+
+QUERIES = (
+    "SELECT s.mid, r.status FROM seat s JOIN room r ON s.rid = r.rid",
+    "SELECT s.mid, r.light FROM seat s JOIN room r ON s.rid = r.rid AND s.weight < r.light"
+    " WHERE r.status = 'open'",
+    "SELECT s.mid, s.weight, r.status FROM seat s LEFT JOIN room r ON s.rid = r.rid",
+    "SELECT s.mid FROM seat s WHERE EXISTS (SELECT 1 FROM room r WHERE r.rid = s.rid)",
+    "SELECT s.mid FROM seat s WHERE NOT EXISTS (SELECT 1 FROM room r WHERE r.rid = s.rid)",
+    "SELECT r.rid, r.light FROM room r WHERE EXISTS (SELECT 1 FROM seat s WHERE r.rid = s.rid)",
+    "SELECT s.mid, r.rid FROM seat s FULL JOIN room r ON s.rid = r.rid",
+    "SELECT r.status, COUNT(*) AS n, MAX(s.weight) AS w FROM seat s JOIN room r ON s.rid = r.rid"
+    " GROUP BY r.status",
+    "SELECT DISTINCT r.status, s.weight FROM seat s JOIN room r ON s.rid = r.rid"
+    " WHERE s.weight > 0",
+    "SELECT mid FROM seat WHERE weight = 3 UNION ALL"
+    " SELECT s.mid FROM seat s JOIN room r ON s.rid = r.rid",
+    "SELECT a.mid, b.mid AS other FROM seat a JOIN seat b ON a.rid = b.rid AND a.weight < b.weight",
+)
+
+
+class Plans:
+    """The complete plans of a query, as bundles."""
+
+    def __init__(self, text: str, topology: Topology) -> None:
+        self._ready = normalize(bound_query(text, CATALOG).plan, topology)
+        self._topology = topology
+        self.search = Search(self._ready, topology, Statistics())
+        self.count = self.search.memo.count()
+
+    def in_network(self, most: int) -> list[int]:
+        """Return numbers of plans in which rows travel between gateways, spread over them all."""
+        found = [
+            number
+            for number in range(1, self.count + 1)
+            if IN_NETWORK.intersection(self.search.plan(number).methods.values())
+        ]
+        return found[:: max(len(found) // most, 1)][:most]
+
+    def bundle(self, number: int, version: int = 1) -> FragmentBundle:
+        """Return the plan of a number."""
+        methods = self.search.plan(number).methods
+        return place(self._ready, self._topology, query="q", version=version, methods=methods)
+
+
+class Federation:
+    """Gateways that run one query, what holds at them, and what has to be shown."""
+
+    def __init__(self, topology: Topology, seed: int, faults: Faults | None = None) -> None:
+        sites = dict.fromkeys((*topology.gateways, *topology.bases))
+        self.network = Network(tuple(sites), seed=seed, faults=faults)
+        self.random = Random(seed)
+        self.now = SECOND
+        self.held: dict[str, dict[tuple[str, str], tuple[int, Row]]] = {s: {} for s in sites}
+        for name, owners in OWNERS.items():
+            definition = CATALOG.find(name)
+            assert isinstance(definition, SourceDefinition)
+            for site in owners:
+                self.network.declare(site, definition.scan())
+
+    def happen(self, events: int) -> None:
+        """Let rows come, change, go and expire at gateways that are up."""
+        for _ in range(events):
+            source = self.random.choice(tuple(OWNERS))
+            number = self.random.randrange(6)
+            site = OWNERS[source][number % 2]
+            if site not in self.network.sites:
+                continue
+            self.now += self.random.randrange(2 * SECOND)
+            self.network.advance(self.now)
+            key = f"{source[0]}{number}"
+            room = self.random.choice((f"r{self.random.randrange(6)}", None))
+            row: Row = (
+                (key, room, self.random.randrange(4))
+                if source == "seat"
+                else (key, self.random.choice(("open", "shut")), self.random.randrange(4))
+            )
+            gone = self.random.random() < 0.2
+            self.network.ingest(site, source, [SourceEvent(row, self.now, gone)])
+            if gone:
+                self.held[site].pop((source, key), None)
+            else:
+                self.held[site][source, key] = (self.now, row)
+            for _ in range(self.random.randrange(6)):
+                self.network.act()
+
+    def rest(self) -> Delta:
+        """Return the answer once all has arrived."""
+        self.network.advance(self.now)
+        self.network.settle(limit=60_000)
+        assert not self.network.failures
+        return self.network.result("q")
+
+    def kill(self, site: str) -> None:
+        """Let a gateway die with what it holds."""
+        self.network.kill(site, in_flight_survives=self.random.random() < 0.5)
+        self.held[site].clear()
+
+    def expected(self, text: str) -> Delta:
+        """Return the answer of DuckDB over the rows that hold."""
+        with closing(duckdb.connect()) as database:
+            for name, columns in COLUMNS.items():
+                database.execute(f"CREATE TABLE {name} ({columns})")
+                for held in self.held.values():
+                    for (source, _), (ts, row) in held.items():
+                        if source == name and ts + TTL > self.now:
+                            database.execute(f"INSERT INTO {name} VALUES (?, ?, ?)", row)
+            return dict(Counter(database.execute(text).fetchall()))
