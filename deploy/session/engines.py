@@ -12,8 +12,10 @@ from deploy.session.history import History, Moment
 from federated_optimizer import Topology, direct_scans
 from federated_optimizer import plan as place_plan
 from federated_optimizer.coordinator.queries.planner import query_of
+from federated_optimizer.costs.fragment_estimates import FragmentEstimate, fragment_estimates
 from federated_optimizer.planning import alternatives
 from federated_optimizer.search.choosing import Alternatives
+from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN
 from static_engine.evaluation.static_executor import StaticExecutor
 from stream_engine.recursion.foreseen import foreseen
 from stream_engine.site.site_engine import SiteEngine
@@ -35,6 +37,7 @@ from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.partitioning import site_of
 
 STATIC_SITE = "static"
+COORDINATOR = "coordinator"
 QUERY = "local"
 MAX_ROUNDS = 1_000_000
 
@@ -82,6 +85,10 @@ class LocalPlanner:
             UnsupportedError: It asks for a plan that there is not.
         """
         return alternatives(bound, local_topology(self._sites, self._catalog))
+
+    def estimates(self, bundle: FragmentBundle) -> dict[str, FragmentEstimate]:
+        """Return what each fragment is expected to send; nothing of a session is counted."""
+        return fragment_estimates(bundle, NOTHING_KNOWN, COORDINATOR)
 
     def past_notes(self, plan: Plan, started: int = 0) -> tuple[str, ...]:  # noqa: ARG002
         """Return nothing: the past of a session is what it has inserted."""

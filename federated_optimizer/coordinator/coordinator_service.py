@@ -29,10 +29,10 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
-from federated_optimizer.coordinator.explaining.explaining import explain_running
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
+from federated_optimizer.coordinator.explaining.running_explanation import explain_running
 from federated_optimizer.coordinator.explaining.sharing_notes import Sharing
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
 from federated_optimizer.coordinator.facts.kept_facts import KeptFacts
@@ -288,7 +288,7 @@ class Coordinator(OpenedRooms):
     @override
     def explain(self, query_id: str) -> StatementResult:
         sharing = Sharing(self._queries.runs, self._queries.all())
-        return explain_running(self._find(query_id), sharing)
+        return explain_running(self._find(query_id), self._planner, sharing)
 
     @override
     async def stop(self, query_id: str) -> QueryInfo:

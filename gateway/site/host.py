@@ -345,8 +345,7 @@ class SiteHost:
             self.report_failure(query, InternalError(f"query {query}: {error.message}"))
         else:
             self.batches_sent += 1
-            rows = len(outgoing.batch.deltas) + len(outgoing.batch.annotated)
-            self.traffic.sent(query, to, rows, len(payload), snapshot=outgoing.snapshot)
+            self.traffic.sent(outgoing, len(payload))
 
     def _request_resyncs(self, now: float) -> None:
         waiting = self.engine.unsynchronised()

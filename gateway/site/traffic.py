@@ -1,8 +1,12 @@
 """Cost of the channels of each query: batches, bytes, and waiting for snapshots."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import msgspec
+
+from stream_engine.site.step_result import Outgoing
+from streamsql.wire.batch_parts import SentParts, rows_in
 from streamsql.wire.messages import TrafficReport
 
 Channel = tuple[str, str]
@@ -11,14 +15,10 @@ Channel = tuple[str, str]
 
 @dataclass(slots=True)
 class _Counts:
-    batches: int = 0
-    bytes: int = 0
-    snapshots: int = 0
-    snapshot_bytes: int = 0
     resyncs: int = 0
     waited: float = 0.0
     longest: float = 0.0
-    rows: int = 0
+    sent: SentParts = field(default_factory=SentParts)
 
 
 @dataclass(slots=True)
@@ -51,16 +51,13 @@ class Traffic:
         """Count a batch that a site has sent."""
         _count(self.by.setdefault((query, sender), ChannelCounts()), rows, size)
 
-    def sent(self, query: str, to: str, rows: int, size: int, *, snapshot: bool) -> None:
-        """Count a batch that the broker took for a site, or for the reader (""); size in bytes."""
+    def sent(self, outgoing: Outgoing, size: int) -> None:
+        """Count a batch that the broker took, with the bytes of its payload."""
+        query, to = outgoing.query, outgoing.destination
+        rows = rows_in(outgoing.batch)
         _count(self.to.setdefault((query, to), ChannelCounts()), rows, size)
         counts = self._counts.setdefault(query, _Counts())
-        counts.batches += 1
-        counts.bytes += size
-        counts.rows += rows
-        if snapshot:
-            counts.snapshots += 1
-            counts.snapshot_bytes += size
+        counts.sent.sent(outgoing.batch, size, snapshot=outgoing.snapshot)
 
     def waiting(self, channels: Collection[Channel], now: float) -> None:
         """Ingest which channels to here wait for a snapshot; `now` in seconds, never back."""
@@ -88,15 +85,11 @@ class Traffic:
         counts = self._counts.get(query)
         if counts is None:
             return TrafficReport()
-        return TrafficReport(
-            batches=counts.batches,
-            bytes=counts.bytes,
-            snapshots=counts.snapshots,
-            snapshot_bytes=counts.snapshot_bytes,
+        return msgspec.structs.replace(
+            counts.sent.report(),
             resyncs=counts.resyncs,
             resync_milliseconds=round(counts.waited * 1_000),
             longest_resync=round(counts.longest * 1_000),
-            rows=counts.rows,
         )
 
 

@@ -49,12 +49,16 @@ class Sender:
         await asyncio.to_thread(query.compare)  # 10^6 rows take 0.3 s
         if not wanted():
             return
+        snapshot = more = False
         for destination, batch in query.batches(wall_clock()):
+            snapshot, more = batch.reset or (snapshot and more), batch.more
             payload = encode_packed(batch)
             while not self._publish(query, destination, payload):
                 await asyncio.sleep(_PATIENCE_SECONDS)
                 if self._connections != connection or not wanted():
                     break
+            else:
+                query.traffic.sent(batch, len(payload), snapshot=snapshot)
             await self._make_room(connection)
             if self._connections != connection or not wanted():
                 query.request_all()

@@ -21,7 +21,7 @@ from static_engine.tables.table_watch import TableWatch
 from streamsql.catalog.system import SYS_STREAM
 from streamsql.errors import FederationError
 from streamsql.wire.codec import decode_json, encode_json
-from streamsql.wire.messages import FlowReport, QueryProblem, ReportRequest, SystemRow, SystemRows
+from streamsql.wire.messages import FlowReport, QueryProblem, SystemRow, SystemRows
 from streamsql.wire.site_messages import (
     PipelineState,
     RefreshState,
@@ -30,6 +30,7 @@ from streamsql.wire.site_messages import (
     TableProblem,
     packed_flows,
 )
+from streamsql.wire.site_settings import ReportRequest
 from streamsql.wire.topics import Topics
 
 _FLOW_SECONDS = 10.0

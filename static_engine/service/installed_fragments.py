@@ -13,6 +13,7 @@ from streamsql.algebra.operators import Plan
 from streamsql.data.delta import Delta, accumulate
 from streamsql.errors import WireError
 from streamsql.history.past_plans import fixed
+from streamsql.wire.batch_parts import SentParts
 from streamsql.wire.channel_protocol import SendingChannel
 from streamsql.wire.fragments import Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport
@@ -40,6 +41,7 @@ class InstalledQuery:
     Attributes:
         keyed: The fragments that look keys up.
         whole: The others, which are evaluated over whole tables.
+        traffic: Counts of the batches that were sent.
     """
 
     def __init__(self, bundle: FragmentBundle, site: str, epoch: int, first: int) -> None:
@@ -64,6 +66,7 @@ class InstalledQuery:
         self._looked: dict[str, Delta] = {}
         self._changes: dict[str, Delta] = {}
         self.keyed = KeyedQuery(bundle, site)
+        self.traffic = SentParts()
         self.whole = tuple(f for f in self.fragments if f.id not in self.keyed.looked)
 
     @property
@@ -192,6 +195,7 @@ class InstalledQuery:
             busy=busy or self.has_work or not self.is_complete,
             lives=lives,
             first=self._first,
+            traffic=self.traffic.report(),
         )
 
     def last_sequence(self) -> int:

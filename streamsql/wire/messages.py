@@ -27,10 +27,6 @@ from streamsql.wire.bounds import (
     Token,
     WireRow,
 )
-from streamsql.wire.site_settings import (
-    LONGEST_REPORT_SECONDS,
-    SHORTEST_REPORT_SECONDS,
-)
 
 MAX_ROWS_PER_BATCH = MAX_ITEMS
 
@@ -183,18 +179,34 @@ class RecursionReport(msgspec.Struct, frozen=True, array_like=True):
     allowed: Count = 0
 
 
+class PartTraffic(msgspec.Struct, frozen=True, array_like=True):
+    """The counts of a `TrafficReport` that are of one fragment."""
+
+    fragment: Name
+    batches: Count = 0
+    bytes: Count = 0
+    snapshots: Count = 0
+    snapshot_bytes: Count = 0
+    rows: Count = 0
+    timed: Count = 0
+    milliseconds: Count = 0
+
+
 class TrafficReport(msgspec.Struct, frozen=True, array_like=True):
     """Traffic of a query's channels at a site since the query was installed there.
 
     Attributes:
         batches: Sent.
-        bytes: Payloads of those; MQTT's own headers and topics come on top.
+        bytes: Payloads of those, without MQTT's headers and topics.
         snapshots: Batches of those that repeated what had been sent before.
         snapshot_bytes: Payloads of those.
         resyncs: Times a channel to here was out of step, the beginning too, and got a snapshot.
         resync_milliseconds: How long they waited for it, all together.
         longest_resync: The longest of those waits, in milliseconds.
         rows: Changed rows in the batches sent.
+        parts: Of each fragment, where more than one sends.
+        timed: Batches that say when the reading was that caused them; no snapshots.
+        milliseconds: From that reading until the batch was made, of all of those together.
     """
 
     batches: Count = 0
@@ -205,6 +217,9 @@ class TrafficReport(msgspec.Struct, frozen=True, array_like=True):
     resync_milliseconds: Count = 0
     longest_resync: Count = 0
     rows: Count = 0
+    parts: Annotated[tuple[PartTraffic, ...], MANY] = ()
+    timed: Count = 0
+    milliseconds: Count = 0
 
 
 class SlowSite(msgspec.Struct, frozen=True, array_like=True):
@@ -325,25 +340,6 @@ class TableSet(msgspec.Struct, frozen=True):
     tables: Annotated[tuple[SourceDefinition, ...], MANY] = ()
     refreshed: Annotated[tuple[Packed, ...], MANY] = ()
     kept: Annotated[tuple[KeptSource, ...], MANY] = ()
-
-
-class ReportRequest(msgspec.Struct, frozen=True):
-    """Asks a host that is no engine site to report to `sys_stream`.
-
-    Its rows go out as observations of that stream; the base site that gathers a query ingests
-    them as its own.
-
-    Attributes:
-        seconds: Between two reports.
-    """
-
-    seconds: Number = 1.0
-
-    def __post_init__(self) -> None:
-        if not SHORTEST_REPORT_SECONDS <= self.seconds <= LONGEST_REPORT_SECONDS:
-            raise ValueError(
-                f"seconds ranges from {SHORTEST_REPORT_SECONDS:g} to {LONGEST_REPORT_SECONDS:g}"
-            )
 
 
 SystemRow = tuple[Name, Name, Name, Name, Number]

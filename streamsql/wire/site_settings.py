@@ -1,7 +1,7 @@
 """Settings of an engine site that may be changed while it runs.
 
 No setting changes an answer: only when it comes, how much memory waits between operators, and how
-much is reported.
+much is reported. The static engine, which has none of them, is only asked to report.
 """
 
 import enum
@@ -58,4 +58,23 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(
                 f"report_seconds ranges from {SHORTEST_REPORT_SECONDS:g} to "
                 f"{LONGEST_REPORT_SECONDS:g}"
+            )
+
+
+class ReportRequest(msgspec.Struct, frozen=True):
+    """Asks a host that is no engine site to report to `sys_stream`.
+
+    Its rows go out as observations of that stream; the base site that gathers a query ingests
+    them as its own.
+
+    Attributes:
+        seconds: Between two reports.
+    """
+
+    seconds: Number = 1.0
+
+    def __post_init__(self) -> None:
+        if not SHORTEST_REPORT_SECONDS <= self.seconds <= LONGEST_REPORT_SECONDS:
+            raise ValueError(
+                f"seconds ranges from {SHORTEST_REPORT_SECONDS:g} to {LONGEST_REPORT_SECONDS:g}"
             )

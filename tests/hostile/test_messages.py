@@ -45,7 +45,6 @@ from streamsql.wire.messages import (
     LinkMessage,
     ObservationPack,
     QueryProblem,
-    ReportRequest,
     SenmlRecord,
     SystemRows,
     TableSet,
@@ -54,7 +53,7 @@ from streamsql.wire.messages import (
 from streamsql.wire.observation_logs import Interest, PacksPublished, PacksWanted
 from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import Birth, SiteFlows, SiteState, SourceRows
-from streamsql.wire.site_settings import SiteSettings
+from streamsql.wire.site_settings import ReportRequest, SiteSettings
 from streamsql.wire.source_orders import SourceOrder
 from streamsql.wire.table_changes import TableChange, TableChanged
 from streamsql.wire.trial_messages import SAMPLE, SourceTrial, TrialReport, TrialSample

@@ -26,13 +26,12 @@ from streamsql.wire.messages import (
     LinkMessage,
     ObservationPack,
     QueryProblem,
-    ReportRequest,
     TableSet,
     WeightedRow,
 )
 from streamsql.wire.observation_logs import Interest, PacksPublished, PacksWanted
 from streamsql.wire.site_messages import Birth, SiteFlows, SiteRole, SiteState
-from streamsql.wire.site_settings import SiteSettings
+from streamsql.wire.site_settings import ReportRequest, SiteSettings
 from streamsql.wire.source_orders import SourceOrder
 from streamsql.wire.table_changes import TableChanged
 from streamsql.wire.topics import PREFIX

@@ -39,8 +39,8 @@ from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
 from federated_optimizer.coordinator.contract.trial_model import TrialsApi
-from federated_optimizer.coordinator.explaining.explaining import explain_running
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
+from federated_optimizer.coordinator.explaining.running_explanation import explain_running
 from federated_optimizer.coordinator.explaining.sharing_notes import Sharing
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.grants.query_rights import (
@@ -175,7 +175,7 @@ class OnBehalf(CoordinatorApi):
     def explain(self, query_id: str) -> StatementResult:
         query, queries = self._check_read(query_id), self._parts.queries
         seen = readable(self._rights, self._principal, queries.all())
-        return explain_running(query, Sharing(queries.runs, seen))
+        return explain_running(query, queries.planner, Sharing(queries.runs, seen))
 
     @override
     async def stop(self, query_id: str) -> QueryInfo:

@@ -45,18 +45,18 @@ def alternatives_data(found: Alternatives) -> dict[str, Any]:
 def _line(listed: Listed, until: str, *, chosen: bool) -> str:
     cost = listed.cost
     mark = "*" if chosen else " "
-    spread = f"{_number(cost.low)} to {_number(cost.high)}"
+    spread = f"{number_text(cost.low)} to {number_text(cost.high)}"
     return (
-        f"{mark}{listed.number:>5,}{_number(cost.bytes):>10}  {spread:<21}"
-        f"{_number(cost.messages):>10}{until}  {listed.words}"
+        f"{mark}{listed.number:>5,}{number_text(cost.bytes):>10}  {spread:<21}"
+        f"{number_text(cost.messages):>10}{until}  {listed.words}"
     ).rstrip()
 
 
-def _number(value: float) -> str:
+def number_text(value: float) -> str:
     """Return two digits of a number.
 
     Examples:
-        >>> _number(0.0), _number(0.0414), _number(3.04), _number(1234.0)
+        >>> number_text(0.0), number_text(0.0414), number_text(3.04), number_text(1234.0)
         ('0', '0.041', '3', '1,200')
     """
     rounded = float(f"{value:.2g}")

@@ -23,6 +23,7 @@ from federated_optimizer.coordinator.queries.filled_windows import (
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.store.grant_store import MadeKind
+from federated_optimizer.costs.fragment_estimates import FragmentEstimate, fragment_estimates
 from federated_optimizer.cutting.bundling import ungathered
 from federated_optimizer.network.shareable import REFUSED, why_alone
 from federated_optimizer.network.topology import Topology, colocation_of
@@ -261,6 +262,10 @@ class Planner:
         like = self._of_same_text(text)
         running = _running_in(like)
         return alternatives(bound, self.topology(), self.statistics(like), running)
+
+    def estimates(self, bundle: FragmentBundle) -> dict[str, FragmentEstimate]:
+        """Return what each fragment of a bundle is expected to send, by present facts."""
+        return fragment_estimates(bundle, self.statistics(bundle), self._shared.settings.host)
 
     def past_notes(self, plan: Plan, started: int = 0) -> tuple[str, ...]:
         """Return how much a plan reads of the past, a sentence per scan; blocking.

@@ -57,7 +57,7 @@ class Queries:
         self._deployment = shared.deployment
         self._membership = shared.membership
         self._clock = shared.clock
-        self._planner = planner
+        self.planner = planner
         self.unread = UnreadQueries(shared.settings)
         self._running: dict[str, RunningQuery] = {}
         self.runs = SharedRuns(shared.settings.host)
@@ -116,7 +116,7 @@ class Queries:
             self.runs.enter(reader)
         bundle = readers[0].bundle if readers else bundle
         query = self.start(
-            self._planner.recovered(stored.text, bundle),
+            self.planner.recovered(stored.text, bundle),
             id=stored.id,
             text=stored.text,
             name=stored.name,
@@ -174,7 +174,9 @@ class Queries:
             reads=planned.reads,
             alone=planned.alone,
             leader_of=self.runs.leader,
+            flows=FlowReports(found=recovered),
         )
+        query.begin_to_read_others()
         query.compare(self.differing, self.missing)
         if leader is not None:
             query.join(leader, self._settings.host)
@@ -231,6 +233,7 @@ class Queries:
         query.bundle = bundle
         query.result.redeploy(bundle)
         query.flows = FlowReports()
+        query.begin_to_read_others()
         query.deployed = monotonic_clock()
         query.problems.clear()
         query.compare(self.differing, self.missing)
@@ -262,7 +265,7 @@ class Queries:
 
     def _planned_again(self, query: RunningQuery) -> Planned | FederationError:
         try:
-            return self._planner.planned(
+            return self.planner.planned(
                 query.text,
                 query=query.run,
                 version=query.bundle.version + 1,

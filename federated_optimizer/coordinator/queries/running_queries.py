@@ -13,6 +13,11 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 )
 from federated_optimizer.coordinator.contract.presentation import Presentation
 from federated_optimizer.coordinator.queries.results import QueryResult
+from federated_optimizer.coordinator.queries.running_warnings import (
+    left_out,
+    missing_sources,
+    slow_sentence,
+)
 from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.coordinator.sites.flows import FlowReports, sites_of
 from federated_optimizer.coordinator.sites.source_serving import MissingRows
@@ -21,10 +26,8 @@ from host.clocks import monotonic_clock
 from streamsql.algebra.operators import Scan, SortKey, SourceKind, walk_plan
 from streamsql.catalog.read_gate import Read
 from streamsql.catalog.system import is_site_source
-from streamsql.data.durations import duration_text
-from streamsql.data.types import MICROSECONDS, timestamp_text
 from streamsql.wire.fragments import Engine, FragmentBundle
-from streamsql.wire.messages import QueryProblem, SlowSite
+from streamsql.wire.messages import FlowReport, QueryProblem
 from streamsql.wire.source_shapes import DIFFERENCE_CODE, DIFFERENCE_HINT
 
 FATAL = frozenset(
@@ -65,6 +68,7 @@ class RunningQuery:
         reads: The relations that its text names, and those that its views name.
         alone: Why no other query can read its bundle, in words; empty: any equal one does.
         leader_of: Returns a query that reads a run, or None.
+        began: Reports of the sites of other queries' runs when it began to read them, by run.
         on_site_left: Called with each of its engine sites that leaves, at once.
     """
 
@@ -93,6 +97,7 @@ class RunningQuery:
     reads: frozenset[Read] = frozenset()
     alone: str = ""
     leader_of: Callable[[str], "RunningQuery | None"] = lambda _run: None
+    began: dict[str, Mapping[str, FlowReport]] = field(default_factory=dict)
     on_site_left: Callable[[str], None] | None = None
     _direct: tuple[FragmentBundle, frozenset[str]] | None = None
 
@@ -113,6 +118,8 @@ class RunningQuery:
             other: Reads the same bundle.
             host: The coordinator; what it says of the other concerns the other alone.
         """
+        if self.run != self.id:
+            self.begin_to_read(self.run, other)
         self.flows = other.flows
         self.problems = {
             site: in_words_of(self, problem)
@@ -121,6 +128,27 @@ class RunningQuery:
         }
         self.result.join(other.result)
         self.started, self.deployed = other.started, other.deployed
+
+    def begin_to_read(self, run: str, other: "RunningQuery | None") -> None:
+        """Count from now on what the run of another query sends for this one."""
+        if run not in self.began:
+            self.began[run] = {} if other is None else other.flows.reports()
+
+    def begin_to_read_others(self) -> None:
+        """Count from now on what the runs send that its own is fed by."""
+        for run in {feed.run for feed in self.bundle.feeds}:
+            self.begin_to_read(run, self.leader_of(run))
+
+    def since(self, flows: FlowReports, run: str, site: str) -> FlowReport | None:
+        """Return the report of a site from which on the counts of a run are this query's own.
+
+        None: all of them are.
+        """
+        if run == self.id and run not in self.began:
+            return None
+        began = self.began.get(run, {}).get(site)
+        marked = flows.marked(site) if began is None and flows.found else None
+        return began if marked is None else marked[1]
 
     @property
     def engine_sites(self) -> frozenset[str]:
@@ -333,68 +361,3 @@ def _sources(bundle: FragmentBundle) -> set[str]:
         for node in walk_plan(fragment.plan)
         if isinstance(node, Scan) and node.kind != SourceKind.TABLE
     }
-
-
-def missing_sources(
-    bundle: FragmentBundle, reasons: Mapping[str, Mapping[str, MissingRows]]
-) -> tuple[str, ...]:
-    """Return a sentence per gateway whose rows are missing, and per stream that none offers.
-
-    Args:
-        bundle: The plan.
-        reasons: Why rows of declared sources are missing, by source and gateway.
-    """
-    unserved = tuple(
-        _gap(source, site, by[site])
-        for source, by in reasons.items()
-        for site in sorted(by)
-        if site
-    )
-    missing = {
-        node.source
-        for fragment in bundle.fragments
-        if fragment.engine == Engine.GATEWAY and not fragment.sites
-        for node in walk_plan(fragment.plan)
-        if isinstance(node, Scan) and node.kind != SourceKind.TABLE
-    }
-    return unserved + tuple(
-        f"no gateway offers source {name} yet" + _because(reasons.get(name.lower(), {}))
-        for name in sorted(missing)
-    )
-
-
-def _gap(source: str, site: str, gap: MissingRows) -> str:
-    if gap.is_awaited:  # rows of an older definition may count that has the same columns
-        return f"{site} does not serve the present definition of source {source}: {gap.reason}"
-    return f"rows of source {source} from {site} are missing: {gap.reason}"
-
-
-def _because(reasons: Mapping[str, MissingRows]) -> str:
-    return f": {reasons[''].reason}" if "" in reasons else ""
-
-
-def slow_sentence(slow: SlowSite, *, offline: bool) -> str:
-    """Return who holds windows back, and what to do about it."""
-    behind = duration_text(slow.behind * MICROSECONDS)
-    cure = (
-        "it is offline and will be ignored soon; if it is gone permanently: pando gateway "
-        f"remove {slow.site}"
-        if offline
-        else "it is ignored after it has sent no reading for the idle time of its source (WITH "
-        "(idle = …), default one minute); if it sends old times, check its clock (SHOW "
-        "GATEWAYS) and its devices"
-    )
-    return (
-        f"windows wait for {slow.site}, whose readings are {behind} behind those of others "
-        f"(slow since {timestamp_text(slow.since)}): {cure}"
-    )
-
-
-def left_out(bundle: FragmentBundle) -> tuple[str, ...]:
-    """Return a sentence per recursion that does without gateways that are away."""
-    return tuple(
-        f"recursion {plan.name} runs without {', '.join(plan.without)}, which is offline "
-        "for too long"
-        for plan in bundle.recursions
-        if plan.without
-    )

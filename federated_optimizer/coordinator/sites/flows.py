@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
+from host.clocks import monotonic_clock
+from streamsql.data.types import MICROSECONDS
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import (
     FilterReport,
@@ -29,6 +31,12 @@ its count, so that what one has sent may be as many batches as another."""
 
 _NO_LIVES: Mapping[str, int] = {}
 
+MARKED_FOR = 300 * MICROSECONDS
+"""Rates are of the last five to ten minutes."""
+
+Mark = tuple[int, FlowReport]
+"""A report, with the time by `monotonic_clock` when it was heard."""
+
 
 class FlowReports:
     """The newest report of every site for one query.
@@ -37,10 +45,13 @@ class FlowReports:
         later: Sites that run a later version than the query's: they know it from another catalog.
         outdated: Sites that have not reported since they, or we, were cut off from the broker. What
             they have sent, received or missed meanwhile is not known.
+        found: Whether sites have counted before anybody listened here.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, found: bool = False) -> None:
+        self.found = found
         self._reports: dict[str, FlowReport] = {}
+        self._marks: dict[str, tuple[Mark, ...]] = {}
         self.later: set[str] = set()
         self.outdated: set[str] = set()
 
@@ -70,11 +81,33 @@ class FlowReports:
             report = replace(report, filters=known.filters)
         self._reports[site] = report
         self.outdated.discard(site)
+        self._mark(site, report, monotonic_clock())
         return True
+
+    def _mark(self, site: str, report: FlowReport, moment: int) -> None:
+        """Remember a report from which on rates are counted: of a site that has what it needs."""
+        marks = self._marks.get(site, ())
+        if marks and not _is_one_life(marks[-1][1], report):
+            marks = ()
+        if not marks and not report.busy:
+            marks = ((moment, report),)
+        elif marks and moment - marks[-1][0] >= MARKED_FOR:
+            marks = (marks[-1], (moment, report))
+        self._marks[site] = marks
+
+    def marked(self, site: str) -> Mark | None:
+        """Return the report of a site from which on rates are counted; None: there is none."""
+        marks = self._marks.get(site)
+        return marks[0] if marks else None
+
+    def reports(self) -> Mapping[str, FlowReport]:
+        """Return the newest reports, by site."""
+        return dict(self._reports)
 
     def clear(self) -> None:
         """Discard all reports, after a redeployment."""
         self._reports = {}
+        self._marks = {}
         self.later = set()
         self.outdated = set()
 
@@ -91,14 +124,23 @@ class FlowReports:
         report = self._reports.get(site)
         return report is not None and not report.busy
 
-    def batches(self, site: str) -> tuple[int, int]:
-        """Return how many batches a site has sent and received."""
+    def batches(self, site: str, since: FlowReport | None = None) -> tuple[int, int]:
+        """Return how many batches a site has sent and received for this query.
+
+        `since` is an earlier report of the site, from which on they count; None: all of them.
+        """
         report = self._reports.get(site)
         if report is None:
             return (0, 0)
-        sent = sum(number - report.first for number in report.sent.values())
+        before = since if since is not None and _is_one_life(since, report) else None
+        was_sent = {} if before is None else before.sent
+        was_received = {} if before is None else before.received
+        sent = sum(n - was_sent.get(to, report.first) for to, n in report.sent.items())
+        # Of a sender that has not reported nobody knows what was sent before this query began.
         began = {by: self._reports[by].first for by in report.received if by in self._reports}
-        received = sum(max(n - began.get(by, 0), 0) for by, n in report.received.items())
+        received = sum(
+            max(report.received[by] - was_received.get(by, first), 0) for by, first in began.items()
+        )
         return (sent, received)
 
     def recursions(self, name: str) -> Iterator[tuple[str, RecursionReport]]:
@@ -206,3 +248,7 @@ class FlowReports:
 def sites_of(bundle: FragmentBundle) -> tuple[str, ...]:
     """Return all sites that run something of a bundle, sorted."""
     return tuple(sorted(bundle.sites))
+
+
+def _is_one_life(before: FlowReport, after: FlowReport) -> bool:
+    return (before.epoch, before.version) == (after.epoch, after.version)

@@ -14,7 +14,8 @@ from streamsql.catalog.system import SYS_STREAM
 from streamsql.data.types import MICROSECONDS
 from streamsql.wire.codec import encode_json
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.messages import ReportRequest, SystemRow, SystemRows
+from streamsql.wire.messages import SystemRow, SystemRows
+from streamsql.wire.site_settings import ReportRequest
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,9 @@ from gateway.site.flow_reports import INTERVAL, REPEAT, FlowReports
 from gateway.site.traffic import Traffic
 from host.mqtt import MessageClient, QueueFull
 from stream_engine.site.site_engine import SiteEngine
+from stream_engine.site.step_result import Outgoing
 from streamsql.wire.codec import decode_packed
-from streamsql.wire.messages import FilterReport, FlowReport
+from streamsql.wire.messages import DeltaBatch, FilterReport, FlowReport, WeightedRow
 from streamsql.wire.site_messages import SiteFlows
 from streamsql.wire.topics import Topics
 
@@ -166,7 +167,8 @@ def test_a_query_that_is_gone_is_not_repeated() -> None:
 def test_what_channels_cost_is_told_with_the_counts() -> None:
     world = World()
     world.send("q1")
-    world.traffic.sent("q1", "base", 3, 250, snapshot=False)
+    batch = DeltaBatch(1, 1, 0, "f1", (WeightedRow((1,), 1),))
+    world.traffic.sent(Outgoing("q1", "base", batch), 250)
     world.pass_by(1.0)
     assert (world.heard[0]["q1"].traffic.batches, world.heard[0]["q1"].traffic.bytes) == (1, 250)
 

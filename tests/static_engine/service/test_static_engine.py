@@ -48,12 +48,12 @@ from streamsql.wire.messages import (
     DeltaBatch,
     FlowReport,
     QueryProblem,
-    ReportRequest,
     SystemRows,
     TableSet,
 )
 from streamsql.wire.partitioning import site_of
 from streamsql.wire.site_messages import SiteFlows, SiteState
+from streamsql.wire.site_settings import ReportRequest
 from streamsql.wire.table_changes import TableChange
 from tests.static_engine.polls import polls
 from tests.static_engine.rooms_table import ROOMS, TOPICS

@@ -15,9 +15,9 @@ from host.mqtt import Message
 from streamsql.errors import BindingError, QuerySyntaxError, UnsupportedError
 from streamsql.syntax import parse_script
 from streamsql.wire.codec import decode_json, decode_packed, encode_json
-from streamsql.wire.messages import DeltaBatch, ReportRequest, SystemRows
+from streamsql.wire.messages import DeltaBatch, SystemRows
 from streamsql.wire.site_messages import Birth, ConnectorState, SensorDescription, SiteState
-from streamsql.wire.site_settings import SchedulerKind, SiteSettings
+from streamsql.wire.site_settings import ReportRequest, SchedulerKind, SiteSettings
 from tests.loop_turns import calls
 
 SELECTIVITY = """

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from federated_optimizer.coordinator.queries.running_queries import slow_sentence
+from federated_optimizer.coordinator.queries.running_warnings import slow_sentence
 from federated_optimizer.coordinator.sites.flows import FlowReports
 from streamsql.algebra.operators import RemoteSource, Scan, SourceKind
 from streamsql.data.schema import Schema

@@ -1,0 +1,155 @@
+"""Estimates of what the fragments of a bundle send."""
+
+from dataclasses import dataclass
+
+from federated_optimizer.costs.cost import NOTHING, Cost
+from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.costs.sent_columns import sent_bytes
+from federated_optimizer.costs.shipments import MIXED_BYTES, shipment
+from federated_optimizer.costs.size_and_motion import UNKNOWN, Estimate
+from federated_optimizer.statistics.default_facts import HOP_MILLISECONDS, STEP_SECONDS
+from federated_optimizer.statistics.planning_statistics import Statistics
+from streamsql.algebra.operators import (
+    Aggregate,
+    Distinct,
+    Fixpoint,
+    Plan,
+    RemoteSource,
+    TopN,
+    walk_plan,
+)
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
+
+STEP_MILLISECONDS = 1_000 * STEP_SECONDS.value
+
+_PUT_TOGETHER = (Aggregate, Distinct, TopN)
+"""Operators of which gateways may give parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentEstimate:
+    """The rows that all sites of a fragment send to other sites, and their price.
+
+    Attributes:
+        rows: A second that come or go; None of a recursion that several sites compute.
+        cost: A second; `milliseconds` is from a reading until rows that it changes are sent.
+        factor: By which the numbers may be wrong, either way.
+        assumed: What they rest on that nobody has counted, in words.
+    """
+
+    rows: float | None
+    cost: Cost
+    factor: float
+    assumed: tuple[str, ...] = ()
+
+
+def fragment_estimates(
+    bundle: FragmentBundle, statistics: Statistics, reader: str
+) -> dict[str, FragmentEstimate]:
+    """Return the estimate of every fragment, by id; `reader` is the site that takes the result."""
+    return _Estimates(bundle, statistics, reader).all()
+
+
+class _Estimates:
+    def __init__(self, bundle: FragmentBundle, statistics: Statistics, reader: str) -> None:
+        self._bundle, self._statistics, self._reader = bundle, statistics, reader
+        self._fragments = {fragment.id: fragment for fragment in bundle.fragments}
+        self._relations: dict[str, Estimate] = {}
+        self._delays: dict[str, float] = {}
+
+    def all(self) -> dict[str, FragmentEstimate]:
+        """Return the estimate of every fragment."""
+        return {name: self._of(fragment) for name, fragment in self._fragments.items()}
+
+    def _of(self, fragment: Fragment) -> FragmentEstimate:
+        relation, delay = self._relation(fragment), self._delay(fragment)
+        together = self._computed_together(fragment)
+        if together is not None:
+            cost = _priced(together)
+            return FragmentEstimate(None, cost, UNKNOWN, together.assumed)
+        width = sent_bytes(fragment.plan, self._statistics)
+        receivers = fragment.destinations if fragment.consumer else (self._reader,)
+        to_each = not fragment.partition and len(receivers) > 1
+        targets = [(receiver,) for receiver in receivers] if to_each else [tuple(receivers)]
+        prices = [shipment(relation, width, fragment.sites, target) for target in targets]
+        away = sum(_away(fragment.sites, target) for target in targets)
+        sent = sum(prices, NOTHING)
+        cost = Cost(sent.bytes, sent.low, sent.high, sent.messages, delay)
+        rows = away * (relation.inserts + relation.deletes)
+        return FragmentEstimate(rows, cost, relation.factor, relation.assumed)
+
+    def _relation(self, fragment: Fragment) -> Estimate:
+        """Return what all sites of a fragment have together."""
+        found = self._relations.get(fragment.id)
+        if found is None:
+            self._relations[fragment.id] = Estimate(0.0, 0.0, 0.0)  # of a ring of fragments
+            leaves = {
+                name: self._relation(self._fragments[name])
+                for name in _read(fragment)
+                if name in self._fragments
+            }
+            sites = len(fragment.sites) if is_part(fragment, self._bundle) else 1
+            found = estimate(fragment.plan, self._statistics, sites=sites, leaves=leaves)
+            self._relations[fragment.id] = found
+        return found
+
+    def _delay(self, fragment: Fragment) -> float:
+        """Return the milliseconds from a reading until the fragment sends what it changes."""
+        found = self._delays.get(fragment.id)
+        if found is None:
+            self._delays[fragment.id] = 0.0
+            read = [self._fragments[n] for n in _read(fragment) if n in self._fragments]
+            hops = [self._delay(f) + HOP_MILLISECONDS.value * _is_sent(f) for f in read]
+            found = self._delays[fragment.id] = max(hops, default=0.0) + STEP_MILLISECONDS
+        return found
+
+    def _computed_together(self, fragment: Fragment) -> RecursionPlan | None:
+        """Return the recursion that the sites of a fragment compute together, if they do."""
+        names = {node.name for node in walk_plan(fragment.plan) if isinstance(node, Fixpoint)}
+        if len(fragment.sites) < 2:
+            return None
+        return next((r for r in self._bundle.recursions if r.name in names), None)
+
+
+def _priced(recursion: RecursionPlan) -> Cost:
+    """Return the price of a recursion that several sites compute, with its way to the base."""
+    price = next((p for p in recursion.prices if p.way == recursion.way), None)
+    if price is None:
+        return NOTHING
+    middle = price.bytes_per_second
+    messages = middle / MIXED_BYTES
+    return Cost(middle, middle / UNKNOWN, middle * UNKNOWN, messages, price.milliseconds)
+
+
+def _read(fragment: Fragment) -> tuple[str, ...]:
+    """Return the fragments that a fragment reads."""
+    nodes = (n for n in walk_plan(fragment.plan) if isinstance(n, RemoteSource))
+    return tuple(dict.fromkeys(node.fragment for node in nodes))
+
+
+def is_part(fragment: Fragment, bundle: FragmentBundle) -> bool:
+    """Whether each gateway gives its part of groups, distinct or first rows to the consumer."""
+    if len(fragment.sites) < 2 or fragment.engine != Engine.GATEWAY or not fragment.consumer:
+        return False
+    if not any(isinstance(node, _PUT_TOGETHER) for node in walk_plan(fragment.plan)):
+        return False
+    above = walk_plan(bundle.fragment(fragment.consumer).plan)
+    return any(isinstance(n, _PUT_TOGETHER) and _reads_directly(n, fragment.id) for n in above)
+
+
+def _reads_directly(plan: Plan, fragment: str) -> bool:
+    """Whether an operator reads a fragment through operators of one input alone."""
+    while len(plan.inputs) == 1:
+        (plan,) = plan.inputs
+    return isinstance(plan, RemoteSource) and plan.fragment == fragment
+
+
+def _away(senders: tuple[str, ...], receivers: tuple[str, ...]) -> float:
+    """Return the share of rows that leave their site."""
+    if not senders or not receivers:
+        return 0.0
+    return 1.0 - len(set(senders) & set(receivers)) / (len(senders) * len(receivers))
+
+
+def _is_sent(fragment: Fragment) -> bool:
+    return _away(fragment.sites, fragment.destinations) > 0.0
