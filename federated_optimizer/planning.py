@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import msgspec
 
-from federated_optimizer.alternatives.recursions import Foresee
+from federated_optimizer.alternatives.recursions import MUCH, Foresee
 from federated_optimizer.cutting.placing import place
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
@@ -49,12 +49,13 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
     foresee: Foresee | None = None,
     running: Running = NOTHING_RUNS,
     replanned: bool = False,
+    much: float = MUCH,
 ) -> FragmentBundle:
     """Return the fragments of a bound query.
 
     Without `foresee` EXPLAIN does not say how recursions are kept, and a strategy that does not fit
     is refused where it would run. `running` is the plan that the query runs, which changes only for
-    one that is much cheaper. `replanned`, the query runs and
+    one that is `much` times cheaper. `replanned`, the query runs and
     takes the cheapest plan if there is none of the number asked for any more.
 
     Raises:
@@ -64,7 +65,7 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
     with _not_too_deep():
         ready = normalize(bound.plan, topology)
         choice = Search(ready, topology, statistics).taken(
-            bound.asked, running, replanned=replanned
+            bound.asked, running, replanned=replanned, much=much
         )
         bundle = place(
             ready,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing_extensions import override
 
 from federated_optimizer.alarm_life_cycle import AlarmRow
+from federated_optimizer.coordinator.adaptation.adaptation import Adaptation
 from federated_optimizer.coordinator.checked.on_behalf import OnBehalf, Parts
 from federated_optimizer.coordinator.contract.coordinator_api import (
     CoordinatorApi,
@@ -36,7 +37,6 @@ from federated_optimizer.coordinator.explaining.running_explanation import expla
 from federated_optimizer.coordinator.explaining.sharing_notes import Sharing
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
 from federated_optimizer.coordinator.facts.kept_facts import KeptFacts
-from federated_optimizer.coordinator.facts.shown_facts import ShownFacts
 from federated_optimizer.coordinator.fleet.fleet import Fleet
 from federated_optimizer.coordinator.fleet.gateway_dialogue import GatewayDialogue
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
@@ -151,9 +151,8 @@ class Coordinator(OpenedRooms):
             *(shared, self._queries, self._replanning, self._announcer),
             *(self._reports, self._repairs, self._heard),
         )
-        shown = ShownFacts(shared.facts, shared.clock)
-        tables = rows_of_tables(self, shared.catalog, shared.settings.static, shown)
-        self._system = SystemTables(shared, tables, self._queries.fail)
+        self._adaptation = Adaptation(shared, self._planner, self._queries)
+        self._system = SystemTables(shared, rows_of_tables(self, shared), self._queries.fail)
         self._changes = TableChanges(shared, self._planner.topology)
         self._lake = LakeRequests(shared)
         self._dialogue = GatewayDialogue(shared)
@@ -210,10 +209,10 @@ class Coordinator(OpenedRooms):
         self._background.spawn(self._shared.broker.follow(client))
         await self._sinks.begin(self._shared.catalog.sinks)
         self._replanning.soon()  # this release may place it better
-        keep = self._statements.queries.keep
-        chores = (self._replanning.work, keep, self._upkeep.look, self._alarms.keep)
+        chores = (self._replanning.work, self._upkeep.look, self._alarms.keep)
         kept = (self._shared.audit.keep, self._grants.keep, self._facts.keep)
-        for jobs in (chores, (self._sinks.keep,), (self._show_tables,), kept):
+        runs = (self._statements.queries.keep, self._adaptation.work, self._shared.decisions.keep)
+        for jobs in (chores, (self._sinks.keep,), (self._show_tables,), kept, runs):
             self._background.spawn(keep_house(jobs, lambda: self._shared.presence.taken_over))
 
     async def close(self) -> None:
@@ -228,6 +227,7 @@ class Coordinator(OpenedRooms):
             await self._alarms.end()
             await self._shared.audit.end()
             await self._facts.end()
+            await self._shared.decisions.end()
             with contextlib.suppress(MessagingError):
                 self._shared.deployment.state(
                     self._shared.presence.state(online=False, reason="stopped")

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from federated_optimizer.coordinator.adaptation.decisions import Decision, Decisions
 from federated_optimizer.coordinator.contract.audit_model import AuditEntry
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.contract.principal import Principal
@@ -20,6 +21,7 @@ from federated_optimizer.coordinator.store.audit_store import stored_audit
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore, Stored, open_catalog
 from federated_optimizer.coordinator.store.enrolment_store import stored_enrolments
 from federated_optimizer.coordinator.store.grant_store import StoredRights, stored_rights
+from federated_optimizer.coordinator.store.stored_decisions import stored_decisions
 from federated_optimizer.coordinator.store.stored_facts import stored_facts
 from federated_optimizer.statistics.fact import Fact
 from federated_optimizer.statistics.fact_store import Facts
@@ -31,6 +33,14 @@ from streamsql.wire.site_messages import SiteRole
 from streamsql.wire.topics import Topics
 
 ClientFactory = Callable[[Will], MessageClient]
+_Opened = tuple[
+    CatalogStore,
+    Stored,
+    tuple[AuditEntry, ...],
+    StoredRights,
+    tuple[Fact, ...],
+    tuple[Decision, ...],
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +58,7 @@ class SharedParts:
         presence: Whether this coordinator is in charge, and since which epoch.
         deployment: Tells sites what to do.
         facts: What has been measured of sources, tables, predicates, recursions and engines.
+        decisions: What was decided on plans of running queries.
         broker: What the broker says of itself.
         lock: Held by whoever changes queries or definitions.
     """
@@ -67,6 +78,7 @@ class SharedParts:
     membership: Membership
     links: LinkTable
     facts: Facts
+    decisions: Decisions
     broker: BrokerFigures = field(default_factory=BrokerFigures)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -89,7 +101,7 @@ async def open_shared_parts(
     Raises:
         DeploymentError: The catalog cannot be used.
     """
-    store, found, audited, rights, known = await asyncio.to_thread(
+    store, found, audited, rights, known, decided = await asyncio.to_thread(
         _opened, settings.database, clock()
     )
     catalog = found.catalog()
@@ -112,17 +124,17 @@ async def open_shared_parts(
         Membership(),
         LinkTable(),
         Facts(known),
+        Decisions(store, decided),
     )
     return shared, found
 
 
-def _opened(
-    url: str, now: int
-) -> tuple[CatalogStore, Stored, tuple[AuditEntry, ...], StoredRights, tuple[Fact, ...]]:
+def _opened(url: str, now: int) -> _Opened:
     store, found = open_catalog(url, now)
     try:
         found = replace(found, enrolments=stored_enrolments(store))
-        return store, found, stored_audit(store), stored_rights(store), stored_facts(store)
+        known = stored_facts(store), stored_decisions(store, Decision)
+        return store, found, stored_audit(store), stored_rights(store), *known
     except DeploymentError:
         store.close()
         raise

@@ -110,7 +110,12 @@ class Search:
         self.memo = build(plan, topology, statistics)
 
     def taken(
-        self, asked: int = 0, running: Running = NOTHING_RUNS, *, replanned: bool = False
+        self,
+        asked: int = 0,
+        running: Running = NOTHING_RUNS,
+        *,
+        replanned: bool = False,
+        much: float = MUCH,
     ) -> Choice:
         """Return the plan that is taken.
 
@@ -119,6 +124,7 @@ class Search:
             running: The plan that the query runs: number and digest, perhaps of another memo.
             replanned: The query runs, with other sites or definitions: it takes the cheapest plan
                 if there is none of the number any more.
+            much: How many times cheaper than the running plan another one has to be.
 
         Raises:
             UnsupportedError: There is no plan of the number asked for.
@@ -137,20 +143,24 @@ class Search:
             return self.plan(asked)
         cheap = self._cheapest()
         current = self._found(running) or self._with_running_ways()
-        if current is not None and current.cost.bytes < cheap.cost.bytes * MUCH:
+        if current is not None and current.cost.bytes / much <= cheap.cost.bytes:
             return current
         return cheap
 
-    def _found(self, running: Running) -> Choice | None:
-        """Return the plan here that a query runs, if it is among those that are compared."""
+    def number_of(self, running: Running) -> int:
+        """Return the number here of the plan that a query runs; 0: it is not among the compared."""
         number, digest = running
         if not digest:
-            return None
+            return 0
         numbers = [number] if 0 < number <= self.memo.count() else []
         for each in (*numbers, *self._compared()):
             if _digest(self.memo, self.memo.selection(each)) == digest:
-                return self.plan(each)
-        return None
+                return each
+        return 0
+
+    def _found(self, running: Running) -> Choice | None:
+        number = self.number_of(running)
+        return self.plan(number) if number else None
 
     def _with_running_ways(self) -> Choice | None:
         """Return the cheapest plan whose recursions run as they do now, if some run."""

@@ -116,6 +116,15 @@ SYS_COSTS = _table(
 )
 """The constants that plans are chosen by; `measured` is NULL for a default."""
 
+SYS_DECISIONS = _table(
+    "sys_decisions",
+    "id INTEGER, ts TIMESTAMP, queries TEXT, run TEXT, reason TEXT, outcome TEXT, detail TEXT, "
+    "plan_before TEXT, plan_after TEXT, bytes_before DOUBLE, bytes_after DOUBLE, "
+    "measured_before DOUBLE, measured_after DOUBLE, switch_bytes INTEGER, switch_seconds DOUBLE",
+    key="id",
+)
+"""Plans of running queries that were looked at again, and what came of it; rates are a second."""
+
 TABLE_ALARM = AlarmDefinition(
     "sys_table_problems",
     query="stored tables that cannot be read, or have lost nearly all of their rows",
@@ -139,6 +148,7 @@ SYSTEM_TABLES = (
     SYS_AUDIT,
     SYS_FACTS,
     SYS_COSTS,
+    SYS_DECISIONS,
 )
 """The coordinator keeps these."""
 

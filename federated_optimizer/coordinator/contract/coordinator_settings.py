@@ -42,6 +42,8 @@ class CoordinatorSettings:
         unread: How long a session query waits for its first reader.
         switch: Longest time the old rows stay in view while a redeployed query settles.
         regroup: How long to wait for more gateways before redeploying.
+        adapt: Least time between two changes of a query's plan because of changed facts; 0: plans
+            stay as they are while sites and definitions do.
         patience: How long a gateway may be away before recursions that gateways compute together
             do without it.
         max_result_rows: A query with more different rows in its result is stopped.
@@ -67,6 +69,7 @@ class CoordinatorSettings:
     unread: float = 30.0
     switch: float = 5.0
     regroup: float = 0.3
+    adapt: float = 60.0
     patience: float = 15.0
     max_result_rows: int = 200_000
     max_queries: int = 500

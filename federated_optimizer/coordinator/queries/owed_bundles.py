@@ -28,6 +28,11 @@ class OwedBundles:
         self._request_result = request_result
         self._owed: dict[str, None] = {}
 
+    @property
+    def is_owed(self) -> bool:
+        """Whether sites have yet to be given some."""
+        return bool(self._owed)
+
     def owe_all(self) -> None:
         """Owe the sites every bundle, and ask for every result."""
         self._owed = dict.fromkeys(self._runs.all())

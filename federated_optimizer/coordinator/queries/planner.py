@@ -7,7 +7,7 @@ from typing import TypeGuard
 
 import msgspec
 
-from federated_optimizer.alternatives.recursions import Foresee
+from federated_optimizer.alternatives.recursions import MUCH, Foresee
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
 from federated_optimizer.coordinator.facts.planned_facts import (
     PassingRows,
@@ -214,8 +214,11 @@ class Planner:
         text: str = "",
         current: FragmentBundle | None = None,
         gathered: bool = True,
+        much: float = MUCH,
     ) -> FragmentBundle:
         """Return the bundle of a bound query; not gathered, gateways give their rows themselves.
+
+        What runs now stays unless another plan is `much` times cheaper.
 
         Raises:
             UnsupportedError: A recursion's strategy and way do not go together, or the strategy
@@ -234,6 +237,7 @@ class Planner:
             foresee=self._foresee,
             running=_running_in(like),
             replanned=current is not None,
+            much=much,
         )
         if any(map(_counts_from_start, bundle.fragments)):
             started = 0 if current is None else current.started
@@ -284,7 +288,7 @@ class Planner:
         sizes = None if self._past is None else self._past.sizes
         return tuple(fill_notes(plan, fills, self._shared.clock(), sizes))
 
-    def planned(
+    def planned(  # noqa: PLR0913 - what a plan rests on
         self,
         text: str,
         *,
@@ -292,6 +296,7 @@ class Planner:
         version: int,
         current: FragmentBundle | None = None,
         gathered: bool = True,
+        much: float = MUCH,
     ) -> Planned:
         """Return bundle and warnings of a query's text.
 
@@ -301,6 +306,7 @@ class Planner:
             version: Of the bundle.
             current: What it runs now: its columns stay, whatever `*` means by now.
             gathered: Whether rows of gateways are brought together first.
+            much: How many times cheaper another plan has to be than the current one.
 
         Raises:
             QueryError: It is wrong, perhaps only since the catalog has changed.
@@ -309,7 +315,13 @@ class Planner:
         if current is not None:
             bound = _with_columns_of(bound, current)
         bundle = self.place(
-            bound, query=query, version=version, text=text, current=current, gathered=gathered
+            bound,
+            query=query,
+            version=version,
+            text=text,
+            current=current,
+            gathered=gathered,
+            much=much,
         )
         return Planned.of(bound, bundle)
 

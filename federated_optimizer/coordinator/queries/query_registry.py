@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 
 from federated_optimizer.coordinator.contract.coordinator_model import (
     Origin,
@@ -192,7 +193,7 @@ class Queries:
         self._running.pop(query.id, None)
         self.runs.leave(query)
         query.result.end(QueryStatus.STOPPED, query.error)
-        self._withdraw_unread(query.bundle)
+        self.withdraw_unread(query.bundle)
         return replace(query.info(), status=QueryStatus.STOPPED, waiting_for=(), settled=False)
 
     def redeploy(self, plans: Mapping[str, Planned], bundle: FragmentBundle) -> None:
@@ -205,7 +206,8 @@ class Queries:
             bundle: Under the name of the queries' run, of another, or of a new one.
         """
         queries = [self._running[query_id] for query_id in plans]
-        leader = next((q for q in self.runs.live(bundle.query) if q.id not in plans), None)
+        readers = (q for q in self.runs.live(bundle.query) if q.id in self._running)
+        leader = next((q for q in readers if q.id not in plans), None)
         former = {query.run: query.bundle for query in queries}
         if leader is None:
             self._deployment.publish(bundle, previous=former.get(bundle.query))
@@ -224,7 +226,7 @@ class Queries:
             self.runs.enter(query)
         for left in former.values():
             if left.query != bundle.query:
-                self._withdraw_unread(left)
+                self.withdraw_unread(left)
 
     def _read(self, query: RunningQuery, bundle: FragmentBundle) -> None:
         """Let a query expect another bundle's result, of which nothing is known yet."""
@@ -238,7 +240,7 @@ class Queries:
         query.problems.clear()
         query.compare(self.differing, self.missing)
 
-    def _withdraw_unread(self, bundle: FragmentBundle) -> None:
+    def withdraw_unread(self, bundle: FragmentBundle) -> None:
         """Stop a run at all its sites, unless a query reads it."""
         if not self.runs.live(bundle.query):
             self.requests.discard(bundle.query)
@@ -271,20 +273,21 @@ class Queries:
                 version=query.bundle.version + 1,
                 current=query.bundle,
                 gathered=query.gathered,
+                much=inf,  # for a cheaper one it moves with care: see `adaptation`
             )
         except FederationError as error:
             return error
 
     def lost_touch(self) -> None:
         """Note that the broker is away: no answer is known to be settled any more."""
-        for query in self.all():
+        for query in self.runs.everyone():
             query.lost_touch()
 
     # --- what happens to sites ---------------------------------------------------------------
 
     def site_left(self, site: str) -> None:
         """Note that an engine site is away, or that its former incarnation is gone."""
-        for query in self.all():
+        for query in self.runs.everyone():
             query.site_left(site)
 
     def site_restarted(self, site: str, started: int = 0) -> None:
@@ -295,7 +298,7 @@ class Queries:
             started: When the new incarnation began, by its clock, or 0: problems that it reported
                 before its state was received stay.
         """
-        for query in self.all():
+        for query in self.runs.everyone():
             problem = query.problems.get(site)
             if problem is not None and not 0 < started <= problem.ts:
                 del query.problems[site]
@@ -332,17 +335,17 @@ class Queries:
         sites = self._membership.infos(late=self.awaited.late())
         self.missing = missing_rows(catalog, sites)
         self.awaited.note(awaited_in(catalog, self.missing))
-        for query in self.all():
+        for query in self.runs.everyone():
             query.compare(self.differing, self.missing)
 
     def refresh_all(self) -> None:
         """Refresh every query, after something happened to a site or time has passed."""
-        for query in self.all():
+        for query in self.runs.everyone():
             self.refresh(query)
 
     def request_missing(self) -> None:
         """Ask for the results that have not come; only while connected, or the requests pile up."""
-        for query in self.all():
+        for query in self.runs.everyone():
             for site in query.result.unsynchronised:
                 if self._membership.is_online(site):
                     self.request_result(query, site)
@@ -383,7 +386,7 @@ class Queries:
         query.problems[host] = QueryProblem(
             error.code, error.message, error.hint, self._clock(), host
         )
-        self._withdraw_unread(query.bundle)
+        self.withdraw_unread(query.bundle)
 
     def _check_rounds(self, query: RunningQuery) -> None:
         """Stop a query whose settled answer needs more rounds than it allows.

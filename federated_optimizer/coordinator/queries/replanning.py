@@ -111,6 +111,8 @@ class Replanning:
         groups: dict[str, dict[str, Planned]] = {}
         stay: list[RunningQuery] = []
         for query in self._queries.runs.live(run):
+            if query.id not in self._queries:
+                continue  # it reads the run on trial
             found = plans.get(query.id)
             query.outdated = ""
             if query.id not in planned:

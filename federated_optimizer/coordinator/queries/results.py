@@ -181,15 +181,31 @@ class QueryResult:
             self._show(missed, None)
             self._silent = False
             return
-        target: Delta = {}
-        for channel in self._channels.values():
-            for contents in channel.contents.values():
-                accumulate(target, contents)
+        target = self.contents()
         change = difference(target, self.view)
         if self._bundle.is_final:  # what was given stays, whatever a result site still knows
             change = {row: weight for row, weight in change.items() if weight > 0}
         self._show(change, None)
         self._silent = False
+
+    def contents(self) -> Delta:
+        """Return what all result sites have sent, whether it is in view or not."""
+        found: Delta = {}
+        for channel in self._channels.values():
+            for contents in channel.contents.values():
+                accumulate(found, contents)
+        return found
+
+    def hand_over(self, bundle: FragmentBundle, other: "QueryResult") -> None:
+        """Go on with what another result has received of another bundle; show the difference.
+
+        Nothing is shown where both hold the same rows: readers do not notice it.
+        """
+        self._bundle = bundle
+        self._time = _time_of(bundle)
+        self._channels = other.channel_copies()
+        self.time = copy(other.time)
+        self.release()
 
     def rows(self) -> tuple[Row, ...]:
         """Return the rows in view, sorted; of a stream its latest, oldest first."""

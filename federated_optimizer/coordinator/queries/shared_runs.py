@@ -32,10 +32,29 @@ class SharedRuns:
         self._prints: dict[str, str] = {}
         self._parts: dict[str, dict[str, str]] = {}  # fragments by fingerprint and run
         self._part_prints: dict[str, dict[str, str]] = {}  # fingerprints by run and fragment
+        self._tried: dict[str, RunningQuery] = {}
 
     def all(self) -> tuple[str, ...]:
         """Return the runs, oldest first."""
         return tuple(sorted(self._readers, key=_age))
+
+    def everyone(self) -> tuple[RunningQuery, ...]:
+        """Return all queries, and what reads runs on trial: all that sites compute for us."""
+        return tuple(q for readers in self._readers.values() for q in readers.values())
+
+    def tried(self) -> tuple[RunningQuery, ...]:
+        """Return what reads runs that are only tried: nobody sees these answers yet."""
+        return tuple(self._tried.values())
+
+    def try_out(self, trial: RunningQuery) -> None:
+        """Let a run be read on trial: it is filled beside another one that it may follow."""
+        self._tried[trial.id] = trial
+        self.enter(trial)
+
+    def end_trial(self, trial: RunningQuery) -> None:
+        """Note that the trial of a run is over, whatever has come of it."""
+        self.leave(trial)
+        del self._tried[trial.id]
 
     def readers(self, run: str) -> tuple[RunningQuery, ...]:
         """Return the queries of a run, those that were stopped for a reason of ours too."""
@@ -59,8 +78,11 @@ class SharedRuns:
         return self._oldest(self._alike.get(fingerprint(planned.bundle), ()))
 
     def _oldest(self, runs: Iterable[str]) -> RunningQuery | None:
-        leaders = (self.leader(run) for run in sorted(runs, key=_age))
-        return next((q for q in leaders if q is not None and not q.has_failed), None)
+        # Nobody builds on a run that is only tried.
+        for query in filter(None, map(self.leader, sorted(runs, key=_age))):
+            if not (query.has_failed or query.id in self._tried):
+                return query
+        return None
 
     def feeds(self, planned: Planned, run: str) -> tuple[Feed, ...]:
         """Return the fragments of a plan that older runs than a named one have at their sites."""
@@ -88,7 +110,8 @@ class SharedRuns:
     def fed_otherwise(self, run: str) -> dict[str, Planned]:
         """Return new plans of a run's queries if it has to read other runs than it does."""
         leader = self.leader(run)
-        if leader is None or leader.has_failed:
+        # On trial it runs everything itself that only the run has which it follows.
+        if leader is None or leader.has_failed or leader.id in self._tried:
             return {}
         bundle = leader.bundle
         if self._feeds(self._part_prints.get(run, {}), run) == bundle.feeds:
@@ -102,7 +125,8 @@ class SharedRuns:
 
     def sharers(self, query: RunningQuery) -> tuple[RunningQuery, ...]:
         """Return the other queries that read the run of a query."""
-        return tuple(other for other in self.live(query.run) if other is not query)
+        others = (other for other in self.live(query.run) if other is not query)
+        return tuple(other for other in others if other.id not in self._tried)
 
     def part_sharers(self, planned: Planned, run: str) -> dict[str, tuple[RunningQuery, ...]]:
         """Return, by fragment, the queries of other runs that read equal fragments."""

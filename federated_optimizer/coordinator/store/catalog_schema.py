@@ -107,6 +107,14 @@ facts = sa.Table(
 )
 """The optimizer's facts; `id` is a hash of what a fact is about."""
 
+decisions = sa.Table(
+    "pando_decisions",
+    metadata,
+    sa.Column("id", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+)
+"""Decisions on the plans of running queries."""
+
 
 def _create(connection: sa.Connection) -> None:
     metadata.create_all(connection)
@@ -139,6 +147,10 @@ def _add_enrolments(connection: sa.Connection) -> None:
 
 def _add_facts(connection: sa.Connection) -> None:
     facts.create(connection, checkfirst=True)
+
+
+def _add_decisions(connection: sa.Connection) -> None:
+    decisions.create(connection, checkfirst=True)
 
 
 def _migrate_wrappers(connection: sa.Connection) -> None:
@@ -182,5 +194,6 @@ MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (
     _add_enrolments,
     add_grants,
     _add_facts,
+    _add_decisions,
 )
 """Step i brings a database of version i to version i + 1; never change one, only append."""

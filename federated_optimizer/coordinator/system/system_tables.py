@@ -23,12 +23,12 @@ from federated_optimizer.coordinator.shared_parts import SharedParts
 from host.mqtt import MessagingError
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Plan, Project, Scan, Window, walk_plan
-from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import (
     SYS_ALARMS,
     SYS_AUDIT,
     SYS_COSTS,
+    SYS_DECISIONS,
     SYS_FACTS,
     SYS_GATEWAYS,
     SYS_LINKS,
@@ -229,15 +229,17 @@ def _routed(fragment: Fragment, rows: Delta, destination: str) -> Delta:
 
 # Only columns that stay as they are while nothing happens: one that changed because the table is
 # read would never come to rest.
-def rows_of_tables(api: CoordinatorApi, catalog: Catalog, static: str, facts: ShownFacts) -> Tables:
+def rows_of_tables(api: CoordinatorApi, shared: SharedParts) -> Tables:
     """Return what gives the rows of each of the system's tables."""
+    facts, catalog = ShownFacts(shared.facts, shared.clock), shared.catalog
     return {
         SYS_FACTS.name: facts.facts,
         SYS_COSTS.name: facts.costs,
+        SYS_DECISIONS.name: shared.decisions.rows,
         SYS_QUERIES.name: lambda: query_rows(api.queries()),
         SYS_GATEWAYS.name: lambda: site_rows(api.sites()),
         SYS_SOURCES.name: lambda: source_rows(
-            (*catalog.sources, *catalog.tables), api.sites(), static
+            (*catalog.sources, *catalog.tables), api.sites(), shared.settings.static
         ),
         SYS_LINKS.name: api.links,
         SYS_ALARMS.name: lambda: alarm_rows(api.alarms()),

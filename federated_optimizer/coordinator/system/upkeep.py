@@ -60,12 +60,12 @@ class Upkeep:
             self.sites_changed()
         self._announcer.go_on()
         self._learn()
-        self._reports.look(self._queries.all(), monotonic_clock())
-        self._interest.look(self._queries.all())
+        self._reports.look(self._queries.runs.everyone(), monotonic_clock())
+        self._interest.look(self._queries.runs.everyone())
         self._queries.request_missing()
-        self._repairs.look(self._queries.all(), monotonic_clock())
+        self._repairs.look(self._queries.runs.everyone(), monotonic_clock())
 
     def _learn(self) -> None:
         shared = self._shared
         times = {"now": shared.clock(), "moment": monotonic_clock()}
-        self._heard.look(self._queries.all(), shared.links, **times)
+        self._heard.look(self._queries.runs.everyone(), shared.links, **times)

@@ -228,6 +228,7 @@ class BoundQuery:
         backfill: Whether its windows begin with what the lake has.
         asked: Number of the plan that it asks for; 0: none.
         shared: Whether sites may run it once for all equal queries.
+        adapts: Whether its plan may change when what it rests on has changed.
     """
 
     plan: Plan
@@ -239,6 +240,7 @@ class BoundQuery:
     backfill: bool = True
     asked: int = 0
     shared: bool = True
+    adapts: bool = True
 
 
 @dataclass(frozen=True, slots=True)

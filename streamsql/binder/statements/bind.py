@@ -78,7 +78,7 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
     order = order if bound.emit == Emit.RELATION else ()
     reads = frozenset(binding.reads)
     bound = replace(bound, order=order, warnings=warnings, reads=reads, asked=asked)
-    return replace(bound, backfill=options.backfill, shared=options.shared)
+    return replace(bound, backfill=options.backfill, shared=options.shared, adapts=options.adapt)
 
 
 def statement_environment(catalog: Catalog, script: Script) -> Environment:

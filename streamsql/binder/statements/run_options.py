@@ -1,4 +1,4 @@
-"""`WITH (backfill = 'no', shared = 'no')` behind a query: how it begins, and with whom it runs."""
+"""`WITH (backfill = 'no', …)` behind a query: how it begins, with whom it runs, and if it moves."""
 
 from dataclasses import dataclass, replace
 
@@ -8,6 +8,7 @@ from streamsql.syntax.statements import Query
 _VALUES = {"yes": True, "true": True, "no": False, "false": False}
 _HINTS = {
     "backfill": "backfill = 'no' begins with empty windows; without it they begin full",
+    "adapt": "adapt = 'no' keeps the plan; without it another one is taken when it is much cheaper",
     "shared": "shared = 'no' runs the query alone; without it equal queries run once for all",
 }
 
@@ -19,10 +20,12 @@ class RunOptions:
     Attributes:
         backfill: Whether its windows begin with what the lake has.
         shared: Whether sites may run it once for all equal queries.
+        adapt: Whether its plan may change when what it rests on has changed.
     """
 
     backfill: bool = True
     shared: bool = True
+    adapt: bool = True
 
 
 def run_options_of(query: Query) -> tuple[RunOptions, Query]:

@@ -1,0 +1,288 @@
+"""Running queries are given other plans when what their plans rest on has changed.
+
+A run is looked at once soon after it was deployed, to learn what its plan rests on, and then
+whenever a fact has left its range. It moves if another plan is much cheaper and saves more, within
+`HORIZON_SECONDS`, than filling it costs.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from federated_optimizer.coordinator.adaptation.decisions import Decision, Outcome
+from federated_optimizer.coordinator.adaptation.moves import Move, Moves, sent_bytes_of
+from federated_optimizer.coordinator.adaptation.plan_basis import Basis, left_range
+from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered, reconsider
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
+from federated_optimizer.coordinator.queries.planner import Planner
+from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.network.shareable import why_alone
+from federated_optimizer.statistics.planning_statistics import Statistics
+from host.clocks import monotonic_clock
+from streamsql.errors import FederationError
+from streamsql.wire.fragments import FragmentBundle
+
+log = logging.getLogger(__name__)
+
+HORIZON_SECONDS = 600.0
+"""Time in which a change of plan has to save what it costs."""
+LOOK_SHARE = 6
+"""Facts are looked at so many times in the time between two changes of a query's plan."""
+LONGEST_LOOK = 10_000_000
+"""Microseconds between two looks at most."""
+AT_ONCE = 4
+"""Runs whose plans are made again in one look."""
+MOST_MOVES = 2
+"""Moves at the same time: each lets the network do some work twice."""
+MEASURED_SECONDS = 60.0
+"""Time after a move in which the bytes are counted that it has brought."""
+LEAST_SECONDS = 10.0
+"""Bytes counted for less time say nothing."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is known of a run.
+
+    Attributes:
+        bundle: As it was looked at.
+        looked: When its plan was last made again, by `monotonic_clock`.
+        basis: What its plan rests on; None: nobody has looked.
+        counted: When its bytes were read, and how many there were.
+    """
+
+    bundle: FragmentBundle
+    looked: int
+    counted: tuple[int, int]
+    basis: Basis | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Measuring:
+    """A move whose benefit is being counted."""
+
+    decision: int
+    query: str
+    bundle: FragmentBundle
+    since: int
+    bytes: int
+
+
+class Adaptation:
+    """Looks after the plans of all runs.
+
+    State: what is known of each run, the moves under way, and those whose benefit is counted.
+    """
+
+    def __init__(self, shared: SharedParts, planner: Planner, queries: Queries) -> None:
+        self._shared = shared
+        self._planner = planner
+        self._queries = queries
+        self._decisions = shared.decisions
+        self._moves = Moves(shared, queries)
+        self._pause = int(shared.settings.adapt * 1_000_000)
+        self._known: dict[str, _Known] = {}
+        self._moving: dict[int, Move] = {}
+        self._measured: list[_Measuring] = []
+        self._looked = monotonic_clock()
+
+    async def work(self) -> None:
+        """Go on with moves, and look at plans if it is time to.
+
+        Raises:
+            FederationError: The catalog cannot be written; it is tried again with the next call.
+        """
+        for number, move in tuple(self._moving.items()):
+            await self._go_on(number, move)
+        now = monotonic_clock()
+        if not self._pause or now - self._looked < min(self._pause // LOOK_SHARE, LONGEST_LOOK):
+            return
+        self._looked = now
+        self._measure(now)
+        if self._may_look():
+            await self._look(now)
+
+    def _may_look(self) -> bool:
+        """Whether nothing else is changing: then facts would tell of that and not of the world."""
+        return self._shared.client.connected and not self._queries.owed.is_owed
+
+    # --- which runs ---------------------------------------------------------------------------
+
+    async def _look(self, now: int) -> None:
+        statistics: Statistics = self._planner.statistics()
+        found: list[tuple[str, str]] = []
+        running = self._running()
+        self._known = {run: known for run, known in self._known.items() if run in running}
+        for run, leader in running.items():
+            known = self._known.get(run)
+            if known is None or known.bundle is not leader.bundle:
+                counted = (now, sent_bytes_of(leader))
+                self._known[run] = _Known(leader.bundle, now, counted)
+                continue
+            if now - known.looked < self._pause or not _is_quiet(leader):
+                continue
+            if known.basis is None:
+                found.append((run, ""))
+                continue
+            left = left_range(known.basis, statistics)
+            if left:
+                found.append((run, str(left[0])))
+        busy = {move.run for move in self._moving.values()}
+        for run, reason in [each for each in found if each[0] not in busy][:AT_ONCE]:
+            if len(self._moving) >= MOST_MOVES:
+                return
+            await self._reconsider(run, reason)
+
+    def _running(self) -> dict[str, RunningQuery]:
+        tried = {trial.id for trial in self._queries.runs.tried()}
+        leaders = filter(None, map(self._queries.runs.leader, self._queries.runs.all()))
+        return {
+            query.run: query
+            for query in leaders
+            if query.id not in tried and query.gathered and not query.has_failed
+        }
+
+    async def _reconsider(self, run: str, reason: str) -> None:
+        """Make the plan of a run again; begin a move if another one is worth it."""
+        queries = [q for q in self._queries.runs.live(run) if q.id in self._queries]
+        known = self._known.get(run)
+        if not queries or known is None:
+            return
+        known.looked = monotonic_clock()
+        try:
+            found = await self._shared.beside.run(
+                partial(reconsider, self._planner, queries), "looking at a plan again"
+            )
+        except FederationError as error:
+            log.info("the plan of run %s is not made again: %s", run, error.message)
+            return
+        current = [q for q in queries if q.id in self._queries and q.bundle is known.bundle]
+        if not current or found.before is None:
+            return  # it is planned for other sites or definitions by now
+        before, known.basis = known.basis, found.basis
+        changes = not found.planned.bundle.runs_as(known.bundle)
+        if before is None and not changes:
+            return
+        why, movers = self._why_kept(found, current, changes=changes)
+        decision = self._decided(current if why else movers, reason, found, why)
+        if why:
+            self._decisions.add(decision)
+        else:
+            await self._begin(decision, found, movers)
+
+    def _why_kept(
+        self, found: Reconsidered, queries: Sequence[RunningQuery], *, changes: bool
+    ) -> tuple[str, list[RunningQuery]]:
+        """Return why queries keep their plan, in words, or those that move."""
+        movers = [query for query in queries if query.id not in found.fixed]
+        if not movers:
+            return next(iter(found.fixed.values())), []
+        if not changes:
+            return "no other plan is much cheaper", []
+        stays = why_alone(queries[0].bundle) or why_alone(found.planned.bundle)
+        if stays:
+            return f"it cannot move: {stays}", []
+        assert found.before is not None  # noqa: S101  (looked at by the caller)
+        saved = (found.before.cost.bytes - found.after.cost.bytes) * HORIZON_SECONDS
+        if saved <= found.filling:
+            return (
+                f"filling the other plan takes {found.filling:,.0f} bytes; it saves "
+                f"{max(saved, 0):,.0f} in {HORIZON_SECONDS:.0f} s"
+            ), []
+        return "", movers
+
+    def _decided(
+        self, queries: Sequence[RunningQuery], reason: str, found: Reconsidered, why: str
+    ) -> Decision:
+        before = found.after if found.before is None else found.before
+        return Decision(
+            id=self._decisions.next_id(),
+            ts=self._shared.clock(),
+            queries=", ".join(query.id for query in queries),
+            run=queries[0].run,
+            reason=reason or "the first look at the plan since it was deployed",
+            outcome=Outcome.KEPT if why else Outcome.MOVING,
+            detail=why or "the other plan is being filled",
+            plan_before=before.words,
+            plan_after=found.after.words,
+            bytes_before=before.cost.bytes,
+            bytes_after=found.after.cost.bytes,
+            measured_before=self._rate(queries[0]),
+        )
+
+    # --- moves --------------------------------------------------------------------------------
+
+    async def _begin(
+        self, decision: Decision, found: Reconsidered, movers: Sequence[RunningQuery]
+    ) -> None:
+        move = await self._moves.begin(found.planned, movers)
+        if move is not None:
+            self._decisions.add(decision)
+            self._moving[decision.id] = move
+
+    async def _go_on(self, number: int, move: Move) -> None:
+        why = self._moves.why_not(move)
+        if why:
+            del self._moving[number]
+            self._close(number, move, outcome=Outcome.GIVEN_UP, detail=why)
+            await self._moves.give_up(move)
+            return
+        if not (self._may_look() and self._moves.is_ready(move)):
+            return
+        moved = await self._moves.complete(move)
+        if not moved:
+            return
+        del self._moving[number]
+        said = "the queries read the new plan from then on; their answers did not change"
+        self._close(number, move, outcome=Outcome.MOVED, detail=said)
+        query, now = moved[0], monotonic_clock()
+        self._known[query.run] = _Known(query.bundle, now, (now, sent_bytes_of(query)))
+        self._measured.append(_Measuring(number, query.id, query.bundle, now, sent_bytes_of(query)))
+
+    def _close(self, number: int, move: Move, **said: object) -> None:
+        cost: Mapping[str, object] = {
+            "switch_bytes": move.filled,
+            "switch_seconds": round(move.seconds, 1),
+        }
+        self._decisions.change(number, **said, **cost)
+
+    # --- what it brings -----------------------------------------------------------------------
+
+    def _rate(self, query: RunningQuery) -> float | None:
+        known = self._known.get(query.run)
+        if known is None:
+            return None
+        return _rate_since(known.counted, monotonic_clock(), sent_bytes_of(query))
+
+    def _measure(self, now: int) -> None:
+        """Fill in what moves have brought."""
+        left = []
+        for each in self._measured:
+            query = self._queries.find(each.query)
+            if query is None or query.bundle is not each.bundle:
+                continue  # it has ended, or runs something else
+            if now - each.since < MEASURED_SECONDS * 1_000_000:
+                left.append(each)
+                continue
+            rate = _rate_since((each.since, each.bytes), now, sent_bytes_of(query))
+            self._decisions.change(each.decision, measured_after=rate)
+        self._measured = left
+
+
+def _is_quiet(query: RunningQuery) -> bool:
+    """Whether a query runs, with nothing missing and nothing held back."""
+    result = query.result
+    is_shown = not (result.held or result.is_partial)
+    return is_shown and query.started and query.current_status() == QueryStatus.RUNNING
+
+
+def _rate_since(counted: tuple[int, int], now: int, sent: int) -> float | None:
+    """Return bytes a second; None: counted for too short, or a site counts from 0 again."""
+    since, before = counted
+    seconds = (now - since) / 1_000_000
+    if seconds < LEAST_SECONDS or sent < before:
+        return None
+    return (sent - before) / seconds

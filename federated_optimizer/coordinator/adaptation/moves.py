@@ -1,0 +1,229 @@
+"""The move of queries to another run: it is filled beside the old one, which goes on answering.
+
+Make before break: the queries change over when both runs are at rest and hold the same rows. So no
+reader notices, whatever happened meanwhile. When that does not come about in time the new run is
+withdrawn, and all is as before.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
+from federated_optimizer.coordinator.queries.planner import Planned
+from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.queries.results import QueryResult
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.coordinator.store.catalog_store import StoredQuery
+from host.clocks import monotonic_clock
+from streamsql.wire.codec import encode_packed
+from streamsql.wire.fragments import FragmentBundle
+
+MOVE_MICROSECONDS = 60_000_000
+"""Time in which a move has to come about."""
+
+
+@dataclass(slots=True)
+class Move:
+    """Queries on their way to another run.
+
+    Attributes:
+        planned: What they will run.
+        trial: Reads the new run meanwhile; nobody sees its answer.
+        former: By id of the queries what they run; who runs something else by then stays there.
+        began: By `monotonic_clock`.
+        published: Bytes of the bundles that were sent for it.
+        stored: Whether the catalog has the new plan already.
+        seen: What had been received when both runs were first seen at rest, or None.
+    """
+
+    planned: Planned
+    trial: RunningQuery
+    former: Mapping[str, FragmentBundle]
+    began: int = field(default_factory=monotonic_clock)
+    published: int = 0
+    stored: bool = False
+    seen: object = None
+
+    @property
+    def run(self) -> str:
+        """The run that they leave."""
+        return next(iter(self.former.values())).query
+
+    @property
+    def seconds(self) -> float:
+        """Time since it began."""
+        return (monotonic_clock() - self.began) / 1_000_000
+
+    @property
+    def filled(self) -> int:
+        """Bytes that have travelled for the new run, with its bundles."""
+        return self.published + sent_bytes_of(self.trial)
+
+
+def sent_bytes_of(query: RunningQuery) -> int:
+    """Return the bytes that the sites of a query's run have sent, as last reported."""
+    return sum(traffic.bytes for traffic in query.flows.traffic().values())
+
+
+class Moves:
+    """Begins moves, completes them, and gives them up."""
+
+    def __init__(self, shared: SharedParts, queries: Queries) -> None:
+        self._shared = shared
+        self._queries = queries
+        self._begun = 0
+
+    async def begin(self, planned: Planned, movers: Sequence[RunningQuery]) -> Move | None:
+        """Deploy a plan beside what queries of one run have; None: they changed meanwhile.
+
+        Raises:
+            FederationError: The plan cannot be deployed.
+        """
+        shared, former = self._shared, {query.id: query.bundle for query in movers}
+        async with shared.lock:
+            shared.presence.check_in_charge()
+            other = self._queries.runs.alike(planned)
+            if other is None or other.run == movers[0].run:
+                other = None
+                run = f"q{await asyncio.to_thread(shared.store.next_query_number)}"
+                bundle = self._bundle(planned, run, movers[0].run)
+            else:
+                bundle = other.bundle
+            if not self._going_on(former):
+                return None
+            trial = self._trial(planned, bundle)
+            published = 0
+            if other is None:
+                shared.deployment.publish(bundle)
+                published = len(encode_packed(bundle)) * len(bundle.sites)
+            else:
+                trial.join(other, shared.settings.host)
+            self._queries.runs.try_out(trial)
+            return Move(planned, trial, former, published=published)
+
+    def _bundle(self, planned: Planned, run: str, left: str) -> FragmentBundle:
+        """Return the bundle of a new run, which reads nothing of the run that is left."""
+        bundle = self._queries.runs.named(planned, run)
+        feeds = tuple(feed for feed in bundle.feeds if feed.run != left)
+        return msgspec.structs.replace(bundle, feeds=feeds)
+
+    def _trial(self, planned: Planned, bundle: FragmentBundle) -> RunningQuery:
+        shared = self._shared
+        self._begun += 1
+        name = f"trial {self._begun} of {bundle.query}"
+        trial = RunningQuery(
+            id=name,
+            name=name,
+            text=bundle.text,
+            origin=Origin.SESSION,
+            created=shared.clock(),
+            bundle=bundle,
+            result=QueryResult(bundle, clock=shared.clock, max_behind=1, query=name),
+            membership=shared.membership,
+            alone=planned.alone,
+            leader_of=self._queries.runs.leader,
+        )
+        trial.compare(self._queries.differing, self._queries.missing)
+        return trial
+
+    def movers(self, move: Move) -> list[RunningQuery]:
+        """Return the queries that still run what they ran when the move began."""
+        return self._going_on(move.former)
+
+    def _going_on(self, former: Mapping[str, FragmentBundle]) -> list[RunningQuery]:
+        found = [query for query in self._queries.all() if query.id in former]
+        return [query for query in found if query.bundle is former[query.id]]
+
+    def why_not(self, move: Move) -> str:
+        """Return why a move cannot come about any more, in words; empty: it may."""
+        if not self.movers(move):
+            return "its queries have ended, or were planned anew"
+        trial = move.trial
+        if trial.has_failed:
+            return f"the new plan failed: {trial.error or 'it was stopped'}"
+        leader = self._queries.runs.leader(trial.run)
+        if leader is None or leader.bundle is not trial.bundle:
+            return "the run that they were to read was planned anew"
+        if monotonic_clock() - move.began > MOVE_MICROSECONDS:
+            if not trial.has_inputs():
+                return f"the new plan was not filled within {move.seconds:.0f} s"
+            return f"both plans were never at rest at once within {move.seconds:.0f} s"
+        return ""
+
+    def is_ready(self, move: Move) -> bool:
+        """Whether both runs are at rest and hold the same rows, now and at the last look.
+
+        Counts of sites may be early by one report: so nothing may have come between two looks.
+        """
+        before, move.seen = move.seen, None
+        if not self._at_rest(move):
+            return False
+        move.seen = tuple(
+            (query.result.received(), query.result.lives(), query.result.changes)
+            for query in (move.trial, *self.movers(move))
+        )
+        return move.seen == before
+
+    def _at_rest(self, move: Move) -> bool:
+        both = (move.trial, *self.movers(move))
+        if any(q.result.held or q.result.is_partial or not q.has_arrived() for q in both):
+            return False
+        if any(query.current_status() != QueryStatus.RUNNING for query in both):
+            return False
+        rows = move.trial.result.contents()
+        return all(query.result.contents() == rows == query.result.view for query in both)
+
+    async def complete(self, move: Move) -> tuple[RunningQuery, ...]:
+        """Store the new plan, and change over if both runs are still at rest; return who did.
+
+        Raises:
+            FederationError: The catalog cannot be written.
+        """
+        async with self._shared.lock:
+            self._shared.presence.check_in_charge()
+            move.stored = True
+            for query in self.movers(move):
+                await self._store(query, move.trial.bundle)
+            if self.why_not(move) or not self._at_rest(move):
+                return ()
+            return self._change_over(move)
+
+    async def _store(self, query: RunningQuery, bundle: FragmentBundle) -> None:
+        if query.origin != Origin.SESSION:
+            stored = (query.id, query.name, query.text, query.origin, query.created, bundle)
+            await asyncio.to_thread(self._shared.store.put_query, StoredQuery(*stored))
+
+    def _change_over(self, move: Move) -> tuple[RunningQuery, ...]:
+        """Let the queries read the new run: at once, nothing comes between."""
+        runs, trial = self._queries.runs, move.trial
+        movers = self.movers(move)
+        for query in movers:
+            runs.leave(query)
+            query.warnings = move.planned.warnings
+            query.bundle, query.flows = trial.bundle, trial.flows
+            query.result.hand_over(trial.bundle, trial.result)
+            query.started, query.deployed = trial.started, trial.deployed
+            query.problems.clear()
+            query.outdated = ""
+            query.compare(self._queries.differing, self._queries.missing)
+            runs.enter(query)
+        runs.end_trial(trial)
+        self._queries.withdraw_unread(move.former[movers[0].id])
+        return tuple(movers)
+
+    async def give_up(self, move: Move) -> None:
+        """Withdraw the new run; the queries stay where they are.
+
+        Raises:
+            FederationError: The catalog cannot be written.
+        """
+        self._queries.runs.end_trial(move.trial)
+        self._queries.withdraw_unread(move.trial.bundle)
+        if move.stored:
+            async with self._shared.lock:
+                for query in self.movers(move):
+                    await self._store(query, query.bundle)

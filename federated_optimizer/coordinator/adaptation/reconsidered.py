@@ -1,0 +1,146 @@
+"""The plan that a running query would be given now, beside the one that it has."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from federated_optimizer.coordinator.adaptation.plan_basis import Basis, NotedStatistics
+from federated_optimizer.coordinator.queries.planner import Planned, Planner
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.costs.cost import Cost
+from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.costs.sent_columns import sent_bytes
+from federated_optimizer.costs.shipments import MESSAGE_BYTES
+from federated_optimizer.costs.size_and_motion import Estimate
+from federated_optimizer.planning import normalize
+from federated_optimizer.search.choosing import Search
+from federated_optimizer.search.plan_words import plan_words
+from federated_optimizer.statistics.planning_statistics import Statistics
+from streamsql.algebra.operators import RemoteSource, walk_plan
+from streamsql.errors import QueryError
+from streamsql.syntax import parse_statement
+from streamsql.wire.codec import encode_packed
+from streamsql.wire.fragments import Fragment, FragmentBundle
+
+
+@dataclass(frozen=True, slots=True)
+class PricedPlan:
+    """A plan with its price by the facts of now.
+
+    Attributes:
+        words: Its number, and where its operators are.
+        cost: Of all that travels.
+    """
+
+    words: str
+    cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Reconsidered:
+    """A plan that was looked at again.
+
+    Attributes:
+        planned: The plan that is taken now: the one that runs, or one that is much cheaper.
+        before: What runs; None: there is no such plan any more with the sites of now.
+        after: What is taken now.
+        basis: What the choice rests on.
+        filling: Bytes until the sites have what the plan that is taken needs, by estimate.
+        fixed: By id of queries that keep their plan in any case: why, in words.
+    """
+
+    planned: Planned
+    before: PricedPlan | None
+    after: PricedPlan
+    basis: Basis
+    filling: float
+    fixed: dict[str, str] = field(default_factory=dict)
+
+
+def reconsider(planner: Planner, queries: Iterable[RunningQuery]) -> Reconsidered:
+    """Return what would be planned now for queries that read one run.
+
+    Raises:
+        QueryError: The text does not bind any more.
+        UnsupportedError: There is no plan for it.
+    """
+    readers = tuple(queries)
+    fixed = _fixed(planner, readers)
+    first = next((query for query in readers if query.id not in fixed), readers[0])
+    current = first.bundle
+    planned = planner.planned(
+        first.text, query=current.query, version=current.version + 1, current=current
+    )
+    bound = planner.bind(parse_statement(first.text))
+    topology = planner.topology()
+    noted = NotedStatistics(planner.statistics(current))
+    search = Search(normalize(bound.plan, topology), topology, noted.statistics)
+    taken = planned.bundle
+    after = _priced(search, taken.alternative)
+    number = search.number_of((current.alternative, current.choices))
+    before = None if not number else _priced(search, number)
+    filling = filling_bytes(taken, noted.statistics)
+    return Reconsidered(planned, before, after, noted.basis(), filling, fixed)
+
+
+def _fixed(planner: Planner, queries: Iterable[RunningQuery]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    known: dict[str, str] = {}
+    for query in queries:
+        if query.text not in known:
+            known[query.text] = _why_fixed(planner, query.text)
+        if known[query.text]:
+            found[query.id] = known[query.text]
+    return found
+
+
+def _why_fixed(planner: Planner, text: str) -> str:
+    try:
+        bound = planner.bind(parse_statement(text))
+    except QueryError as error:
+        return f"it cannot be planned again: {error.message}"
+    if bound.asked:
+        return f"it asks for plan {bound.asked}"
+    return "" if bound.adapts else "WITH (adapt = 'no') says so"
+
+
+def _priced(search: Search, number: int) -> PricedPlan:
+    words = plan_words(search.memo, search.memo.selection(number))
+    return PricedPlan(f"plan {number}: {words}".removesuffix(": "), search.plan(number).cost)
+
+
+def filling_bytes(bundle: FragmentBundle, statistics: Statistics) -> float:
+    """Return the bytes that travel until the sites of a bundle have all that it needs.
+
+    The bundle goes to every site, and each fragment sends all its rows once.
+    """
+    known: dict[str, Estimate] = {}
+    bytes_sent = float(len(encode_packed(bundle)) * len(bundle.sites))
+    for fragment in _feeders_first(bundle):
+        if fragment.id in {feed.fragment for feed in bundle.feeds}:
+            continue
+        leaves = {
+            node.fragment: known[node.fragment]
+            for node in walk_plan(fragment.plan)
+            if isinstance(node, RemoteSource) and node.fragment in known
+        }
+        rows = known[fragment.id] = estimate(
+            fragment.plan, statistics, sites=len(fragment.sites), leaves=leaves
+        )
+        width = sent_bytes(fragment.plan, statistics)
+        bytes_sent += rows.rows * width + MESSAGE_BYTES * len(fragment.sites)
+    return bytes_sent
+
+
+def _feeders_first(bundle: FragmentBundle) -> list[Fragment]:
+    left = list(bundle.fragments)
+    found: list[Fragment] = []
+    while left:
+        waiting = {fragment.id for fragment in left}
+        ready = [f for f in left if not waiting & _read_by(f)] or left
+        found.extend(ready)
+        left = [fragment for fragment in left if fragment not in ready]
+    return found
+
+
+def _read_by(fragment: Fragment) -> set[str]:
+    return {n.fragment for n in walk_plan(fragment.plan) if isinstance(n, RemoteSource)}
