@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from federated_optimizer.coordinator.adaptation.decisions import Decision, Decisions
 from federated_optimizer.coordinator.contract.audit_model import AuditEntry
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.contract.principal import Principal
@@ -21,6 +20,7 @@ from federated_optimizer.coordinator.store.audit_store import stored_audit
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore, Stored, open_catalog
 from federated_optimizer.coordinator.store.enrolment_store import stored_enrolments
 from federated_optimizer.coordinator.store.grant_store import StoredRights, stored_rights
+from federated_optimizer.coordinator.store.plan_decisions import Decision, Decisions
 from federated_optimizer.coordinator.store.stored_decisions import stored_decisions
 from federated_optimizer.coordinator.store.stored_facts import stored_facts
 from federated_optimizer.statistics.fact import Fact

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from federated_optimizer.coordinator.adaptation.decisions import Decision, Outcome
 from federated_optimizer.coordinator.adaptation.moves import Move, Moves, sent_bytes_of
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis, left_range
 from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered, reconsider
@@ -19,6 +18,7 @@ from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.coordinator.store.plan_decisions import Decision, Outcome
 from federated_optimizer.network.shareable import why_alone
 from federated_optimizer.statistics.planning_statistics import Statistics
 from host.clocks import monotonic_clock

@@ -227,8 +227,7 @@ class BoundQuery:
         reads: The relations that it names, and those that its views name.
         backfill: Whether its windows begin with what the lake has.
         asked: Number of the plan that it asks for; 0: none.
-        shared: Whether sites may run it once for all equal queries.
-        adapts: Whether its plan may change when what it rests on has changed.
+        shared, adapts: Whether equal queries may run as one, and its plan may change.
     """
 
     plan: Plan

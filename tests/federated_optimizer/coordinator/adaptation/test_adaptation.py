@@ -1,4 +1,4 @@
-"""A running query takes another plan when a fact leaves its range, and its readers do not notice."""
+"""A running query takes another plan when a fact leaves its range; its readers do not notice."""
 
 import asyncio
 from collections import Counter
@@ -74,8 +74,8 @@ def test_a_fact_that_leaves_its_range_moves_a_query(harness: Any) -> None:
         assert after.changes == before.changes, "readers were told something"
         # Only the new run is left, at the sites and on the broker.
         await harness.until(lambda: {q for q, _ in federation.fragments()} == {after.run})
-        runs = lambda: set(federation.sites["base"].engine.queries)  # noqa: E731
-        await harness.until(lambda: runs() == {after.run})
+        engine = federation.sites["base"].engine
+        await harness.until(lambda: set(engine.queries) == {after.run})
         federation.sites["gw-1"].put("roomsensor", ("r0", "shut"))
         await harness.until_rows(coordinator, query, [("open", 3), ("shut", 3)])
         batch = await harness.next_batch(reader)
@@ -92,24 +92,19 @@ def test_a_fact_that_leaves_its_range_moves_a_query(harness: Any) -> None:
     harness.run(scenario)
 
 
-def test_a_query_that_asks_for_a_plan_never_moves(harness: Any) -> None:
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [("plan = 2", "it asks for plan 2"), ("adapt = 'no'", "WITH (adapt = 'no') says so")],
+)
+def test_a_query_that_wants_its_plan_never_moves(harness: Any, option: str, why: str) -> None:
     async def scenario(federation: Any) -> None:
-        for option, why in (
-            ("plan = 2", "it asks for plan 2"),
-            ("adapt = 'no'", "WITH (adapt = 'no') says so"),
-        ):
-            if not federation.coordinators:
-                coordinator, query = await started(harness, federation, f"{TEXT} WITH ({option})")
-            else:
-                tell(coordinator, "roomsensor", 10.0, 0.01)
-                query = await harness.start_query(coordinator, f"{TEXT} WITH ({option})")
-            await looked_at(harness, coordinator, query)
-            tell(coordinator, "roomsensor", 10.0, 10.0)
-            told = lambda: [d for d in decisions(coordinator) if d.queries == query]  # noqa: E731, B023
-            await harness.until(lambda: bool(told()), "it is decided")  # noqa: B023
-            assert (told()[-1].outcome, told()[-1].detail) == ("kept", why)
-            assert plan_of(coordinator, query) == 2
-            await coordinator.stop(query)
+        coordinator, query = await started(harness, federation, f"{TEXT} WITH ({option})")
+        await looked_at(harness, coordinator, query)
+        tell(coordinator, "roomsensor", 10.0, 10.0)
+        await harness.until(lambda: bool(decisions(coordinator)), "it is decided")
+        (decision,) = decisions(coordinator)
+        assert (decision.outcome, decision.detail) == ("kept", why)
+        assert plan_of(coordinator, query) == 2
 
     harness.run(scenario)
 

@@ -7,7 +7,6 @@ from enum import StrEnum
 
 import msgspec
 
-from federated_optimizer.coordinator.facts.shown_facts import rounded
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
 from federated_optimizer.coordinator.store.stored_decisions import store_decisions
 from streamsql.data.types import Row
@@ -147,11 +146,11 @@ class Decisions:
 
 
 def _row(decision: Decision) -> Row:
-    return tuple(
-        rounded(value) if isinstance(value, float) else _shown(value)
-        for value in msgspec.structs.astuple(decision)
-    )
+    return tuple(map(_shown, msgspec.structs.astuple(decision)))
 
 
-def _shown(value: int | str | None) -> int | str | None:
-    return str(value)[:LONGEST] if isinstance(value, str) else value
+def _shown(value: float | str | None) -> float | str | None:
+    """Return what a column shows: of a number three digits that count, of a text the beginning."""
+    if isinstance(value, str):
+        return str(value)[:LONGEST]
+    return float(f"{value:.3g}") if isinstance(value, float) else value
