@@ -11,15 +11,17 @@ class Method(enum.StrEnum):
 
     SHIP: where its inputs are, and its rows travel to the base. BASE: at the base, over inputs
     that are there. PARTS: every gateway computes a part of it, and the base puts them together.
-    SITES: where its inputs are, and nothing travels. CENTRE, FLOOD, WITNESS, ANNOTATIONS: the ways
-    of a recursion. BROADCAST_LEFT and BROADCAST_RIGHT: this side of a join goes to all gateways of
-    the other one, each of which joins its own rows.
+    SITES: where its inputs are, and nothing travels. KEYS: at the base, and a stored table is asked
+    for the keys of the other side. CENTRE, FLOOD, WITNESS, ANNOTATIONS: the ways of a recursion.
+    BROADCAST_LEFT and BROADCAST_RIGHT: this side of a join goes to all gateways of the other one,
+    each of which joins its own rows.
     """
 
     SHIP = "ship"
     BASE = "base"
     PARTS = "parts"
     SITES = "sites"
+    KEYS = "keys"
     CENTRE = Way.CENTRE.value
     FLOOD = Way.FLOOD.value
     WITNESS = Way.WITNESS.value

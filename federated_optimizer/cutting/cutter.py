@@ -42,8 +42,8 @@ from federated_optimizer.alternatives.words import (
     names_text,
 )
 from federated_optimizer.costs.estimates import selectivity
+from federated_optimizer.cutting.keyed_joins import NOT_CHOSEN
 from federated_optimizer.cutting.network_cuts import NetworkCuts
-from federated_optimizer.cutting.one_sided_cuts import NOT_CHOSEN
 from federated_optimizer.cutting.recursion_leaves import agreed, as_set, with_leaves
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics

@@ -15,12 +15,12 @@ So a row of S waits until its key is answered, and never shows as one without pa
 """
 
 import dataclasses
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeGuard
+from collections.abc import Mapping, Sequence
 
 from federated_optimizer.alternatives.gateway_pieces import TwoSided
-from federated_optimizer.alternatives.pieces import BasePiece, Cut, Piece, StaticPiece
+from federated_optimizer.alternatives.key_lookup import Sides, keys_of, sides_of, wanted_of
+from federated_optimizer.alternatives.method import Method
+from federated_optimizer.alternatives.pieces import BasePiece, Cut, Piece
 from federated_optimizer.alternatives.words import names_text
 from federated_optimizer.costs.estimates import estimate, row_bytes
 from federated_optimizer.cutting.cuts import Cuts
@@ -28,7 +28,6 @@ from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import (
-    Distinct,
     Filter,
     Join,
     JoinKind,
@@ -41,32 +40,17 @@ from streamsql.algebra.operators import (
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 
+NOT_CHOSEN: Mapping[Plan, Method] = {}
+
 LARGE_ROWS = 10_000.0
-"""Smaller tables travel whole: a join with all of their rows at hand waits for nobody."""
+"""Where nobody has chosen, smaller tables travel whole: a join that has all of their rows waits for
+nobody."""
 
 LEAST_FACTOR = 4.0
 """How many times more rows than keys a table has to have."""
 
 _STAYS = 4.0
 """A running query is changed only for a table this many times smaller: it starts anew."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Sides:
-    """A join as the stream's side and the table's.
-
-    Attributes:
-        stream_keys: Positions in the stream's rows.
-        table_keys: Positions in the table's rows.
-        table_first: Whether the table is the left side.
-    """
-
-    stream: Piece
-    table: StaticPiece
-    stream_plan: Plan
-    stream_keys: tuple[int, ...]
-    table_keys: tuple[int, ...]
-    table_first: bool
 
 
 class KeyedCuts(Cuts):
@@ -79,8 +63,15 @@ class KeyedCuts(Cuts):
             stands for them in the static engine's piece.
     """
 
-    def __init__(self, bases: tuple[str, ...], topology: Topology, statistics: Statistics) -> None:
+    def __init__(
+        self,
+        bases: tuple[str, ...],
+        topology: Topology,
+        statistics: Statistics,
+        methods: Mapping[Plan, Method] = NOT_CHOSEN,
+    ) -> None:
         super().__init__(bases)
+        self._methods = methods
         self.topology = topology
         self.statistics = statistics
         self.keys: dict[str, BasePiece] = {}
@@ -89,17 +80,20 @@ class KeyedCuts(Cuts):
         self, plan: TwoSided, left: Piece, right: Piece, reasons: tuple[str, ...]
     ) -> BasePiece | None:
         """Return the join by keys, or None where the table should rather travel whole."""
-        if not (isinstance(plan, Join) and plan.keys and self._may_look_up):
+        method = self._methods.get(plan)
+        if method not in (None, Method.KEYS):
             return None
-        sides = self._sides(plan, left, right)
-        if sides is None or not self._is_large(sides):
+        if not (isinstance(plan, Join) and self._may_look_up):
+            return None
+        sides = sides_of(plan, left, right, self.topology)
+        if not isinstance(sides, Sides) or (method is None and not self._is_large(sides)):
             return None
         stream = self._as_leaf(self._hashed(sides.stream, sides.stream_keys))
-        keys = _keys_of(stream.plan, sides.stream_keys)
+        keys = keys_of(stream.plan, sides.stream_keys)
         name = f"?{len(self.keys) + 1}"
         self.keys[name] = dataclasses.replace(stream, plan=keys, reasons=())
         asked = RemoteSource(name, keys.schema)
-        wanted, columns = _wanted(plan, sides, asked)
+        wanted, columns = wanted_of(plan, sides, asked, sides.table.plan)
         table = dataclasses.replace(
             sides.table, plan=wanted, notes=(self._note(sides, keys.schema),)
         )
@@ -107,23 +101,7 @@ class KeyedCuts(Cuts):
         made = _joined(plan, sides, stream.plan, found)
         return BasePiece(made, stream.spread, stream.reasons + reasons)
 
-    def _sides(self, plan: Join, left: Piece, right: Piece) -> _Sides | None:
-        left_keys, right_keys = (tuple(pair[side] for pair in plan.keys) for side in (0, 1))
-        if self._is_table(right) and not isinstance(left, StaticPiece):
-            waits = plan.kind in (JoinKind.LEFT, JoinKind.ANTI)
-            if plan.kind == JoinKind.FULL or (waits and plan.residual is not None):
-                return None
-            return _Sides(left, right, plan.left, left_keys, right_keys, False)
-        if self._is_table(left) and not isinstance(right, StaticPiece):
-            if plan.kind not in (JoinKind.INNER, JoinKind.SEMI):
-                return None
-            return _Sides(right, left, plan.right, right_keys, left_keys, True)
-        return None
-
-    def _is_table(self, piece: Piece) -> TypeGuard[StaticPiece]:
-        return isinstance(piece, StaticPiece) and piece.site == self.topology.static
-
-    def _is_large(self, sides: _Sides) -> bool:
+    def _is_large(self, sides: Sides) -> bool:
         """Whether a table is known to be large, and larger than the stream side has rows."""
         known = [self.statistics.sources.get(name.lower()) for name in sides.table.tables]
         most = max((f.rows for f in known if f is not None and f.rows is not None), default=0.0)
@@ -142,7 +120,7 @@ class KeyedCuts(Cuts):
         number = self._number(Cut(piece, piece.spread.columns))
         return BasePiece(RemoteSource(number, piece.plan.schema), piece.spread)
 
-    def _note(self, sides: _Sides, keys: Schema) -> str:
+    def _note(self, sides: Sides, keys: Schema) -> str:
         rows = estimate(sides.table.plan, self.statistics).rows
         count = estimate(sides.stream_plan, self.statistics).rows
         stays = _size(rows * row_bytes(sides.table.plan.schema))
@@ -153,32 +131,7 @@ class KeyedCuts(Cuts):
         )
 
 
-def _keys_of(stream: Plan, positions: Sequence[int]) -> Plan:
-    """Return the distinct keys of a stream; one with a NULL matches nothing."""
-    fields = [stream.schema.fields[p] for p in positions]
-    columns = [Column(p, f.name, f.dtype) for p, f in zip(positions, fields, strict=True)]
-    present: list[Expression] = [
-        Call("IS NOT NULL", (column,), DataType.BOOLEAN) for column in dict.fromkeys(columns)
-    ]
-    rows: Plan = stream
-    for condition in present:
-        rows = Filter(rows, condition)
-    names = tuple(f"k{number}" for number in range(len(columns)))
-    return Distinct(Project(rows, tuple(columns), names))
-
-
-def _wanted(plan: Join, sides: _Sides, keys: Plan) -> tuple[Plan, tuple[int, ...]]:
-    """Return the static engine's plan, and the columns of its rows that are the keys."""
-    table, positions = sides.table.plan, sides.table_keys
-    own = tuple(range(len(positions)))
-    by_key = plan.kind != JoinKind.INNER and plan.residual is None and not sides.table_first
-    if by_key:
-        return (Join(keys, table, plan.kind, tuple(zip(own, positions, strict=True))), own)
-    pairs = tuple(zip(positions, own, strict=True))
-    return (Join(table, keys, JoinKind.SEMI, pairs), positions)
-
-
-def _joined(plan: Join, sides: _Sides, stream: Plan, found: Plan) -> Plan:
+def _joined(plan: Join, sides: Sides, stream: Plan, found: Plan) -> Plan:
     """Return the base's plan over the stream and what was found of its keys."""
     if sides.table_first:
         return with_inputs(plan, (found, stream))

@@ -24,7 +24,7 @@ from federated_optimizer.alternatives.pieces import (
     regrouped,
 )
 from federated_optimizer.alternatives.words import chosen_reason, filter_reason, network_reason
-from federated_optimizer.cutting.keyed_joins import KeyedCuts
+from federated_optimizer.cutting.keyed_joins import NOT_CHOSEN, KeyedCuts
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.expressions import expression_text
@@ -42,8 +42,6 @@ from streamsql.algebra.operators import (
     with_inputs,
 )
 
-NOT_CHOSEN: Mapping[Plan, Method] = {}
-
 
 class OneSidedCuts(KeyedCuts):
     """Cuts, and operators over one input."""
@@ -55,8 +53,7 @@ class OneSidedCuts(KeyedCuts):
         statistics: Statistics,
         methods: Mapping[Plan, Method] = NOT_CHOSEN,
     ) -> None:
-        super().__init__(bases, topology, statistics)
-        self._methods = methods
+        super().__init__(bases, topology, statistics, methods)
 
     def _unless_chosen(self, plan: Plan, placed: GatewayPiece | Refused) -> GatewayPiece | Refused:
         """Return a piece, or that another method was chosen for what gateways can do."""

@@ -9,7 +9,7 @@ from federated_optimizer.alternatives.method import Method
 from federated_optimizer.alternatives.recursions import Foresee
 from federated_optimizer.cutting.bundling import Bundler
 from federated_optimizer.cutting.cutter import Cutter
-from federated_optimizer.cutting.one_sided_cuts import NOT_CHOSEN
+from federated_optimizer.cutting.keyed_joins import NOT_CHOSEN
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
 from streamsql.algebra.column_origins import column_units

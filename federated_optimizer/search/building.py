@@ -2,13 +2,13 @@
 
 What gateways can compute by themselves is found by cutting the plan with nothing chosen. From there
 an operator over rows of gateways may stay there and ship its rows, be computed in parts, or be at
-the base. A recursion has its ways. What tables need is placed as ever: there is one way in the
-memo.
+the base. A recursion has its ways. A stored table that a stream joins travels or is asked for keys.
 """
 
 from collections.abc import Iterator
 
-from federated_optimizer.alternatives.method import Method
+from federated_optimizer.alternatives.key_lookup import Sides, sides_of
+from federated_optimizer.alternatives.method import Method, Refused
 from federated_optimizer.alternatives.operators_in_parts import parted
 from federated_optimizer.alternatives.parted import Parted
 from federated_optimizer.alternatives.pieces import (
@@ -17,7 +17,7 @@ from federated_optimizer.alternatives.pieces import (
     NetworkPiece,
     StaticPiece,
 )
-from federated_optimizer.costs.cost import NOTHING, Cost
+from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.estimates import Estimating, estimate, row_bytes
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import shipment
@@ -34,6 +34,7 @@ from federated_optimizer.memo.properties import (
 )
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.cut_prices import CutPrices
+from federated_optimizer.search.keyed_alternatives import keyed_cost, keyed_words
 from federated_optimizer.search.network_joins import NetworkJoins
 from federated_optimizer.search.recursion_alternatives import (
     recursion_alternatives,
@@ -110,6 +111,7 @@ class _Building:
         self._prices = CutPrices(self._cutter)
         self._memo = Memo()
         self._network = NetworkJoins(self._memo, self._cutter.placed, self._estimating, statistics)
+        self._refused: list[str] = []
 
     def of(self, plan: Plan) -> Memo:
         """Return the memo of a plan."""
@@ -126,8 +128,8 @@ class _Building:
             root = self._at_base(plan)
         self._memo.root = root
         self._memo.assumed = self._estimating.of(plan).assumed
-        refused = recursions_refused(self._cutter.chosen.values())
-        self._memo.refused = (*refused, *self._network.refused)
+        reasons = (*recursions_refused(self._cutter.chosen.values()), *self._refused)
+        self._memo.refused = tuple(dict.fromkeys((*reasons, *self._network.refused)))
         return self._memo
 
     def _at_base(self, plan: Plan) -> Wanted:
@@ -166,10 +168,8 @@ class _Building:
 
     def _over(self, plan: Plan) -> tuple[Alternative, ...]:
         """Return an operator at the base, over inputs that are there."""
-        lookup = self._lookup(plan)
-        if lookup is not None:
-            return (lookup,)
-        return (Alternative(Method.BASE, tuple(self._at_base(child) for child in plan.inputs)),)
+        inputs = tuple(self._at_base(child) for child in plan.inputs)
+        return (*self._by_keys(plan), Alternative(Method.BASE, inputs))
 
     def _in_parts(self, plan: Plan) -> tuple[Alternative, ...]:
         """Return an operator in parts, where it has some and its input is at gateways."""
@@ -220,22 +220,19 @@ class _Building:
         sides = self._at_sites(plan.left), self._at_sites(plan.right)
         return Alternative(method, sides, self._network.moved(plan, meeting), meeting.words)
 
-    def _lookup(self, plan: Plan) -> Alternative | None:
-        """Return a join with a table that is looked up by keys, where the plan has one."""
-        inputs = [(child, self._cutter.placed[child]) for child in plan.inputs]
-        tables = [piece.tables for _, piece in inputs if isinstance(piece, StaticPiece)]
-        if not isinstance(plan, Join) or len(tables) != 1:
-            return None
-        for cut in self._prices.cuts_of(self._cutter.placed[plan].plan):
-            keys = self._prices.keys_of(cut.piece.plan)
-            if isinstance(cut.piece, StaticPiece) and cut.piece.tables == tables[0] and keys:
-                asked = sum((self._prices.shipped(key, (cut.piece.site,)) for key in keys), NOTHING)
-                answered = self._prices.shipped(cut.piece, self._bases)
-                streams = [child for child, piece in inputs if not isinstance(piece, StaticPiece)]
-                return Alternative(
-                    Method.BASE, tuple(map(self._at_base, streams)), asked + answered
-                )
-        return None
+    def _by_keys(self, plan: Plan) -> tuple[Alternative, ...]:
+        """Return a join with a table whose stream side sends keys, where it has one."""
+        if not isinstance(plan, Join | AsOfJoin | SetOperation):
+            return ()
+        left, right = (self._cutter.placed[child] for child in plan.inputs)
+        sides = sides_of(plan, left, right, self._cutter.topology)
+        if isinstance(sides, Refused):
+            self._refused.append(sides.reason)
+        if not isinstance(sides, Sides) or not isinstance(plan, Join):
+            return ()
+        cost = keyed_cost(plan, sides, self._bases, self._statistics, self._estimating)
+        stream = self._at_base(plan.right if sides.table_first else plan.left)
+        return (Alternative(Method.KEYS, (stream,), cost, keyed_words(sides)),)
 
     def _shipped(self, plan: Plan, sites: tuple[str, ...]) -> Cost:
         """Return the price of a sub-plan's rows on their way to the base."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from federated_optimizer.alternatives.key_lookup import estimated_keys
 from federated_optimizer.alternatives.method import Method
 from federated_optimizer.alternatives.pieces import (
     BasePiece,
@@ -12,14 +13,15 @@ from federated_optimizer.alternatives.pieces import (
     StaticPiece,
 )
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.costs.estimates import Estimating
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import broadcast, shipment
 from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.network.topology import Topology
+from federated_optimizer.search.keyed_alternatives import answers, is_counted
 from federated_optimizer.statistics.planning_statistics import Statistics
-from streamsql.algebra.operators import Plan, RemoteSource, walk_plan
+from streamsql.algebra.operators import Join, Plan, RemoteSource, transform_up, walk_plan
 
 
 class CutPrices:
@@ -28,6 +30,8 @@ class CutPrices:
     def __init__(self, cutter: Cutter) -> None:
         self._cutter = cutter
         self._bases = cutter.topology.bases
+        self._estimating = Estimating(cutter.statistics)
+        self._leaves: dict[str, Plan] = {}
 
     @classmethod
     def of(
@@ -43,33 +47,59 @@ class CutPrices:
 
     def shipped(self, piece: Piece, receivers: tuple[str, ...], *, to_all: bool = False) -> Cost:
         """Return the price of a piece's rows on their way to one, or all, of some other sites."""
-        rows = self._of_piece(piece.plan)
+        rows = self._sent(piece)
         width = sent_bytes(piece.plan, self._cutter.statistics)
         send = broadcast if to_all else shipment
         return send(rows, width, self._sites(piece), receivers)
 
     def received(self, piece: Piece) -> Cost:
         """Return the price of all that travels to a piece, and to what travels."""
+        sites = self._sites(piece)
+        keys = sum((self.shipped(each, sites) for each in self.keys_of(piece.plan)), NOTHING)
         return sum(
             (
-                self.shipped(cut.piece, self._sites(piece), to_all=cut.to_all)
-                + self.received(cut.piece)
+                self.shipped(cut.piece, sites, to_all=cut.to_all) + self.received(cut.piece)
                 for cut in self.cuts_of(piece.plan)
             ),
-            NOTHING,
+            keys,
         )
 
-    def _of_piece(self, plan: Plan) -> Estimate:
-        leaves = {
-            node.fragment: self._of_leaf(node.fragment)
-            for node in walk_plan(plan)
-            if isinstance(node, RemoteSource)
-        }
-        return estimate(plan, self._cutter.statistics, leaves=leaves)
+    def _sent(self, piece: Piece) -> Estimate:
+        """Return what a piece sends; of a table that nobody has counted keys may match all."""
+        plan = piece.plan
+        keys = self._asked(plan)
+        if keys is None or not isinstance(plan, Join) or not isinstance(piece, StaticPiece):
+            return self._of_piece(plan)
+        stored = self._of_piece(plan.right if keys is plan.left else plan.left)
+        if not is_counted(piece.tables, self._cutter.statistics):
+            return stored
+        return answers(plan, keys, self._of_piece(keys), stored, self._estimating)
 
-    def _of_leaf(self, name: str) -> Estimate:
+    def _asked(self, plan: Plan) -> Plan | None:
+        """Return the side of a join with a stored table that is keys; None: no side is."""
+        return next((child for child in plan.inputs if self.keys_of(child)), None)
+
+    def _of_piece(self, plan: Plan) -> Estimate:
+        return self._estimating.of(transform_up(plan, self._without_cut))
+
+    def _without_cut(self, node: Plan) -> Plan:
+        """Return what a cut's leaf stands for: what its columns hold decides what they meet."""
+        if not isinstance(node, RemoteSource):
+            return node
+        name = node.fragment
+        if name not in self._leaves:
+            self._leaves[name] = transform_up(self._stands_for(name), self._without_cut)
+        return self._leaves[name]
+
+    def _stands_for(self, name: str) -> Plan:
+        """Return the plan of a leaf; rows found by keys meet what all rows of their table meet."""
         keys = self._cutter.keys.get(name)
-        return self._of_piece(self._cutter.cuts[name].piece.plan if keys is None else keys.plan)
+        if keys is not None:
+            return estimated_keys(keys.plan)
+        plan = self._cutter.cuts[name].piece.plan
+        asked = self._asked(plan)
+        found = isinstance(plan, Join) and asked is plan.right
+        return plan.inputs[0] if found else plan
 
     def cuts_of(self, plan: Plan) -> list[Cut]:
         """Return the cuts that a piece's plan reads."""

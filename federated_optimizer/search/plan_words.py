@@ -2,6 +2,7 @@
 
 from federated_optimizer.alternatives.method import IN_NETWORK, Method
 from federated_optimizer.memo.memo import Memo, Selection
+from federated_optimizer.memo.properties import STORED
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import Filter, Fixpoint, Plan, Project, Scan, Window
 
@@ -25,7 +26,7 @@ def plan_words(memo: Memo, selection: Selection) -> str:
     for wanted, alternative in selection.items():
         plan = memo.plan(wanted)
         match alternative.method:
-            case Method.PARTS:
+            case Method.PARTS | Method.KEYS:
                 found.append(f"{describe(plan)}: {alternative.words}")
             case Method.CENTRE | Method.FLOOD | Method.WITNESS | Method.ANNOTATIONS:
                 if wanted in chosen and isinstance(plan, Fixpoint):
@@ -39,7 +40,8 @@ def plan_words(memo: Memo, selection: Selection) -> str:
             ):
                 pass  # its own words tell where it is
             case Method.SHIP if wanted in chosen or wanted in below:
-                found.append(_shipped(plan))
+                stored = any(child.properties == STORED for child in alternative.children)
+                found.append(_shipped(plan, "the static engine" if stored else "the gateways"))
             case Method.BASE if wanted in chosen and not isinstance(plan, Filter | Project):
                 found.append(f"{describe(plan)} at the base")
             case _:
@@ -49,9 +51,9 @@ def plan_words(memo: Memo, selection: Selection) -> str:
     return "; ".join(shown[:MAX_WORDS] + ([f"and {more} more"] if more > 0 else []))
 
 
-def _shipped(plan: Plan) -> str:
+def _shipped(plan: Plan, sites: str) -> str:
     match plan:
         case Scan(source=source) | Window(input=Scan(source=source)):
             return f"all of {source} sent"
         case _:
-            return f"{describe(plan)} at the gateways"
+            return f"{describe(plan)} at {sites}"

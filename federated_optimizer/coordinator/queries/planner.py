@@ -224,7 +224,7 @@ class Planner:
             UnsupportedError: A recursion's strategy and way do not go together, or the strategy
                 does not fit the recursion.
         """
-        if not gathered and not any(isinstance(n, Fixpoint) for n in walk_plan(bound.plan)):
+        if not gathered:
             bound = dataclasses.replace(bound, asked=PUSHED)
         like = current or self._of_same_text(text)
         bundle = plan(
