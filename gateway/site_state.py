@@ -20,7 +20,7 @@ from host.mqtt import MessageClient
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.user_functions import INSTALLED
 from streamsql.catalog.system import is_site_source
-from streamsql.wire.site_messages import EndpointState, SiteRole, SiteState
+from streamsql.wire.site_messages import EndpointState, SiteRole, SiteState, SourceCount
 
 MAX_DETAIL = 500
 
@@ -45,7 +45,7 @@ class Parts(Protocol):
 
 def present_state(parts: Parts) -> SiteState:
     """Return what a site says about itself now."""
-    host, devices = parts.host, parts.devices
+    host, devices, now = parts.host, parts.devices, wall_clock()
     problems = [
         host.problem,
         parts.buffer.problem,
@@ -58,7 +58,7 @@ def present_state(parts: Parts) -> SiteState:
     return SiteState(
         online=True,
         epoch=parts.session.epoch,
-        ts=wall_clock(),
+        ts=now,
         role=parts.settings.role,
         detail="; ".join(filter(None, problems))[:MAX_DETAIL],
         instance=parts.session.instance,
@@ -80,6 +80,7 @@ def present_state(parts: Parts) -> SiteState:
         },
         settings=parts.engine.settings,
         counted=_counted(parts),
+        columns=_columns(parts, now),
         clock=parts.clock.state(),
         connection=parts.connection_problems.last,
     )
@@ -91,3 +92,11 @@ def _counted(parts: Parts) -> dict[str, tuple[int, int]]:
         return {}
     counted = parts.engine.counted().items()
     return {name: counts for name, counts in counted if not is_site_source(name)}
+
+
+def _columns(parts: Parts, now: int) -> dict[str, SourceCount]:
+    """Return the news of the columns of the same sources."""
+    if parts.settings.role != SiteRole.GATEWAY:
+        return {}
+    columns = parts.engine.column_counts(now).items()
+    return {name: counts for name, counts in columns if not is_site_source(name)}

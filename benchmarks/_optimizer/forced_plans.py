@@ -8,13 +8,22 @@ from benchmarks._optimizer.questions import Question
 from benchmarks._optimizer.worlds import START, Readings, World
 from federated_optimizer import Topology, colocation_of, normalize, plan
 from federated_optimizer.alternatives.method import Method
+from federated_optimizer.coordinator.facts.heard_columns import HeardColumns
+from federated_optimizer.coordinator.facts.planned_facts import KnownColumns
 from federated_optimizer.memo.groups import Wanted
 from federated_optimizer.memo.memo import Memo
 from federated_optimizer.search.choosing import PUSHED, Search
 from federated_optimizer.statistics.default_facts import TOPIC_BYTES
-from federated_optimizer.statistics.planning_statistics import Passing, SourceFacts, Statistics
+from federated_optimizer.statistics.fact_store import Facts
+from federated_optimizer.statistics.planning_statistics import (
+    ColumnFacts,
+    Passing,
+    SourceFacts,
+    Statistics,
+)
 from federated_optimizer.statistics.predicate_text import predicate_text
 from stream_engine.simulation.network import CONSOLE, Network
+from stream_engine.site.site_sources import SiteSources
 from streamsql.algebra.expressions import conjuncts
 from streamsql.algebra.operators import Filter, Plan, TopN, walk_plan
 from streamsql.algebra.scalar import compile_expression
@@ -143,7 +152,26 @@ def facts(world: World, ready: Plan, readings: Readings) -> Statistics:
         sources[name] = SourceFacts(float(rows), 2 * rate)
     for name, table in world.tables.items():
         sources[name] = SourceFacts(float(len(table)))
-    return Statistics(sources=sources, passing=_passing(ready, readings))
+    return Statistics(
+        sources=sources, passing=_passing(ready, readings), columns=_columns(world, readings)
+    )
+
+
+def _columns(world: World, readings: Readings) -> Mapping[tuple[str, str], ColumnFacts]:
+    """Return what gateways count of columns when they look each ten seconds."""
+    known, now = Facts(), readings[-1][0]
+    heard = HeardColumns(known, world.source)
+    for site in world.gateways:
+        sources = SiteSources(site)
+        for name in world.loads:
+            sources.declare(world.source(name).scan(), START)
+        for time, gateway, name, event in readings:
+            if gateway == site:
+                sources.ingest(name, [event], "")
+                sources.advance(time)
+                heard.hear(site, sources.columns.report(time))
+    heard.look(now)
+    return KnownColumns(known, now)
 
 
 def _passing(ready: Plan, readings: Readings) -> Mapping[tuple[str, str], Passing]:

@@ -5,12 +5,15 @@ its texts and truths mostly the same. So a projection on the key hardly moves.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from federated_optimizer.costs.size_and_motion import GUESSED, Estimate, wider
+from federated_optimizer.statistics.column_shares import equal_share
 from federated_optimizer.statistics.default_facts import SAME_VALUE
-from streamsql.algebra.column_origins import column_origins
+from federated_optimizer.statistics.planning_statistics import ColumnFacts
+from streamsql.algebra.column_origins import Origin, column_origins
 from streamsql.algebra.expressions import columns_of
 from streamsql.algebra.operators import (
     Aggregate,
@@ -28,24 +31,61 @@ from streamsql.algebra.operators import (
 from streamsql.data.types import DataType
 
 
+class Spread(NamedTuple):
+    """How values are spread: a most common one, and others that are all as common.
+
+    Attributes:
+        number: Of values.
+        common: Share of the most common one.
+    """
+
+    number: float
+    common: float
+
+    def _other(self) -> float:
+        return (1.0 - self.common) / (self.number - 1.0) if self.number > 1.0 else 0.0
+
+    def seen(self, rows: float) -> float:
+        """Return how many of the values so many rows have."""
+        other = (self.number - 1.0) * _met(self._other(), rows)
+        return _met(self.common, rows) + other
+
+    def alone(self, rows: float) -> float:
+        """Return how likely no other one of so many rows has the value of a row."""
+        others, other = max(rows - 1.0, 0.0), self._other()
+        rest = (1.0 - self.common) * (1.0 - _met(other, others))
+        return self.common * (1.0 - _met(self.common, others)) + rest
+
+
+def _met(share: float, rows: float) -> float:
+    """Return how likely at least one of so many rows has a value of a share."""
+    return 1.0 - float((1.0 - min(share, 1.0)) ** rows)
+
+
 class Columns:
     """Estimates by columns.
 
     Args:
         rows: Of a source at one site.
+        known: Facts about columns, by source and name in lower case.
+        sites: That have rows of the sources; 1: it is all of them.
     """
 
-    def __init__(self, rows: Callable[[Scan], float]) -> None:
-        self._rows = rows
+    def __init__(
+        self,
+        rows: Callable[[Scan], float],
+        known: Mapping[tuple[str, str], ColumnFacts],
+        sites: int,
+    ) -> None:
+        self._rows, self._known, self._sites = rows, known, sites
 
     def projected(self, plan: Project, below: Estimate) -> Estimate:
         """Return a projection: a row that takes the place of an equal one does not move."""
         if not below.replaced:
             return below
         read = {c for expression in plan.expressions for c in columns_of(expression)}
-        before = self.changing(plan.input, range(len(plan.input.schema)))
-        share = self.changing(plan.input, tuple(read)) / before if before else 1.0
-        stays = 1.0 - below.replaced * (1.0 - min(share, 1.0))
+        replaced = min(below.replaced, 1.0)
+        stays = 1.0 - replaced * (1.0 - self._differing(plan.input, tuple(read)))
         return replace(
             below,
             inserts=below.inserts * stays,
@@ -55,17 +95,36 @@ class Columns:
 
     def changing(self, plan: Plan, columns: Sequence[int]) -> float:
         """Return how likely a reading in another one's place differs in some columns."""
-        keys = {node.source: node.key for node in walk_plan(plan) if isinstance(node, Scan)}
+        leaves = _leaves(plan)
         origins = column_origins(plan)
         same = 1.0
         for column in columns:
             source, position = origins[column] or ("", -1)
-            if position in keys.get(source, ()):
+            if source in leaves and position in leaves[source].key:
+                continue
+            facts = self._facts(leaves, origins[column])
+            if facts is not None and facts.same is not None:
+                same *= facts.same
                 continue
             dtype = plan.schema.dtypes[column]
             is_state = dtype in (DataType.TEXT, DataType.BOOLEAN)
             same *= SAME_VALUE.value if is_state else 0.0
         return 1.0 - same
+
+    def _differing(self, plan: Plan, columns: Sequence[int]) -> float:
+        """Return how likely a row that another one takes the place of differs in some columns.
+
+        Where all columns are the same the row does not move, and is not counted.
+        """
+        before = self.changing(plan, range(len(plan.schema)))
+        return min(self.changing(plan, columns) / before, 1.0) if before else 1.0
+
+    def _facts(self, leaves: Mapping[str, Scan], origin: Origin | None) -> ColumnFacts | None:
+        """Return what is known of a column that a plan has from a source as it is."""
+        if origin is None or origin[0] not in leaves:
+            return None
+        source, position = origin
+        return self._known.get((source.lower(), leaves[source].schema.names[position].lower()))
 
     def joined(self, plan: Join, left: Estimate, right: Estimate) -> Estimate:
         """Return a join: a value of the larger domain meets rows of the other side by chance."""
@@ -103,17 +162,64 @@ class Columns:
     def aggregated(self, plan: Aggregate, below: Estimate) -> Estimate:
         """Return groups: a change of one that changes its row takes the old row's place."""
         groups = self.values(plan.input, plan.group, below.rows)
-        members = below.rows / groups
-        stays = below.replaced * (1.0 - self.changing(plan.input, plan.group))
-        most = max((_moved(call, below, members, stays) for call in plan.aggregates), default=0.0)
-        changed = below.events * most
+        members = max(below.rows / groups, 1.0)
+        moved = [self._moved(plan.input, call, members) for call in plan.aggregates]
+        alone = max((share for share, _ in moved), default=0.0)
+        # A row in the place of another one leaves its group, or stays in it; others come or go.
+        pairs = min(below.replaced, 1.0) * min(below.inserts, below.deletes)
+        leaving = pairs * self._differing(plan.input, plan.group) if plan.group else 0.0
+        events = (below.inserts + below.deletes - 2.0 * pairs) * alone
+        events += (pairs - leaving) * max((share for _, share in moved), default=0.0)
+        # One that leaves changes two groups at once.
+        changed = events + leaving * 2.0 * alone
+        events += leaving * (1.0 - (1.0 - alone) ** 2)
+        replaced = 2.0 - events / changed if changed else 1.0
         factor = wider(below.factor, GUESSED)
-        return Estimate(groups, changed, changed, below.assumed, 1.0, factor)
+        return Estimate(groups, changed, changed, below.assumed, replaced, factor)
+
+    def _moved(self, plan: Plan, call: AggregateCall, members: float) -> tuple[float, float]:
+        """Return how likely an aggregate changes when a row comes or goes, and when one changes.
+
+        Args:
+            plan: What it aggregates.
+            call: The aggregate.
+            members: Rows of a group.
+        """
+        read = {c for argument in call.arguments for c in columns_of(argument)}
+        differs = self._differing(plan, tuple(read)) if read else 0.0
+        match call.function:
+            case AggregateFunction.COUNT_ALL | AggregateFunction.COUNT if not call.distinct:
+                return 1.0, 0.0
+            case (
+                AggregateFunction.MIN
+                | AggregateFunction.MAX
+                | AggregateFunction.ARG_MIN
+                | AggregateFunction.ARG_MAX
+                | AggregateFunction.BOOL_AND
+                | AggregateFunction.BOOL_OR
+            ):
+                # A row that comes or goes is the best one as often as any other.
+                return 1.0 / members, min(2.0 / members, 1.0) * differs
+            case AggregateFunction.SUM if not call.distinct:
+                return 1.0 - self._zeros(plan, read), differs
+            case _:
+                return 1.0, differs
+
+    def _zeros(self, plan: Plan, columns: Iterable[int]) -> float:
+        """Return the share of rows with a 0 in the only column that is added up."""
+        one = tuple(columns)
+        facts = self._facts(_leaves(plan), column_origins(plan)[one[0]]) if len(one) == 1 else None
+        return equal_share(facts, 0).value if facts is not None and facts.deciles else 0.0
 
     def distinct(self, plan: Distinct, below: Estimate) -> Estimate:
         """Return distinct rows: one changes if no other row is equal."""
-        values = self.values(plan.input, range(len(plan.schema)), below.rows)
-        alone = math.exp(min(1.0 - below.rows / values, 0.0))
+        columns = range(len(plan.schema))
+        values = self.values(plan.input, columns, below.rows)
+        spread = self._spread(plan.input, columns)
+        if spread is None:
+            alone = math.exp(min(1.0 - below.rows / values, 0.0))
+        else:
+            alone = spread.alone(below.rows)
         # No row moves that would not move without it, so it may be wrong by no more.
         return replace(below.scaled(alone), rows=values, replaced=below.replaced * alone)
 
@@ -132,21 +238,51 @@ class Columns:
         factor = wider(below.factor, GUESSED)
         return Estimate(rows, changed, changed, below.assumed, replaced, factor)
 
-    @staticmethod
-    def values(plan: Plan, columns: Sequence[int], rows: float) -> float:
+    def values(self, plan: Plan, columns: Sequence[int], rows: float) -> float:
         """Return how many distinct values so many rows have in some columns."""
         if not columns:
             return 1.0
-        origins = column_origins(plan)
-        keys = {node.source: node.key for node in walk_plan(plan) if isinstance(node, Scan)}
+        spread = self._spread(plan, columns)
+        if spread is not None:
+            return max(min(spread.seen(rows), rows), 1.0)
+        origins, leaves = column_origins(plan), _leaves(plan)
         found = 1.0
         for column in dict.fromkeys(columns):
-            source, position = origins[column] or ("", -1)
-            found *= _values_of(plan.schema.dtypes[column], keys.get(source, ()), position, rows)
+            facts = self._facts(leaves, origins[column])
+            found *= (
+                _values_of(plan.schema.dtypes[column], leaves, origins[column], rows)
+                if facts is None
+                else min(self._distinct(facts), max(rows, 1.0))
+            )
         return max(min(found, rows), 1.0)
 
+    def _distinct(self, facts: ColumnFacts) -> float:
+        return max(facts.local if self._sites > 1 else facts.distinct, 1.0)
 
-def _values_of(dtype: DataType, key: tuple[int, ...], position: int, rows: float) -> float:
+    def _spread(self, plan: Plan, columns: Sequence[int]) -> Spread | None:
+        """Return how values of columns are spread, if that is known of all of them."""
+        origins, leaves = column_origins(plan), _leaves(plan)
+        number, common = 1.0, 1.0
+        for column in dict.fromkeys(columns):
+            facts = self._facts(leaves, origins[column])
+            if facts is None:
+                return None
+            here = self._distinct(facts)
+            number *= here
+            common *= max(facts.common, 1.0 / here)
+        return Spread(number, common)
+
+
+def _leaves(plan: Plan) -> dict[str, Scan]:
+    return {node.source: node for node in walk_plan(plan) if isinstance(node, Scan)}
+
+
+def _values_of(
+    dtype: DataType, leaves: Mapping[str, Scan], origin: Origin | None, rows: float
+) -> float:
+    """Return how many distinct values a column is assumed to have in so many rows."""
+    source, position = origin or ("", -1)
+    key = leaves[source].key if source in leaves else ()
     if position in key:
         return float(rows ** (1 / len(key)))
     if dtype == DataType.BOOLEAN:
@@ -154,29 +290,3 @@ def _values_of(dtype: DataType, key: tuple[int, ...], position: int, rows: float
     if dtype in (DataType.DOUBLE, DataType.TIMESTAMP):
         return rows
     return math.sqrt(rows)
-
-
-def _moved(call: AggregateCall, below: Estimate, members: float, stays: float) -> float:
-    """Return the share of changes that change an aggregate.
-
-    Args:
-        call: The aggregate.
-        below: What it reads.
-        members: Rows of a group.
-        stays: Share of changes by which a row takes the place of one of its group.
-    """
-    match call.function:
-        case AggregateFunction.COUNT_ALL | AggregateFunction.COUNT if not call.distinct:
-            return 1.0 - stays
-        case (
-            AggregateFunction.MIN
-            | AggregateFunction.MAX
-            | AggregateFunction.ARG_MIN
-            | AggregateFunction.ARG_MAX
-            | AggregateFunction.BOOL_AND
-            | AggregateFunction.BOOL_OR
-        ):
-            # A row that comes or goes is the best one as often as any other.
-            return min((1.0 + below.replaced) / max(members, 1.0), 1.0)
-        case _:
-            return 1.0

@@ -108,7 +108,9 @@ class Estimating:
         self._statistics = statistics
         self._sites = sites
         self._leaves = leaves
-        self._columns = Columns(lambda scan: _scan(scan, statistics).rows / sites)
+        self._columns = Columns(
+            lambda scan: _scan(scan, statistics).rows / sites, statistics.columns, sites
+        )
         self._repeated = RepeatedConditions()
         self._known: dict[int, tuple[Plan, Estimate]] = {}  # by id: the plan keeps it from reuse
 

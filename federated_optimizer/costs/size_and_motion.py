@@ -19,7 +19,8 @@ class Estimate:
         inserts: Rows a second that come.
         deletes: Rows a second that go.
         assumed: What was not known, in words.
-        replaced: Share of the changes that put a row in the place of another one at once.
+        replaced: Share of the changes that put a row in the place of another one at once; above 1
+            where several rows change at once.
         factor: By which it may be wrong, either way.
     """
 

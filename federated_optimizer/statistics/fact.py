@@ -50,6 +50,22 @@ class Quantity(StrEnum):
     INSERTS = "inserts a second"
     CHANGES = "changes a second"
     ROW_BYTES = "bytes a row"
+    DISTINCT = "distinct values"
+    LOCAL_DISTINCT = "distinct values at a gateway"
+    COMMON = "share of the most common value"
+    NULLS = "share of NULL"
+    SAME = "share of readings that keep the value"
+    LEAST = "least value"
+    DECILE_1 = "value that 10 % are at most"
+    DECILE_2 = "value that 20 % are at most"
+    DECILE_3 = "value that 30 % are at most"
+    DECILE_4 = "value that 40 % are at most"
+    MEDIAN = "median"
+    DECILE_6 = "value that 60 % are at most"
+    DECILE_7 = "value that 70 % are at most"
+    DECILE_8 = "value that 80 % are at most"
+    DECILE_9 = "value that 90 % are at most"
+    GREATEST = "greatest value"
     SELECTIVITY = "selectivity"
     LINK_COST = "cost of a link"
     VIEW_ROWS = "rows of the view"
@@ -59,6 +75,21 @@ class Quantity(StrEnum):
 
     __hash__ = str.__hash__
 
+
+DECILES = (
+    Quantity.LEAST,
+    Quantity.DECILE_1,
+    Quantity.DECILE_2,
+    Quantity.DECILE_3,
+    Quantity.DECILE_4,
+    Quantity.MEDIAN,
+    Quantity.DECILE_6,
+    Quantity.DECILE_7,
+    Quantity.DECILE_8,
+    Quantity.DECILE_9,
+    Quantity.GREATEST,
+)
+"""Quantiles of a column of numbers, in order."""
 
 HALF_LIVES = {
     Quantity.INSERTS: HOUR,

@@ -1,13 +1,28 @@
 """Shares of rows that pass filters: measured where a site has counted them, else assumed."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
+from federated_optimizer.statistics.column_shares import (
+    LEAST_SHARE,
+    Share,
+    below_share,
+    equal_share,
+)
 from federated_optimizer.statistics.default_facts import COMPARISON, EQUALITY, Default
-from federated_optimizer.statistics.planning_statistics import Passing, Statistics
+from federated_optimizer.statistics.planning_statistics import ColumnFacts, Passing, Statistics
 from federated_optimizer.statistics.predicate_text import predicate_text
-from streamsql.algebra.expressions import Call, Expression, conjuncts, expression_text
+from streamsql.algebra.expressions import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    conjuncts,
+    expression_text,
+)
 from streamsql.algebra.operators import Filter, Scan
+from streamsql.data.types import Value
 from streamsql.wire.fragments import filtered_scan
 
 
@@ -25,17 +40,21 @@ class Passed:
     assumed: tuple[str, ...] = ()
 
 
+_TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""Comparisons, and what each is when its sides change places."""
+
+
 def passed(node: Filter, statistics: Statistics) -> Passed:
     """Return the share of rows that pass a filter.
 
     What was counted for the whole predicate, else the product over its parts: counted ones of
-    queries with that part alone, and defaults.
+    queries with that part alone, what is known of their columns, and defaults.
     """
     scan = filtered_scan(node)
     known = _known(scan, node.predicate, statistics)
     if known is not None:
         return Passed(known.share, known.low, known.high)
-    parts = [_part(scan, part, statistics) for part in conjuncts(node.predicate)]
+    parts = _parts(scan, conjuncts(node.predicate), statistics)
     return Passed(
         prod(part.share for part in parts),
         prod(part.low for part in parts),
@@ -56,11 +75,69 @@ def _known(scan: Scan | None, predicate: Expression, statistics: Statistics) -> 
     return statistics.passing.get((scan.source.lower(), text))
 
 
-def _part(scan: Scan | None, part: Expression, statistics: Statistics) -> Passed:
-    known = _known(scan, part, statistics)
-    if known is not None:
-        return Passed(known.share, known.low, known.high)
-    default = default_of(part)
-    share = f"{default.value:.2g} of the rows ({default.range_text})"
-    words = f"{expression_text(part)} holds for {share}"
-    return Passed(default.value, default.low, default.high, (words,))
+def _parts(scan: Scan | None, parts: Iterable[Expression], statistics: Statistics) -> list[Passed]:
+    found: list[Passed] = []
+    bounds: dict[int, list[tuple[str, float]]] = {}
+    facts: dict[int, ColumnFacts] = {}
+    for part in parts:
+        known = _known(scan, part, statistics)
+        compared = None if scan is None or known is not None else _compared(part)
+        if known is not None:
+            found.append(Passed(known.share, known.low, known.high))
+            continue
+        if scan is not None and compared is not None:
+            column, operator, value = compared
+            name = scan.schema.names[column].lower()
+            about = statistics.columns.get((scan.source.lower(), name))
+            if about is not None and operator in {"=", "<>"}:
+                found.append(_equality(about, operator, value))
+                continue
+            if about is not None and about.deciles and isinstance(value, int | float):
+                facts[column] = about
+                bounds.setdefault(column, []).append((operator, float(value)))
+                continue
+        default = default_of(part)
+        share = f"{default.value:.2g} of the rows ({default.range_text})"
+        words = f"{expression_text(part)} holds for {share}"
+        found.append(Passed(default.value, default.low, default.high, (words,)))
+    return found + [_between(facts[column], ends) for column, ends in bounds.items()]
+
+
+def _compared(part: Expression) -> tuple[int, str, Value] | None:
+    """Return the column, operator and value of a comparison of a column with a value."""
+    match part:
+        case Call(function=operator, arguments=(Column() as column, Literal() as literal)):
+            pass
+        case Call(function=operator, arguments=(Literal() as literal, Column() as column)):
+            operator = _TURNED.get(operator, "")
+        case _:
+            return None
+    known = operator in _TURNED and literal.value is not None
+    return (column.position, operator, literal.value) if known else None
+
+
+def _equality(facts: ColumnFacts, operator: str, value: Value) -> Passed:
+    equal = equal_share(facts, value)
+    if operator == "=":
+        return Passed(max(equal.value, LEAST_SHARE), equal.low, equal.high)
+    present = 1.0 - facts.nulls
+    share = max(present - equal.value, LEAST_SHARE)
+    low = max(present - facts.unsure - equal.high, 0.0)
+    high = min(present + facts.unsure, 1.0) - equal.low
+    return Passed(share, min(low, share), max(high, share))
+
+
+def _between(facts: ColumnFacts, ends: Iterable[tuple[str, float]]) -> Passed:
+    """Return the share between bounds of one column."""
+    below, above = Share(1.0, 1.0, 1.0), Share(0.0, 0.0, 0.0)
+    for operator, value in ends:
+        share = below_share(facts, value, equal=operator in {"<=", ">"})
+        if operator in {"<", "<="}:
+            below = min(below, share)
+        else:
+            above = max(above, share)
+    present = 1.0 - facts.nulls
+    value = max((below.value - above.value) * present, LEAST_SHARE)
+    low = max((below.low - above.high) * (present - facts.unsure), 0.0)
+    high = (below.high - above.low) * min(present + facts.unsure, 1.0)
+    return Passed(value, min(low, value), max(high, value))

@@ -51,6 +51,31 @@ class Passing:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """Facts about a column of a source, as it is over all of its readings; None where unknown.
+
+    Attributes:
+        distinct: Values other than NULL, over all gateways.
+        local: The same at one gateway, on average.
+        common: Share of the most common value.
+        most: What the share of a value may be at most.
+        nulls: Share of NULL.
+        same: Share of readings that keep the value of the one in whose place they are.
+        deciles: Of numbers: the least one, nine deciles, the greatest one.
+        unsure: By how much a share may be wrong, either way.
+    """
+
+    distinct: float
+    local: float
+    common: float = 0.0
+    most: float = 1.0
+    nulls: float = 0.0
+    same: float | None = None
+    deciles: tuple[float, ...] = ()
+    unsure: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Homes:
     """Homes of the ends of links: each lives at the gateway that has the links which start there.
 
@@ -93,6 +118,7 @@ class Statistics:
         homes: Of the ends of links.
         local_rows: Most rows that the static engine evaluates without Spark; None: it has none, or
             has not said.
+        columns: By source and column, in lower case.
         looked_up: Tables, in lower case, in which the query to be planned looks keys up now; that
             is changed only for much smaller ones.
     """
@@ -105,6 +131,7 @@ class Statistics:
     local_rows: int | None = None
     passing: Mapping[tuple[str, str], Passing] = field(default_factory=dict)
     row_bytes: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    columns: Mapping[tuple[str, str], ColumnFacts] = field(default_factory=dict)
 
 
 NOTHING_KNOWN = Statistics()

@@ -5,6 +5,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from stream_engine.site.changed_sources import carried_over, conversion, present
+from stream_engine.site.column_counts import ColumnCounts
 from stream_engine.state.clock_sources import ClockSources
 from stream_engine.state.event_log import as_events, source_relation
 from stream_engine.state.source_relation import (
@@ -41,6 +42,7 @@ class SiteSources:
         watermarks: By name and lateness.
         taken: Number of ingested events.
         changed: Number of rows that came or went, of declared sources.
+        columns: What is in the columns of declared sources.
         pending: Number of events pending for a step.
         clocks: Callers report to it what queries read.
         now: Time of the last step.
@@ -55,6 +57,7 @@ class SiteSources:
         self.watermarks: dict[str, dict[int | None, Watermark]] = {}
         self.taken: dict[str, int] = {}
         self.changed: dict[str, int] = {}
+        self.columns = ColumnCounts()
         self.pending = 0
         self.clocks = ClockSources()
         self.now = 0
@@ -108,6 +111,7 @@ class SiteSources:
         declared = self.declared.pop(source, None)
         if declared is not None:
             self.pending -= sum(len(events) for _origin, events in self._events.pop(source, ()))
+            self.columns.forget(source)
         return declared
 
     def check_columns(self, scan: Scan) -> None:
@@ -258,6 +262,7 @@ class SiteSources:
                 deltas[scan] = delta
                 if scan == self.declared.get(source):
                     self.changed[source] = self.changed.get(source, 0) + len(delta)
+                    self.columns.note(scan, delta)
                 if runs:
                     oldest[scan] = first = _oldest(runs) if first is None else first
         if source in self._expiring:

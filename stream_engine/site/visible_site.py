@@ -13,6 +13,7 @@ from stream_engine.site.site_sources import SiteSources
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.wire.messages import FlowReport
+from streamsql.wire.site_messages import SourceCount
 from streamsql.wire.site_settings import SiteSettings
 
 if TYPE_CHECKING:
@@ -98,6 +99,10 @@ class VisibleSite:
         """Return ingested events, and rows that came or went, of each declared source."""
         taken, changed = self._sources.taken, self._sources.changed
         return {name: (taken.get(name, 0), changed.get(name, 0)) for name in self._sources.declared}
+
+    def column_counts(self, now: int) -> dict[str, SourceCount]:
+        """Return what is in the columns of declared sources, if it is news; `now` by the wall."""
+        return self._sources.columns.report(now)
 
     def source_rows(self, source: str) -> list[Row]:
         """Return the current rows of a declared source as of the last step.

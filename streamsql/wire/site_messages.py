@@ -224,6 +224,50 @@ PAST_ROW_COST = 5
 """So many rows count for one of the past: it is read from a file and passes some more operators."""
 
 
+HASH_BYTES = 4
+MOST_HASHES = 64
+"""Of the distinct values of a column: the least ones, from which their number is estimated."""
+DECILES = 11
+"""Least value, nine deciles, greatest value."""
+
+
+class ColumnCount(msgspec.Struct, frozen=True, array_like=True):
+    """Counts of a column of a source at a gateway.
+
+    Attributes:
+        hashes: The least hashes of its distinct values, each of `HASH_BYTES`, sorted; all there are
+            if fewer than `MOST_HASHES`.
+        common: The hash of the most common value in a sample.
+        often: How often the sample has it.
+        nulls: How often the sample has NULL.
+        same: Of the compared readings those that have the value of the one before them.
+        deciles: Of a number, in the sample.
+    """
+
+    hashes: Annotated[bytes, msgspec.Meta(max_length=HASH_BYTES * MOST_HASHES)] = b""
+    common: Count = 0
+    often: Count = 0
+    nulls: Count = 0
+    same: Count = 0
+    deciles: Annotated[tuple[Number, ...], msgspec.Meta(max_length=DECILES)] = ()
+
+
+class SourceCount(msgspec.Struct, frozen=True, array_like=True):
+    """Counts of the columns of a source at a gateway.
+
+    Attributes:
+        rows: Readings that were looked at.
+        sampled: Readings in the sample.
+        compared: Readings that were compared with the one of the same key before them.
+        columns: By name.
+    """
+
+    rows: Count
+    sampled: Count
+    compared: Count
+    columns: Annotated[dict[Name, ColumnCount], msgspec.Meta(max_length=1_000)]
+
+
 class SiteState(msgspec.Struct, frozen=True):
     """Online or offline. The will is the same message with `online` false and the same epoch.
 
@@ -249,6 +293,8 @@ class SiteState(msgspec.Struct, frozen=True):
         table_problems: Of the static engine: the tables whose sources are not as they should be.
         counted: Of a gateway: of each of its sources the events read and the rows that came or
             went, in this life.
+        columns: Of a gateway: what was counted of the columns of some of its sources, if that is
+            news.
     """
 
     online: bool
@@ -276,6 +322,7 @@ class SiteState(msgspec.Struct, frozen=True):
     pipeline: PipelineState | None = None
     table_problems: Annotated[tuple[TableProblem, ...], MANY] = ()
     counted: Annotated[dict[Name, tuple[Count, Count]], MANY] = {}
+    columns: Annotated[dict[Name, SourceCount], msgspec.Meta(max_length=1_000)] = {}
 
 
 MAX_FLOWS = 1_000

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import islice
 
+from federated_optimizer.coordinator.facts.heard_columns import HeardColumns
 from federated_optimizer.coordinator.facts.heard_counts import CountingQuery, HeardCounts
 from federated_optimizer.coordinator.sites.published_links import LinkTable
 from federated_optimizer.statistics.fact import (
@@ -74,6 +75,7 @@ class HeardFacts:
     def __init__(self, facts: Facts, catalog: Catalog) -> None:
         self._facts, self._catalog = facts, catalog
         self.counts = HeardCounts(facts)
+        self._columns = HeardColumns(facts, self._definition)
         self._defined = _defined(catalog)
         self._counters: dict[str, dict[_Counted, Reading]] = {}
         self._born: dict[str, dict[str, int]] = {}
@@ -108,6 +110,7 @@ class HeardFacts:
                 size = (float(rows), float(rows), float(rows))
                 self._facts.put(Fact(subject, Quantity.ROWS, *size, at, _SURE_SIZE, Origin.TABLES))
             return
+        self._columns.hear(site, state.columns)
         inserts = self._inserts(state)
         before, found = self._counters.get(site, {}), dict[_Counted, Reading]()
 
@@ -139,6 +142,7 @@ class HeardFacts:
         for known in (self._born, self._sensors, self._announced, self._rated, self._counters):
             known.pop(site, None)
         self._heard.discard(site)
+        self._columns.forget(site)
         self._facts.forget_part(SubjectKind.SOURCE, site)
 
     def look(
@@ -165,6 +169,7 @@ class HeardFacts:
         running = tuple(queries)
         self.counts.recursions(running, now=now, moment=moment)
         self.counts.look(running, now)
+        self._columns.look(now)
         # Right after the start retained links are still to come.
         if links.version or moment - self._began >= FIRST_MINUTE:
             self._hear_links(links, now)
@@ -182,6 +187,7 @@ class HeardFacts:
                 definition = self._defined.get(name)
                 if definition is None or definition != before.get(name, definition):
                     self._facts.forget_name(kind, name)
+                    self._columns.forget_source(name)
         if before != self._defined:
             self._links_seen = -1
             for site in self._born:
@@ -220,7 +226,11 @@ class HeardFacts:
 
     def _is_known(self, name: str) -> bool:
         """Whether the catalog has a source or table of this name now."""
-        return isinstance(self._catalog.find(name), SourceDefinition)
+        return self._definition(name) is not None
+
+    def _definition(self, name: str) -> SourceDefinition | None:
+        found = self._catalog.find(name)
+        return found if isinstance(found, SourceDefinition) else None
 
     def _discard(self, source: str, site: str, *quantities: Quantity) -> None:
         for quantity in quantities:

@@ -5,10 +5,23 @@ from dataclasses import replace
 
 from typing_extensions import override
 
-from federated_optimizer.statistics.default_facts import COMPARISON, DATABASE_ROWS
-from federated_optimizer.statistics.fact import HALF_LIVES, Fact, Quantity, Subject, SubjectKind
+from federated_optimizer.statistics.default_facts import COMPARISON, DATABASE_ROWS, EQUALITY
+from federated_optimizer.statistics.fact import (
+    DECILES,
+    HALF_LIVES,
+    Fact,
+    Quantity,
+    Subject,
+    SubjectKind,
+)
 from federated_optimizer.statistics.fact_store import Facts
-from federated_optimizer.statistics.planning_statistics import Passing, RecursionFacts, SourceFacts
+from federated_optimizer.statistics.merged_columns import SAMPLED
+from federated_optimizer.statistics.planning_statistics import (
+    ColumnFacts,
+    Passing,
+    RecursionFacts,
+    SourceFacts,
+)
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.table_options import TableSource
@@ -122,7 +135,63 @@ class RowBytes(Mapping[tuple[str, str], float]):
 
     @override
     def __iter__(self) -> Iterator[tuple[str, str]]:
-        return (fact.subject[1:] for fact in self._facts.of_kind(SubjectKind.COLUMN))
+        kind = self._facts.of_kind(SubjectKind.COLUMN)
+        return (fact.subject[1:] for fact in kind if fact.quantity == Quantity.ROW_BYTES)
+
+    @override
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class KnownColumns(Mapping[tuple[str, str], ColumnFacts]):
+    """Facts about columns, by source and name in lower case, looked up one by one.
+
+    Args:
+        facts: All there are.
+        now: Wall-clock microseconds; with age, shares are less sure.
+    """
+
+    def __init__(self, facts: Facts, now: int) -> None:
+        self._facts, self._now = facts, now
+        self._found: dict[tuple[str, str], ColumnFacts | None] = {}
+
+    @override
+    def __getitem__(self, key: tuple[str, str]) -> ColumnFacts:
+        if key not in self._found:
+            self._found[key] = self._about(key)
+        found = self._found[key]
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def _about(self, key: tuple[str, str]) -> ColumnFacts | None:
+        subject = Subject(SubjectKind.COLUMN, *key)
+        distinct = self._facts.find(subject, Quantity.DISTINCT)
+        if distinct is None:
+            return None
+
+        def value(quantity: Quantity) -> float | None:
+            fact = self._facts.find(subject, quantity)
+            return None if fact is None else fact.value
+
+        common = self._facts.find(subject, Quantity.COMMON)
+        local = value(Quantity.LOCAL_DISTINCT)
+        deciles = tuple(v for quantity in DECILES if (v := value(quantity)) is not None)
+        return ColumnFacts(
+            distinct.value,
+            distinct.value if local is None else local,
+            0.0 if common is None else common.value,
+            1.0 if common is None else common.range_at(self._now, EQUALITY.low, EQUALITY.high)[1],
+            value(Quantity.NULLS) or 0.0,
+            value(Quantity.SAME),
+            deciles if len(deciles) == len(DECILES) else (),
+            max(1.0 - distinct.confidence_at(self._now), SAMPLED),
+        )
+
+    @override
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        kind = self._facts.of_kind(SubjectKind.COLUMN)
+        return (fact.subject[1:] for fact in kind if fact.quantity == Quantity.DISTINCT)
 
     @override
     def __len__(self) -> int:

@@ -10,6 +10,7 @@ import msgspec
 from federated_optimizer.alternatives.recursions import MUCH, Foresee
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
 from federated_optimizer.coordinator.facts.planned_facts import (
+    KnownColumns,
     PassingRows,
     RowBytes,
     recursion_facts,
@@ -158,6 +159,7 @@ class Planner:
             recursions=recursion_facts(shared.facts, now),
             passing=PassingRows(shared.facts, now),
             row_bytes=RowBytes(shared.facts),
+            columns=KnownColumns(shared.facts, now),
             placed={} if current is None else _placed(current),
             homes=shared.links.homes(),
             local_rows=shared.membership.local_rows(),

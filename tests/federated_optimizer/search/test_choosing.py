@@ -45,7 +45,9 @@ def pushed(text: str, statistics: Statistics) -> str:
         (MAX, "Aggregate"),
         ("SELECT DISTINCT level FROM temp [RANGE 1 MINUTE]", "Distinct"),
         ("SELECT * FROM temp [RANGE 1 MINUTE] ORDER BY celsius LIMIT 3", "TopN"),
-        ("SELECT open, COUNT(*) AS n FROM room GROUP BY open", "Aggregate"),
+        # A room that opens changes two groups.
+        ("SELECT open, COUNT(*) AS n FROM room GROUP BY open", "Project"),
+        ("SELECT COUNT(*) AS n FROM room", "Aggregate"),
         # Every reading is a group of its own, whose part is wider than it is.
         ("SELECT celsius, SUM(level) AS s FROM temp [RANGE 1 MINUTE] GROUP BY celsius", "Project"),
         # Every reading changes its group, by a row that goes and one that comes.

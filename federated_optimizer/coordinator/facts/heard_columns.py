@@ -1,0 +1,72 @@
+"""Facts about columns, from what gateways say in their states."""
+
+from collections.abc import Callable, Mapping
+
+from federated_optimizer.statistics.fact import Subject, SubjectKind
+from federated_optimizer.statistics.fact_store import Facts
+from federated_optimizer.statistics.merged_columns import Part, column_facts
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.wire.site_messages import SourceCount
+
+MAX_COLUMNS = 50
+"""Columns of a source that facts are kept of: the first ones."""
+MAX_COUNTS = 10_000
+"""Sources of sites whose counts are kept, over all sites."""
+
+MAX_AT_ONCE = 20
+"""Sources of which a look makes facts: those of a thousand gateways take a tenth of a second."""
+
+
+class HeardColumns:
+    """Fills the facts with counts of columns.
+
+    State: the last counts of each source and site, as numbers over all gateways need all of them.
+
+    Args:
+        facts: Surer ones stay, such as those of all gateways when only one has been heard.
+        definition: Of a source, as the catalog has it now.
+    """
+
+    def __init__(self, facts: Facts, definition: Callable[[str], SourceDefinition | None]) -> None:
+        self._facts, self._definition = facts, definition
+        self._counts: dict[str, dict[str, SourceCount]] = {}
+        self._news: dict[str, None] = {}
+
+    def hear(self, site: str, told: Mapping[str, SourceCount]) -> None:
+        """Take the counts of a site; what the catalog does not have is not taken."""
+        for source, count in told.items():
+            if not count.rows or self._definition(source) is None:
+                continue
+            counts = self._counts.setdefault(source.lower(), {})
+            if site in counts or sum(map(len, self._counts.values())) < MAX_COUNTS:
+                counts[site] = count
+                self._news[source.lower()] = None
+
+    def look(self, now: int) -> None:
+        """Make facts of some of the counts that are new: of the sources that wait longest."""
+        for source in list(self._news)[:MAX_AT_ONCE]:
+            del self._news[source]
+            definition, counts = self._definition(source), self._counts.get(source)
+            if definition is not None and counts:
+                self._put(definition, counts, now)
+
+    def forget(self, site: str) -> None:
+        """Discard a site that was removed permanently."""
+        for counts in self._counts.values():
+            counts.pop(site, None)
+
+    def forget_source(self, source: str) -> None:
+        """Discard a source, in lower case, that is gone or was defined anew."""
+        self._counts.pop(source, None)
+
+    def _put(
+        self, definition: SourceDefinition, counts: Mapping[str, SourceCount], now: int
+    ) -> None:
+        for name in definition.schema.names[:MAX_COLUMNS]:
+            parts: list[Part] = [
+                (count, count.columns[name]) for count in counts.values() if name in count.columns
+            ]
+            if parts:
+                subject = Subject(SubjectKind.COLUMN, definition.name.lower(), name.lower())
+                for fact in column_facts(subject, parts, now):
+                    self._facts.learn(fact)

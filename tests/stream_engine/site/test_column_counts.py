@@ -1,0 +1,172 @@
+"""Counts of columns at a site, against counts of all its readings."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from stream_engine.site.column_counts import (
+    AGAIN_MICROSECONDS,
+    LEAST,
+    LOOK_MICROSECONDS,
+    RECENT,
+    SAMPLE,
+    TOLD_MICROSECONDS,
+)
+from stream_engine.site.site_engine import SiteEngine
+from streamsql.data.events import SourceEvent
+from streamsql.data.types import Row
+from streamsql.wire.site_messages import HASH_BYTES, MOST_HASHES, SourceCount
+from tests.streamsql.from_text import catalog_of
+
+SECOND = 1_000_000
+START = 1_000_000 * SECOND
+CATALOG = catalog_of(
+    """CREATE SOURCE log (room TEXT, level INTEGER, v DOUBLE);
+    CREATE SOURCE seat (seat TEXT, taken BOOLEAN, kg DOUBLE, KEY (seat)) WITH (ttl = '60 s');"""
+)
+
+
+class Life:
+    """A site that steps with each reading, and is asked each ten seconds."""
+
+    def __init__(self) -> None:
+        self.site = SiteEngine("gw-1", 1)
+        for source in CATALOG.sources:
+            self.site.declare(source.scan())
+        self.now = START
+        self.told: dict[str, SourceCount] = {}
+        self.reports = 0
+
+    def read(self, source: str, *rows: Row) -> None:
+        self.site.ingest(source, [SourceEvent(row, self.now) for row in rows])
+        self.site.step(self.now)
+
+    def look(self, after: int = LOOK_MICROSECONDS) -> dict[str, SourceCount]:
+        self.now += after
+        self.site.step(self.now)
+        found = self.site.column_counts(self.now)
+        if any(self.told.get(name) is not count for name, count in found.items()):
+            self.reports += 1
+        self.told = {**self.told, **found}
+        return found
+
+
+def values(count: SourceCount, column: str) -> int:
+    return len(count.columns[column].hashes) // HASH_BYTES
+
+
+def test_columns_of_few_values_are_counted_exactly() -> None:
+    life, chance = Life(), random.Random(1)
+    rows: list[Row] = []
+    for _ in range(40):
+        some = [(f"r-{chance.randrange(7)}", chance.randrange(3), None) for _ in range(5)]
+        rows += some
+        life.read("log", *some)
+        life.look()
+    life.look(AGAIN_MICROSECONDS)
+    count = life.told["log"]
+    assert (count.rows, count.sampled, count.compared) == (200, 200, 0)
+    assert (values(count, "room"), values(count, "level"), values(count, "v")) == (7, 3, 0)
+    levels = Counter(row[1] for row in rows)
+    assert count.columns["level"].often == max(levels.values())
+    assert count.columns["v"].nulls == 200
+    assert count.columns["v"].often == 0
+    ordered = sorted(row[1] for row in rows if isinstance(row[1], int))
+    assert count.columns["level"].deciles[0] == ordered[0]
+    assert count.columns["level"].deciles[5] == ordered[100]
+    assert count.columns["level"].deciles[10] == ordered[-1]
+    assert count.columns["room"].deciles == ()
+
+
+def test_many_values_are_a_few_hashes_and_a_sample() -> None:
+    life = Life()
+    for step in range(30):
+        life.read("log", *((f"r-{n}", n, float(n)) for n in range(step * 100, step * 100 + 100)))
+        life.look()
+    life.look(AGAIN_MICROSECONDS)
+    count = life.told["log"]
+    assert (count.rows, count.sampled) == (3_000, SAMPLE)
+    assert values(count, "room") == MOST_HASHES
+    median = count.columns["v"].deciles[5]
+    assert 1_000 < median < 2_000
+
+
+def test_a_reading_is_compared_with_the_one_of_the_same_key_before_it() -> None:
+    life, chance = Life(), random.Random(2)
+    last: dict[str, Row] = {}
+    same = [0, 0]
+    for _ in range(60):
+        for seat in ("a", "b", "c"):
+            row = (seat, chance.random() < 0.2, float(chance.randrange(4)))
+            if seat in last:
+                same[0] += row[1] == last[seat][1]
+                same[1] += row[2] == last[seat][2]
+            last[seat] = row
+            life.read("seat", row)
+        life.look()
+    life.look(AGAIN_MICROSECONDS // 10)  # all rows go
+    life.read("seat", ("a", False, 0.0))
+    life.look(AGAIN_MICROSECONDS)
+    count = life.told["seat"]
+    assert count.compared == 3 * 59
+    assert [count.columns[name].same for name in ("taken", "kg")] == same
+    assert count.columns["seat"].same == count.compared
+
+
+def test_a_row_that_comes_and_ends_is_not_compared_with_itself() -> None:
+    life = Life()
+    life.read("seat", *((f"s-{n}", True, 1.0) for n in range(LEAST)))
+    life.now += 61 * SECOND
+    life.look(0)
+    assert life.told["seat"].compared == 0
+    assert life.told["seat"].rows == LEAST
+
+
+def test_reports_are_made_when_the_readings_have_doubled_and_now_and_then() -> None:
+    life = Life()
+    life.read("log", *((None, 1, 1.0) for _ in range(LEAST - 1)))
+    assert not life.look()
+    for _ in range(1_000):
+        life.read("log", (None, 1, 1.0))
+        life.look(SECOND)
+    assert life.reports == 6  # of 25, 55, 115, 235, 475 and 955 readings
+    for _ in range(1_000):
+        life.look(SECOND)
+    assert life.reports == 7, "what came since is told after ten minutes"
+    for _ in range(1_000):
+        life.look(SECOND)
+    assert life.reports == 7, "nothing is new"
+
+
+def test_a_report_stands_in_the_states_of_a_few_seconds() -> None:
+    life = Life()
+    life.read("log", *((None, 1, 1.0) for _ in range(LEAST)))
+    first = life.look()
+    assert first
+    assert life.look(SECOND) == first
+    assert not life.look(TOLD_MICROSECONDS + LOOK_MICROSECONDS)
+
+
+def test_a_burst_costs_no_more_than_the_last_changes() -> None:
+    life = Life()
+    life.read("log", *((None, n, 1.0) for n in range(20_000)))
+    life.look()
+    assert life.told["log"].rows == RECENT
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_source_that_is_defined_anew_is_counted_anew(*, gone: bool) -> None:
+    life = Life()
+    life.read("log", *((None, n, 1.0) for n in range(50)))
+    life.look()
+    assert "log" in life.told
+    if gone:
+        life.site.undeclare("log")
+        assert not life.look(SECOND)
+        return
+    life.site.declare(catalog_of("CREATE SOURCE log (other TEXT);").sources[0].scan())
+    life.read("log", *(("x",) for _ in range(LEAST)))
+    life.look()
+    assert set(life.told["log"].columns) == {"other"}
+    assert life.told["log"].rows == LEAST
