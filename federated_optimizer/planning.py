@@ -1,6 +1,6 @@
 """The way of a query through the optimizer: normalize, group joins by place, choose, cut."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import msgspec
@@ -11,6 +11,7 @@ from federated_optimizer.network.topology import Topology
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
 from federated_optimizer.search.choosing import NOTHING_RUNS, Alternatives, Running, Search
 from federated_optimizer.search.joins_by_place import group_joins
+from federated_optimizer.search.turning_facts import Turn, turning_facts
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
 from streamsql.algebra.operators import Plan, ToStream, transform_up
 from streamsql.binder import BoundQuery
@@ -97,6 +98,29 @@ def alternatives(
     with _not_too_deep():
         ready = normalize(bound.plan, topology)
         return Search(ready, topology, statistics).alternatives(bound.asked, running)
+
+
+def compared(
+    bound: BoundQuery,
+    topology: Topology,
+    statistics: Statistics,
+    running: Running,
+    more: Callable[[], bool],
+) -> tuple[Alternatives, tuple[Turn, ...]]:
+    """Return the plans of a bound query, and the facts that would turn the choice.
+
+    `running` is as for `plan`; facts are looked for as long as `more` returns that there is time.
+
+    Raises:
+        UnsupportedError: As for `plan`.
+    """
+    with _not_too_deep():
+        ready = normalize(bound.plan, topology)
+        search = Search(ready, topology, statistics)
+        found = search.alternatives(bound.asked, running)
+        taken = search.plan(found.chosen)
+        turns = turning_facts(ready, topology, statistics, taken, found.listed, more)
+        return found, turns
 
 
 @contextmanager

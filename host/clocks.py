@@ -17,6 +17,12 @@ def monotonic_clock() -> int:
     return time.monotonic_ns() // 1_000
 
 
+def time_left(seconds: float) -> Callable[[], bool]:
+    """Return what tells whether this thread has computed for less than some time from now on."""
+    until = time.thread_time() + seconds
+    return lambda: time.thread_time() < until
+
+
 class SteadyClock:
     """The wall's time for an engine, whose time cannot be taken back.
 

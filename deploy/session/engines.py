@@ -13,9 +13,11 @@ from federated_optimizer import Topology, direct_scans
 from federated_optimizer import plan as place_plan
 from federated_optimizer.coordinator.queries.planner import query_of
 from federated_optimizer.costs.fragment_estimates import FragmentEstimate, fragment_estimates
-from federated_optimizer.planning import alternatives
-from federated_optimizer.search.choosing import Alternatives
+from federated_optimizer.planning import compared
+from federated_optimizer.search.choosing import NOTHING_RUNS, Alternatives
+from federated_optimizer.search.turning_facts import TURNING_SECONDS, Turn
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN
+from host.clocks import time_left
 from static_engine.evaluation.static_executor import StaticExecutor
 from stream_engine.recursion.foreseen import foreseen
 from stream_engine.site.site_engine import SiteEngine
@@ -78,13 +80,18 @@ class LocalPlanner:
         topology = local_topology(self._sites, self._catalog)
         return place_plan(bound, topology, query=query, text=text, foresee=foreseen)
 
-    def alternatives(self, bound: BoundQuery, text: str = "") -> Alternatives:  # noqa: ARG002
-        """Return the plans of a bound query, with their costs.
+    def alternatives(
+        self,
+        bound: BoundQuery,
+        text: str = "",  # noqa: ARG002
+    ) -> tuple[Alternatives, tuple[Turn, ...]]:
+        """Return the plans of a bound query with their costs, and the facts that turn the choice.
 
         Raises:
             UnsupportedError: It asks for a plan that there is not.
         """
-        return alternatives(bound, local_topology(self._sites, self._catalog))
+        topology, more = local_topology(self._sites, self._catalog), time_left(TURNING_SECONDS)
+        return compared(bound, topology, NOTHING_KNOWN, NOTHING_RUNS, more)
 
     def estimates(self, bundle: FragmentBundle) -> dict[str, FragmentEstimate]:
         """Return what each fragment is expected to send; nothing of a session is counted."""

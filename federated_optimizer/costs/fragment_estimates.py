@@ -16,6 +16,7 @@ from streamsql.algebra.operators import (
     Plan,
     RemoteSource,
     TopN,
+    transform_up,
     walk_plan,
 )
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
@@ -54,7 +55,7 @@ class _Estimates:
     def __init__(self, bundle: FragmentBundle, statistics: Statistics, reader: str) -> None:
         self._bundle, self._statistics, self._reader = bundle, statistics, reader
         self._fragments = {fragment.id: fragment for fragment in bundle.fragments}
-        self._relations: dict[str, Estimate] = {}
+        self._plans: dict[str, Plan] = {}
         self._delays: dict[str, float] = {}
 
     def all(self) -> dict[str, FragmentEstimate]:
@@ -67,7 +68,7 @@ class _Estimates:
         if together is not None:
             cost = _priced(together)
             return FragmentEstimate(None, cost, UNKNOWN, together.assumed)
-        width = sent_bytes(fragment.plan, self._statistics)
+        width = sent_bytes(self._whole(fragment), self._statistics)
         receivers = fragment.destinations if fragment.consumer else (self._reader,)
         to_each = not fragment.partition and len(receivers) > 1
         targets = [(receiver,) for receiver in receivers] if to_each else [tuple(receivers)]
@@ -80,18 +81,20 @@ class _Estimates:
 
     def _relation(self, fragment: Fragment) -> Estimate:
         """Return what all sites of a fragment have together."""
-        found = self._relations.get(fragment.id)
+        sites = len(fragment.sites) if is_part(fragment, self._bundle) else 1
+        return estimate(self._whole(fragment), self._statistics, sites=sites)
+
+    def _whole(self, fragment: Fragment) -> Plan:
+        """Return a fragment's plan over sources: what is known of their columns counts above."""
+        found = self._plans.get(fragment.id)
         if found is None:
-            self._relations[fragment.id] = Estimate(0.0, 0.0, 0.0)  # of a ring of fragments
-            leaves = {
-                name: self._relation(self._fragments[name])
-                for name in _read(fragment)
-                if name in self._fragments
-            }
-            sites = len(fragment.sites) if is_part(fragment, self._bundle) else 1
-            found = estimate(fragment.plan, self._statistics, sites=sites, leaves=leaves)
-            self._relations[fragment.id] = found
+            self._plans[fragment.id] = fragment.plan
+            found = self._plans[fragment.id] = transform_up(fragment.plan, self._opened)
         return found
+
+    def _opened(self, node: Plan) -> Plan:
+        below = self._fragments.get(node.fragment) if isinstance(node, RemoteSource) else None
+        return node if below is None else self._whole(below)
 
     def _delay(self, fragment: Fragment) -> float:
         """Return the milliseconds from a reading until the fragment sends what it changes."""

@@ -1,11 +1,12 @@
 """EXPLAIN of a bundle: fragments with engine, sites, what was pushed, and why the rest was not."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from federated_optimizer.costs.recursion_prices import TRUST, rounded
+from federated_optimizer.cutting.fragment_methods import method_of
 from streamsql.algebra.explain import describe, plan_lines
 from streamsql.algebra.expressions import conjuncts, expression_text
 from streamsql.algebra.operators import (
@@ -25,7 +26,10 @@ from streamsql.algebra.plan_graph import graph, numbered, plan_statements, quote
 from streamsql.algebra.source_groups import source_groups
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
 
-FORMAT_VERSION = 5
+SCHEMA_VERSION = 1
+"""Of the data, docs/schemas/explain.json: it grows with every change that a reader may notice."""
+
+NO_RATES: Mapping[str, str] = {}
 
 
 def explain_bundle(bundle: FragmentBundle) -> str:
@@ -35,12 +39,12 @@ def explain_bundle(bundle: FragmentBundle) -> str:
     return "\n".join(lines)
 
 
-def bundle_dot(bundle: FragmentBundle) -> str:
-    """Return the bundle as a graph in DOT."""
-    return graph(_graph_statements(bundle))
+def bundle_dot(bundle: FragmentBundle, rates: Mapping[str, str] = NO_RATES) -> str:
+    """Return the bundle as a graph in DOT; `rates` is what fragments send, in words, by id."""
+    return graph(_graph_statements(bundle, rates))
 
 
-def _graph_statements(bundle: FragmentBundle) -> Iterator[str]:
+def _graph_statements(bundle: FragmentBundle, rates: Mapping[str, str]) -> Iterator[str]:
     """Yield a cluster per fragment, and what travels between them, in DOT."""
     doors = {
         (fragment.id, node.fragment): name
@@ -58,13 +62,16 @@ def _graph_statements(bundle: FragmentBundle) -> Iterator[str]:
     yield 'result [shape=oval, label="result"];'
     for fragment in bundle.fragments:
         root = f"{_graph_prefix(fragment)}0"
+        rate = rates.get(fragment.id, "")
         if not fragment.consumer:
-            yield f"{root} -> result [style=bold];"
+            label = f", label={quoted(rate)}" if rate else ""
+            yield f"{root} -> result [style=bold{label}];"
             continue
         door = doors.get((fragment.consumer, fragment.id))
         to = door if door is not None else f"{fragment.consumer}_0"
         where = ", ".join(fragment.destinations)
-        yield f"{root} -> {to} [style=bold, label={quoted(f'to {where}')}];"
+        label = quoted("\n".join(filter(None, (f"to {where}", rate))))
+        yield f"{root} -> {to} [style=bold, label={label}];"
 
 
 def _graph_prefix(fragment: Fragment) -> str:
@@ -124,14 +131,14 @@ def _about(price: float) -> str:
 
 
 def bundle_data(bundle: FragmentBundle) -> dict[str, Any]:
-    """Return the bundle as plain data; `format` grows with every change of this shape."""
+    """Return the bundle as plain data."""
     return {
-        "format": FORMAT_VERSION,
+        "version": SCHEMA_VERSION,
         "query": bundle.query,
-        "version": bundle.version,
+        "plan_version": bundle.version,
         "emit": bundle.emit,
         "columns": [{"name": f.name, "type": str(f.dtype)} for f in bundle.schema.fields],
-        "fragments": [_fragment_data(fragment) for fragment in bundle.fragments],
+        "fragments": [_fragment_data(fragment, bundle) for fragment in bundle.fragments],
         "recursions": [msgspec.to_builtins(recursion) for recursion in bundle.recursions],
     }
 
@@ -215,11 +222,12 @@ def _route(fragment: Fragment) -> str:
     return f" -> {fragment.consumer} at {', '.join(fragment.destinations)}{by}"
 
 
-def _fragment_data(fragment: Fragment) -> dict[str, Any]:
+def _fragment_data(fragment: Fragment, bundle: FragmentBundle) -> dict[str, Any]:
     names = fragment.plan.schema.names
     return {
         "id": fragment.id,
         "engine": str(fragment.engine),
+        "method": method_of(fragment, bundle),
         "sites": list(fragment.sites),
         "consumer": fragment.consumer or None,
         "destinations": list(fragment.destinations),

@@ -11,12 +11,17 @@ from federated_optimizer.coordinator.contract.refresh_text import WHOLE
 from federated_optimizer.coordinator.explaining.alternatives_text import (
     alternatives_data,
     alternatives_text,
+    rejected_lines,
 )
 from federated_optimizer.coordinator.explaining.fragment_table import (
     estimate_data,
     estimates_table,
+    rate_words,
 )
-from federated_optimizer.coordinator.explaining.running_explanation import explain_running
+from federated_optimizer.coordinator.explaining.running_explanation import (
+    explain_running,
+    running_dot,
+)
 from federated_optimizer.coordinator.explaining.sharing_notes import Sharing
 from federated_optimizer.coordinator.queries.planner import Planned
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -27,6 +32,7 @@ from federated_optimizer.cutting.bundle_explain import (
     explain_bundle,
 )
 from federated_optimizer.search.choosing import Alternatives
+from federated_optimizer.search.turning_facts import Turn
 from streamsql.algebra.explain import explain_plan
 from streamsql.algebra.operators import Plan
 from streamsql.algebra.plan_graph import plan_dot
@@ -57,8 +63,8 @@ class QueryPlanner(Protocol):
     def place(self, bound: BoundQuery, *, query: str, text: str) -> FragmentBundle:
         """Return the fragments of a bound query."""
 
-    def alternatives(self, bound: BoundQuery, text: str) -> Alternatives:
-        """Return the plans of a bound query, with their costs; one of that text may run."""
+    def alternatives(self, bound: BoundQuery, text: str) -> tuple[Alternatives, tuple[Turn, ...]]:
+        """Return the plans of a bound query, and the facts that would turn the choice."""
 
     def estimates(self, bundle: FragmentBundle) -> Mapping[str, FragmentEstimate]:
         """Return what each fragment of a bundle is expected to send, by id."""
@@ -93,7 +99,7 @@ def explained(
     """
     _refuse_graph(statement)
     if statement.analyze:
-        return _analyzed(statement, planner, running, sharing)
+        return _analyzed(statement, catalog, planner, running, sharing)
     inner = statement.inner
     notes = _notes_on(inner)
     if isinstance(inner, Creating):
@@ -115,24 +121,37 @@ def explained(
                 text = "\n".join((text, *planner.past_notes(bound.plan)))
             data = {"plan": text.splitlines()}
         case ExplainType.ALTERNATIVES:
-            found = planner.alternatives(bound, inner.text)
-            text, data = alternatives_text(found), alternatives_data(found)
+            found, turns = planner.alternatives(bound, inner.text)
+            text, data = alternatives_text(found, turns), alternatives_data(found, turns)
         case _:
-            bundle = _noted(planner.place(bound, query="explain", text=inner.text), planner)
-            estimates = planner.estimates(bundle)
-            text = bundle_dot(bundle) if as_graph else explain_bundle(bundle)
-            if not as_graph:
-                text = f"{text}\n{estimates_table(bundle, estimates)}"
-            data = bundle_data(bundle)
-            for described in data["fragments"]:
-                described["estimated"] = estimate_data(estimates[described["id"]])
-            if sharing is not None and not as_graph:
-                note = sharing.of_plan(Planned.of(bound, bundle))
-                text, data["shared"] = f"{text}\n{note}", note.data()
+            text, data = _federated(bound, inner.text, planner, sharing, as_graph=as_graph)
     warnings = (*bound.warnings, *left_out(bound.plan), *notes)
     if statement.format == ExplainFormat.JSON:
         return StatementResult(ResultKind.TEXT, data=data, warnings=warnings)
     return StatementResult(ResultKind.TEXT, text=text, warnings=warnings)
+
+
+def _federated(
+    bound: BoundQuery, text: str, planner: QueryPlanner, sharing: Sharing | None, *, as_graph: bool
+) -> tuple[str, dict[str, Any]]:
+    """Return the fragments of a query that would be started, as text or graph, and as data."""
+    bundle = _noted(planner.place(bound, query="explain", text=text), planner)
+    estimates = planner.estimates(bundle)
+    if as_graph:
+        return bundle_dot(bundle, rate_words(bundle, estimates)), {}
+    found, turns = planner.alternatives(bound, text)
+    lines = [explain_bundle(bundle), estimates_table(bundle, estimates)]
+    lines.extend(rejected_lines(found, turns))
+    data = bundle_data(bundle)
+    for described in data["fragments"]:
+        described["estimated"] = estimate_data(estimates[described["id"]])
+    data["alternatives"] = alternatives_data(found, turns)
+    if sharing is not None:
+        note = sharing.of_plan(Planned.of(bound, bundle))
+        lines.append(str(note))
+        data["shared"] = note.data()
+    shown = "\n".join(lines)
+    return shown, data | {"text": shown.splitlines()}
 
 
 def _noted(bundle: FragmentBundle, planner: QueryPlanner) -> FragmentBundle:
@@ -158,12 +177,12 @@ def _notes_on(statement: Statement) -> tuple[str, ...]:
 
 
 def _refuse_graph(statement: Explain) -> None:
-    if statement.format == ExplainFormat.DOT and (
-        statement.analyze or statement.type in (ExplainType.VALIDATE, ExplainType.ALTERNATIVES)
+    if statement.format == ExplainFormat.DOT and statement.type in (
+        ExplainType.VALIDATE,
+        ExplainType.ALTERNATIVES,
     ):
-        what = "ANALYZE" if statement.analyze else f"TYPE {statement.type.upper()}"
         raise UnsupportedError(
-            f"{what} has no graph",
+            f"TYPE {statement.type.upper()} has no graph",
             span=statement.span,
             hint="write FORMAT TEXT or FORMAT JSON; only TYPE LOGICAL and TYPE FEDERATED have "
             "FORMAT DOT",
@@ -173,15 +192,25 @@ def _refuse_graph(statement: Explain) -> None:
 
 def _analyzed(
     statement: Explain,
+    catalog: Catalog,
     planner: QueryPlanner,
     running: Sequence[RunningQuery],
     sharing: Sharing | None,
 ) -> StatementResult:
-    wanted = statement.inner.text.split()
-    for query in reversed(running):
-        if query.text.split() == wanted:
-            result = explain_running(query, planner, sharing)
-            return replace(result, data=None) if statement.format != ExplainFormat.JSON else result
+    inner = statement.inner
+    wanted = inner.text.split()
+    query = next((q for q in reversed(running) if q.text.split() == wanted), None)
+    if query is not None:
+        if statement.format == ExplainFormat.DOT:
+            return StatementResult(ResultKind.TEXT, text=running_dot(query, planner))
+        result = explain_running(query, planner, sharing)
+        if isinstance(inner, Query | Subscribe):
+            found, turns = planner.alternatives(planner.bind(inner, catalog), inner.text)
+            text = "\n".join((result.text, *rejected_lines(found, turns)))
+            result.data["alternatives"] = alternatives_data(found, turns)
+            result.data["text"] = text.splitlines()
+            result = replace(result, text=text)
+        return replace(result, data=None) if statement.format != ExplainFormat.JSON else result
     raise UnsupportedError(
         "EXPLAIN ANALYZE needs a running query, but no query with this text runs",
         span=statement.span,

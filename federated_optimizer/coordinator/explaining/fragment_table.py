@@ -72,6 +72,26 @@ def measured_table(
     return lines
 
 
+def rate_words(
+    bundle: FragmentBundle, estimates: Estimates, measured: Measurements | None = None
+) -> dict[str, str]:
+    """Return in words what fragments send to other sites, by fragment: labels of a graph."""
+    found = {}
+    for fragment in bundle.fragments:
+        expected = _rates(_estimated(estimates[fragment.id]))
+        if measured is None:
+            found[fragment.id] = f"about {expected}"
+        else:
+            counted = _rates(_measured(measured.get(fragment.id)))
+            found[fragment.id] = f"{counted} (estimated {expected})"
+    return found
+
+
+def _rates(values: Mapping[str, float | None]) -> str:
+    rows, size = _text(values["rows_per_second"]), _text(values["bytes_per_second"])
+    return f"{rows} rows/s, {size} bytes/s"
+
+
 def estimate_data(estimate: FragmentEstimate) -> dict[str, Any]:
     """Return an estimate as plain data."""
     return {

@@ -10,6 +10,7 @@ from federated_optimizer.coordinator.explaining.fragment_table import (
     estimate_data,
     measured_data,
     measured_table,
+    rate_words,
 )
 from federated_optimizer.coordinator.explaining.measured_fragments import (
     measured_fragments,
@@ -21,6 +22,7 @@ from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.costs.fragment_estimates import FragmentEstimate
 from federated_optimizer.cutting.bundle_explain import (
     bundle_data,
+    bundle_dot,
     fragment_lines,
     recursion_lines,
 )
@@ -96,9 +98,15 @@ def explain_running(
     data["traffic"] = {
         site: {name: getattr(report, name) for name in TRAFFIC} for site, report in traffic.items()
     }
-    return StatementResult(
-        ResultKind.TEXT, text="\n".join(lines), data=data, warnings=query.warnings
-    )
+    text = "\n".join(lines)
+    data["text"] = text.splitlines()
+    return StatementResult(ResultKind.TEXT, text=text, data=data, warnings=query.warnings)
+
+
+def running_dot(query: RunningQuery, planner: Estimator) -> str:
+    """Return the fragments of a running query as a graph in DOT, with what was measured."""
+    rates = rate_words(query.bundle, planner.estimates(query.bundle), measured_fragments(query))
+    return bundle_dot(query.bundle, rates)
 
 
 def _running_recursions(query: RunningQuery) -> dict[str, dict[str, Any]]:

@@ -28,10 +28,11 @@ from federated_optimizer.costs.fragment_estimates import FragmentEstimate, fragm
 from federated_optimizer.cutting.bundling import ungathered
 from federated_optimizer.network.shareable import REFUSED, why_alone
 from federated_optimizer.network.topology import Topology, colocation_of
-from federated_optimizer.planning import alternatives, normalize, plan
+from federated_optimizer.planning import compared, normalize, plan
 from federated_optimizer.search.choosing import NOTHING_RUNS, PUSHED, Alternatives, Running
+from federated_optimizer.search.turning_facts import TURNING_SECONDS, Turn
 from federated_optimizer.statistics.planning_statistics import Placed, Statistics
-from host.clocks import monotonic_clock
+from host.clocks import monotonic_clock, time_left
 from streamsql.algebra.operators import (
     Fixpoint,
     Plan,
@@ -259,15 +260,17 @@ class Planner:
         if self._past is not None:
             self._past.get_ready()
 
-    def alternatives(self, bound: BoundQuery, text: str) -> Alternatives:
-        """Return the plans of a bound query, with their costs, and which one it runs or would run.
+    def alternatives(self, bound: BoundQuery, text: str) -> tuple[Alternatives, tuple[Turn, ...]]:
+        """Return the plans of a bound query with their costs, and the facts that turn the choice.
+
+        Chosen is the one that a query of that text runs, or would run.
 
         Raises:
             UnsupportedError: It asks for a plan that there is not.
         """
         like = self._of_same_text(text)
-        running = _running_in(like)
-        return alternatives(bound, self.topology(), self.statistics(like), running)
+        statistics, running = self.statistics(like), _running_in(like)
+        return compared(bound, self.topology(), statistics, running, time_left(TURNING_SECONDS))
 
     def estimates(self, bundle: FragmentBundle) -> dict[str, FragmentEstimate]:
         """Return what each fragment of a bundle is expected to send, by present facts."""

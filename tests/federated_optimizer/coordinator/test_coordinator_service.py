@@ -376,7 +376,7 @@ def test_explain_before_and_while_running(harness: Any) -> None:
         assert text.text.startswith("Fragment f0 [BASE: base] -> result")
         assert "GATEWAY x 2: gw-1, gw-2" in text.text
         (data,) = await coordinator.execute(f"EXPLAIN (TYPE FEDERATED, FORMAT JSON) {ROOMS}")
-        assert data.data["format"] == 5
+        assert data.data["version"] == 1
         assert [f["engine"] for f in data.data["fragments"]] == ["base", "gateway"]
         (logical,) = await coordinator.execute(f"EXPLAIN (TYPE LOGICAL) {ROOMS}")
         assert "Scan stream roomsensor" in logical.text

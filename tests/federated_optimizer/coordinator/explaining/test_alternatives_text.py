@@ -45,7 +45,7 @@ def test_times_are_shown_where_they_differ() -> None:
 
 def test_plans_are_data() -> None:
     data = json.loads(json.dumps(alternatives_data(FOUND)))
-    assert (data["format"], data["chosen"], data["left_out"]) == (2, 1, 10)
+    assert (data["version"], data["chosen"], data["left_out"]) == (1, 1, 10)
     assert data["plans"][1] == {
         "plan": 12,
         "method": "ship everything: all of t sent",

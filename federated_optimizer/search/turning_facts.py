@@ -1,0 +1,265 @@
+"""Facts that would turn the choice of a plan: the value of one at which another plan is cheaper.
+
+One fact is varied at a time, everything else stays as it is known. The memo is priced again for
+each value: plans keep their numbers, whatever the statistics say.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import sqrt
+
+from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.network.topology import Topology
+from federated_optimizer.search.choosing import Choice, Listed, Search
+from federated_optimizer.statistics.passing_rows import passed
+from federated_optimizer.statistics.planning_statistics import (
+    Passing,
+    SourceFacts,
+    Statistics,
+)
+from federated_optimizer.statistics.predicate_text import predicate_text
+from streamsql.algebra.expressions import expression_text
+from streamsql.algebra.operators import Filter, Plan, Scan, SourceKind, walk_plan
+from streamsql.wire.fragments import filtered_scan
+
+TURNING_SECONDS = 0.2
+"""Of computing time that looking for the facts of one query may take."""
+
+MOST_PLANS = 3
+"""Rejected plans for which facts are looked for: the cheapest ones."""
+
+FACTORS = (2.0, 8.0, 64.0, 1_000.0)
+"""By which a fact is multiplied and divided, the smallest first."""
+
+HALVINGS = 6
+"""Of the logarithm of the last factor, after which the value is told."""
+
+BEYOND = 1.02
+"""Factor beyond the value at which the plan is looked for that is taken there."""
+
+LEAST = 1e-3
+"""A fact of 0 is varied from here on."""
+
+
+class Varied(StrEnum):
+    """Quantities that are varied."""
+
+    CHANGES = "changes a second"
+    ROWS = "rows"
+    SHARE = "share that passes"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A fact that makes a rejected plan cheaper than the chosen one.
+
+    Attributes:
+        plan: The number of the rejected plan.
+        subject: The source or table.
+        predicate: Of a share: the condition.
+        now: The value that is known or assumed.
+        value: From which on the plan is cheaper.
+        assumed: Whether nobody has measured the present value.
+        taken: Whether the plan would be taken then: no third one is cheaper, as far as there was
+            time to look.
+    """
+
+    plan: int
+    varied: Varied
+    subject: str
+    predicate: str
+    now: float
+    value: float
+    assumed: bool
+    taken: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    """A number of the statistics that can be set.
+
+    Attributes:
+        most: The greatest value it may have.
+        setting: Returns statistics in which it is another.
+    """
+
+    varied: Varied
+    subject: str
+    predicate: str
+    now: float
+    assumed: bool
+    most: float
+    setting: Callable[[float], Statistics]
+
+
+def turning_facts(  # noqa: PLR0913, PLR0917 - what a choice rests on
+    plan: Plan,
+    topology: Topology,
+    statistics: Statistics,
+    taken: Choice,
+    listed: Sequence[Listed],
+    more: Callable[[], bool],
+) -> tuple[Turn, ...]:
+    """Return for the cheapest rejected plans the fact that turns the choice soonest.
+
+    Args:
+        plan: Ready to be cut.
+        topology: The sites.
+        statistics: What the choice rests on.
+        taken: The chosen plan.
+        listed: The plans to choose from, the cheapest first.
+        more: Whether there is time to price another memo.
+    """
+    rejected = [each for each in listed if each.number != taken.number][:MOST_PLANS]
+    dearer = [each.number for each in rejected if each.cost.order > taken.cost.order]
+    return _Turning(plan, topology, taken.number, dearer, more).of(_facts(plan, statistics))
+
+
+class _Turning:
+    def __init__(
+        self,
+        plan: Plan,
+        topology: Topology,
+        taken: int,
+        rejected: Sequence[int],
+        more: Callable[[], bool],
+    ) -> None:
+        self._plan, self._topology, self._more = plan, topology, more
+        self._taken, self._rejected = taken, rejected
+
+    def of(self, facts: Sequence[_Fact]) -> tuple[Turn, ...]:
+        """Return a turn for each rejected plan that has one, in their order."""
+        found: dict[int, tuple[_Fact, float]] = {}
+        last: dict[tuple[int, bool], float] = {}  # values that turn nothing, by fact and direction
+        for factor in FACTORS:
+            near: dict[int, list[tuple[float, _Fact, float]]] = {}
+            for place, fact in enumerate(facts):
+                for up in (True, False):
+                    inside = last.get((place, up), fact.now)
+                    outside = min(fact.now * factor, fact.most) if up else fact.now / factor
+                    open_ = [n for n in self._rejected if n not in found]
+                    if outside == inside or not open_ or not self._more():
+                        continue
+                    for number in self._cheaper(fact, outside, open_):
+                        value = self._border(fact, number, inside, outside)
+                        off = max(value / fact.now, fact.now / value)
+                        near.setdefault(number, []).append((off, fact, value))
+                    last[place, up] = outside
+            for number, turns in near.items():
+                _, fact, value = min(turns, key=lambda turn: turn[0])
+                found[number] = (fact, value)
+        return tuple(self._turn(n, *found[n]) for n in self._rejected if n in found)
+
+    def _cheaper(self, fact: _Fact, value: float, numbers: Sequence[int]) -> Iterator[int]:
+        """Yield the plans that cost less than the chosen one if a fact has a value."""
+        search = self._searched(fact, value)
+        if not all(0 < n <= search.memo.count() for n in (self._taken, *numbers)):
+            return  # what can be looked up by key is another: numbers say something else
+        chosen = search.plan(self._taken).cost.order
+        yield from (number for number in numbers if search.plan(number).cost.order < chosen)
+
+    def _border(self, fact: _Fact, number: int, inside: float, outside: float) -> float:
+        """Return the value between two from which on a plan is cheaper."""
+        for _ in range(HALVINGS):
+            if not self._more():
+                break
+            middle = sqrt(inside * outside)
+            if number in self._cheaper(fact, middle, (number,)):
+                outside = middle
+            else:
+                inside = middle
+        return outside
+
+    def _turn(self, number: int, fact: _Fact, value: float) -> Turn:
+        beyond = min(value * BEYOND, fact.most) if value > fact.now else value / BEYOND
+        taken = self._more() and self._searched(fact, beyond).taken().number == number
+        return Turn(
+            number,
+            fact.varied,
+            fact.subject,
+            fact.predicate,
+            fact.now,
+            value,
+            fact.assumed,
+            taken,
+        )
+
+    def _searched(self, fact: _Fact, value: float) -> Search:
+        return Search(self._plan, self._topology, fact.setting(value))
+
+
+def _facts(plan: Plan, statistics: Statistics) -> list[_Fact]:
+    """Return the facts that a plan reads."""
+    found: dict[tuple[Varied, str, str], _Fact] = {}
+    for node in walk_plan(plan):
+        match node:
+            case Scan():
+                for fact in _of_source(node, statistics):
+                    found[fact.varied, fact.subject, ""] = fact
+            case Filter():
+                share = _of_filter(node, statistics)
+                if share is not None:
+                    found[share.varied, share.subject, share.predicate] = share
+            case _:
+                pass
+    return list(found.values())
+
+
+def _of_source(scan: Scan, statistics: Statistics) -> Iterator[_Fact]:
+    name = scan.source.lower()
+    known = statistics.sources.get(name, SourceFacts())
+    now = estimate(scan, statistics)
+
+    def setting(facts: SourceFacts) -> Statistics:
+        return replace(statistics, sources={**statistics.sources, name: facts})
+
+    if scan.kind != SourceKind.TABLE:
+        yield _Fact(
+            *(Varied.CHANGES, scan.source, "", max(now.inserts + now.deletes, LEAST)),
+            *(
+                known.changes is None,
+                float("inf"),
+                lambda value: setting(replace(known, changes=value)),
+            ),
+        )
+    if scan.kind == SourceKind.TABLE or scan.key:
+        yield _Fact(
+            *(Varied.ROWS, scan.source, "", max(now.rows, 1.0)),
+            *(known.rows is None, float("inf"), lambda value: setting(replace(known, rows=value))),
+        )
+
+
+def _of_filter(node: Filter, statistics: Statistics) -> _Fact | None:
+    scan = filtered_scan(node)
+    if scan is None:
+        return None
+    key = (scan.source.lower(), predicate_text(node.predicate, scan.schema.names))
+    now = passed(node, statistics)
+
+    def setting(value: float) -> Statistics:
+        return replace(statistics, passing=_With(statistics.passing, key, value))
+
+    words = expression_text(node.predicate)
+    return _Fact(
+        *(Varied.SHARE, scan.source, words, max(now.share, LEAST), bool(now.assumed), 1.0, setting)
+    )
+
+
+class _With(Mapping[tuple[str, str], Passing]):
+    """The shares that filters pass, one of them set."""
+
+    def __init__(
+        self, known: Mapping[tuple[str, str], Passing], key: tuple[str, str], share: float
+    ) -> None:
+        self._known, self._key = known, key
+        self._set = Passing(share, share, share)
+
+    def __getitem__(self, key: tuple[str, str]) -> Passing:
+        return self._set if key == self._key else self._known[key]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter({self._key: None, **dict.fromkeys(self._known)})
+
+    def __len__(self) -> int:
+        return len(tuple(iter(self)))
