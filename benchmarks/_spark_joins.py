@@ -21,7 +21,9 @@ def cached_copy(folder: Path, rows: int) -> Iterator[Any]:
     owners = pa.array([f"owner {n}" for n in range(997)]).take(pa.array(numbers % 997))
     table = pa.table({"id": numbers, "owner": owners, "level": numbers % 7})
     pq.write_table(table, folder / "devices.parquet", row_group_size=1_000_000)
-    session = start_session(SessionSettings(folder / "spark", "local[2]"), lambda _text: None)
+    session = start_session(
+        SessionSettings(folder / "spark", "local[2]", archive=False), lambda _text: None
+    )
     try:
         copy = session.session.read.parquet(str(folder / "devices.parquet")).cache()
         copy.count()

@@ -83,7 +83,12 @@ class Running:
         landed = str(self._segments)
         lander = LanderSettings(url, str(folder / "lander"), landed, site="bench")
         engine = StaticSettings(
-            url, str(folder / "static"), site="bench", lake=self._lake, segments=landed
+            url,
+            str(folder / "static"),
+            class_data_archive=False,  # it would go with the folder
+            site="bench",
+            lake=self._lake,
+            segments=landed,
         )
         self._commands = {
             "lander": self._command("static_engine.landing", lander),

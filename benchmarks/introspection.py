@@ -117,7 +117,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a few seconds")
     parser.add_argument("--json", action="store_true", help="one object instead of a table")
     given = parser.parse_args()
-    rounds, count = (1, 40_000) if given.quick else (3, 120_000)
+    rounds, count = (1, 10_000) if given.quick else (3, 120_000)
     rows = measured(rounds, count)
     if given.json:
         print(json.dumps({"benchmark": "introspection", "rows": rows}, indent=2))

@@ -216,7 +216,9 @@ def main(argv: list[str] | None = None) -> int:
     tables: dict[str, dict[str, Any]] = {"milliseconds": {}, "peak memory, MB": {}}
     with tempfile.TemporaryDirectory(prefix="pando-bench-") as name:
         folder = Path(name)
-        spark = start_session(SessionSettings(folder / "spark", "local[2]"), lambda _text: None)
+        spark = start_session(
+            SessionSettings(folder / "spark", "local[2]", archive=False), lambda _text: None
+        )
         try:
             for rows in sizes:
                 fill(folder, rows)

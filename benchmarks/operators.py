@@ -184,7 +184,7 @@ class Bench:
 
 def flatness(*, quick: bool) -> dict[str, dict[str, float]]:
     """Measure every operator at three sizes."""
-    sizes = (100, 1_000, 4_000) if quick else (1_000, 10_000, 100_000)
+    sizes = (50, 200, 800) if quick else (1_000, 10_000, 100_000)
     table: dict[str, dict[str, float]] = {}
     for name in (*PLANS, *WINDOWS):
         entry = table[name] = {}
@@ -255,7 +255,7 @@ def _duckdb(batches: list[list[Row]], names: list[Row]) -> int:
 
 def throughput(*, quick: bool) -> dict[str, dict[str, float]]:
     """Measure million rows a second through join, projection and distinct."""
-    count, keys = (2_000, 400) if quick else (500_000, 100_000)
+    count, keys = (500, 100) if quick else (500_000, 100_000)
     choice = random.Random(1)
     names: list[Row] = [(key, f"name {key}") for key in range(keys)]
     rows = [_row(number, 2 * keys, choice) for number in range(count)]

@@ -78,7 +78,7 @@ def main() -> None:
     if unknown:
         parser.error(f"no part {unknown[0]!r}; choose of {', '.join(PARTS)}")
     if options.quick:
-        options.rounds, options.cap = 1, 0.5
+        options.rounds, options.cap = 1, min(options.cap, 0.5)
     console = Console(stderr=True)
     file = None if options.out is None else options.out / "goals.json"
     result: dict[str, Any] = json.loads(file.read_text()) if file and file.exists() else {}

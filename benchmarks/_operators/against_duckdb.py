@@ -93,7 +93,6 @@ def compared(  # noqa: PLR0913  (what is measured, and over what)
 @contextmanager
 def without_old_garbage() -> Iterator[None]:
     """Let the garbage collector look only at what is made inside."""
-    gc.collect()
     gc.freeze()
     try:
         yield

@@ -139,6 +139,7 @@ class House:
             self.broker.url,
             str(folder / "static"),
             spark_master=f"local[{cores}]",
+            class_data_archive=False,  # it would go with the folder
             lake=LakeSettings(self.catalog, str(self.warehouse.folder / "lake")),
             segments=segments,
             batch_seconds=0.5,

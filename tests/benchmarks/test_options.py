@@ -22,10 +22,10 @@ OWN_TESTS = ("device_faults", "fleet", "intake", "soak_faults", "traffic_at_rest
 """With tests of their own, which run them."""
 SHORTER = {
     "history": ("--no-spark",),
-    "nexmark": ("--queries", "q1,q4,q8,q12"),
+    "nexmark": ("--queries", "q1,q8"),
     "pipeline_faults": ("--faults", "2"),
-    "recursive": ("--cap", "0.5"),
-    "recursive_figures": ("--figures", "12,16"),
+    "recursive": ("--cap", "0.1"),
+    "recursive_figures": ("--figures", "16"),
 }
 """Of those that take long even with --quick, what is enough to print JSON."""
 TRIANGLE = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
