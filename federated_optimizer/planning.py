@@ -13,6 +13,7 @@ from federated_optimizer.search.choosing import NOTHING_RUNS, Alternatives, Runn
 from federated_optimizer.search.joins_by_place import group_joins
 from federated_optimizer.search.turning_facts import Turn, turning_facts
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
+from streamsql.algebra.metrics import BY_BYTES, Metric
 from streamsql.algebra.operators import Plan, ToStream, transform_up
 from streamsql.binder import BoundQuery
 from streamsql.errors import InternalError, UnsupportedError
@@ -51,13 +52,15 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
     running: Running = NOTHING_RUNS,
     replanned: bool = False,
     much: float = MUCH,
+    metric: Metric = BY_BYTES,
 ) -> FragmentBundle:
     """Return the fragments of a bound query.
 
     Without `foresee` EXPLAIN does not say how recursions are kept, and a strategy that does not fit
     is refused where it would run. `running` is the plan that the query runs, which changes only for
     one that is `much` times cheaper. `replanned`, the query runs and
-    takes the cheapest plan if there is none of the number asked for any more.
+    takes the cheapest plan if there is none of the number asked for any more. `metric` is that of
+    queries that ask for none.
 
     Raises:
         UnsupportedError: A recursion's strategy and way do not go together, the strategy does not
@@ -65,7 +68,7 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
     """
     with _not_too_deep():
         ready = normalize(bound.plan, topology)
-        choice = Search(ready, topology, statistics).taken(
+        choice = Search(ready, topology, statistics, bound.metric or metric).taken(
             bound.asked, running, replanned=replanned, much=much
         )
         bundle = place(
@@ -87,17 +90,19 @@ def alternatives(
     topology: Topology,
     statistics: Statistics = NOTHING_KNOWN,
     running: Running = NOTHING_RUNS,
+    metric: Metric = BY_BYTES,
 ) -> Alternatives:
     """Return the plans of a bound query, with their costs.
 
-    `running` is as for `plan`.
+    `running` and `metric` are as for `plan`.
 
     Raises:
         UnsupportedError: As for `plan`.
     """
     with _not_too_deep():
         ready = normalize(bound.plan, topology)
-        return Search(ready, topology, statistics).alternatives(bound.asked, running)
+        search = Search(ready, topology, statistics, bound.metric or metric)
+        return search.alternatives(bound.asked, running)
 
 
 def compared(
@@ -116,10 +121,12 @@ def compared(
     """
     with _not_too_deep():
         ready = normalize(bound.plan, topology)
-        search = Search(ready, topology, statistics)
+        search = Search(ready, topology, statistics, bound.metric or BY_BYTES)
         found = search.alternatives(bound.asked, running)
         taken = search.plan(found.chosen)
-        turns = turning_facts(ready, topology, statistics, taken, found.listed, more)
+        turns = turning_facts(
+            ready, topology, statistics, taken, found.listed, more, search.weighing
+        )
         return found, turns
 
 

@@ -64,6 +64,7 @@ def _coordinator_settings(settings: ConsoleSettings) -> CoordinatorSettings:
         database=settings.database,
         grace=settings.grace_seconds,
         time_zone=settings.time_zone,
+        metric=settings.plan_metric,
         folders=settings.folders,
         endpoints=sink_endpoints(settings.endpoints),
         fleet=settings.fleet,

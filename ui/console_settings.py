@@ -10,6 +10,7 @@ import msgspec
 from federated_optimizer.coordinator.contract.coordinator_settings import FleetSettings
 from host.files.settings_file import VARIABLES, check_port, read_settings
 from host.mqtt.broker_address import parse_address
+from streamsql.algebra.metrics import METRIC_HINT, Metric, metric_of
 from streamsql.catalog.open_folders import OpenFolders
 from streamsql.errors import DeploymentError
 from ui.console_names import host_name
@@ -55,6 +56,8 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
         grace_seconds: How long an offline site's rows stay.
         functions: Python modules with functions of the user that may run here, with commas.
         time_zone: Of the times of day of REFRESH AT, by its IANA name such as Europe/Berlin.
+        metric: By what plans of queries are compared that say nothing, such as latency, or with
+            weights: bytes 1, messages 50.
         base_dir: Where relative paths of tables start at the static engine; empty where that is
             not known here, and then only the static engine checks the files that tables name.
         table_folders: As the static engine's.
@@ -86,6 +89,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
     grace_seconds: float = 5.0
     functions: str = ""
     time_zone: str = "UTC"
+    metric: str = "bytes"
     broker_ca: str = ""
     broker_cert: str = ""
     broker_key: str = ""
@@ -149,6 +153,18 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
         return self.catalog_url or f"sqlite:///{Path(self.data_dir).resolve() / 'catalog.db'}"
 
     @property
+    def plan_metric(self) -> Metric:
+        """By what plans of queries are compared that say nothing.
+
+        Raises:
+            DeploymentError: The setting is no metric.
+        """
+        try:
+            return metric_of(self.metric)
+        except ValueError as error:
+            raise DeploymentError(f"setting metric: {error}", hint=METRIC_HINT) from None
+
+    @property
     def owner_file(self) -> Path:
         """File with the secret that admits whoever may read the data directory."""
         return Path(self.data_dir) / "owner"
@@ -182,6 +198,7 @@ _VARIABLES = {
     "PANDO_GATEWAY_BROKER_CA": "gateway_broker_ca",
     "PANDO_TRUSTED_PROXY": "trusted_proxy",
     "PANDO_TIME_ZONE": "time_zone",
+    "PANDO_METRIC": "metric",
 }
 
 

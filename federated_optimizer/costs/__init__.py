@@ -1,5 +1,6 @@
 """Costs: how large relations are, how often they change, and what sending them costs.
 
 `estimates` and what it reads give sizes and motion; `cost` is a price with its range, `shipments`
-that of rows between sites, `recursion_prices` that of a recursion by the way it is computed.
+that of rows between sites, `work` that of operators, `stored_reads` that of stored tables,
+`recursion_prices` that of a recursion by the way it is computed. `weighing` applies a metric.
 """

@@ -1,6 +1,6 @@
-"""A price with its range."""
+"""A price with its range, in all that a plan may cost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +13,10 @@ class Cost:
         high: The most.
         messages: A second.
         milliseconds: From a change of a row to its effect at the base.
+        energy: Microjoules a second of what travels, hop by hop.
+        cpu: Milliseconds of processor a second at gateways and base sites.
+        state: Rows that these keep.
+        engine: Milliseconds a second of Spark, or of the local executor of stored tables.
     """
 
     bytes: float = 0.0
@@ -20,6 +24,10 @@ class Cost:
     high: float = 0.0
     messages: float = 0.0
     milliseconds: float = 0.0
+    energy: float = 0.0
+    cpu: float = 0.0
+    state: float = 0.0
+    engine: float = 0.0
 
     def __add__(self, other: "Cost") -> "Cost":
         """Return the price of both, which work at the same time."""
@@ -29,17 +37,24 @@ class Cost:
             self.high + other.high,
             self.messages + other.messages,
             max(self.milliseconds, other.milliseconds),
+            self.energy + other.energy,
+            self.cpu + other.cpu,
+            self.state + other.state,
+            self.engine + other.engine,
         )
 
+    def after(self, below: "Cost") -> "Cost":
+        """Return the price of both where a change goes through `below` first."""
+        until = self.milliseconds + below.milliseconds
+        return replace(self + below, milliseconds=until)
+
     @property
-    def order(self) -> tuple[float, float, float, float]:
-        """By which plans are compared: bytes, the most of them, messages, time."""
-        return (
-            round(self.bytes, 6),
-            round(self.high, 6),
-            round(self.messages, 6),
-            round(self.milliseconds, 6),
-        )
+    def ties(self) -> tuple[float, float, float]:
+        """By which plans are compared that are equal by the metric: bytes, most bytes, messages.
+
+        Of two parts it is the sum.
+        """
+        return (round(self.bytes, 6), round(self.high, 6), round(self.messages, 6))
 
 
 NOTHING = Cost()

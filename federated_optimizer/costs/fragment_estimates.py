@@ -1,14 +1,15 @@
 """Estimates of what the fragments of a bundle send."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.estimates import estimate
 from federated_optimizer.costs.sent_columns import sent_bytes
-from federated_optimizer.costs.shipments import MIXED_BYTES, shipment
+from federated_optimizer.costs.shipments import mixed_bytes, shipment
 from federated_optimizer.costs.size_and_motion import UNKNOWN, Estimate
-from federated_optimizer.statistics.default_facts import HOP_MILLISECONDS, STEP_SECONDS
+from federated_optimizer.statistics.default_facts import STEP_SECONDS
 from federated_optimizer.statistics.planning_statistics import Statistics
+from federated_optimizer.statistics.wires import Wires
 from streamsql.algebra.operators import (
     Aggregate,
     Distinct,
@@ -66,16 +67,17 @@ class _Estimates:
         relation, delay = self._relation(fragment), self._delay(fragment)
         together = self._computed_together(fragment)
         if together is not None:
-            cost = _priced(together)
+            cost = _priced(together, self._statistics.wires)
             return FragmentEstimate(None, cost, UNKNOWN, together.assumed)
         width = sent_bytes(self._whole(fragment), self._statistics)
         receivers = fragment.destinations if fragment.consumer else (self._reader,)
         to_each = not fragment.partition and len(receivers) > 1
         targets = [(receiver,) for receiver in receivers] if to_each else [tuple(receivers)]
-        prices = [shipment(relation, width, fragment.sites, target) for target in targets]
+        wires = self._statistics.wires
+        prices = [shipment(relation, width, fragment.sites, to, wires) for to in targets]
         away = sum(_away(fragment.sites, target) for target in targets)
         sent = sum(prices, NOTHING)
-        cost = Cost(sent.bytes, sent.low, sent.high, sent.messages, delay)
+        cost = replace(sent, milliseconds=delay)
         rows = away * (relation.inserts + relation.deletes)
         return FragmentEstimate(rows, cost, relation.factor, relation.assumed)
 
@@ -101,8 +103,9 @@ class _Estimates:
         found = self._delays.get(fragment.id)
         if found is None:
             self._delays[fragment.id] = 0.0
+            hop = self._statistics.wires.hop_milliseconds
             read = [self._fragments[n] for n in _read(fragment) if n in self._fragments]
-            hops = [self._delay(f) + HOP_MILLISECONDS.value * _is_sent(f) for f in read]
+            hops = [self._delay(f) + hop * _is_sent(f) for f in read]
             found = self._delays[fragment.id] = max(hops, default=0.0) + STEP_MILLISECONDS
         return found
 
@@ -114,13 +117,13 @@ class _Estimates:
         return next((r for r in self._bundle.recursions if r.name in names), None)
 
 
-def _priced(recursion: RecursionPlan) -> Cost:
+def _priced(recursion: RecursionPlan, wires: Wires) -> Cost:
     """Return the price of a recursion that several sites compute, with its way to the base."""
     price = next((p for p in recursion.prices if p.way == recursion.way), None)
     if price is None:
         return NOTHING
     middle = price.bytes_per_second
-    messages = middle / MIXED_BYTES
+    messages = middle / mixed_bytes(wires)
     return Cost(middle, middle / UNKNOWN, middle * UNKNOWN, messages, price.milliseconds)
 
 

@@ -6,34 +6,39 @@ from collections.abc import Sequence
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.statistics.default_facts import (
-    ENVELOPE_BYTES,
-    HOP_MILLISECONDS,
     ROWS_PER_MESSAGE,
     SNAPSHOT_SECONDS,
     STEP_SECONDS,
     TEXT_BYTES,
-    TOPIC_BYTES,
 )
+from federated_optimizer.statistics.wires import DEFAULT_WIRES, Wires
 
 ROW_BYTES = 1
 """Of a row beside its values: its weight."""
 
-MESSAGE_BYTES = ENVELOPE_BYTES.value + TOPIC_BYTES.value
-MIXED_BYTES = MESSAGE_BYTES + ROWS_PER_MESSAGE.value * 2 * TEXT_BYTES.value
-"""Of a message of a recursion, whose rows are mostly pairs of names."""
 
-MILLISECONDS = HOP_MILLISECONDS.value + 1_000 * STEP_SECONDS.value
+def mixed_bytes(wires: Wires) -> float:
+    """Return the bytes of a message of a recursion, whose rows are mostly pairs of names."""
+    return wires.message_bytes + ROWS_PER_MESSAGE.value * 2 * TEXT_BYTES.value
 
 
 def broadcast(
-    relation: Estimate, width: float, senders: Sequence[str], receivers: Sequence[str]
+    relation: Estimate,
+    width: float,
+    senders: Sequence[str],
+    receivers: Sequence[str],
+    wires: Wires = DEFAULT_WIRES,
 ) -> Cost:
     """Return the price of sending every row of a relation to each of some sites; see `shipment`."""
-    return sum((shipment(relation, width, senders, (to,)) for to in receivers), NOTHING)
+    return sum((shipment(relation, width, senders, (to,), wires) for to in receivers), NOTHING)
 
 
 def shipment(
-    relation: Estimate, width: float, senders: Sequence[str], receivers: Sequence[str]
+    relation: Estimate,
+    width: float,
+    senders: Sequence[str],
+    receivers: Sequence[str],
+    wires: Wires = DEFAULT_WIRES,
 ) -> Cost:
     """Return the price of sending a relation from sites to sites, each row to one of them.
 
@@ -42,6 +47,7 @@ def shipment(
         width: Bytes of a row.
         senders: Each has a like part of the rows.
         receivers: A row goes to one of them.
+        wires: What sending costs.
     """
     if not senders or not receivers:
         return NOTHING
@@ -54,7 +60,16 @@ def shipment(
     changes = relation.inserts + relation.deletes
     size = away * (
         changes * (width + ROW_BYTES)
-        + steps * MESSAGE_BYTES
+        + steps * wires.message_bytes
         + relation.rows * (width + ROW_BYTES) / SNAPSHOT_SECONDS.value
     )
-    return Cost(size, size / relation.factor, size * relation.factor, away * steps, MILLISECONDS)
+    hops, farthest = wires.distances(senders, receivers)
+    return Cost(
+        bytes=size,
+        low=size / relation.factor,
+        high=size * relation.factor,
+        messages=away * steps,
+        milliseconds=farthest * wires.hop_milliseconds + 1_000 * step,
+        energy=size * hops * wires.hop_energy,
+        cpu=away * steps * wires.message_microseconds / 1_000,
+    )

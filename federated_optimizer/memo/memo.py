@@ -9,6 +9,7 @@ A group that is read twice is computed once: by what its first reading takes.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.memo.groups import Alternative, Wanted
@@ -130,4 +131,18 @@ class Memo:
 
     def cost(self, selection: Selection) -> Cost:
         """Return the price of a complete plan; what is read twice is paid once."""
-        return sum((alternative.cost for alternative in selection.values()), NOTHING)
+        paid = sum((alternative.cost for alternative in selection.values()), NOTHING)
+        return replace(paid, milliseconds=self._slowest(selection))
+
+    def _slowest(self, selection: Selection) -> float:
+        """Return the milliseconds of the slowest path of a complete plan."""
+        known: dict[Wanted, float] = {}
+
+        def of(wanted: Wanted) -> float:
+            if wanted not in known:
+                taken = selection[wanted]
+                below = max(map(of, taken.children), default=0.0)
+                known[wanted] = taken.cost.milliseconds + below
+            return known[wanted]
+
+        return of(self.whole)

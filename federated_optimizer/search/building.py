@@ -6,6 +6,7 @@ the base. A recursion has its ways. A stored table that a stream joins travels o
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from federated_optimizer.alternatives.key_lookup import Sides, sides_of
 from federated_optimizer.alternatives.method import Method, Refused
@@ -21,6 +22,7 @@ from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.estimates import Estimating, estimate, row_bytes
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import shipment
+from federated_optimizer.costs.work import Work
 from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.memo.groups import Alternative, Wanted
 from federated_optimizer.memo.memo import Memo
@@ -37,6 +39,7 @@ from federated_optimizer.search.cut_prices import CutPrices
 from federated_optimizer.search.keyed_alternatives import keyed_cost, keyed_words
 from federated_optimizer.search.network_joins import NetworkJoins
 from federated_optimizer.search.recursion_alternatives import (
+    Sending,
     recursion_alternatives,
     recursions_refused,
 )
@@ -107,6 +110,8 @@ class _Building:
         self._bases = topology.bases
         self._statistics = statistics
         self._estimating = Estimating(statistics)
+        self._at_gateways = Work(self._estimating, statistics.speeds.gateway)
+        self._at_base_sites = Work(self._estimating, statistics.speeds.base)
         self._cutter = Cutter(topology, statistics)
         self._prices = CutPrices(self._cutter)
         self._memo = Memo()
@@ -122,7 +127,7 @@ class _Building:
         if large or shared or not self._searched:
             root = Wanted(self._memo.group(plan)[0], AT_BASE)
             self._memo.alternatives[root] = (
-                Alternative(Method.BASE, cost=self._prices.received(piece)),
+                Alternative(Method.BASE, cost=self._prices.whole(piece)),
             )
         else:
             root = self._at_base(plan)
@@ -148,28 +153,44 @@ class _Building:
         match piece:
             case GatewayPiece():
                 here = Wanted(number, AT_SITES)
-                self._memo.alternatives[here] = (Alternative(Method.SITES),)
+                work = self._at_gateways.of(plan)
+                self._memo.alternatives[here] = (Alternative(Method.SITES, cost=work),)
                 ship = Alternative(Method.SHIP, (here,), self._shipped(plan, piece.sites))
                 return (ship, *self._over(plan)) if isinstance(plan, self._searched) else (ship,)
             case StaticPiece():
                 here = Wanted(number, STORED)
-                self._memo.alternatives[here] = (Alternative(Method.SITES),)
+                work = self._prices.evaluated(piece)
+                self._memo.alternatives[here] = (Alternative(Method.SITES, cost=work),)
                 return (Alternative(Method.SHIP, (here,), self._shipped(plan, (piece.site,))),)
             case NetworkPiece() | BasePiece() if isinstance(plan, Fixpoint):
-                several = len(self._bases) == 1
-                return recursion_alternatives(plan, self._cutter.chosen, searched=several)
+                return self._recursion(plan)
             case NetworkPiece():  # its way is chosen with what stands above it at the base
                 return self._over(plan)
             case BasePiece() if not isinstance(plan, _SEARCHED):
-                return (Alternative(Method.BASE, cost=self._prices.received(piece)),)
+                return (Alternative(Method.BASE, cost=self._prices.whole(piece)),)
             case BasePiece():
                 found = (*self._in_parts(plan), *self._over(plan))
                 return (*found, *self._in_network(plan, number))
 
+    def _recursion(self, plan: Fixpoint) -> tuple[Alternative, ...]:
+        """Return the ways of a recursion, with what its sites compute."""
+        wires, gateways = self._statistics.wires, tuple(self._cutter.topology.gateways)
+        hops = wires.distances(gateways, (*gateways, *self._bases))[0]
+        searched = len(self._bases) == 1
+        ways = recursion_alternatives(
+            plan, self._cutter.chosen, Sending(wires, hops), searched=searched
+        )
+        at_base, at_gateways = self._at_base_sites.of(plan), self._at_gateways.of(plan)
+        return tuple(
+            replace(way, cost=(at_base if way.method == Method.CENTRE else at_gateways) + way.cost)
+            for way in ways
+        )
+
     def _over(self, plan: Plan) -> tuple[Alternative, ...]:
         """Return an operator at the base, over inputs that are there."""
         inputs = tuple(self._at_base(child) for child in plan.inputs)
-        return (*self._by_keys(plan), Alternative(Method.BASE, inputs))
+        whole = Alternative(Method.BASE, inputs, self._at_base_sites.here(plan))
+        return (*self._by_keys(plan), whole)
 
     def _in_parts(self, plan: Plan) -> tuple[Alternative, ...]:
         """Return an operator in parts, where it has some and its input is at gateways."""
@@ -189,7 +210,10 @@ class _Building:
         if not isinstance(halves, Parted):
             return ()
         part = estimate(halves.part, self._statistics, sites=len(sites))
-        cost = shipment(part, row_bytes(halves.part.schema), sites, self._bases)
+        sent = shipment(
+            part, row_bytes(halves.part.schema), sites, self._bases, self._statistics.wires
+        )
+        cost = self._at_base_sites.merged(part).after(sent).after(self._at_gateways.here(plan))
         return (Alternative(Method.PARTS, (wanted,), cost, halves.words),)
 
     def _in_network(self, plan: Plan, number: int) -> Iterator[Alternative]:
@@ -206,19 +230,27 @@ class _Building:
     def _joined(self, plan: Plan, joined: Joined) -> Alternative:
         """Return how gateways compute a sub-plan above, or with, a join of others' rows."""
         if not isinstance(plan, Join):
-            return Alternative(
-                Method.SITES,
-                tuple(
-                    Wanted(self._memo.group(child)[0], _after(joined))
-                    if joined in self._network.pieces(child)
-                    else self._at_sites(child)
-                    for child in plan.inputs
-                ),
+            inputs = tuple(
+                Wanted(self._memo.group(child)[0], _after(joined))
+                if joined in self._network.pieces(child)
+                else self._at_sites(child)
+                for child in plan.inputs
             )
+            return Alternative(Method.SITES, inputs, self._at_gateways.here(plan))
         ((_, method),) = joined
         meeting = dict(self._network.meetings(plan))[method]
         sides = self._at_sites(plan.left), self._at_sites(plan.right)
-        return Alternative(method, sides, self._network.moved(plan, meeting), meeting.words)
+        others = len(meeting.sites) - 1
+        work = sum(
+            (
+                self._at_gateways.copied(side, others)
+                for side, move in ((plan.left, meeting.left), (plan.right, meeting.right))
+                if move is not None
+            ),
+            self._at_gateways.here(plan),
+        )
+        cost = work.after(self._network.moved(plan, meeting))
+        return Alternative(method, sides, cost, meeting.words)
 
     def _by_keys(self, plan: Plan) -> tuple[Alternative, ...]:
         """Return a join with a table whose stream side sends keys, where it has one."""
@@ -230,14 +262,16 @@ class _Building:
             self._refused.append(sides.reason)
         if not isinstance(sides, Sides) or not isinstance(plan, Join):
             return ()
-        cost = keyed_cost(plan, sides, self._bases, self._statistics, self._estimating)
+        asked = keyed_cost(plan, sides, self._bases, self._statistics, self._estimating)
+        cost = self._at_base_sites.here(plan).after(asked)
         stream = self._at_base(plan.right if sides.table_first else plan.left)
         return (Alternative(Method.KEYS, (stream,), cost, keyed_words(sides)),)
 
     def _shipped(self, plan: Plan, sites: tuple[str, ...]) -> Cost:
         """Return the price of a sub-plan's rows on their way to the base."""
         width = sent_bytes(plan, self._cutter.statistics)
-        return shipment(self._estimating.of(plan), width, sites, self._bases)
+        rows, wires = self._estimating.of(plan), self._statistics.wires
+        return shipment(rows, width, sites, self._bases, wires)
 
 
 def _after(joined: Joined) -> Properties:

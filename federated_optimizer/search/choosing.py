@@ -12,17 +12,20 @@ from federated_optimizer.alternatives.method import CUT, IN_NETWORK, Method
 from federated_optimizer.alternatives.recursions import MUCH
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.recursion_prices import times_text
+from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.memo.groups import Alternative, Wanted
 from federated_optimizer.memo.memo import Memo, Selection
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.building import build
 from federated_optimizer.search.cheapest_plans import cheapest
 from federated_optimizer.search.cut_prices import CutPrices
+from federated_optimizer.search.metric_words import words_of
 from federated_optimizer.search.plan_words import plan_words
 from federated_optimizer.search.recursion_alternatives import keeping_ways
 from federated_optimizer.search.top_down import best
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.explain import describe
+from streamsql.algebra.metrics import BY_BYTES, Metric
 from streamsql.algebra.operators import Plan
 from streamsql.errors import UnsupportedError
 
@@ -88,6 +91,7 @@ class Alternatives:
         left_out: How many are not listed.
         assumed: What the prices rest on that nobody has counted, in words.
         refused: Methods that operators do not have, with the reason in words.
+        metric: By which they are compared.
     """
 
     listed: tuple[Listed, ...]
@@ -96,6 +100,7 @@ class Alternatives:
     left_out: int
     assumed: tuple[str, ...]
     refused: tuple[str, ...] = ()
+    metric: Metric = BY_BYTES
 
 
 class Search:
@@ -103,10 +108,14 @@ class Search:
 
     Attributes:
         memo: Of the query.
+        weighing: By what plans are compared.
     """
 
-    def __init__(self, plan: Plan, topology: Topology, statistics: Statistics) -> None:
+    def __init__(
+        self, plan: Plan, topology: Topology, statistics: Statistics, metric: Metric = BY_BYTES
+    ) -> None:
         self._plan, self._topology, self._statistics = plan, topology, statistics
+        self.weighing = Weighing(metric)
         self.memo = build(plan, topology, statistics)
 
     def taken(
@@ -143,7 +152,7 @@ class Search:
             return self.plan(asked)
         cheap = self._cheapest()
         current = self._found(running) or self._with_running_ways()
-        if current is not None and current.cost.bytes / much <= cheap.cost.bytes:
+        if current is not None and self._value(current) / much <= self._value(cheap):
             return current
         return cheap
 
@@ -165,7 +174,7 @@ class Search:
     def _with_running_ways(self) -> Choice | None:
         """Return the cheapest plan whose recursions run as they do now, if some run."""
         kept = keeping_ways(self.memo, self._statistics.placed)
-        return None if kept is None else self.plan(best(kept))
+        return None if kept is None else self.plan(best(kept, self.weighing))
 
     def plan(self, number: int) -> Choice:
         """Return the plan of a number."""
@@ -187,13 +196,14 @@ class Search:
         numbers = [taken.number, *self._compared()]
         listed = sorted(
             (self._listed(number) for number in self._different(numbers)[:MAX_LISTED]),
-            key=lambda each: (each.cost.order, each.number),
+            key=self._order,
         )
         if asked:
             why = "the query asks for it"
-        elif taken.cost.bytes > listed[0].cost.bytes:
+        elif self._value(taken) > self._value(listed[0]):
+            does = words_of(self.weighing.metric).does
             why = (
-                f"it runs, and plan {listed[0].number}, the cheapest, sends more than half as much"
+                f"it runs, and plan {listed[0].number}, the cheapest, {does} more than half as much"
             )
         else:
             why = self._why(taken, listed)
@@ -201,20 +211,26 @@ class Search:
             *(tuple(listed), taken.number, why, count - len(listed)),
             self.memo.assumed,
             self.memo.refused,
+            self.weighing.metric,
         )
 
     def _cheapest(self) -> Choice:
         """Return the cheapest plan; what the search counts twice is paid once here."""
-        return min(
-            map(self.plan, self._compared()), key=lambda each: (each.cost.order, each.number)
-        )
+        return min(map(self.plan, self._compared()), key=self._order)
+
+    def _value(self, plan: Choice | Listed) -> float:
+        return self.weighing.value(plan.cost)
+
+    def _order(self, plan: Choice | Listed) -> tuple[float, ...]:
+        return (*self.weighing.order(plan.cost), plan.number)
 
     def _compared(self) -> list[int]:
         """Return the plans that are priced as a whole: of several bases each has to be cut."""
         most = MAX_LISTED
         if len(self._topology.bases) > 1:
             most = COMPARED if len(self.memo.plans) <= LARGE else 0
-        found = (best(self.memo), PUSHED, self.memo.shipping, *cheapest(self.memo, most))
+        cheap = cheapest(self.memo, self.weighing, most)
+        found = (best(self.memo, self.weighing), PUSHED, self.memo.shipping, *cheap)
         return list(dict.fromkeys(found))[:MAX_LISTED]
 
     def _different(self, numbers: Iterable[int]) -> list[int]:
@@ -241,21 +257,23 @@ class Search:
             words = f"ship everything: {words}"
         return Listed(number, self.plan(number).cost, words)
 
-    @staticmethod
-    def _why(taken: Choice, listed: list[Listed]) -> str:
+    def _why(self, taken: Choice, listed: list[Listed]) -> str:
         others = [each for each in listed if each.number != taken.number]
         if not others:
             return "there is no other"
-        second = others[0]
-        if second.cost.bytes <= taken.cost.bytes:
-            return f"plan {second.number} costs as much"
-        if not taken.cost.bytes:
-            return f"nothing travels; plan {second.number}, the second, sends some"
-        factor = second.cost.bytes / taken.cost.bytes
+        second, words = others[0], words_of(self.weighing.metric)
+        least, more = self._value(taken), self._value(others[0])
+        if more <= least:
+            same = f"plan {second.number} costs as much"
+            sends_more = second.cost.bytes > taken.cost.bytes
+            return f"{same} by {self.weighing.metric}, and sends more" if sends_more else same
+        if not least:
+            return f"{words.nothing}; plan {second.number}, the second, {words.does} some"
+        factor = more / least
         times = "about" if factor < AS_MUCH else f"{factor:.2g} times"
         if factor >= EXACT:
             times = times_text(factor)
-        return f"it sends least; plan {second.number}, the second, sends {times} as much"
+        return f"{words.least}; plan {second.number}, the second, {words.does} {times} as much"
 
 
 def _digest(memo: Memo, selection: Selection) -> str:

@@ -1,4 +1,4 @@
-"""Prices of what travels between the pieces of a plan that is cut."""
+"""Prices of the pieces of a plan that is cut, and of what travels between them."""
 
 from collections.abc import Mapping
 
@@ -17,15 +17,17 @@ from federated_optimizer.costs.estimates import Estimating
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import broadcast, shipment
 from federated_optimizer.costs.size_and_motion import Estimate
+from federated_optimizer.costs.stored_reads import looked_up, read_whole
+from federated_optimizer.costs.work import Work
 from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.keyed_alternatives import answers, is_counted
 from federated_optimizer.statistics.planning_statistics import Statistics
-from streamsql.algebra.operators import Join, Plan, RemoteSource, transform_up, walk_plan
+from streamsql.algebra.operators import Join, Plan, RemoteSource, Scan, transform_up, walk_plan
 
 
 class CutPrices:
-    """Prices of the cuts of a cutter."""
+    """Prices of the pieces and cuts of a cutter."""
 
     def __init__(self, cutter: Cutter) -> None:
         self._cutter = cutter
@@ -41,16 +43,20 @@ class CutPrices:
         statistics: Statistics,
         methods: Mapping[Plan, Method],
     ) -> Cost:
-        """Return the price of all that travels in a plan with chosen methods."""
+        """Return the price of a plan with chosen methods."""
         cutter = Cutter(topology, statistics, methods=methods)
-        return cls(cutter).received(cutter.gathered(cutter.piece(plan)))
+        return cls(cutter).whole(cutter.gathered(cutter.piece(plan)))
+
+    def whole(self, piece: Piece) -> Cost:
+        """Return the price of a piece: of what it computes, and of all that travels to it."""
+        return self.computed(piece).after(self.received(piece))
 
     def shipped(self, piece: Piece, receivers: tuple[str, ...], *, to_all: bool = False) -> Cost:
         """Return the price of a piece's rows on their way to one, or all, of some other sites."""
-        rows = self._sent(piece)
-        width = sent_bytes(piece.plan, self._cutter.statistics)
+        rows, statistics = self._sent(piece), self._cutter.statistics
+        width = sent_bytes(piece.plan, statistics)
         send = broadcast if to_all else shipment
-        return send(rows, width, self._sites(piece), receivers)
+        return send(rows, width, self._sites(piece), receivers, statistics.wires)
 
     def received(self, piece: Piece) -> Cost:
         """Return the price of all that travels to a piece, and to what travels."""
@@ -58,11 +64,30 @@ class CutPrices:
         keys = sum((self.shipped(each, sites) for each in self.keys_of(piece.plan)), NOTHING)
         return sum(
             (
-                self.shipped(cut.piece, sites, to_all=cut.to_all) + self.received(cut.piece)
+                self.shipped(cut.piece, sites, to_all=cut.to_all).after(self.whole(cut.piece))
                 for cut in self.cuts_of(piece.plan)
             ),
             keys,
         )
+
+    def computed(self, piece: Piece) -> Cost:
+        """Return the price of what the sites of a piece compute."""
+        if isinstance(piece, StaticPiece):
+            keys, sites = self.keys_of(piece.plan), self._sites(piece)
+            asked = sum(self.shipped(key, sites).messages for key in keys)
+            return looked_up(asked, self._cutter.statistics) if keys else self.evaluated(piece)
+        speeds = self._cutter.statistics.speeds
+        micros = speeds.base if isinstance(piece, BasePiece) else speeds.gateway
+        plan = self._whole(piece.plan)
+        return Work(self._estimating, micros, self._leaves.values()).of(plan)
+
+    def evaluated(self, piece: StaticPiece) -> Cost:
+        """Return the price of evaluating the tables of a piece as a whole."""
+        if piece.site != self._cutter.topology.static:
+            return NOTHING  # the coordinator has what its tables say
+        scans = (node for node in walk_plan(piece.plan) if isinstance(node, Scan))
+        rows = sum(self._estimating.of(scan).rows for scan in scans)
+        return read_whole(rows, self._cutter.statistics)
 
     def _sent(self, piece: Piece) -> Estimate:
         """Return what a piece sends; of a table that nobody has counted keys may match all."""
@@ -80,7 +105,10 @@ class CutPrices:
         return next((child for child in plan.inputs if self.keys_of(child)), None)
 
     def _of_piece(self, plan: Plan) -> Estimate:
-        return self._estimating.of(transform_up(plan, self._without_cut))
+        return self._estimating.of(self._whole(plan))
+
+    def _whole(self, plan: Plan) -> Plan:
+        return transform_up(plan, self._without_cut)
 
     def _without_cut(self, node: Plan) -> Plan:
         """Return what a cut's leaf stands for: what its columns hold decides what they meet."""

@@ -11,6 +11,7 @@ from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.estimates import Estimating, row_bytes
 from federated_optimizer.costs.shipments import shipment
 from federated_optimizer.costs.size_and_motion import GUESSED, UNKNOWN, Estimate, wider
+from federated_optimizer.costs.stored_reads import looked_up
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.column_origins import column_origins
 from streamsql.algebra.operators import Join, JoinKind, Plan, Scan, walk_plan
@@ -44,10 +45,9 @@ def keyed_cost(
     if isinstance(wanted, Join) and is_counted(sides.table.tables, statistics):
         rows = answers(wanted, keys, sent, rows, estimating)
     site = (sides.table.site,)
-    asked = shipment(sent, row_bytes(keys.schema), bases, site)
-    answered = shipment(rows, row_bytes(wanted.schema), site, bases)
-    waited = asked.milliseconds + answered.milliseconds
-    return replace(asked + answered, milliseconds=waited)
+    asked = shipment(sent, row_bytes(keys.schema), bases, site, statistics.wires)
+    answered = shipment(rows, row_bytes(wanted.schema), site, bases, statistics.wires)
+    return answered.after(looked_up(asked.messages, statistics).after(asked))
 
 
 def answers(

@@ -20,7 +20,7 @@ from federated_optimizer.alternatives.words import join_words
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.estimates import Estimating
 from federated_optimizer.costs.sent_columns import sent_bytes
-from federated_optimizer.costs.shipments import MILLISECONDS, broadcast
+from federated_optimizer.costs.shipments import broadcast
 from federated_optimizer.memo.memo import Memo
 from federated_optimizer.memo.properties import Joined
 from federated_optimizer.statistics.planning_statistics import Statistics
@@ -119,15 +119,14 @@ class NetworkJoins:
 
     def moved(self, plan: TwoSided, meeting: Meeting) -> Cost:
         """Return the price of the rows that travel to where they are joined, on their way there."""
-        there = self._moved(plan.left, meeting.left, meeting.sites) + self._moved(
+        return self._moved(plan.left, meeting.left, meeting.sites) + self._moved(
             plan.right, meeting.right, meeting.sites
         )
-        # A row that comes of them goes on to the base from there.
-        return there + Cost(milliseconds=2 * MILLISECONDS)
 
     def _moved(self, side: Plan, move: Move | None, sites: tuple[str, ...]) -> Cost:
         piece = self._placed[side]
         if move is None or not isinstance(piece, GatewayPiece):
             return NOTHING
         width = sent_bytes(side, self._statistics)
-        return broadcast(self._estimating.of(side), width, piece.sites, sites)
+        rows, wires = self._estimating.of(side), self._statistics.wires
+        return broadcast(rows, width, piece.sites, sites, wires)

@@ -6,45 +6,59 @@ choice of its own. Between several base sites, which share the work, there is on
 
 from collections.abc import Iterable, Mapping
 from copy import copy
+from dataclasses import dataclass, fields
 
 from federated_optimizer.alternatives.method import Method
 from federated_optimizer.alternatives.recursions import Chosen
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.recursion_prices import TRUST, Price
 from federated_optimizer.costs.recursion_workload import recursion_key
-from federated_optimizer.costs.shipments import MIXED_BYTES
+from federated_optimizer.costs.shipments import mixed_bytes
 from federated_optimizer.costs.size_and_motion import UNKNOWN, wider
 from federated_optimizer.memo.groups import Alternative
 from federated_optimizer.memo.memo import Memo
+from federated_optimizer.statistics.default_facts import HOP_MILLISECONDS
 from federated_optimizer.statistics.planning_statistics import Placed
+from federated_optimizer.statistics.wires import ONE_HOP, Wires
 from streamsql.algebra.choices import Way
 from streamsql.algebra.operators import Fixpoint, walk_plan
 
-_DEAR = Cost(1e30, 1e30, 1e30)
+_DEAR = Cost(*[1e30] * len(fields(Cost)))
 """More than any plan costs."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """What sending costs, and the mean hops of what a recursion sends."""
+
+    wires: Wires
+    hops: float = ONE_HOP
+
+
 def recursion_alternatives(
-    node: Fixpoint, chosen: Mapping[Fixpoint, Chosen], *, searched: bool
+    node: Fixpoint, chosen: Mapping[Fixpoint, Chosen], sending: Sending, *, searched: bool
 ) -> tuple[Alternative, ...]:
     """Return the ways of a recursion.
 
     Args:
         node: The recursion.
         chosen: How it and the recursions inside it are computed if nobody chooses.
+        sending: What it costs that rows travel.
         searched: Whether there is a choice.
     """
     mine = chosen[node]
     inside = sum(
         (
-            _cost(chosen[other], chosen[other].way)
+            _cost(chosen[other], chosen[other].way, sending)
             for other in dict.fromkeys(walk_plan(node))
             if isinstance(other, Fixpoint) and other is not node and other != node
         ),
         NOTHING,
     )
     ways = mine.ways.legal if searched else (mine.way,)
-    return tuple(Alternative(Method(way.value), (), _cost(mine, way) + inside) for way in ways)
+    return tuple(
+        Alternative(Method(way.value), (), _cost(mine, way, sending) + inside) for way in ways
+    )
 
 
 def recursions_refused(chosen: Iterable[Chosen]) -> tuple[str, ...]:
@@ -81,13 +95,21 @@ def keeping_ways(memo: Memo, placed: Mapping[str, Placed]) -> Memo | None:
     return kept if kept.alternatives != memo.alternatives else None
 
 
-def _cost(chosen: Chosen, way: Way) -> Cost:
+def _cost(chosen: Chosen, way: Way, sending: Sending) -> Cost:
     """Return the price of a way with its range."""
     price = next(each for each in chosen.prices if each.way == way)
-    return _ranged(price, TRUST if chosen.plan.measured else wider(TRUST, UNKNOWN))
+    return _ranged(price, TRUST if chosen.plan.measured else wider(TRUST, UNKNOWN), sending)
 
 
-def _ranged(price: Price, factor: float) -> Cost:
-    middle = price.bytes_per_second
-    messages = middle / MIXED_BYTES
-    return Cost(middle, middle / factor, middle * factor, messages, price.milliseconds)
+def _ranged(price: Price, factor: float, sending: Sending) -> Cost:
+    middle, wires = price.bytes_per_second, sending.wires
+    messages = middle / mixed_bytes(wires)
+    return Cost(
+        bytes=middle,
+        low=middle / factor,
+        high=middle * factor,
+        messages=messages,
+        milliseconds=price.milliseconds * wires.hop_milliseconds / HOP_MILLISECONDS.value,
+        energy=middle * sending.hops * wires.hop_energy,
+        cpu=messages * wires.message_microseconds / 1_000,
+    )

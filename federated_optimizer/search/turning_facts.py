@@ -10,6 +10,7 @@ from enum import StrEnum
 from math import sqrt
 
 from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.choosing import Choice, Listed, Search
 from federated_optimizer.statistics.passing_rows import passed
@@ -100,6 +101,7 @@ def turning_facts(  # noqa: PLR0913, PLR0917 - what a choice rests on
     taken: Choice,
     listed: Sequence[Listed],
     more: Callable[[], bool],
+    weighing: Weighing,
 ) -> tuple[Turn, ...]:
     """Return for the cheapest rejected plans the fact that turns the choice soonest.
 
@@ -110,22 +112,27 @@ def turning_facts(  # noqa: PLR0913, PLR0917 - what a choice rests on
         taken: The chosen plan.
         listed: The plans to choose from, the cheapest first.
         more: Whether there is time to price another memo.
+        weighing: By what plans are compared.
     """
+    order = weighing.order
     rejected = [each for each in listed if each.number != taken.number][:MOST_PLANS]
-    dearer = [each.number for each in rejected if each.cost.order > taken.cost.order]
-    return _Turning(plan, topology, taken.number, dearer, more).of(_facts(plan, statistics))
+    dearer = [each.number for each in rejected if order(each.cost) > order(taken.cost)]
+    turning = _Turning(plan, topology, taken.number, dearer, more, weighing)
+    return turning.of(_facts(plan, statistics))
 
 
 class _Turning:
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - as of `turning_facts`
         self,
         plan: Plan,
         topology: Topology,
         taken: int,
         rejected: Sequence[int],
         more: Callable[[], bool],
+        weighing: Weighing,
     ) -> None:
         self._plan, self._topology, self._more = plan, topology, more
+        self._weighing = weighing
         self._taken, self._rejected = taken, rejected
 
     def of(self, facts: Sequence[_Fact]) -> tuple[Turn, ...]:
@@ -156,8 +163,9 @@ class _Turning:
         search = self._searched(fact, value)
         if not all(0 < n <= search.memo.count() for n in (self._taken, *numbers)):
             return  # what can be looked up by key is another: numbers say something else
-        chosen = search.plan(self._taken).cost.order
-        yield from (number for number in numbers if search.plan(number).cost.order < chosen)
+        order = self._weighing.order
+        chosen = order(search.plan(self._taken).cost)
+        yield from (number for number in numbers if order(search.plan(number).cost) < chosen)
 
     def _border(self, fact: _Fact, number: int, inside: float, outside: float) -> float:
         """Return the value between two from which on a plan is cheaper."""
@@ -186,7 +194,7 @@ class _Turning:
         )
 
     def _searched(self, fact: _Fact, value: float) -> Search:
-        return Search(self._plan, self._topology, fact.setting(value))
+        return Search(self._plan, self._topology, fact.setting(value), self._weighing.metric)
 
 
 def _facts(plan: Plan, statistics: Statistics) -> list[_Fact]:

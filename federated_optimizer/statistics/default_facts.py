@@ -67,6 +67,18 @@ SNAPSHOT_SECONDS = Default("seconds after which rows are sent anew", 3_600.0, 60
 TOKEN_BYTES = Default("bytes of a token", 5.0, 2.0, 9.0, _MEASURED)
 LITERAL_BYTES = Default("bytes of a token in an annotation", 0.5, 0.1, 2.0, _MEASURED)
 HOP_MILLISECONDS = Default("milliseconds from a site to the next", 2.0, 0.5, 100.0, _MEASURED)
+HOP_ENERGY = Default("microjoules of a byte from a site to the next", 1.0, 0.01, 5.0)
+MESSAGE_MICROSECONDS = Default(
+    "microseconds of processor of a message, at both ends", 100.0, 10.0, 1_000.0
+)
+FILTER_MICROSECONDS = Default("microseconds of a row in a filter", 2.0, 0.2, 20.0)
+JOIN_MICROSECONDS = Default("microseconds of a row in a join", 10.0, 1.0, 100.0)
+GROUP_MICROSECONDS = Default("microseconds of a row in groups", 10.0, 1.0, 100.0)
+RECURSION_MICROSECONDS = Default("microseconds of a row in a recursion", 200.0, 10.0, 10_000.0)
+LOCAL_FLOOR = Default("seconds of the smallest local evaluation", 0.005, 0.001, 0.1)
+LOCAL_ROWS = Default("rows a second of the local executor", 200_000.0, 20_000.0, 2_000_000.0)
+SPARK_FLOOR = Default("seconds of the smallest evaluation of Spark", 0.3, 0.05, 5.0)
+SPARK_ROWS = Default("rows a second of Spark", 1_000_000.0, 100_000.0, 100_000_000.0)
 BOOLEAN_BYTES = Default("bytes of a truth value", 1.0, 1.0, 1.0, "the encoding")
 INTEGER_BYTES = Default("bytes of a whole number", 3.0, 1.0, 9.0)
 DOUBLE_BYTES = Default("bytes of a DOUBLE", 9.0, 9.0, 9.0, "the encoding")
@@ -94,6 +106,16 @@ DEFAULTS = (
     TOKEN_BYTES,
     LITERAL_BYTES,
     HOP_MILLISECONDS,
+    HOP_ENERGY,
+    MESSAGE_MICROSECONDS,
+    FILTER_MICROSECONDS,
+    JOIN_MICROSECONDS,
+    GROUP_MICROSECONDS,
+    RECURSION_MICROSECONDS,
+    LOCAL_FLOOR,
+    LOCAL_ROWS,
+    SPARK_FLOOR,
+    SPARK_ROWS,
     BOOLEAN_BYTES,
     INTEGER_BYTES,
     DOUBLE_BYTES,

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from federated_optimizer.statistics.speeds import DEFAULT_SPEEDS, Speeds
+from federated_optimizer.statistics.wires import DEFAULT_WIRES, Wires
 from streamsql.algebra.choices import Way
 
 
@@ -121,6 +123,8 @@ class Statistics:
         columns: By source and column, in lower case.
         looked_up: Tables, in lower case, in which the query to be planned looks keys up now; that
             is changed only for much smaller ones.
+        wires: What sending costs between which sites.
+        speeds: Of engines.
     """
 
     sources: Mapping[str, SourceFacts] = field(default_factory=dict)
@@ -132,6 +136,8 @@ class Statistics:
     passing: Mapping[tuple[str, str], Passing] = field(default_factory=dict)
     row_bytes: Mapping[tuple[str, str], float] = field(default_factory=dict)
     columns: Mapping[tuple[str, str], ColumnFacts] = field(default_factory=dict)
+    wires: Wires = DEFAULT_WIRES
+    speeds: Speeds = DEFAULT_SPEEDS
 
 
 NOTHING_KNOWN = Statistics()

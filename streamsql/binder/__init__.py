@@ -4,7 +4,7 @@ What is wrong is refused with a `BindingError`, what is understood but not suppo
 `UnsupportedError`; both carry a place, a hint and a code.
 """
 
-from streamsql.binder.names.environment import BoundQuery
+from streamsql.binder.names.bound_query import BoundQuery
 from streamsql.binder.statements.altered_sources import altered_source
 from streamsql.binder.statements.bind import bind_query
 from streamsql.binder.statements.bind_definitions import Creating, define

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from streamsql.algebra.metrics import BY_BYTES, Term
 from streamsql.errors import DeploymentError
 from ui.console_settings import load_settings
 
@@ -30,3 +31,13 @@ def test_the_environment_wins_where_it_says_something(tmp_path: Path) -> None:
 def test_wrong_files_are_named(tmp_path: Path, text: str) -> None:
     with pytest.raises(DeploymentError, match=r"console\.json"):
         load_settings(write(tmp_path, text), {})
+
+
+def test_the_metric_of_plans_is_checked(tmp_path: Path) -> None:
+    path = write(tmp_path, '{"broker": "mqtt://b:1", "data_dir": "d"}')
+    assert load_settings(path, {}).plan_metric == BY_BYTES
+    mixed = load_settings(path, {"PANDO_METRIC": "bytes 1, latency 2"}).plan_metric
+    assert mixed.weights == ((Term.BYTES, 1.0), (Term.LATENCY, 2.0))
+    with pytest.raises(DeploymentError, match="setting metric: 'speed' is no term") as caught:
+        _ = load_settings(path, {"PANDO_METRIC": "speed"}).plan_metric
+    assert "bytes, messages, latency" in (caught.value.hint or "")

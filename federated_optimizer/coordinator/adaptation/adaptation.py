@@ -19,9 +19,11 @@ from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.store.plan_decisions import Decision, Outcome
+from federated_optimizer.costs.cost import Cost
 from federated_optimizer.network.shareable import why_alone
 from federated_optimizer.statistics.planning_statistics import Statistics
 from host.clocks import monotonic_clock
+from streamsql.algebra.metrics import BY_BYTES
 from streamsql.errors import FederationError
 from streamsql.wire.fragments import FragmentBundle
 
@@ -154,7 +156,8 @@ class Adaptation:
         known.looked = monotonic_clock()
         try:
             found = await self._shared.beside.run(
-                partial(reconsider, self._planner, queries), "looking at a plan again"
+                partial(reconsider, self._planner, queries, self._shared.settings.metric),
+                "looking at a plan again",
             )
         except FederationError as error:
             log.info("the plan of run %s is not made again: %s", run, error.message)
@@ -186,10 +189,13 @@ class Adaptation:
         if stays:
             return f"it cannot move: {stays}", []
         assert found.before is not None  # noqa: S101  (looked at by the caller)
-        saved = (found.before.cost.bytes - found.after.cost.bytes) * HORIZON_SECONDS
-        if saved <= found.filling:
+        value, metric = found.weighing.value, found.weighing.metric
+        saved = (value(found.before.cost) - value(found.after.cost)) * HORIZON_SECONDS
+        filling = value(Cost(found.filling, energy=found.filling))
+        if saved <= filling:
+            unit = "bytes" if metric == BY_BYTES else f"by {metric}"
             return (
-                f"filling the other plan takes {found.filling:,.0f} bytes; it saves "
+                f"filling the other plan takes {filling:,.0f} {unit}; it saves "
                 f"{max(saved, 0):,.0f} in {HORIZON_SECONDS:.0f} s"
             ), []
         return "", movers

@@ -9,12 +9,13 @@ from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.estimates import estimate
 from federated_optimizer.costs.sent_columns import sent_bytes
-from federated_optimizer.costs.shipments import MESSAGE_BYTES
 from federated_optimizer.costs.size_and_motion import Estimate
+from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.planning import normalize
 from federated_optimizer.search.choosing import Search
 from federated_optimizer.search.plan_words import plan_words
 from federated_optimizer.statistics.planning_statistics import Statistics
+from streamsql.algebra.metrics import Metric
 from streamsql.algebra.operators import RemoteSource, walk_plan
 from streamsql.errors import QueryError
 from streamsql.syntax import parse_statement
@@ -45,6 +46,7 @@ class Reconsidered:
         after: What is taken now.
         basis: What the choice rests on.
         filling: Bytes until the sites have what the plan that is taken needs, by estimate.
+        weighing: By what plans are compared.
         fixed: By id of queries that keep their plan in any case: why, in words.
     """
 
@@ -53,11 +55,15 @@ class Reconsidered:
     after: PricedPlan
     basis: Basis
     filling: float
+    weighing: Weighing
     fixed: dict[str, str] = field(default_factory=dict)
 
 
-def reconsider(planner: Planner, queries: Iterable[RunningQuery]) -> Reconsidered:
+def reconsider(planner: Planner, queries: Iterable[RunningQuery], metric: Metric) -> Reconsidered:
     """Return what would be planned now for queries that read one run.
+
+    `metric` is that of queries that ask for none. Those of another metric than the first one's keep
+    their plan.
 
     Raises:
         QueryError: The text does not bind any more.
@@ -71,15 +77,21 @@ def reconsider(planner: Planner, queries: Iterable[RunningQuery]) -> Reconsidere
         first.text, query=current.query, version=current.version + 1, current=current
     )
     bound = planner.bind(parse_statement(first.text))
+    for query in readers:
+        if query.id not in fixed and query.text != first.text:
+            other = planner.bind(parse_statement(query.text))
+            if (other.metric or metric) != (bound.metric or metric):
+                fixed[query.id] = "another query of its run asks for another metric"
     topology = planner.topology()
     noted = NotedStatistics(planner.statistics(current))
-    search = Search(normalize(bound.plan, topology), topology, noted.statistics)
+    ready = normalize(bound.plan, topology)
+    search = Search(ready, topology, noted.statistics, bound.metric or metric)
     taken = planned.bundle
     after = _priced(search, taken.alternative)
     number = search.number_of((current.alternative, current.choices))
     before = None if not number else _priced(search, number)
     filling = filling_bytes(taken, noted.statistics)
-    return Reconsidered(planned, before, after, noted.basis(), filling, fixed)
+    return Reconsidered(planned, before, after, noted.basis(), filling, search.weighing, fixed)
 
 
 def _fixed(planner: Planner, queries: Iterable[RunningQuery]) -> dict[str, str]:
@@ -127,7 +139,7 @@ def filling_bytes(bundle: FragmentBundle, statistics: Statistics) -> float:
             fragment.plan, statistics, sites=len(fragment.sites), leaves=leaves
         )
         width = sent_bytes(fragment.plan, statistics)
-        bytes_sent += rows.rows * width + MESSAGE_BYTES * len(fragment.sites)
+        bytes_sent += rows.rows * width + statistics.wires.message_bytes * len(fragment.sites)
     return bytes_sent
 
 

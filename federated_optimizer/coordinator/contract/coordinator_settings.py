@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from federated_optimizer.coordinator.contract.sink_endpoints import SinkEndpoint
+from streamsql.algebra.metrics import BY_BYTES, Metric
 from streamsql.catalog.open_folders import OpenFolders
 from streamsql.catalog.refresh_times import zone_of
 from streamsql.errors import DeploymentError
@@ -52,6 +53,7 @@ class CoordinatorSettings:
         max_base_rows: Base rows that such a question may read.
         max_behind: Changes that may wait for a reader before it gets a snapshot instead.
         time_zone: Of the times of day of REFRESH AT, by its IANA name.
+        metric: By which plans of queries are compared that say nothing.
         folders: Whose files tables may name, where the coordinator knows it; the static engine
             checks it in any case, when it opens them.
         endpoints: Receivers that sinks may name.
@@ -77,6 +79,7 @@ class CoordinatorSettings:
     max_base_rows: int = 100_000
     max_behind: int = 50_000
     time_zone: str = "UTC"
+    metric: Metric = BY_BYTES
     folders: OpenFolders | None = None
     endpoints: Mapping[str, SinkEndpoint] = field(default_factory=dict)
     fleet: FleetSettings = FleetSettings()

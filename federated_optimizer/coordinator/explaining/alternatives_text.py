@@ -1,23 +1,46 @@
 """EXPLAIN ALTERNATIVES: the plans of a query with their costs, as text and as data."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from federated_optimizer.costs.cost import Cost
+from federated_optimizer.costs.weighing import FIELDS, Weighing
 from federated_optimizer.cutting.bundle_explain import SCHEMA_VERSION
 from federated_optimizer.search.choosing import Alternatives, Listed
 from federated_optimizer.search.turning_facts import MOST_PLANS, Turn, Varied
+from streamsql.algebra.metrics import Term
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    name: str
+    width: int
+    text: Callable[[Listed], str]
+
+
+_RANGE_WIDTH = 23
+_HEADS = {
+    Term.BYTES: "bytes/s",
+    Term.MESSAGES: "messages/s",
+    Term.LATENCY: "ms",
+    Term.ENERGY: "energy",
+    Term.CPU: "cpu",
+    Term.STATE: "state",
+    Term.ENGINE: "engine",
+}
+_ALWAYS = (Term.BYTES, Term.MESSAGES)
 
 
 def alternatives_text(found: Alternatives, turns: Sequence[Turn] = ()) -> str:
-    """Return a line a plan, the cheapest first, and which is taken; times where they differ."""
-    times = [f"{each.cost.milliseconds:.0f}" for each in found.listed]
-    wide = 6 if len(set(times)) > 1 else 0
-    header = f"{'plan':>6}{'bytes/s':>10}  {'range':<21}{'messages/s':>10}"
-    lines = [f"{header}{'ms':>{wide}}  method" if wide else f"{header}  method"]
-    for each, time in zip(found.listed, times, strict=True):
-        until = f"{time:>{wide}}" if wide else ""
-        lines.append(_line(each, until, chosen=each.number == found.chosen))
+    """Return a line a plan, the cheapest first, and which is taken.
+
+    Times are shown where they differ, other costs where the metric weighs them.
+    """
+    columns = _columns(found)
+    head = f"{'plan':>6}" + "".join(_cell(column.name, column.width) for column in columns)
+    lines = [f"{head}  method"]
+    lines += [_line(each, columns, chosen=each.number == found.chosen) for each in found.listed]
     lines.append(f"Chosen: plan {found.chosen}, because {found.why}.")
     lines.extend(f"Plan {turn.plan} {turn_text(turn, found.chosen)}." for turn in turns)
     if found.left_out:
@@ -63,15 +86,22 @@ def turn_text(turn: Turn, chosen: int) -> str:
 
 def alternatives_data(found: Alternatives, turns: Sequence[Turn] = ()) -> dict[str, Any]:
     """Return the plans as plain data."""
+    weighing = Weighing(found.metric)
     return {
         "version": SCHEMA_VERSION,
+        "metric": str(found.metric),
         "chosen": found.chosen,
         "why": found.why,
         "left_out": found.left_out,
         "assumed": list(found.assumed),
         "refused": list(found.refused),
         "plans": [
-            {"plan": each.number, "method": each.words, **_cost_data(each.cost)}
+            {
+                "plan": each.number,
+                "method": each.words,
+                "cost": round(weighing.value(each.cost), 3),
+                **_cost_data(each.cost),
+            }
             for each in found.listed
         ],
         "turns": [
@@ -101,14 +131,46 @@ def _price(listed: Listed) -> str:
     return f"{number_text(cost.bytes)} bytes/s ({spread})"
 
 
-def _line(listed: Listed, until: str, *, chosen: bool) -> str:
-    cost = listed.cost
+def _columns(found: Alternatives) -> list[_Column]:
+    weighed = {term for term, _ in found.metric.weights}
+    shown = [_column(term) for term in Term if _is_shown(term, weighed, found)]
+    shown.insert(1, _Column("range", -_RANGE_WIDTH, _range))
+    if found.metric.only is None:
+        weighing = Weighing(found.metric)
+        shown.append(_Column("cost", 10, lambda each: number_text(weighing.value(each.cost))))
+    return shown
+
+
+def _is_shown(term: Term, weighed: set[Term], found: Alternatives) -> bool:
+    if term == Term.LATENCY and term not in weighed:
+        return len({_time(each) for each in found.listed}) > 1
+    return term in _ALWAYS or term in weighed
+
+
+def _column(term: Term) -> _Column:
+    if term == Term.LATENCY:
+        return _Column(_HEADS[term], 6, _time)
+    field = FIELDS[term]
+    return _Column(_HEADS[term], 10, lambda each: number_text(getattr(each.cost, field)))
+
+
+def _time(listed: Listed) -> str:
+    return f"{listed.cost.milliseconds:.0f}"
+
+
+def _range(listed: Listed) -> str:
+    return f"{number_text(listed.cost.low)} to {number_text(listed.cost.high)}"
+
+
+def _cell(text: str, width: int) -> str:
+    """Return a cell: numbers stand at the right, the range at the left behind two blanks."""
+    return f"{text:>{width}}" if width > 0 else f"  {text:<{-width - 2}}"
+
+
+def _line(listed: Listed, columns: list[_Column], *, chosen: bool) -> str:
     mark = "*" if chosen else " "
-    spread = f"{number_text(cost.low)} to {number_text(cost.high)}"
-    return (
-        f"{mark}{listed.number:>5,}{number_text(cost.bytes):>10}  {spread:<21}"
-        f"{number_text(cost.messages):>10}{until}  {listed.words}"
-    ).rstrip()
+    cells = "".join(_cell(column.text(listed), column.width) for column in columns)
+    return f"{mark}{listed.number:>5,}{cells}  {listed.words}".rstrip()
 
 
 def number_text(value: float) -> str:
@@ -129,4 +191,8 @@ def _cost_data(cost: Cost) -> dict[str, float]:
         "most_bytes_per_second": round(cost.high, 3),
         "messages_per_second": round(cost.messages, 3),
         "milliseconds": round(cost.milliseconds, 1),
+        "microjoules_per_second": round(cost.energy, 3),
+        "cpu_milliseconds_per_second": round(cost.cpu, 3),
+        "rows_kept": round(cost.state, 1),
+        "engine_milliseconds_per_second": round(cost.engine, 3),
     }

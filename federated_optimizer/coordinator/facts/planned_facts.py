@@ -19,13 +19,16 @@ from federated_optimizer.statistics.merged_columns import SAMPLED
 from federated_optimizer.statistics.planning_statistics import (
     ColumnFacts,
     Passing,
+    Placed,
     RecursionFacts,
     SourceFacts,
 )
+from streamsql.algebra.operators import Fixpoint, walk_plan
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.table_options import TableSource
 from streamsql.data.types import MICROSECONDS
+from streamsql.wire.fragments import Fragment, FragmentBundle, RecursionPlan
 
 _FADED = 1 / 16
 """Of the confidence in a rate: after four hours."""
@@ -215,3 +218,19 @@ def recursion_facts(facts: Facts, now: int) -> dict[str, RecursionFacts]:
         named = {_OF_RECURSIONS[fact.quantity]: fact.value, "age": age}
         found[fact.subject.name] = replace(before, **named)
     return found
+
+
+def placed_in(bundle: FragmentBundle) -> dict[str, Placed]:
+    """Return where the recursions of a bundle are computed."""
+    found = {}
+    for recursion in bundle.recursions:
+        homes = next((f.homes for f in bundle.fragments if _computes(f, recursion)), ())
+        found[recursion.key] = Placed(recursion.way, recursion.sites, homes)
+    return found
+
+
+def _computes(fragment: Fragment, recursion: RecursionPlan) -> bool:
+    return fragment.sites == recursion.sites and any(
+        isinstance(node, Fixpoint) and node.name == recursion.name
+        for node in walk_plan(fragment.plan)
+    )

@@ -13,6 +13,7 @@ from federated_optimizer.coordinator.facts.planned_facts import (
     KnownColumns,
     PassingRows,
     RowBytes,
+    placed_in,
     recursion_facts,
     source_facts,
 )
@@ -31,10 +32,10 @@ from federated_optimizer.network.topology import Topology, colocation_of
 from federated_optimizer.planning import compared, normalize, plan
 from federated_optimizer.search.choosing import NOTHING_RUNS, PUSHED, Alternatives, Running
 from federated_optimizer.search.turning_facts import TURNING_SECONDS, Turn
-from federated_optimizer.statistics.planning_statistics import Placed, Statistics
+from federated_optimizer.statistics.planning_statistics import Statistics
+from federated_optimizer.statistics.wires import Wires
 from host.clocks import monotonic_clock, time_left
 from streamsql.algebra.operators import (
-    Fixpoint,
     Plan,
     RemoteSource,
     Scan,
@@ -51,7 +52,7 @@ from streamsql.errors import BindingError, InternalError, QueryError
 from streamsql.history.past_plans import fixed
 from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
-from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import SiteRole
 
@@ -161,9 +162,10 @@ class Planner:
             passing=PassingRows(shared.facts, now),
             row_bytes=RowBytes(shared.facts),
             columns=KnownColumns(shared.facts, now),
-            placed={} if current is None else _placed(current),
+            placed={} if current is None else placed_in(current),
             homes=shared.links.homes(),
             local_rows=shared.membership.local_rows(),
+            wires=Wires(hops=shared.links.hops()),
             looked_up=frozenset() if current is None else looked_up(current),
         )
 
@@ -241,6 +243,7 @@ class Planner:
             running=_running_in(like),
             replanned=current is not None,
             much=much,
+            metric=self._shared.settings.metric,
         )
         if any(map(_counts_from_start, bundle.fragments)):
             started = 0 if current is None else current.started
@@ -269,6 +272,7 @@ class Planner:
             UnsupportedError: It asks for a plan that there is not.
         """
         like = self._of_same_text(text)
+        bound = dataclasses.replace(bound, metric=bound.metric or self._shared.settings.metric)
         statistics, running = self.statistics(like), _running_in(like)
         return compared(bound, self.topology(), statistics, running, time_left(TURNING_SECONDS))
 
@@ -360,22 +364,6 @@ def _is_of_devices(node: Plan) -> TypeGuard[Scan]:
     if not isinstance(node, Scan) or node.kind == SourceKind.TABLE:
         return False
     return not is_site_source(node.source)
-
-
-def _placed(bundle: FragmentBundle) -> dict[str, Placed]:
-    """Return where the recursions of a bundle are computed."""
-    found = {}
-    for recursion in bundle.recursions:
-        homes = next((f.homes for f in bundle.fragments if _computes(f, recursion)), ())
-        found[recursion.key] = Placed(recursion.way, recursion.sites, homes)
-    return found
-
-
-def _computes(fragment: Fragment, recursion: RecursionPlan) -> bool:
-    return fragment.sites == recursion.sites and any(
-        isinstance(node, Fixpoint) and node.name == recursion.name
-        for node in walk_plan(fragment.plan)
-    )
 
 
 def query_of(statement: Statement) -> Query:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from federated_optimizer.statistics.link_hops import LinkHops
 from federated_optimizer.statistics.planning_statistics import Homes
 from streamsql.errors import WireError
 from streamsql.wire.messages import LinkMessage
@@ -28,6 +29,7 @@ class LinkTable:
     def __init__(self) -> None:
         self.version = 0
         self._links: dict[Key, tuple[str, str, float | None]] = {}
+        self._hops: tuple[int, LinkHops] = (0, LinkHops())
         self._shown: tuple[int, frozenset[str], tuple[Link, ...]] | None = None
 
     def put(self, gateway: str, levels: Levels, link: LinkMessage) -> bool:
@@ -63,6 +65,16 @@ class LinkTable:
             gateway.setdefault(source, owner)
         local = sum(gateway.get(target) == owner for owner, _source, target in links)
         return Homes(gateway, local / len(links) if links else 0.0)
+
+    def hops(self) -> LinkHops:
+        """Return the hops between gateways: the same object until a link changes."""
+        version = self.version
+        if self._hops[0] != version:
+            gateway = self.homes().gateway
+            ends = ((owner, _ends(levels)[1]) for owner, levels in tuple(self._links))
+            crossing = {(a, home) for a, end in ends if (home := gateway.get(end, a)) != a}
+            self._hops = version, LinkHops(crossing)
+        return self._hops[1]
 
     def costs(self) -> Iterator[tuple[str, str, float | None]]:
         """Yield link source in lower case, gateway and cost of every link."""

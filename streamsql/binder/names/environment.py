@@ -8,9 +8,8 @@ from typing import Any, Protocol
 from sqlglot import exp
 
 from streamsql.algebra.expressions import Column
-from streamsql.algebra.operators import Plan, SortKey, TopN
+from streamsql.algebra.operators import Plan, TopN
 from streamsql.algebra.past_times import History
-from streamsql.algebra.streams import Emit
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import ViewDefinition
 from streamsql.catalog.read_gate import Read
@@ -215,31 +214,6 @@ def conjunct_nodes(node: exp.Expr | None) -> list[exp.Expr]:
     if isinstance(node, exp.And):
         return conjunct_nodes(node.this) + conjunct_nodes(node.expression)
     return [node]
-
-
-@dataclass(frozen=True, slots=True)
-class BoundQuery:
-    """A query ready to be optimized and run.
-
-    Attributes:
-        warnings: What its author should know before it runs.
-        order: How its result is shown, by output columns; the relation itself has no order.
-        reads: The relations that it names, and those that its views name.
-        backfill: Whether its windows begin with what the lake has.
-        asked: Number of the plan that it asks for; 0: none.
-        shared, adapts: Whether equal queries may run as one, and its plan may change.
-    """
-
-    plan: Plan
-    schema: Schema
-    emit: Emit
-    warnings: tuple[str, ...]
-    order: tuple[SortKey, ...] = ()
-    reads: frozenset[Read] = frozenset()
-    backfill: bool = True
-    asked: int = 0
-    shared: bool = True
-    adapts: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from sqlglot import exp
 from streamsql.algebra.operators import Materialize, Plan, SortKey, is_open
 from streamsql.algebra.streams import Emit, emit_of
 from streamsql.binder.aggregation.order_and_limit import output_order
+from streamsql.binder.names.bound_query import BoundQuery
 from streamsql.binder.names.dependences import names_read, readings, refers_to_name
 from streamsql.binder.names.environment import (
     Binding,
-    BoundQuery,
     CommonTable,
     Environment,
     Queries,
@@ -28,6 +28,7 @@ from streamsql.binder.select.recursive_branches import RecursiveDefinition
 from streamsql.binder.select.select_binder import bind_block
 from streamsql.binder.select.set_operations import bind_set_operation, bind_values, with_extent
 from streamsql.binder.statements.displays_and_alarms import check_display
+from streamsql.binder.statements.metric_option import metric_asked
 from streamsql.binder.statements.plan_option import plan_of
 from streamsql.binder.statements.query_warnings import findings
 from streamsql.binder.statements.recursion_options import with_choice
@@ -67,6 +68,7 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
         order = output_order(query.tree, plan.schema, environment, shown=is_top)
     options, query = run_options_of(query) if query.options else (RunOptions(), query)
     asked, query = plan_of(query) if query.options else (0, query)
+    metric, query = metric_asked(query) if query.options else (None, query)
     if query.options:
         plan = with_choice(plan, query, binding)
     if query.emit is not None:
@@ -78,7 +80,8 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
     order = order if bound.emit == Emit.RELATION else ()
     reads = frozenset(binding.reads)
     bound = replace(bound, order=order, warnings=warnings, reads=reads, asked=asked)
-    return replace(bound, backfill=options.backfill, shared=options.shared, adapts=options.adapt)
+    bound = replace(bound, backfill=options.backfill, shared=options.shared, metric=metric)
+    return replace(bound, adapts=options.adapt)
 
 
 def statement_environment(catalog: Catalog, script: Script) -> Environment:

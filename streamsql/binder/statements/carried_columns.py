@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Distinct, Plan, Project, SetOperation, SortKey
-from streamsql.binder.names.environment import BoundQuery
+from streamsql.binder.names.bound_query import BoundQuery
 from streamsql.data.schema import Schema
 
 _NUMBERED = re.compile(r"(.*)_\d+", re.DOTALL)

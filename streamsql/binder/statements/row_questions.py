@@ -10,7 +10,8 @@ from sqlglot import exp
 
 from streamsql.algebra.operators import Plan, Scan, walk_plan
 from streamsql.binder.expressions.expression_binder import ExpressionBinder
-from streamsql.binder.names.environment import BoundQuery, Scope
+from streamsql.binder.names.bound_query import BoundQuery
+from streamsql.binder.names.environment import Scope
 from streamsql.binder.statements.bind import bind_query, statement_environment
 from streamsql.binder.statements.insert_and_delete import bind_value, column_position
 from streamsql.catalog.catalog import Catalog

@@ -3,7 +3,7 @@
 from streamsql.algebra.column_origins import column_units
 from streamsql.algebra.operators import Plan
 from streamsql.algebra.streams import Emit, is_final
-from streamsql.binder.names.environment import BoundQuery
+from streamsql.binder.names.bound_query import BoundQuery
 from streamsql.binder.statements.displays_and_alarms import key_positions
 from streamsql.binder.statements.source_options import listed_or_close, refuse_option
 from streamsql.catalog.catalog import Catalog

@@ -3,7 +3,7 @@
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import Plan, Scan, SourceKind, Window, walk_plan
 from streamsql.algebra.streams import Emit
-from streamsql.binder.names.environment import BoundQuery
+from streamsql.binder.names.bound_query import BoundQuery
 from streamsql.catalog.system import system_source
 from streamsql.errors import Span, UnsupportedError
 

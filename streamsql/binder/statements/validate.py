@@ -15,7 +15,7 @@ from streamsql.algebra.operators import (
     Window,
     WindowKind,
 )
-from streamsql.binder.names.environment import BoundQuery
+from streamsql.binder.names.bound_query import BoundQuery
 from streamsql.binder.statements.query_warnings import (
     Stateful,
     findings,

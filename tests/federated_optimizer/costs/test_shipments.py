@@ -3,8 +3,9 @@
 import pytest
 
 from federated_optimizer.costs.cost import NOTHING
-from federated_optimizer.costs.shipments import MESSAGE_BYTES, shipment
+from federated_optimizer.costs.shipments import shipment
 from federated_optimizer.costs.size_and_motion import Estimate
+from federated_optimizer.statistics.wires import DEFAULT_WIRES, Wires
 
 SLOW = Estimate(rows=0.0, inserts=1.0, deletes=1.0, factor=2.0)
 
@@ -12,7 +13,7 @@ SLOW = Estimate(rows=0.0, inserts=1.0, deletes=1.0, factor=2.0)
 def test_slow_changes_travel_one_by_one() -> None:
     found = shipment(SLOW, 19.0, ("a", "b"), ("base",))
     assert found.messages == pytest.approx(2.0, rel=0.02)
-    assert found.bytes == pytest.approx(2 * 20 + 2 * MESSAGE_BYTES, rel=0.02)
+    assert found.bytes == pytest.approx(2 * 20 + 2 * DEFAULT_WIRES.message_bytes, rel=0.02)
     assert (found.low, found.high) == (found.bytes / 2, found.bytes * 2)
 
 
@@ -31,3 +32,20 @@ def test_what_stays_costs_nothing() -> None:
     assert shipment(SLOW, 19.0, (), ("a",)) == NOTHING
     half = shipment(SLOW, 19.0, ("a", "b"), ("a", "b"))
     assert half.bytes == pytest.approx(shipment(SLOW, 19.0, ("a", "b"), ("c",)).bytes / 2)
+
+
+def test_energy_is_bytes_times_hops_and_the_longest_way_takes_the_time() -> None:
+    wires = Wires(hop_energy=3.0, hop_milliseconds=5.0, hops={("a", "base"): 4, ("base", "b"): 2})
+    found = shipment(SLOW, 19.0, ("a", "b"), ("base",), wires)
+    near = shipment(SLOW, 19.0, ("a", "b"), ("base",))
+    assert found.bytes == near.bytes, "what is sent does not depend on the way"
+    assert found.energy == pytest.approx(found.bytes * 3 * 3.0)
+    assert found.milliseconds - 20 == pytest.approx(4 * 5.0)
+    assert near.energy == pytest.approx(near.bytes)
+
+
+def test_what_stays_where_it_is_makes_no_hop() -> None:
+    wires = Wires(hops={("a", "b"): 10.0})
+    assert shipment(SLOW, 19.0, ("a", "b"), ("a", "b"), wires).energy == pytest.approx(
+        10 * shipment(SLOW, 19.0, ("a", "b"), ("a", "b")).energy
+    )

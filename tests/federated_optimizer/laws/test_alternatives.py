@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from federated_optimizer import normalize
+from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.cutting.placing import place
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.choosing import Search
@@ -22,6 +23,7 @@ from federated_optimizer.testing_bundles import (
 )
 from federated_optimizer.testing_plans import decisions, plans, recursions, with_way
 from streamsql.algebra.choices import Way
+from streamsql.algebra.metrics import Metric, Term
 from streamsql.algebra.operators import Plan
 from streamsql.data.events import SourceEvent
 from streamsql.reference import Database, evaluate
@@ -35,6 +37,9 @@ MOST = 6
 FACTS = st.builds(SourceFacts, rows=st.floats(1, 1e4), changes=st.floats(0.01, 1e3))
 STATISTICS = st.builds(
     Statistics, sources=st.fixed_dictionaries({}, optional={s.source: FACTS for s in STREAMS})
+)
+METRICS = st.dictionaries(st.sampled_from(Term), st.sampled_from([0.1, 1.0, 50.0]), min_size=1).map(
+    lambda weights: Metric(tuple(weights.items()))
 )
 
 
@@ -114,15 +119,16 @@ def test_groups_of_parts_are_brought_together_by_other_columns(text: str) -> Non
 
 @pytest.mark.parametrize("topology", [TOPOLOGY, SPREAD_TOPOLOGY], ids=["one base", "three bases"])
 @settings(max_examples=60)
-@given(plan=st.one_of(decisions(), plans(3)), statistics=STATISTICS)
+@given(plan=st.one_of(decisions(), plans(3)), statistics=STATISTICS, metric=METRICS)
 def test_the_plan_taken_costs_no_more_than_any_listed(
-    topology: Topology, plan: Plan, statistics: Statistics
+    topology: Topology, plan: Plan, statistics: Statistics, metric: Metric
 ) -> None:
-    search = Search(normalize(plan, topology), topology, statistics)
+    search = Search(normalize(plan, topology), topology, statistics, metric)
+    order = Weighing(metric).order
     found = search.alternatives()
-    costs = {each.number: each.cost.order for each in found.listed}
+    costs = {each.number: order(each.cost) for each in found.listed}
     assert costs[found.chosen] == min(costs.values())
     assert found.chosen == search.taken().number
-    assert search.taken().cost.order <= min(
-        search.plan(number).cost.order for number in (1, search.memo.count())
+    assert order(search.taken().cost) <= min(
+        order(search.plan(number).cost) for number in (1, search.memo.count())
     )

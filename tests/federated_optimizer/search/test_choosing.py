@@ -7,12 +7,17 @@ import pytest
 
 from federated_optimizer import plan as place_plan
 from federated_optimizer.costs.cost import Cost
+from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import alternatives, normalize
 from federated_optimizer.search.choosing import COMPARED, MAX_LISTED, PUSHED, Choice, Listed, Search
+from federated_optimizer.statistics.default_facts import HOP_MILLISECONDS
 from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
+from federated_optimizer.statistics.speeds import Micros, Speeds
+from federated_optimizer.statistics.wires import DEFAULT_WIRES, Wires
 from federated_optimizer.testing_bundles import HEAT
 from federated_optimizer.testing_bundles import TOPOLOGY as SMALL
+from streamsql.algebra.metrics import BY_BYTES, metric_of
 from streamsql.algebra.operators import Distinct, Plan, SortKey, TopN
 from streamsql.errors import UnsupportedError
 from streamsql.wire.codec import decode_packed, encode_packed
@@ -166,7 +171,7 @@ def test_of_large_queries_over_several_bases_few_plans_are_compared() -> None:
         bound = bound_query(" UNION ALL ".join(map(part.format, range(branches))), CATALOG)
         found = alternatives(bound, topology)
         assert least <= len(found.listed) <= most
-        costs = {each.number: each.cost.order for each in found.listed}
+        costs = {each.number: Weighing().order(each.cost) for each in found.listed}
         assert costs[found.chosen] == min(costs.values())
 
 
@@ -176,7 +181,8 @@ def test_of_large_queries_over_several_bases_few_plans_are_compared() -> None:
 )
 def test_small_differences_are_not_told_as_once_as_much(sent: float, told: str) -> None:
     taken = Choice(1, {}, Cost(100.0), "")
-    assert told in Search._why(taken, [Listed(1, taken.cost, ""), Listed(2, Cost(sent), "")])
+    search = Search(HEAT, SMALL, Statistics())
+    assert told in search._why(taken, [Listed(1, taken.cost, ""), Listed(2, Cost(sent), "")])
 
 
 @pytest.mark.parametrize(
@@ -197,3 +203,74 @@ def test_a_query_is_planned_while_no_gateway_has_its_source(
     bundle = place_plan(bound, Topology(others, bases), query="q", statistics=facts(600, 20))
     assert bundle.schema == bound.plan.schema
     assert alternatives(bound, Topology(others, bases), facts(600, 20)).listed
+
+
+LATENCY = metric_of("latency")
+
+
+def taken(text: str, metric: str, statistics: Statistics) -> Choice:
+    ready = normalize(bound_query(text, CATALOG).plan, TOPOLOGY)
+    return Search(ready, TOPOLOGY, statistics, metric_of(metric)).taken()
+
+
+def test_the_metric_decides() -> None:
+    # A sum that each reading changes: two rows for one, but at the gateways' processors.
+    busy = replace(facts(600, 20), speeds=Speeds(gateway=Micros(group=0.0), base=Micros(group=1e6)))
+    by_bytes, by_cpu = (taken(LEVEL_SUM, metric, facts(600, 20)) for metric in ("bytes", "cpu"))
+    assert by_bytes.number != PUSHED
+    assert by_cpu.cost.cpu <= by_bytes.cost.cpu
+    slow = replace(facts(600, 20), wires=replace(DEFAULT_WIRES, message_microseconds=1e6))
+    assert taken(MAX, "cpu", slow).number == PUSHED
+    assert taken(MAX, "cpu", busy).number == PUSHED
+    free = replace(facts(600, 20), wires=replace(DEFAULT_WIRES, message_microseconds=0.0))
+    assert taken(MAX, "cpu", free).number != PUSHED, "the parts have to be put together"
+    assert taken(MAX, "state", facts(600, 20)).number != PUSHED, "the base keeps the parts, too"
+    assert taken(MAX, "bytes 1, state 0.001", facts(600, 20)).number == PUSHED
+    assert taken(MAX, "bytes 1, state 1000000", facts(600, 20)).number != PUSHED
+
+
+def test_of_equals_by_the_metric_the_one_that_sends_least_is_taken() -> None:
+    found = alternatives(bound_query(MAX, CATALOG), TOPOLOGY, facts(600, 20), metric=LATENCY)
+    assert len({each.cost.milliseconds for each in found.listed}) == 1
+    assert found.chosen == PUSHED
+    assert found.why == "plan 2 costs as much by latency, and sends more"
+    assert found.metric == LATENCY
+
+
+def test_a_query_asks_for_its_metric_and_others_have_that_of_the_system() -> None:
+    asking = bound_query(f"{MAX} WITH (metric = 'state')", CATALOG)
+    saying_nothing = bound_query(MAX, CATALOG)
+    known = facts(600, 20)
+    for bound, metric, number in (
+        (asking, BY_BYTES, 2),
+        (saying_nothing, BY_BYTES, PUSHED),
+        (saying_nothing, metric_of("state"), 2),
+        (replace(asking, metric=BY_BYTES), metric_of("state"), PUSHED),
+    ):
+        bundle = place_plan(bound, TOPOLOGY, query="q", statistics=known, metric=metric)
+        assert bundle.alternative == number
+        assert alternatives(bound, TOPOLOGY, known, metric=metric).chosen == number
+
+
+def test_a_running_plan_stays_unless_it_costs_twice_as_much_by_the_metric() -> None:
+    ready = normalize(bound_query(MAX, CATALOG).plan, TOPOLOGY)
+    known = replace(facts(600, 20), wires=replace(DEFAULT_WIRES, message_microseconds=0.0))
+    by_cpu = Search(ready, TOPOLOGY, known, metric_of("cpu"))
+    cheap, pushing = by_cpu.taken(), by_cpu.plan(PUSHED)
+    assert cheap.cost.cpu < pushing.cost.cpu < 2 * cheap.cost.cpu
+    assert by_cpu.taken(running=(PUSHED, pushing.digest)) == pushing
+    last = by_cpu.plan(cheap.number)
+    by_bytes = Search(ready, TOPOLOGY, known)
+    assert by_bytes.taken(running=(last.number, last.digest)).number == PUSHED
+    told = by_cpu.alternatives(running=(PUSHED, pushing.digest)).why
+    assert (
+        told == f"it runs, and plan {cheap.number}, the cheapest, computes more than half as much"
+    )
+
+
+def test_far_gateways_take_energy_and_time_but_no_more_bytes() -> None:
+    far = replace(facts(600, 20), wires=Wires(hops={("gw-1", "base"): 7.0}))
+    near, away = taken(MAX, "energy", facts(600, 20)).cost, taken(MAX, "energy", far).cost
+    assert away.bytes == near.bytes
+    assert away.energy == pytest.approx(near.energy * (7 + 1 + 1) / 3)
+    assert away.milliseconds == pytest.approx(near.milliseconds + 6 * HOP_MILLISECONDS.value)

@@ -8,6 +8,7 @@ from federated_optimizer import plan as place_plan
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import alternatives
 from federated_optimizer.search.choosing import Alternatives
+from federated_optimizer.statistics.default_facts import SPARK_FLOOR
 from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
 from streamsql.algebra.operators import RemoteSource, walk_plan
 from streamsql.wire.fragments import Engine, FragmentBundle
@@ -102,7 +103,9 @@ def test_both_can_be_asked_for(text: str) -> None:
 def test_a_question_takes_a_way_there_and_one_back() -> None:
     found = listed(HOSTS, facts(40.0, 0.1, 1e6))
     times = {"asked for keys" in each.words: each.cost.milliseconds for each in found.listed}
-    assert times[True] == 2 * times[False]
+    way = times[False]
+    # The row comes, its key goes, it is looked up, and what is found comes.
+    assert times[True] == pytest.approx(3 * way + 1_000 * SPARK_FLOOR.value)
 
 
 @pytest.mark.parametrize(

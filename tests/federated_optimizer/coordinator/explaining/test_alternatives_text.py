@@ -9,11 +9,17 @@ from federated_optimizer.coordinator.explaining.alternatives_text import (
 )
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.search.choosing import Alternatives, Listed
+from streamsql.algebra.metrics import metric_of
 
+SHIPPED = Cost(603.0, 301.5, 1206.0, 6.0, 22.0, 1809.0, 0.5, 40.0, 0.25)
 FOUND = Alternatives(
     (
         Listed(1, Cost(8.8, 4.4, 17.6, 0.104, 22.0), "push everything: MAX in parts"),
-        Listed(12, Cost(603.0, 301.5, 1206.0, 6.0, 22.0), "ship everything: all of t sent"),
+        Listed(
+            12,
+            Cost(603.0, 301.5, 1206.0, 6.0, 22.0, 1809.0, 0.5, 40.0, 0.25),
+            "ship everything: all of t sent",
+        ),
     ),
     1,
     "it sends least",
@@ -46,12 +52,44 @@ def test_times_are_shown_where_they_differ() -> None:
 def test_plans_are_data() -> None:
     data = json.loads(json.dumps(alternatives_data(FOUND)))
     assert (data["version"], data["chosen"], data["left_out"]) == (1, 1, 10)
+    assert data["metric"] == "bytes"
     assert data["plans"][1] == {
         "plan": 12,
         "method": "ship everything: all of t sent",
+        "cost": 603.0,
         "bytes_per_second": 603.0,
         "least_bytes_per_second": 301.5,
         "most_bytes_per_second": 1206.0,
         "messages_per_second": 6.0,
         "milliseconds": 22.0,
+        "microjoules_per_second": 1809.0,
+        "cpu_milliseconds_per_second": 0.5,
+        "rows_kept": 40.0,
+        "engine_milliseconds_per_second": 0.25,
     }
+
+
+def test_costs_that_the_metric_weighs_are_columns() -> None:
+    by_energy = replace(FOUND, metric=metric_of("energy"))
+    assert alternatives_text(by_energy).splitlines()[:3] == [
+        "  plan   bytes/s  range                messages/s    energy  method",
+        "*    1       8.8  4.4 to 18                   0.1         0"
+        "  push everything: MAX in parts",
+        "    12       600  300 to 1,200                  6     1,800"
+        "  ship everything: all of t sent",
+    ]
+    mixed = replace(FOUND, metric=metric_of("messages 100, latency 2, state 0.1"))
+    head, _, second, *_ = alternatives_text(mixed).splitlines()
+    assert head.split() == [
+        "plan",
+        "bytes/s",
+        "range",
+        "messages/s",
+        "ms",
+        "state",
+        "cost",
+        "method",
+    ]
+    assert second.split()[:9] == ["12", "600", "300", "to", "1,200", "6", "22", "40", "650"]
+    assert alternatives_data(mixed)["plans"][1]["cost"] == 6 * 100 + 22 * 2 + 40 * 0.1
+    assert alternatives_data(mixed)["metric"] == "messages 100, latency 2, state 0.1"

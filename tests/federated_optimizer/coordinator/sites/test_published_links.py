@@ -35,3 +35,22 @@ def test_a_snapshot_is_of_the_gateways_that_are_there() -> None:
     assert table.of(BOTH)
     assert table.of(frozenset(("gw-2",))) == ()
     assert table.of(BOTH)
+
+
+def test_gateways_are_as_many_hops_apart_as_links_are_between_them() -> None:
+    table = LinkTable()
+    assert not table.hops()
+    for gateway, source, target in (
+        ("gw-1", "a", "b"),
+        ("gw-1", "b", "c"),
+        ("gw-2", "c", "d"),
+        ("gw-3", "d", "e"),
+        ("gw-3", "e", "nobody"),
+    ):
+        assert table.put(gateway, ("mesh", source, target), LinkMessage(source, target, 1.0))
+    hops = table.hops()
+    assert hops["gw-1", "gw-2"] == hops["gw-3", "gw-2"] == 1
+    assert hops["gw-1", "gw-3"] == hops["gw-3", "gw-1"] == 2
+    assert table.hops() is hops, "nothing has changed"
+    table.remove("gw-2", ("mesh", "c", "d"))
+    assert ("gw-1", "gw-3") not in table.hops()

@@ -1,0 +1,114 @@
+"""Costs of computing: processor time and kept rows at gateways and base sites."""
+
+from collections.abc import Iterable, Iterator
+
+from federated_optimizer.costs.cost import NOTHING, Cost
+from federated_optimizer.costs.estimates import Estimating
+from federated_optimizer.costs.size_and_motion import Estimate
+from federated_optimizer.statistics.speeds import Micros
+from streamsql.algebra.operators import (
+    Aggregate,
+    AggregateFunction,
+    AsOfJoin,
+    Distinct,
+    Filter,
+    Fixpoint,
+    HopWindow,
+    Join,
+    OverWindow,
+    Plan,
+    Project,
+    SessionWindow,
+    SetOperation,
+    TopN,
+    Window,
+    is_open,
+)
+
+_KEPT_AS_SUMS = frozenset({AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.AVG})
+"""Aggregates that keep a number of a group, and not its rows."""
+
+
+class Work:
+    """Prices of operators by the rows that go through them, each computed once.
+
+    Args:
+        estimating: Of the rows.
+        micros: Speeds of the sites that compute.
+        elsewhere: Sub-plans that other sites compute.
+    """
+
+    def __init__(
+        self, estimating: Estimating, micros: Micros, elsewhere: Iterable[Plan] = ()
+    ) -> None:
+        self._estimating, self._micros = estimating, micros
+        # By id: the plan keeps it from reuse.
+        self._known = {id(plan): (plan, NOTHING) for plan in elsewhere}
+
+    def of(self, plan: Plan) -> Cost:
+        """Return the price of a plan without recursive references, down to its leaves."""
+        known = self._known.get(id(plan))
+        if known is None:
+            below = sum(map(self.of, _inputs(plan)), self.here(plan))
+            known = self._known[id(plan)] = (plan, below)
+        return known[1]
+
+    def here(self, plan: Plan) -> Cost:
+        """Return the price of an operator without what is below it."""
+        micros = self._micros
+        match plan:
+            case Filter() | Project():
+                return self._passed(plan, micros.filter)
+            case Window():
+                kept = self._estimating.of(plan).rows
+                return self._passed(plan, micros.filter, kept)
+            case Join() | AsOfJoin():
+                return self._passed(plan, micros.join, self._rows(plan))
+            case Aggregate(aggregates=calls) if {c.function for c in calls} <= _KEPT_AS_SUMS:
+                return self._passed(plan, micros.group, self._estimating.of(plan).rows)
+            case (
+                Aggregate()
+                | Distinct()
+                | SetOperation()
+                | TopN()
+                | OverWindow()
+                | HopWindow()
+                | SessionWindow()
+            ):
+                return self._passed(plan, micros.group, self._rows(plan))
+            case Fixpoint():
+                kept = self._rows(plan) + self._estimating.of(plan).rows
+                return self._passed(plan, micros.recursion, kept)
+            case _:
+                return NOTHING
+
+    def merged(self, parts: Estimate) -> Cost:
+        """Return the price of putting the parts of several sites together."""
+        return Cost(cpu=parts.events * self._micros.group / 1_000, state=parts.rows)
+
+    def copied(self, side: Plan, times: int) -> Cost:
+        """Return the price of one side of a join that so many more sites join and keep."""
+        rows = self._estimating.of(side)
+        cpu = rows.events * self._micros.join / 1_000
+        return Cost(cpu=cpu * times, state=rows.rows * times)
+
+    def _passed(self, plan: Plan, micros: float, kept: float = 0.0) -> Cost:
+        """Return the price of an operator whose input rows take so long each."""
+        changes = sum(self._estimating.of(child).events for child in _inputs(plan))
+        return Cost(cpu=changes * micros / 1_000, state=kept)
+
+    def _rows(self, plan: Plan) -> float:
+        return sum(self._estimating.of(child).rows for child in _inputs(plan))
+
+
+def _inputs(plan: Plan) -> tuple[Plan, ...]:
+    """Return the inputs of an operator; of a recursion the largest plans that do not read it."""
+    return tuple(_closed(plan)) if isinstance(plan, Fixpoint) else plan.inputs
+
+
+def _closed(plan: Plan) -> Iterator[Plan]:
+    for child in plan.inputs:
+        if is_open(child):
+            yield from _closed(child)
+        else:
+            yield child

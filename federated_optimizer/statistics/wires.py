@@ -1,0 +1,56 @@
+"""What sending costs: a message, a hop, and how many hops there are between sites."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from federated_optimizer.statistics.default_facts import (
+    ENVELOPE_BYTES,
+    HOP_ENERGY,
+    HOP_MILLISECONDS,
+    MESSAGE_MICROSECONDS,
+    TOPIC_BYTES,
+)
+
+ONE_HOP = 1.0
+"""Between sites of which nobody knows better."""
+MOST_PAIRS = 10_000
+"""Of sites that are looked at for a mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wires:
+    """Costs of what travels.
+
+    Attributes:
+        message_bytes: Of a message without its rows.
+        hop_milliseconds: From a site to the next.
+        hop_energy: Microjoules of a byte from a site to the next.
+        message_microseconds: Of processor that a message takes, at both ends together.
+        hops: Between two sites, in either order; where a pair is missing, one.
+    """
+
+    message_bytes: float = ENVELOPE_BYTES.value + TOPIC_BYTES.value
+    hop_milliseconds: float = HOP_MILLISECONDS.value
+    hop_energy: float = HOP_ENERGY.value
+    message_microseconds: float = MESSAGE_MICROSECONDS.value
+    hops: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+    def between(self, a: str, b: str) -> float:
+        """Return the hops between two different sites."""
+        return self.hops.get((a, b), self.hops.get((b, a), ONE_HOP))
+
+    def distances(self, senders: Sequence[str], receivers: Sequence[str]) -> tuple[float, float]:
+        """Return the mean and the most hops from one of some sites to another one of some sites.
+
+        Nothing goes from a site to itself. Of very many pairs some stand for all.
+        """
+        if not self.hops:
+            return ONE_HOP, ONE_HOP
+        step = len(senders) * len(receivers) // MOST_PAIRS + 1
+        senders = senders[::step]
+        found = [self.between(a, b) for a in senders for b in receivers if a != b] or [ONE_HOP]
+        return sum(found) / len(found), max(found)
+
+
+DEFAULT_WIRES = Wires()
+"""Nothing is measured, and each site is one hop from each other."""
