@@ -10,7 +10,7 @@ from federated_optimizer.coordinator.adaptation import adaptation
 from federated_optimizer.statistics.fact import Origin, Quantity, Subject, SubjectKind, exact
 
 TEXT = "SELECT status, COUNT(*) AS n FROM RoomSensor GROUP BY status"
-QUICK = 0.6
+QUICK = 0.2
 
 
 def tell(coordinator: Any, source: str, rows: float, changes: float) -> None:
@@ -129,7 +129,7 @@ def test_without_adaptation_nothing_is_looked_at(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator, query = await started(harness, federation, adapt=0.0)
         tell(coordinator, "roomsensor", 10.0, 10.0)
-        await asyncio.sleep(1.0)  # time passes: with adaptation it would have moved
+        await asyncio.sleep(0.6)  # time passes: with adaptation it would have moved
         assert plan_of(coordinator, query) == 2
         assert not decisions(coordinator)
 
