@@ -585,6 +585,22 @@ export interface OperatorRow {
   inputs: string;
   explained?: boolean; // made from EXPLAIN, not reported
 }
+export interface DecisionRow {
+  id: number;
+  ts: string;
+  queries: string;
+  reason: string;
+  outcome: string;
+  detail: string;
+  plan_before: string;
+  plan_after: string;
+  bytes_before: number;
+  bytes_after: number;
+  measured_before: number | null;
+  measured_after: number | null;
+  switch_bytes: number | null;
+  switch_seconds: number | null;
+}
 export interface StreamRow {
   ts: string;
   site: string;

@@ -5,6 +5,7 @@ import { QueryRows } from "./query_rows.js";
 import { GraphDialog } from "./graph_dialog.js";
 import { Graphs, textOf } from "./graphs.js";
 import { numbersText, propertyGraph, structureText } from "./graph_texts.js";
+import { PlanDecisions } from "./plan_decisions.js";
 import { PlanDrawing } from "./plan_drawing.js";
 import { explainedRows, planOf } from "./plan_model.js";
 import { PropertyTable } from "./property_table.js";
@@ -62,6 +63,7 @@ const table = new PropertyTable(
   (entity, property) => addGraph(propertyGraph(entity, property)),
   choose,
 );
+const decisions = new PlanDecisions(byId("decisions", HTMLDetailsElement), queries);
 const settings = new SettingsForm(byId("settings"), isAway, (site) => sites.get(site)?.role !== "static");
 
 /** @param {string} site */
@@ -89,6 +91,7 @@ function show(query) {
   drawing.clear();
   choose(null);
   shownQuery = query;
+  decisions.of(query?.id ?? null);
   unknown = null;
   trouble = null;
   since = Date.now();
