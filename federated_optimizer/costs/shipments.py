@@ -57,7 +57,10 @@ def shipment(
     rate = relation.events / len(senders)
     step = STEP_SECONDS.value  # what changes meanwhile is one message
     steps = len(senders) * (1.0 - math.exp(-rate * step)) / step
-    changes = relation.inserts + relation.deletes
+    # Rows that come and go between two messages are in none: no more go than there are.
+    going = min(relation.inserts, relation.deletes)
+    sent = min(going, steps * (1.0 + relation.rows / len(senders)))
+    changes = relation.inserts + relation.deletes - 2.0 * (going - sent)
     size = away * (
         changes * (width + ROW_BYTES)
         + steps * wires.message_bytes

@@ -27,6 +27,17 @@ def test_quick_changes_share_messages() -> None:
     assert shipment(quick, 9.0, ("a",), ("base",)).messages == pytest.approx(50)
 
 
+def test_what_comes_and_goes_between_two_messages_is_not_sent() -> None:
+    width, messages = 9.0, 50
+    one_row = Estimate(rows=1.0, inserts=5_000.0, deletes=5_000.0)
+    least = messages * (2 * (width + 1) + MESSAGE_BYTES)
+    assert least <= shipment(one_row, width, ("a",), ("base",)).bytes <= 2 * least
+    many = Estimate(rows=1e6, inserts=5_000.0, deletes=5_000.0)
+    assert shipment(many, width, ("a",), ("base",)).bytes >= 10_000 * (width + 1)
+    growing = Estimate(rows=1.0, inserts=5_000.0, deletes=0.0)
+    assert shipment(growing, width, ("a",), ("base",)).bytes >= 5_000 * (width + 1)
+
+
 def test_what_stays_costs_nothing() -> None:
     assert shipment(SLOW, 19.0, ("a",), ("a",)) == NOTHING
     assert shipment(SLOW, 19.0, (), ("a",)) == NOTHING

@@ -1,10 +1,11 @@
 """Golden choices: a statement, facts that are varied on purpose, and the plan that is taken.
 
 Each file below `golden/choices` is a family of statements that shows where the choice turns. Facts
-are rows and changes a second of sources and tables, shares that pass a condition, what was counted
-of a recursion while it ran (base rows, rows, changes a second, changes for one of a base row), the
-share of links within a gateway (`local`), gateways (`sites`) and base sites. A plan is a line for
-each fragment, its operators from the top down.
+are rows and changes a second of sources and tables, shares that pass a condition, values of columns
+(at all gateways, at one, and the share of readings that keep theirs), what was counted of a
+recursion while it ran (base rows, rows, changes a second, changes for one of a base row), the share
+of links within a gateway (`local`), gateways (`sites`) and base sites. A plan is a line for each
+fragment, its operators from the top down.
 """
 
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ import pytest
 from federated_optimizer import Topology, colocation_of, normalize, plan
 from federated_optimizer.costs.recursion_workload import recursion_key
 from federated_optimizer.statistics.planning_statistics import (
+    ColumnFacts,
     Homes,
     Passing,
     RecursionFacts,
@@ -22,12 +24,13 @@ from federated_optimizer.statistics.planning_statistics import (
     Statistics,
 )
 from streamsql.algebra.explain import describe
-from streamsql.algebra.operators import Fixpoint, Plan, RemoteSource, Scan, walk_plan
+from streamsql.algebra.operators import Fixpoint, Plan, RemoteSource, Scan, ScanPart, walk_plan
 from streamsql.wire.fragments import Fragment, FragmentBundle
 
 FAMILIES = (
     "averages_and_sums",
     "bases",
+    "counted_columns",
     "distinct",
     "extremes",
     "filters",
@@ -83,8 +86,14 @@ def known(facts: Mapping[str, Any], keys: Mapping[str, str]) -> Statistics:
         keys[name]: RecursionFacts(*map(float, counts))
         for name, counts in facts.get("counted", {}).items()
     }
+    columns = {
+        (name.partition(".")[0], name.partition(".")[2]): ColumnFacts(distinct, local, same=same)
+        for name, (distinct, local, same) in facts.get("columns", {}).items()
+    }
     homes = Homes(local=facts.get("local", 0.0))
-    return Statistics(sources=sources, passing=passing, recursions=counted, homes=homes)
+    return Statistics(
+        sources=sources, passing=passing, recursions=counted, homes=homes, columns=columns
+    )
 
 
 def outline(bundle: FragmentBundle) -> str:
@@ -102,7 +111,8 @@ def _place(fragment: Fragment) -> str:
 
 def _nested(node: Plan) -> str:
     if isinstance(node, Scan):
-        return node.source
+        is_rows = node.part == ScanPart.ROWS
+        return node.source if is_rows else f"{node.part} of {node.source}"
     if isinstance(node, RemoteSource):
         return node.fragment
     inputs = [_nested(child) for child in node.inputs]
