@@ -1,150 +1,124 @@
 """How good is the chosen plan, and how long from a statement's text to the fragments of its sites?
 
-    python benchmarks/optimizer.py [--quick] [--json]
+    python -m benchmarks.optimizer [--quick] [--json] [--data FOLDER] [--out docs/results]
 
-**Choice.** Per query of the papers, of the sample building and of twenty generated ones: every plan
-(at most twelve: those that push and ship everything, and the cheapest by estimate) is forced in a
-simulated federation of three or twelve gateways, with readings of devices for 100 s, of which the
-last 30 are measured: bytes and messages between sites, with 48 bytes for the header of a message.
-All plans must give the rows of the reference evaluator, and of DuckDB for generated queries; the
-exit status says so. Regret is what the chosen plan sent over what the best one did, a byte a second
-added to both. The optimizer knows rates and sizes of sources and the share that filters pass, as
-a running federation counts them, and nothing of distinct values. Two runs give the same figures.
+**Choice.** Every plan of each query is forced in a simulated federation and measured: bytes and
+messages between sites a second, with 48 bytes for the header of a message; bytes times the way that
+each message went (energy); milliseconds of virtual time from a reading to the last row that it
+changes. A stored table that travels is counted once an hour. The worlds:
 
-**Planning time.** Per statement of the sample building: CPU milliseconds (median) to parse, bind,
-normalize (rules and grouping of joins), choose a plan and place it over three gateways, a base site
-and the static engine, and to encode the bundle. Beside them, in the same run,
+* building: the queries of the papers and of the sample building, over stored tables of a few and of
+  30,000 rows, and recursions, each way forced; three gateways, one link from each to the base;
+* generated: twenty queries over rates, sizes, selectivities and skews, in the same network;
+* zoo: all of them on twelve gateways in a network of the Topology Zoo; a message goes the shortest
+  path, the recursions read the network's own links, of which some fail;
+* trace: queries and recursions over the recorded links of 44 motes (K7), four of which are
+  gateways; a message goes the path of fewest transmissions.
+
+The recordings lie beside the checkout (`../shared/data`) or where --data says; a world whose
+recording is not there is left out, which is told. All plans must give the rows of the reference
+evaluator and of DuckDB. Regret is what the chosen plan sent over what the best one did, a byte a
+second added to both. The optimizer knows what a running federation counts (`known_facts`). Two
+runs give the same figures.
+
+**Planning time.** CPU milliseconds to parse, bind, normalize, choose a plan, place it and encode
+its fragments: for the queries of the sample building's map, pages and documentation, and for joins
+of ten relations on twelve gateways and up to three bases. Beside some, in the same run,
 `sqlglot.optimizer.optimize` on the same parsed tree: the rewrites of a general SQL optimizer,
-without types of ours, placement or recursion semantics. It does not look into views, so statements
-over views are less work for it.
+without types of ours, placement or recursion semantics; it does not look into views.
 
-How to read times: only ratios within one run mean anything. `ratio` is our whole way from text to
-bytes over sqlglot's optimize alone. The first call of anything pays for imports and caches and is
-left out.
+The exit status is 1 if a goal is missed; with --quick only if a plan gave other rows.
 """
 
 import argparse
 import json
-import time
-from collections.abc import Callable
-from statistics import median
+from pathlib import Path
+from typing import Any
 
-from sqlglot.optimizer import optimize
+from rich.console import Console
+from rich.progress import track
 
+from benchmarks._figures import write_results
+from benchmarks._optimizer import planning_times
 from benchmarks._optimizer.forced_plans import outcome
-from benchmarks._optimizer.questions import SCHEMA, catalog_of, questions
-from benchmarks._optimizer.regrets import figures, printed
-from federated_optimizer import Topology, colocation_of, normalize
-from federated_optimizer.cutting.placing import place
-from federated_optimizer.search.choosing import Search
-from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN
-from streamsql.binder import bind_query
-from streamsql.catalog.catalog import Catalog
-from streamsql.syntax import Query, parse_statement
-from streamsql.wire.codec import encode_packed
+from benchmarks._optimizer.gate_worlds import missing, questions
+from benchmarks._optimizer.goals import goals
+from benchmarks._optimizer.regrets import figures
+from benchmarks._optimizer.site_networks import DATA
+from benchmarks._published.pages import with_tables
 
 SEED = 1
-
-STATEMENTS = {
-    "filter": "SELECT mid, cpu, task FROM MachineLoad WHERE cpu > 0.5",
-    "windowed average": """
-        SELECT rid, AVG(celsius) AS c FROM Temperature [RANGE 1 MINUTE] GROUP BY rid""",
-    "example 14": """
-        SELECT m.mid, sr.rid FROM Machines m, MachineSoftware ms, SeatSensor ss, RoomSensor sr
-        WHERE ms.software = 'Word' AND ms.mid = m.mid AND ss.mid = m.mid AND ss.weightLevel < 5.0
-          AND sr.rid = ss.rid AND sr.status = 'open'""",
-    "free machines with LaTeX": """
-        SELECT f.mid, f.host, f.point FROM FreeMachines f
-        JOIN MachineSoftware s ON s.mid = f.mid WHERE s.software = 'LaTeX'""",
-    "reachable": "SELECT * FROM reachable WHERE src = 'n1'",
-    "hot regions": "SELECT regionid, COUNT(*) AS n FROM HotRegion GROUP BY regionid",
-}
-
-STEPS = ("parse", "bind", "normalize", "choose", "place", "encode")
+FILE = "optimizer.json"
 
 
-def _schema_for_sqlglot(catalog: Catalog) -> dict[str, object]:
-    """Columns of sources, tables and the views the statements read."""
-    columns: dict[str, object] = {
-        d.name: {f.name: str(f.dtype) for f in d.schema.fields}
-        for d in (*catalog.sources, *catalog.tables)
+def measure(data: Path, *, quick: bool) -> dict[str, Any]:
+    """Return figures of choices and planning times, and the goals."""
+    asked = list(questions(data, quick=quick))
+    console = Console(stderr=True)
+    choice = figures([outcome(each, SEED) for each in track(asked, "queries", console=console)])
+    planning = {
+        "building": planning_times.figures(
+            planning_times.of_building(1 if quick else 9, most=20 if quick else None)
+        ),
+        "ten relations": planning_times.figures(planning_times.of_ten_relations(1 if quick else 5)),
+        "beside sqlglot": planning_times.beside_sqlglot(3 if quick else 30),
     }
-    for name in ("freemachines", "hotregion", "reachable"):
-        bound = bind_query(_query(f"SUBSCRIBE TO {name}"), catalog)
-        columns[name] = {f.name: str(f.dtype) for f in bound.schema.fields}
-    return columns
+    return {
+        "settings": {"seed": SEED, "quick": quick},
+        "missing": missing(data),
+        **choice,
+        "planning": planning,
+        "goals": [goal._asdict() for goal in goals(choice, planning)],
+    }
 
 
-def _query(text: str) -> Query:
-    statement = parse_statement(text)
-    inner = getattr(statement, "inner", statement)
-    if not isinstance(inner, Query):
-        raise TypeError(f"{text!r} is no query")
-    return inner
-
-
-def _milliseconds(work: Callable[[], object], repeats: int) -> float:
-    work()
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return median(times) * 1000
-
-
-def measure(repeats: int) -> dict[str, dict[str, float]]:
-    """Return milliseconds by statement and step, and the ratio to sqlglot."""
-    catalog = catalog_of(SCHEMA.read_text(encoding="utf-8"), library=True)
-    names = frozenset(source.name for source in catalog.sources)
-    gateways = dict.fromkeys(("gw-1", "gw-2", "gw-3"), names)
-    topology = Topology(gateways, colocation=colocation_of(catalog))
-    schema = _schema_for_sqlglot(catalog)
-    table: dict[str, dict[str, float]] = {}
-    for name, text in STATEMENTS.items():
-        query = _query(text)
-        bound = bind_query(query, catalog)
-        ready = normalize(bound.plan, topology)
-        bundle = place(ready, topology, query="q1", text=text)
-        ways: dict[str, Callable[[], object]] = {
-            "parse": lambda text=text: parse_statement(text),  # type: ignore[misc]
-            "bind": lambda query=query: bind_query(query, catalog),  # type: ignore[misc]
-            "normalize": lambda plan=bound.plan: normalize(plan, topology),  # type: ignore[misc]
-            "choose": lambda ready=ready: Search(ready, topology, NOTHING_KNOWN).taken(),  # type: ignore[misc]
-            "place": lambda ready=ready: place(ready, topology, query="q1"),  # type: ignore[misc]
-            "encode": lambda bundle=bundle: encode_packed(bundle),  # type: ignore[misc]
-            "sqlglot optimize": lambda query=query: optimize(  # type: ignore[misc]
-                query.tree.copy(), schema=schema
-            ),
-        }
-        times = {way: _milliseconds(work, repeats) for way, work in ways.items()}
-        times["text to fragments"] = sum(times[step] for step in STEPS)
-        times["ratio"] = times["text to fragments"] / times["sqlglot optimize"]
-        table[name] = times
-    return table
+def printed(found: dict[str, Any]) -> str:
+    """Return the figures as text."""
+    lines = [
+        f"{'':<38}{'plans':>6}{'chosen':>7}{'estimate':>10}{'B/s':>8}{'best':>8}{'regret':>8}"
+        f"{'energy':>8}{'ms':>7}"
+    ]
+    for each in found["queries"]:
+        wrong = "" if each["same rows"] else "  OTHER ROWS"
+        title = f"{each['world']}: {each['query']}"
+        lines.append(
+            f"{title:<38.38}{each['plans']:>6}{each['chosen']:>7}{each['estimated']:>10}"
+            f"{each['measured']:>8}{each['best']:>8}{each['regret']:>8.2f}"
+            f"{each['regret in energy']:>8.2f}{each['milliseconds']:>7.0f}{wrong}"
+        )
+    lines.append("")
+    for goal in found["goals"]:
+        verdict = "met" if goal["met"] else "MISSED"
+        lines.append(f"{verdict:<8}{goal['words']}: {goal['value']} ({goal['wanted']})")
+    lines += [f"not measured: {path} is not there; say --data FOLDER" for path in found["missing"]]
+    columns = list(next(iter(found["planning"]["beside sqlglot"].values())))
+    lines.append(f"\n{'CPU ms':<26}" + "".join(f"{column:>19}" for column in columns))
+    for name, times in found["planning"]["beside sqlglot"].items():
+        lines.append(f"{name:<26}" + "".join(f"{times[column]:19.2f}" for column in columns))
+    return "\n".join(lines)
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the benchmark; return the exit status: 1 if two plans of a query gave different rows."""
+    """Run the benchmark; return the exit status."""
     parser = argparse.ArgumentParser(
         description="Regret of chosen plans, and time from a statement to its fragments."
     )
     parser.add_argument("--quick", action="store_true", help="fewer queries and repetitions")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the recorded data")
+    parser.add_argument(
+        "--out", type=Path, help=f"folder for {FILE}; the tables of its page are written anew"
+    )
     options = parser.parse_args(argv)
-    seconds = 10.0 if options.quick else 30.0
-    found = figures([outcome(each, seconds, SEED) for each in questions(quick=options.quick)])
-    table = measure(3 if options.quick else 50)
-    status = 0 if found["same_rows"] else 1
-    if options.json:
-        print(json.dumps({"choice": found, "planning": table}, indent=2))
-        return status
-    print(printed(found) + "\n")
-    columns = (*STEPS, "text to fragments", "sqlglot optimize", "ratio")
-    print(f"{'CPU ms':<26}" + "".join(f"{column:>19}" for column in columns))
-    for name, times in table.items():
-        print(f"{name:<26}" + "".join(f"{times[column]:19.2f}" for column in columns))
-    return status
+    found = measure(options.data, quick=options.quick)
+    write_results(options.out, FILE, found)
+    if options.out is not None and (page := options.out / "optimizer.md").exists():
+        text = page.read_text(encoding="utf-8")
+        text = with_tables("results/optimizer.md", text, options.out.resolve().parent)
+        page.write_text(text, encoding="utf-8")
+    print(json.dumps(found, indent=1) if options.json else printed(found))
+    missed = [goal for goal in found["goals"] if not goal["met"]]
+    return int(any(goal["always"] or not options.quick for goal in missed))
 
 
 if __name__ == "__main__":

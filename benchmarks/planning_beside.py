@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from statistics import mean, median
 
 from benchmarks._figures import print_tables
-from benchmarks._optimizer.questions import SCHEMA, catalog_of
-from benchmarks.optimizer import STATEMENTS as SAMPLES
+from benchmarks._optimizer.gate_worlds import SCHEMA, catalog_of
+from benchmarks._optimizer.planning_times import BESIDE as SAMPLES
 from federated_optimizer import Topology, colocation_of, normalize
 from federated_optimizer.coordinator.planning_processes import (
     Beside,

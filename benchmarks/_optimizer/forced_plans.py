@@ -1,47 +1,64 @@
 """Costs of all plans of a query, measured by installing each in a simulated federation."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
+from statistics import median
 
-from benchmarks._optimizer.duckdb_rows import by_duckdb
+from benchmarks._optimizer.duckdb_rows import by_duckdb, same_rows
+from benchmarks._optimizer.known_facts import known_facts
 from benchmarks._optimizer.questions import Question
-from benchmarks._optimizer.worlds import START, Readings, World
+from benchmarks._optimizer.timed_network import TimedNetwork
+from benchmarks._optimizer.worlds import BASE, START, STATIC, Readings, World
 from federated_optimizer import Topology, colocation_of, normalize, plan
-from federated_optimizer.alternatives.method import Method
-from federated_optimizer.coordinator.facts.heard_columns import HeardColumns
-from federated_optimizer.coordinator.facts.planned_facts import KnownColumns
-from federated_optimizer.memo.groups import Wanted
+from federated_optimizer.costs.cost import Cost
 from federated_optimizer.memo.memo import Memo
 from federated_optimizer.search.choosing import PUSHED, Search
-from federated_optimizer.statistics.default_facts import TOPIC_BYTES
-from federated_optimizer.statistics.fact_store import Facts
-from federated_optimizer.statistics.planning_statistics import (
-    ColumnFacts,
-    Passing,
-    SourceFacts,
-    Statistics,
-)
-from federated_optimizer.statistics.predicate_text import predicate_text
-from stream_engine.simulation.network import CONSOLE, Network
-from stream_engine.site.site_sources import SiteSources
-from streamsql.algebra.expressions import conjuncts
-from streamsql.algebra.operators import Filter, Plan, TopN, walk_plan
-from streamsql.algebra.scalar import compile_expression
+from federated_optimizer.statistics.default_facts import SNAPSHOT_SECONDS, TOPIC_BYTES
+from stream_engine.simulation.network import CONSOLE
+from streamsql.algebra.metrics import Metric, Term
+from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.binder import BoundQuery, bind_query
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import MICROSECONDS
 from streamsql.reference import Database, evaluate
 from streamsql.syntax import Query, parse_statement
-from streamsql.wire.fragments import FragmentBundle, filtered_scan
+from streamsql.wire.fragments import FragmentBundle
 
-WARM_SECONDS = 70.0
-"""Windows are full and devices have been heard before anything is counted."""
-
-MOST_PLANS = 12
+MOST_PLANS = 100
 """Of one query that are run: those that push and ship everything, and the cheapest."""
 
-BASE, STATIC = "base", "static"
+METRICS = {
+    Term.BYTES: "bytes",
+    Term.MESSAGES: "messages",
+    Term.ENERGY: "energy",
+    Term.LATENCY: "milliseconds",
+}
+"""What is measured of a plan and estimated by the optimizer, by the metric."""
+
+MOST_ACTIONS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What a plan sent between sites, a second.
+
+    Attributes:
+        bytes: With the headers of messages.
+        messages: Of which there were so many.
+        energy: Bytes times the way that each went.
+        milliseconds: From a reading to the last row that it changed; 0 if it changed none.
+    """
+
+    bytes: float
+    messages: float
+    energy: float
+    milliseconds: float
+
+    def of(self, term: Term) -> float:
+        """Return what counts for a metric."""
+        return float(getattr(self, METRICS[term]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +66,15 @@ class Measured:
     """A plan that ran.
 
     Attributes:
-        estimated: Bytes a second that the optimizer expected.
-        bytes: A second between sites, with the headers of messages.
-        messages: A second between sites.
+        estimated: By the optimizer.
+        used: By the run.
         rows: Its answer at the end.
     """
 
     number: int
     words: str
-    estimated: float
-    bytes: float
-    messages: float
+    estimated: Cost
+    used: Used
     rows: Delta
 
 
@@ -68,163 +83,139 @@ class Outcome:
     """A query of which plans ran.
 
     Attributes:
-        former: What was run before plans were chosen by cost: all that gateways can do alone, first
-            rows in parts, and the rest at the base.
+        world: In which.
+        chosen: The number of the plan that is taken, by what is to be least; see `METRICS`.
+        shipping: The number of the plan that ships everything.
         count: Plans that there are.
         right: Whether all gave the rows of the reference evaluator, and of DuckDB where the text
             means the same there.
     """
 
     name: str
-    chosen: int
-    former: int
+    world: str
+    chosen: Mapping[Term, int]
+    shipping: int
     count: int
     plans: tuple[Measured, ...]
     right: bool
 
-    def regret(self, number: int) -> float:
-        """Return the cost of a plan over that of the best one; a byte a second is nothing."""
-        taken = next(each.bytes for each in self.plans if each.number == number)
-        return (taken + 1.0) / (min(each.bytes for each in self.plans) + 1.0)
+    def used(self, number: int) -> Used:
+        """Return what a plan sent."""
+        return next(each.used for each in self.plans if each.number == number)
+
+    def regret(self, number: int, term: Term = Term.BYTES) -> float:
+        """Return the cost of a plan over that of the best one; a unit is nothing."""
+        best = min(each.used.of(term) for each in self.plans)
+        return (self.used(number).of(term) + 1.0) / (best + 1.0)
+
+    @property
+    def above(self) -> float:
+        """The bytes of the choice over those of the better of pushing and shipping everything."""
+        best = min(self.used(number).bytes for number in (PUSHED, self.shipping))
+        return (self.used(self.chosen[Term.BYTES]).bytes + 1.0) / (best + 1.0)
 
 
-def outcome(question: Question, seconds: float, seed: int) -> Outcome:
+def outcome(question: Question, seed: int) -> Outcome:
     """Run the plans of a query, and compare their rows in full."""
     world = question.world
-    readings = world.readings(WARM_SECONDS + seconds, seed)
-    bound = bind_query(_query(question.text), world.catalog)
-    names = frozenset(world.loads)
+    readings = world.readings(seed)
     topology = Topology(
-        dict.fromkeys(world.gateways, names), colocation=colocation_of(world.catalog)
+        dict.fromkeys(world.gateways, world.heard), colocation=colocation_of(world.catalog)
     )
-    statistics = facts(world, normalize(bound.plan, topology), readings)
-    search = Search(normalize(bound.plan, topology), topology, statistics)
+    bound = _bound(question.text, world)
+    ready = normalize(bound.plan, topology)
+    statistics = known_facts(world, ready, readings)
+    search = Search(ready, topology, statistics)
     listed = search.alternatives()
     words = {each.number: each.words for each in listed.listed}
-    former = search.memo.number(_former(search.memo, search.memo.whole))
-    shown = dict.fromkeys((PUSHED, search.memo.shipping, former, listed.chosen, *words))
     plans = []
-    for number in list(shown)[:MOST_PLANS]:
+    chosen = {
+        term: Search(ready, topology, statistics, Metric(((term, 1.0),))).taken().number
+        for term in METRICS
+    }
+    for number in _numbers((*chosen.values(), *words), search.memo):
         bundle = plan(replace(bound, asked=number), topology, query="q", statistics=statistics)
-        plans.append(
-            Measured(
-                number,
-                words.get(number, ""),
-                search.plan(number).cost.bytes,
-                *_measured(world, bundle, readings, seconds),
-            )
-        )
+        used, rows = _run(world, bundle, readings)
+        estimated = search.plan(number).cost
+        plans.append(Measured(number, words.get(number, ""), estimated, used, rows))
     wanted = _expected(world, bound, readings)
     right = all(each.rows == wanted for each in plans)
     if question.plain:
-        right = right and wanted == by_duckdb(question, readings)
-    return Outcome(question.name, listed.chosen, former, search.memo.count(), tuple(plans), right)
-
-
-def _former(memo: Memo, wanted: Wanted) -> int:
-    """Return the place of the former rule's plan among those of a part."""
-    first = 0
-    for alternative in memo.alternatives[wanted]:
-        in_parts = alternative.method == Method.PARTS
-        if not in_parts or isinstance(memo.plan(wanted), TopN):
-            break
-        first += memo.size(alternative)
-    rank = 0
-    for child in alternative.children:
-        rank = rank * memo.count(child) + _former(memo, child)
-    return first + rank
-
-
-def _query(text: str) -> Query:
-    statement = parse_statement(text)
-    if not isinstance(statement, Query):
-        raise TypeError(f"{text!r} is no query")
-    return statement
-
-
-def facts(world: World, ready: Plan, readings: Readings) -> Statistics:
-    """Return what a running federation would have counted of the readings."""
-    sources: dict[str, SourceFacts] = {}
-    for name, load in world.loads.items():
-        rate = load.devices / load.period
-        ttl = world.source(name).ttl or 0
-        rows = load.devices if world.source(name).key else rate * ttl / MICROSECONDS
-        sources[name] = SourceFacts(float(rows), 2 * rate)
-    for name, table in world.tables.items():
-        sources[name] = SourceFacts(float(len(table)))
-    return Statistics(
-        sources=sources, passing=_passing(ready, readings), columns=_columns(world, readings)
+        right = right and same_rows(wanted, by_duckdb(question.text, world, readings))
+    memo = search.memo
+    return Outcome(
+        question.name, world.name, chosen, memo.shipping, memo.count(), tuple(plans), right
     )
 
 
-def _columns(world: World, readings: Readings) -> Mapping[tuple[str, str], ColumnFacts]:
-    """Return what gateways count of columns when they look each ten seconds."""
-    known, now = Facts(), readings[-1][0]
-    heard = HeardColumns(known, world.source)
-    for site in world.gateways:
-        sources = SiteSources(site)
-        for name in world.loads:
-            sources.declare(world.source(name).scan(), START)
-        for time, gateway, name, event in readings:
-            if gateway == site:
-                sources.ingest(name, [event], "")
-                sources.advance(time)
-                heard.hear(site, sources.columns.report(time))
-    heard.look(now)
-    return KnownColumns(known, now)
+def _numbers(first: Iterable[int], memo: Memo) -> list[int]:
+    """Return the plans that are run: those at both ends, some first, and all if they are few."""
+    every = range(1, memo.count() + 1) if memo.count() <= MOST_PLANS else ()
+    return list(dict.fromkeys((PUSHED, memo.shipping, *first, *every)))[:MOST_PLANS]
 
 
-def _passing(ready: Plan, readings: Readings) -> Mapping[tuple[str, str], Passing]:
-    found = {}
-    for node in walk_plan(ready):
-        scan = filtered_scan(node) if isinstance(node, Filter) else None
-        if not isinstance(node, Filter) or scan is None:
-            continue
-        rows = [e.row for _, _, name, e in readings if name.lower() == scan.source.lower()]
-        for predicate in (node.predicate, *conjuncts(node.predicate)):
-            passes = compile_expression(predicate)
-            if rows:
-                share = max(sum(passes(row) is True for row in rows) / len(rows), 1e-4)
-                key = (scan.source.lower(), predicate_text(predicate, scan.schema.names))
-                found[key] = Passing(share, share, share)
-    return found
+def _bound(text: str, world: World) -> BoundQuery:
+    statement = parse_statement(text)
+    if not isinstance(statement, Query):
+        raise TypeError(f"{text!r} is no query")
+    return bind_query(statement, world.catalog)
 
 
-def _measured(
-    world: World, bundle: FragmentBundle, readings: Readings, seconds: float
-) -> tuple[float, float, Delta]:
-    net = Network((*world.gateways, BASE, STATIC))
+def _run(world: World, bundle: FragmentBundle, readings: Readings) -> tuple[Used, Delta]:
+    """Return what a plan sends in the counted seconds; tables are sent anew now and then."""
+    net = TimedNetwork((*world.gateways, BASE, STATIC), world.distance)
+    read = {
+        node.source.lower()
+        for fragment in bundle.fragments
+        for node in walk_plan(fragment.plan)
+        if isinstance(node, Scan)
+    }
     for definition in (*world.catalog.sources, *world.catalog.tables):
         for site in (STATIC,) if definition.is_table else world.gateways:
             net.declare(site, definition.scan())
     net.advance(START)
-    for name, rows in world.tables.items():
-        net.ingest(STATIC, world.source(name).name, [SourceEvent(row, START) for row in rows])
+    for name in read & set(world.tables):
+        rows = [SourceEvent(row, START) for row in world.tables[name]]
+        net.ingest(STATIC, world.source(name).name, rows)
     net.install(bundle)
-    net.settle()
-    begin = START + int(WARM_SECONDS * MICROSECONDS)
-    before = (0, 0)
-    for time, gateway, source, event in readings:
-        if time >= begin and before == (0, 0):
-            before = _between_sites(net)
+    net.settle(limit=MOST_ACTIONS)
+    tables = _sent(net, world)
+    begin = START + int(world.warm * MICROSECONDS)
+    before = None
+    took: list[float] = []
+    heard = [reading for reading in readings if reading[2].lower() in read]
+    for time, group in groupby(heard, key=lambda reading: reading[0]):
+        if time >= begin and before is None:
+            before, took = _sent(net, world), []
+        net.begin()
         net.advance(time)
-        net.ingest(gateway, source, [event])
-        net.settle()
-    size, messages = (
-        after - least for after, least in zip(_between_sites(net), before, strict=True)
-    )
+        for _, gateway, source, event in group:
+            net.ingest(gateway, world.source(source).name, [event])
+        net.settle(limit=MOST_ACTIONS)
+        if net.answered is not None:
+            took.append(net.answered)
+    net.advance(readings[-1][0])
+    net.settle(limit=MOST_ACTIONS)
     if net.failures:
         raise RuntimeError(str(net.failures[0]))
-    size += int(messages * TOPIC_BYTES.value)
-    return size / seconds, messages / seconds, net.result("q")
-
-
-def _between_sites(net: Network) -> tuple[int, int]:
-    counts = (net.traffic.bytes, net.traffic.messages)
-    size, messages = (
-        sum(n for (sender, to), n in each.items() if to not in (CONSOLE, sender)) for each in counts
+    if before is None:
+        raise ValueError(f"{world.name} has no readings in the seconds that are counted")
+    size, messages, energy = (
+        (after - least) / world.seconds + whole / SNAPSHOT_SECONDS.value
+        for after, least, whole in zip(_sent(net, world), before, tables, strict=True)
     )
-    return size, messages
+    return Used(size, messages, energy, median(took) if took else 0.0), net.result("q")
+
+
+def _sent(net: TimedNetwork, world: World) -> tuple[float, float, float]:
+    """Return bytes, messages, and bytes times ways so far."""
+    total = messages = energy = 0.0
+    for (sender, receiver), count in net.traffic.messages.items():
+        if receiver not in (CONSOLE, sender):
+            size = net.traffic.bytes[sender, receiver] + count * TOPIC_BYTES.value
+            total, messages = total + size, messages + count
+            energy += size * world.distance(sender, receiver)
+    return total, messages, energy
 
 
 def _expected(world: World, bound: BoundQuery, readings: Readings) -> Delta:
@@ -232,5 +223,5 @@ def _expected(world: World, bound: BoundQuery, readings: Readings) -> Delta:
     for name, rows in world.tables.items():
         database.append(world.source(name).name, [SourceEvent(row, START) for row in rows])
     for _, _, source, event in readings:
-        database.append(source, [event])
+        database.append(world.source(source).name, [event])
     return evaluate(bound.plan, database, readings[-1][0])

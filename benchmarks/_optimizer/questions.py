@@ -1,27 +1,10 @@
 """The queries of the gate: of the literature, of the building, and generated ones."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
-from pathlib import Path
 
 from benchmarks._optimizer.worlds import Load, World
-from streamsql.binder import define
-from streamsql.catalog.catalog import Catalog
-from streamsql.data.types import Row
-from streamsql.library import library_views
-from streamsql.syntax import CreateSource, CreateView, parse_script
-
-SCHEMA = Path(__file__).resolve().parent.parent.parent / "deploy" / "schema" / "building.sql"
-THREE = ("gw-1", "gw-2", "gw-3")
-TWELVE = tuple(f"gw-{number}" for number in range(1, 13))
-
-GENERATED = """
-    CREATE SOURCE reading (device TEXT, rid TEXT, level INTEGER, v DOUBLE, ts TIMESTAMP)
-      WITH (ttl = '60 s');
-    CREATE SOURCE place (device TEXT, rid TEXT, open BOOLEAN, level INTEGER, v DOUBLE,
-                         ts TIMESTAMP, KEY (device)) WITH (ttl = '90 s');"""
-"""The sources of generated queries: every reading of the last minute, and the last of a device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,39 +12,13 @@ class Question:
     """A query in a world.
 
     Attributes:
-        plain: Its text where it means the same over tables with the rows that hold; "" elsewhere.
+        plain: DuckDB answers it, too.
     """
 
     name: str
     text: str
     world: World
-    plain: str = ""
-
-
-def catalog_of(script: str, *, library: bool = False) -> Catalog:
-    """Return the catalog of a script's definitions."""
-    catalog = Catalog(library_views() if library else ())
-    for statement in parse_script(script):
-        if isinstance(statement, CreateSource | CreateView):
-            catalog.define(define(statement, catalog), replace=True)
-    return catalog
-
-
-def building(gateways: tuple[str, ...], period: float) -> World:
-    """Return the sample building's sources, in twelve rooms with two machines each."""
-    loads = dict.fromkeys(
-        ("seatsensor", "temperature", "energymeter", "machineload"), Load(period=period)
-    )
-    loads["roomsensor"] = Load(devices=12, period=period)
-    machines: tuple[Row, ...] = tuple(
-        (f"m-{n}", f"r-{n % 12}", f"host{n}", "x86", 3.0 * n, 1.0, n % 3, f"p-{n}")
-        for n in range(24)
-    )
-    software: tuple[Row, ...] = tuple(
-        (f"m-{n}", name, "1") for n in range(24) for name in ("Word", "R", "LaTeX")[: 1 + n % 3]
-    )
-    catalog = catalog_of(SCHEMA.read_text(encoding="utf-8"), library=True)
-    return World(catalog, gateways, loads, {"machines": machines, "machinesoftware": software})
+    plain: bool = True
 
 
 OF_LITERATURE = {
@@ -102,6 +59,48 @@ OF_BUILDING = {
         SELECT s.mid, r.light FROM SeatSensor s JOIN RoomSensor r ON r.rid = s.rid""",
 }
 
+OF_TABLES = {
+    "readings of a watched sensor": """
+        SELECT t.sensor, t.celsius, w.why FROM Temperature [RANGE 1 MINUTE] t
+        JOIN Watched w ON w.sensor = t.sensor""",
+    "loads of machines with LaTeX": """
+        SELECT l.mid, l.cpu, s.version FROM MachineLoad l JOIN MachineSoftware s ON s.mid = l.mid
+        WHERE s.software = 'LaTeX'""",
+    "few rows of a large table": """
+        SELECT l.mid, g.day, g.note FROM MachineLoad l JOIN Ledger g ON g.mid = l.mid""",
+    "a day of few machines in a large table": """
+        SELECT l.mid, g.note FROM MachineLoad l JOIN Ledger g ON g.mid = l.mid
+        WHERE l.cpu > 50.0 AND g.day = 1""",
+}
+"""Joins of streams with stored tables: a short one that few rows match, and a long one."""
+
+OF_RECURSIONS = {
+    "reachable": "SELECT src, dst FROM reachable",
+    "reachable from one": "SELECT dst FROM reachable WHERE src = '{first}'",
+    "cheapest from one": "SELECT dst, cost FROM cheapest_path WHERE src = '{first}'",
+}
+
+OF_TRACE = {
+    "good links": "SELECT src, dst FROM Link WHERE pdr > 0.9",
+    "worst link": "SELECT MIN(pdr) AS p FROM Link",
+    "links": "SELECT COUNT(*) AS n FROM Link",
+    "links by mote": "SELECT src, COUNT(*) AS n FROM Link GROUP BY src",
+    "heard by": "SELECT dst, COUNT(*) AS n, MAX(pdr) AS p FROM Link GROUP BY dst",
+    "three worst": "SELECT src, dst, pdr FROM Link ORDER BY pdr, src, dst LIMIT 3",
+    "motes": "SELECT DISTINCT src FROM Link",
+    "motes that are heard": "SELECT COUNT(DISTINCT dst) AS n FROM Link",
+    "better in one direction": """
+        SELECT a.src, a.dst FROM Link a JOIN Link b ON b.src = a.dst AND b.dst = a.src
+        WHERE a.pdr > 0.95 AND b.pdr < 0.7""",
+    "two steps from one": """
+        SELECT a.dst AS middle, b.dst FROM Link a JOIN Link b ON b.src = a.dst
+        WHERE a.src = '{first}'""",
+    "only one way": "SELECT src FROM Link WHERE pdr < 0.6 EXCEPT SELECT dst FROM Link",
+    "links of sinks": """
+        SELECT l.src, l.dst, m.floor FROM Link l JOIN Mote m ON m.mote = l.src
+        WHERE m.kind = 'sink'""",
+}
+
 _TEMPLATES = (
     "SELECT {least}(v) AS m FROM reading WHERE v < {bound}",
     "SELECT level, COUNT(*) AS n, {least}(v) AS m FROM reading GROUP BY level",
@@ -121,9 +120,8 @@ _LOADS = (
 )
 
 
-def generated() -> Iterator[Question]:
+def generated(world: World) -> Iterator[Question]:
     """Yield twenty queries over rates, selectivities, sizes and skews."""
-    catalog = catalog_of(GENERATED)
     bounds, loads = cycle((100.0, 50.0, 5.0)), cycle(_LOADS)
     for number in range(2 * len(_TEMPLATES)):
         text = _TEMPLATES[number % len(_TEMPLATES)].format(
@@ -131,18 +129,31 @@ def generated() -> Iterator[Question]:
             least=("MIN", "MAX")[number // len(_TEMPLATES)],
             k=(1, 5)[number // len(_TEMPLATES)],
         )
-        load = next(loads)
         name = "reading" if " reading" in text else "place"
-        world = World(catalog, THREE if number % 4 else TWELVE, {name: load})
-        yield Question(f"generated {number + 1}", text, world, text)
+        yield Question(f"generated {number + 1}", text, replace(world, loads={name: next(loads)}))
 
 
-def questions(*, quick: bool) -> list[Question]:
-    """Return all queries, or a few of each kind."""
-    house = building(THREE, 10.0)
-    named = {**OF_LITERATURE, **OF_BUILDING}
-    found = [Question(name, text, house) for name, text in named.items()]
-    made = list(generated())
-    if quick:
-        return [*found[2:8:2], *made[3:10:3]]
-    return [*found, *made]
+def of_building(world: World) -> Iterator[Question]:
+    """Yield the queries of the literature and the building, over tables, and recursions."""
+    for name, text in {**OF_LITERATURE, **OF_BUILDING, **OF_TABLES}.items():
+        yield Question(name, text, replace(world, links=replace(world.links, ends=())))
+    regions = replace(world, links=replace(world.links, ends=()))
+    hot = "SELECT regionid, sensorid FROM HotRegion"
+    yield Question("hot regions", hot, regions)
+    yield from of_recursions(world)
+
+
+def of_recursions(world: World) -> Iterator[Question]:
+    """Yield recursions over links."""
+    only = replace(world, loads={})
+    first = min(world.links.owner)
+    for name, text in OF_RECURSIONS.items():
+        yield Question(name, text.format(first=first), only, plain="cheapest" not in name)
+
+
+def of_trace(world: World) -> Iterator[Question]:
+    """Yield queries over recorded links."""
+    first = min(world.links.owner)
+    for name, text in OF_TRACE.items():
+        yield Question(name, text.format(first=first), world)
+    yield from of_recursions(world)

@@ -1,55 +1,81 @@
 """Figures of the gate: rank correlation of estimate and measurement, and regret of the choice."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import correlation, median
 from typing import Any
 
-from benchmarks._optimizer.forced_plans import Outcome
+from benchmarks._optimizer.forced_plans import METRICS, Outcome
 from federated_optimizer.search.choosing import PUSHED
+from streamsql.algebra.metrics import Term
+
+Found = Mapping[str, Any]
+"""Figures as they are printed and written."""
+
+ALL = "all worlds"
 
 
 def figures(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Return the figures of all queries, and those of each."""
-    plans = [plan for each in outcomes for plan in each.plans]
-    taken = [each.regret(each.chosen) for each in outcomes]
-    pushed = [each.regret(PUSHED) for each in outcomes]
-    former = [each.regret(each.former) for each in outcomes]
-    shipped = [each.regret(_last(each)) for each in outcomes]
+    """Return the figures of each world and of all queries, and those of each query."""
+    worlds = {
+        world: _of_world([each for each in outcomes if each.world == world])
+        for world in dict.fromkeys(each.world for each in outcomes)
+    }
     return {
-        "queries": len(outcomes),
-        "plans": len(plans),
-        "same_rows": all(each.right for each in outcomes),
-        "spearman": round(
-            spearman([plan.estimated for plan in plans], [plan.bytes for plan in plans]), 3
-        ),
-        "regret": {
-            "chosen": _spread(taken),
-            "former rule": _spread(former),
-            "push everything": _spread(pushed),
-            "ship everything": _spread(shipped),
-        },
-        "by_query": {each.name: _of_query(each) for each in outcomes},
+        "worlds": {**worlds, ALL: _of_world(outcomes)},
+        "queries": [_of_query(each) for each in outcomes],
     }
 
 
-def spearman(first: Sequence[float], second: Sequence[float]) -> float:
-    """Return the correlation of ranks; equal values share theirs.
+def _of_world(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    plans = [plan for each in outcomes for plan in each.plans]
+    who = {
+        "chosen": [each.chosen[Term.BYTES] for each in outcomes],
+        "push everything": [PUSHED for _ in outcomes],
+        "ship everything": [each.shipping for each in outcomes],
+    }
+    return {
+        "queries": len(outcomes),
+        "plans": len(plans),
+        "not run": sum(each.count - len(each.plans) for each in outcomes),
+        "other rows": [each.name for each in outcomes if not each.right],
+        "spearman": {
+            term.value: spearman(
+                [getattr(plan.estimated, name) for plan in plans],
+                [plan.used.of(term) for plan in plans],
+            )
+            for term, name in METRICS.items()
+        },
+        "regret": {
+            name: _spread(
+                each.regret(number) for each, number in zip(outcomes, numbers, strict=True)
+            )
+            for name, numbers in who.items()
+        },
+        "regret by metric": {
+            term.value: _spread(each.regret(each.chosen[term], term) for each in outcomes)
+            for term in METRICS
+            if term != Term.BYTES
+        },
+        "over the better end": round(max(each.above for each in outcomes), 2),
+    }
+
+
+def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Return the correlation of ranks, None if all values are equal; equal values share a rank.
 
     Examples:
         >>> spearman([1.0, 2.0, 9.0], [10.0, 20.0, 21.0])
         1.0
     """
-    return correlation(_ranks(first), _ranks(second))
+    ranks = (_ranks(first), _ranks(second))
+    if any(len(set(each)) < 2 for each in ranks):
+        return None
+    return round(correlation(*ranks), 3)
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
     ordered = sorted(values)
     return [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]
-
-
-def _last(outcome: Outcome) -> int:
-    """Return the number of the plan that ships everything."""
-    return max(plan.number for plan in outcome.plans)
 
 
 def _spread(regrets: Iterable[float]) -> dict[str, float]:
@@ -58,37 +84,23 @@ def _spread(regrets: Iterable[float]) -> dict[str, float]:
 
 
 def _of_query(outcome: Outcome) -> dict[str, Any]:
-    taken = next(plan for plan in outcome.plans if plan.number == outcome.chosen)
+    number = outcome.chosen[Term.BYTES]
+    taken = next(plan for plan in outcome.plans if plan.number == number)
     return {
+        "world": outcome.world,
+        "query": outcome.name,
         "plans": outcome.count,
         "run": len(outcome.plans),
-        "chosen": outcome.chosen,
+        "chosen": number,
         "method": taken.words,
-        "estimated": round(taken.estimated, 1),
-        "measured": round(taken.bytes, 1),
-        "messages": round(taken.messages, 2),
-        "best": round(min(plan.bytes for plan in outcome.plans), 1),
-        "regret": round(outcome.regret(outcome.chosen), 2),
-        "same_rows": outcome.right,
+        "estimated": round(taken.estimated.bytes, 1),
+        "measured": round(taken.used.bytes, 1),
+        "best": round(min(plan.used.bytes for plan in outcome.plans), 1),
+        "messages": round(taken.used.messages, 2),
+        "energy": round(taken.used.energy, 1),
+        "milliseconds": round(taken.used.milliseconds, 1),
+        "regret": round(outcome.regret(number), 2),
+        "regret in energy": round(outcome.regret(outcome.chosen[Term.ENERGY], Term.ENERGY), 2),
+        "over the better end": round(outcome.above, 2),
+        "same rows": outcome.right,
     }
-
-
-def printed(found: dict[str, Any]) -> str:
-    """Return the figures as text."""
-    lines = [
-        f"{'bytes/s':<26}{'plans':>6}{'chosen':>7}{'estimate':>10}{'measured':>10}"
-        f"{'best':>8}{'regret':>8}"
-    ]
-    for name, query in found["by_query"].items():
-        wrong = "" if query["same_rows"] else "  OTHER ROWS"
-        lines.append(
-            f"{name:<26}{query['plans']:>6}{query['chosen']:>7}{query['estimated']:>10}"
-            f"{query['measured']:>10}{query['best']:>8}{query['regret']:>8.2f}{wrong}"
-        )
-    lines.append(
-        f"{found['queries']} queries, {found['plans']} plans; rank correlation of estimate and "
-        f"measurement {found['spearman']}"
-    )
-    for who, regret in found["regret"].items():
-        lines.append(f"regret, {who}: median {regret['median']}, worst {regret['worst']}")
-    return "\n".join(lines)

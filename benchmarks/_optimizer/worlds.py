@@ -1,7 +1,7 @@
-"""Worlds: sources, gateways, and readings in the order of their times."""
+"""Worlds: sources, gateways, ways between sites, and readings in the order of their times."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from streamsql.catalog.catalog import Catalog
@@ -11,6 +11,8 @@ from streamsql.data.types import MICROSECONDS, DataType, Row, Value
 
 Readings = list[tuple[int, str, str, SourceEvent]]
 """(time, gateway, source, event), in the order of time."""
+
+BASE, STATIC = "base", "static"
 
 START = 1_700_000_000 * MICROSECONDS
 TEXTS = ("open", "closed")
@@ -36,27 +38,69 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """Sources at gateways, and stored tables.
+class Links:
+    """Links that are heard again and again, and fail now and then.
 
     Attributes:
-        loads: By name of the source, in lower case; others have no readings.
-        tables: Rows by name of the table, in lower case.
+        ends: Of each, directed.
+        owner: The gateway of a node; it has the links that start there.
+        period: Seconds between two reports of a link.
+        fails: The share of reports that say the link is gone.
     """
 
+    ends: tuple[tuple[str, str], ...] = ()
+    owner: Mapping[str, str] = field(default_factory=dict)
+    period: float = 10.0
+    fails: float = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Sources at gateways, stored tables, and the ways between the sites.
+
+    Attributes:
+        name: Under which figures are reported.
+        loads: By name of the source, in lower case; others have no readings.
+        tables: Rows by name of the table, in lower case.
+        links: Readings of the source `link`.
+        recorded: Readings that are replayed.
+        warm: Seconds before anything is counted: windows are full, devices have been heard.
+        seconds: That are counted.
+        distances: From site to site: links on the way, or transmissions; 1 where nothing is said.
+    """
+
+    name: str
     catalog: Catalog
     gateways: tuple[str, ...]
-    loads: dict[str, Load]
-    tables: dict[str, tuple[Row, ...]] = field(default_factory=dict)
+    loads: Mapping[str, Load] = field(default_factory=dict)
+    tables: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    links: Links = Links()
+    recorded: Readings = field(default_factory=list)
+    warm: float = 70.0
+    seconds: float = 30.0
+    distances: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
-    def readings(self, seconds: float, seed: int) -> Readings:
-        """Return the readings of so many seconds."""
+    @property
+    def heard(self) -> frozenset[str]:
+        """Names of the sources that have readings, in lower case."""
+        found = {name.lower() for _, _, name, _ in self.recorded}
+        return frozenset({*self.loads, *found, *(("link",) if self.links.ends else ())})
+
+    def distance(self, sender: str, receiver: str) -> float:
+        """Return how long the way between two sites is."""
+        return self.distances.get((sender, receiver), 1.0)
+
+    def readings(self, seed: int) -> Readings:
+        """Return the readings until the end."""
         chance = random.Random(seed)
+        end = self.warm + self.seconds
         found = [
             reading
             for name, load in self.loads.items()
-            for reading in _of_source(self, self.source(name), load, seconds, chance)
+            for reading in _of_source(self, self.source(name), load, end, chance)
         ]
+        found += _of_links(self, end, chance)
+        found += [each for each in self.recorded if each[0] < START + int(end * MICROSECONDS)]
         return sorted(found, key=lambda reading: reading[0])
 
     def source(self, name: str) -> SourceDefinition:
@@ -105,3 +149,18 @@ def _of_source(
                     row.append(texts[device, name])
             yield time, gateway, source.name, SourceEvent(tuple(row), time)
             at += load.period * chance.uniform(0.8, 1.2)
+
+
+def _of_links(
+    world: World, seconds: float, chance: random.Random
+) -> Iterator[tuple[int, str, str, SourceEvent]]:
+    links = world.links
+    for source, target in links.ends:
+        cost = round(chance.uniform(1.0, 3.0), 2)
+        at = chance.random() * links.period
+        while at < seconds:
+            time = START + int(at * MICROSECONDS)
+            gone = chance.random() < links.fails
+            event = SourceEvent((source, target, cost, 1.0, time), time, gone)
+            yield time, links.owner[source], "Link", event
+            at += links.period * chance.uniform(0.8, 1.2)

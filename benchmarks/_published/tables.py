@@ -1,10 +1,15 @@
 """Tables from files of figures: what a benchmark has found, as the documentation shows it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
-Found = Mapping[str, Any]
-"""The content of a file of figures."""
+from benchmarks._published.markdown_tables import Found, table
+from benchmarks._published.optimizer_tables import (
+    optimizer_goals,
+    optimizer_planning,
+    optimizer_queries,
+    optimizer_worlds,
+)
 
 
 class Published(NamedTuple):
@@ -21,12 +26,6 @@ class Published(NamedTuple):
     file: str
     command: str
     render: Callable[[Found], str]
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |".replace("|  |", "| |") for line in lines)
 
 
 def number(value: float | None, digits: int = 1) -> str:
@@ -193,6 +192,22 @@ def security(found: Found) -> str:
 
 
 TABLES = {
+    "optimizer-goals": Published(
+        "results/optimizer.md", "optimizer.json", "pando bench optimizer --out docs/results",
+        optimizer_goals,
+    ),
+    "optimizer-worlds": Published(
+        "results/optimizer.md", "optimizer.json", "pando bench optimizer --out docs/results",
+        optimizer_worlds,
+    ),
+    "optimizer-queries": Published(
+        "results/optimizer.md", "optimizer.json", "pando bench optimizer --out docs/results",
+        optimizer_queries,
+    ),
+    "optimizer-planning": Published(
+        "results/optimizer.md", "optimizer.json", "pando bench optimizer --out docs/results",
+        optimizer_planning,
+    ),
     "security": Published(
         "security.md",
         "security.json",

@@ -30,7 +30,7 @@ def test_quick_changes_share_messages() -> None:
 def test_what_comes_and_goes_between_two_messages_is_not_sent() -> None:
     width, messages = 9.0, 50
     one_row = Estimate(rows=1.0, inserts=5_000.0, deletes=5_000.0)
-    least = messages * (2 * (width + 1) + MESSAGE_BYTES)
+    least = messages * (2 * (width + 1) + DEFAULT_WIRES.message_bytes)
     assert least <= shipment(one_row, width, ("a",), ("base",)).bytes <= 2 * least
     many = Estimate(rows=1e6, inserts=5_000.0, deletes=5_000.0)
     assert shipment(many, width, ("a",), ("base",)).bytes >= 10_000 * (width + 1)
