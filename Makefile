@@ -38,15 +38,26 @@ $(DEVELOPMENT_READY): requirements/dev.txt pyproject.toml
 	@$(PYTHON) deploy/make_environment.py requirements/dev.txt
 	@touch $(RUNTIME_READY) $@
 
+# Both at once: services wait half of their time, and what needs none uses it. It is told at the end,
+# and is run once more, alone, where it failed (docs/decisions/0128-fast-tests-run-beside-services.md).
 test: $(DEVELOPMENT_READY) ## run every test: unit, property, broker, Spark, PostgreSQL, browser, whole system
-	@fast=0; services=0; \
-	$(MAKE) --no-print-directory test-fast || fast=1; \
-	$(MAKE) --no-print-directory test-services || services=1; \
-	exit $$((fast + services))
+	@mkdir -p build; rm -f build/test-*.failed
+	@$(MAKE) --no-print-directory --keep-going -j 2 test-services test-beside || touch build/test-run.failed
+	@cat build/test-fast.txt; status=0; \
+	if [ -e build/test-fast.failed ]; then $(call again,fast,not ($(MARKED))) || status=1; fi; \
+	[ ! -e build/test-run.failed ] && exit $$status
+
+FAST = -q -rs -n 2 -m "not ($(MARKED))" -o cache_dir=.pytest_cache/fast --cache-clear --durations=20
 
 # Without services: two at a time.
 test-fast: $(DEVELOPMENT_READY) ## run the tests that start no service
-	$(BIN)/pytest -q -rs -n 2 -m "not ($(MARKED))" --durations=20 $(ARGS)
+	$(BIN)/pytest $(FAST) $(ARGS)
+
+# The same, for `make test`: gives way to services, so no limit of a test is short.
+.PHONY: test-beside
+test-beside: $(DEVELOPMENT_READY)
+	@status=0; MAKEFLAGS= nice -n 5 $(BIN)/pytest $(FAST) --timeout=600 $(ARGS) > build/test-fast.txt 2>&1 || status=$$?; \
+	if [ $$status -eq 1 ]; then touch build/test-fast.failed; status=0; fi; exit $$status
 
 # These start processes and then mostly wait (a worker uses 40 % of a core): four files at a time on
 # two cores. What shares a Spark session is one file; tests/conftest.py begins with what takes long.
@@ -54,13 +65,15 @@ test-fast: $(DEVELOPMENT_READY) ## run the tests that start no service
 # wrong fails again (docs/decisions/0102-service-tests-once-more-alone.md).
 test-services: $(DEVELOPMENT_READY) ## run the tests that start brokers, Spark, PostgreSQL, browsers
 	@status=0; \
-	$(BIN)/pytest -q -rs -n 4 --dist loadfile -m "$(MARKED)" --cache-clear --durations=20 $(ARGS) \
-	|| status=$$?; \
-	if [ $$status -eq 1 ]; then \
-	  status=0; echo "==> once more, alone: what failed beside others"; \
-	  $(BIN)/pytest -v --maxfail=1 -m "$(MARKED)" --last-failed --last-failed-no-failures=none \
-	  || status=$$?; \
-	fi; exit $$status
+	MAKEFLAGS= $(BIN)/pytest -q -rs -n 4 --dist loadfile -m "$(MARKED)" -o cache_dir=.pytest_cache/services \
+	  --cache-clear --durations=20 $(ARGS) || status=$$?; \
+	if [ $$status -eq 1 ]; then status=0; $(call again,services,$(MARKED)) || status=$$?; fi; \
+	exit $$status
+
+# again CACHE,MARKS: run what failed once more.
+again = echo "==> once more, alone: what failed beside others"; \
+	MAKEFLAGS= $(BIN)/pytest -v --maxfail=1 -m "$(2)" -o cache_dir=.pytest_cache/$(1) \
+	--last-failed --last-failed-no-failures=none
 
 mutants: $(DEVELOPMENT_READY) ## change key modules a little: does a test notice? (ARGS="--module watermark --number 40 --seed 7")
 	@$(BIN)/python -m tests.mutation $(ARGS)

@@ -115,8 +115,6 @@ def pytest_collection() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Look for garbage again, and never among thousands of tests."""
-    gc.freeze()
     gc.enable()
 
 
