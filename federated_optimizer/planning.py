@@ -72,7 +72,7 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
             bound.asked, running, replanned=replanned, much=much
         )
         bundle = place(
-            ready,
+            choice.plan,
             topology,
             query=query,
             version=version,

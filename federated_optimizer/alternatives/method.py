@@ -14,7 +14,7 @@ class Method(enum.StrEnum):
     SITES: where its inputs are, and nothing travels. KEYS: at the base, and a stored table is asked
     for the keys of the other side. CENTRE, FLOOD, WITNESS, ANNOTATIONS: the ways of a recursion.
     BROADCAST_LEFT and BROADCAST_RIGHT: this side of a join goes to all gateways of the other one,
-    each of which joins its own rows.
+    each of which joins its own rows. ORDER: as another order of the joins.
     """
 
     SHIP = "ship"
@@ -22,6 +22,7 @@ class Method(enum.StrEnum):
     PARTS = "parts"
     SITES = "sites"
     KEYS = "keys"
+    ORDER = "order"
     CENTRE = Way.CENTRE.value
     FLOOD = Way.FLOOD.value
     WITNESS = Way.WITNESS.value
@@ -30,7 +31,7 @@ class Method(enum.StrEnum):
     BROADCAST_RIGHT = "sending the right side to all gateways of the left"
 
 
-CUT = frozenset(Method) - {Method.SHIP, Method.SITES}
+CUT = frozenset(Method) - {Method.SHIP, Method.SITES, Method.ORDER}
 """Methods that the cutter has to be told: it does the others where nobody has chosen."""
 
 IN_NETWORK = frozenset({Method.BROADCAST_LEFT, Method.BROADCAST_RIGHT})

@@ -32,6 +32,11 @@ class Alternative:
     words: str = ""
 
     @property
+    def is_order(self) -> bool:
+        """Whether its child is the same relation by another order of joins."""
+        return self.method == Method.ORDER
+
+    @property
     def is_in_network(self) -> bool:
         """Whether rows travel from gateways to gateways for it."""
         return self.method in IN_NETWORK or any(c.properties.joined for c in self.children)

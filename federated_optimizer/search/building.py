@@ -36,6 +36,7 @@ from federated_optimizer.memo.properties import (
 )
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.cut_prices import CutPrices
+from federated_optimizer.search.join_orders import block_tops, join_orders
 from federated_optimizer.search.keyed_alternatives import keyed_cost, keyed_words
 from federated_optimizer.search.network_joins import NetworkJoins
 from federated_optimizer.search.recursion_alternatives import (
@@ -117,6 +118,7 @@ class _Building:
         self._memo = Memo()
         self._network = NetworkJoins(self._memo, self._cutter.placed, self._estimating, statistics)
         self._refused: list[str] = []
+        self._blocks: frozenset[Plan] = frozenset()
 
     def of(self, plan: Plan) -> Memo:
         """Return the memo of a plan."""
@@ -130,6 +132,7 @@ class _Building:
                 Alternative(Method.BASE, cost=self._prices.whole(piece)),
             )
         else:
+            self._blocks = block_tops(plan) if Join in self._searched else frozenset()
             root = self._at_base(plan)
         self._memo.root = root
         self._memo.assumed = self._estimating.of(plan).assumed
@@ -170,7 +173,7 @@ class _Building:
                 return (Alternative(Method.BASE, cost=self._prices.whole(piece)),)
             case BasePiece():
                 found = (*self._in_parts(plan), *self._over(plan))
-                return (*found, *self._in_network(plan, number))
+                return (*found, *self._in_network(plan, number), *self._in_order(plan))
 
     def _recursion(self, plan: Fixpoint) -> tuple[Alternative, ...]:
         """Return the ways of a recursion, with what its sites compute."""
@@ -251,6 +254,17 @@ class _Building:
         )
         cost = work.after(self._network.moved(plan, meeting))
         return Alternative(method, sides, cost, meeting.words)
+
+    def _in_order(self, plan: Plan) -> Iterator[Alternative]:
+        """Yield the other orders of a block of joins but those that the query has elsewhere."""
+        if plan not in self._blocks:
+            return
+        below = {node for child in plan.inputs for node in walk_plan(child)}
+        for made, words in join_orders(plan, self._cutter):
+            # Another block's alternatives might be this order again.
+            if not any(node in self._blocks and node not in below for node in walk_plan(made)):
+                self._cutter.piece(made)
+                yield Alternative(Method.ORDER, (self._at_base(made),), words=words)
 
     def _by_keys(self, plan: Plan) -> tuple[Alternative, ...]:
         """Return a join with a table whose stream side sends keys, where it has one."""

@@ -19,6 +19,7 @@ from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.building import build
 from federated_optimizer.search.cheapest_plans import cheapest
 from federated_optimizer.search.cut_prices import CutPrices
+from federated_optimizer.search.join_orders import Reordered
 from federated_optimizer.search.metric_words import words_of
 from federated_optimizer.search.plan_words import plan_words
 from federated_optimizer.search.recursion_alternatives import keeping_ways
@@ -60,12 +61,14 @@ class Choice:
 
     Attributes:
         number: Of it in the memo.
+        plan: To be cut: that of the query, with the orders of joins that were chosen.
         methods: For the cutter.
         cost: By the estimates.
         digest: Of what was chosen; another memo may number it otherwise.
     """
 
     number: int
+    plan: Plan
     methods: Mapping[Plan, Method]
     cost: Cost
     digest: str
@@ -179,11 +182,13 @@ class Search:
     def plan(self, number: int) -> Choice:
         """Return the plan of a number."""
         selection = self.memo.selection(number)
-        methods = self._methods(selection)
+        ordered = Reordered(self.memo, selection)
+        plan = ordered.of(self._plan)
+        methods = self._methods(selection, ordered)
         cost = self.memo.cost(selection)
         if len(self._topology.bases) > 1:  # what moves between them is not in the memo
-            cost = CutPrices.of(self._plan, self._topology, self._statistics, methods)
-        return Choice(number, methods, cost, _digest(self.memo, selection))
+            cost = CutPrices.of(plan, self._topology, self._statistics, methods)
+        return Choice(number, plan, methods, cost, _digest(self.memo, selection))
 
     def alternatives(self, asked: int = 0, running: Running = NOTHING_RUNS) -> Alternatives:
         """Return what EXPLAIN ALTERNATIVES shows; see `taken`.
@@ -193,7 +198,7 @@ class Search:
         """
         taken = self.taken(asked, running)
         count = self.memo.count()
-        numbers = [taken.number, *self._compared()]
+        numbers = [taken.number, *self._compared(), *self._further()]
         listed = sorted(
             (self._listed(number) for number in self._different(numbers)[:MAX_LISTED]),
             key=self._order,
@@ -233,16 +238,33 @@ class Search:
         found = (best(self.memo, self.weighing), PUSHED, self.memo.shipping, *cheap)
         return list(dict.fromkeys(found))[:MAX_LISTED]
 
+    def _further(self) -> list[int]:
+        """Return more of the cheapest plans: many are others' in another order of joins."""
+        reordered = any(a.is_order for each in self.memo.alternatives.values() for a in each)
+        if not reordered or len(self._topology.bases) > 1:
+            return []
+        return cheapest(self.memo, self.weighing, 3 * MAX_LISTED)
+
     def _different(self, numbers: Iterable[int]) -> list[int]:
-        """Return numbers without those of the same plan: a group read twice is chosen once."""
-        found: dict[frozenset[tuple[Wanted, Alternative]], int] = {}
+        """Return numbers without those of the same plan: a group read twice is chosen once.
+
+        Of orders of joins by which the same travels, at one price, the first is kept.
+        """
+        found: dict[tuple[frozenset[tuple[Wanted, Alternative]], float], int] = {}
         for number in numbers:
-            found.setdefault(frozenset(self.memo.selection(number).items()), number)
+            selection = self.memo.selection(number)
+            taken = frozenset(
+                (wanted, each)
+                for wanted, each in selection.items()
+                if each.method not in (Method.BASE, Method.ORDER)
+            )
+            value = self.weighing.value(self.memo.cost(selection))
+            found.setdefault((taken, round(value, 6)), number)
         return list(found.values())
 
-    def _methods(self, selection: Selection) -> dict[Plan, Method]:
+    def _methods(self, selection: Selection, ordered: Reordered) -> dict[Plan, Method]:
         return {
-            self.memo.plan(wanted): alternative.method
+            ordered.of(self.memo.plan(wanted)): alternative.method
             for wanted, alternative in selection.items()
             if alternative.method in IN_NETWORK
             or (alternative.method in CUT and len(self.memo.alternatives[wanted]) > 1)
@@ -279,8 +301,12 @@ class Search:
 def _digest(memo: Memo, selection: Selection) -> str:
     """Return a short name of the methods that were chosen, each with its operator."""
     chosen = (
-        f"{alternative.method} {describe(memo.plan(wanted))}"
+        f"{_chosen(alternative)} {describe(memo.plan(wanted))}"
         for wanted, alternative in selection.items()
         if len(memo.alternatives[wanted]) > 1 or alternative.method in IN_NETWORK
     )
     return sha256("\n".join(chosen).encode()).hexdigest()[:16]
+
+
+def _chosen(alternative: Alternative) -> str:
+    return alternative.words if alternative.is_order else alternative.method

@@ -59,14 +59,14 @@ def _arranged(graph: JoinGraph, topology: Topology, original: Plan) -> Plan:
     members = [graph.member(i) for i in range(len(graph.inputs))]
     groups = _network_pairs(graph, members, pieces)
     taken = {i for pair in groups for i in pair}
-    groups += _static_groups(graph, pieces, taken)
+    groups += static_groups(graph, pieces, taken)
     taken = {i for group in groups for i in group}
     groups += [(i,) for i in range(len(members)) if i not in taken]
-    joined = [_chain(graph, [members[i] for i in group]) for group in sorted(groups)]
-    return graph.restored(_chain(graph, joined), original.schema)
+    joined = [chain(graph, [members[i] for i in group]) for group in sorted(groups)]
+    return graph.restored(chain(graph, joined), original.schema)
 
 
-def _chain(graph: JoinGraph, members: list[Member]) -> Member:
+def chain(graph: JoinGraph, members: list[Member]) -> Member:
     """Join members left-deep: always the first one written that is connected, else the first."""
     result, *waiting = members
     while waiting:
@@ -88,7 +88,7 @@ def _network_pairs(
     if len({i for pair in possible for i in pair}) > MAX_MATCHED:
         return list(_greedy(possible))
     # Ties go to the matching that uses the inputs written first.
-    best = max(_matchings(possible), key=lambda m: (len(m), [-i for pair in m for i in pair]))
+    best = max(matchings(possible), key=lambda m: (len(m), [-i for pair in m for i in pair]))
     return list(best)
 
 
@@ -100,13 +100,14 @@ def _may_join(graph: JoinGraph, a: Member, b: Member, left: Piece, right: Piece)
     return isinstance(join, Join) and isinstance(join_piece(join, left, right), GatewayPiece)
 
 
-def _matchings(
+def matchings(
     pairs: list[tuple[int, int]], used: frozenset[int] = frozenset()
 ) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Yield the sets of disjoint pairs."""
     yield ()
     for position, pair in enumerate(pairs):
         if used.isdisjoint(pair):
-            for rest in _matchings(pairs[position + 1 :], used | set(pair)):
+            for rest in matchings(pairs[position + 1 :], used | set(pair)):
                 yield (pair, *rest)
 
 
@@ -118,7 +119,7 @@ def _greedy(pairs: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
             yield pair
 
 
-def _static_groups(graph: JoinGraph, pieces: list[Piece], taken: set[int]) -> list[tuple[int, ...]]:
+def static_groups(graph: JoinGraph, pieces: list[Piece], taken: set[int]) -> list[tuple[int, ...]]:
     """Return the connected components of tables of one site."""
     sites = {
         i: p.site for i, p in enumerate(pieces) if isinstance(p, StaticPiece) and i not in taken

@@ -26,6 +26,8 @@ def plan_words(memo: Memo, selection: Selection) -> str:
     for wanted, alternative in selection.items():
         plan = memo.plan(wanted)
         match alternative.method:
+            case Method.ORDER:
+                found.append(alternative.words)
             case Method.PARTS | Method.KEYS:
                 found.append(f"{describe(plan)}: {alternative.words}")
             case Method.CENTRE | Method.FLOOD | Method.WITNESS | Method.ANNOTATIONS:

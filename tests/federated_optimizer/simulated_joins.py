@@ -62,9 +62,9 @@ class Plans:
     """The complete plans of a query, as bundles."""
 
     def __init__(self, text: str, topology: Topology) -> None:
-        self._ready = normalize(bound_query(text, CATALOG).plan, topology)
+        ready = normalize(bound_query(text, CATALOG).plan, topology)
         self._topology = topology
-        self.search = Search(self._ready, topology, Statistics())
+        self.search = Search(ready, topology, Statistics())
         self.count = self.search.memo.count()
 
     def in_network(self, most: int) -> list[int]:
@@ -78,8 +78,10 @@ class Plans:
 
     def bundle(self, number: int, version: int = 1) -> FragmentBundle:
         """Return the plan of a number."""
-        methods = self.search.plan(number).methods
-        return place(self._ready, self._topology, query="q", version=version, methods=methods)
+        choice = self.search.plan(number)
+        return place(
+            choice.plan, self._topology, query="q", version=version, methods=choice.methods
+        )
 
 
 class Federation:

@@ -56,7 +56,8 @@ def test_every_complete_plan_gives_the_rows_of_the_query(
     wanted = evaluate(plan, world.whole, NOW)
     numbers = st.integers(1, search.memo.count())
     for number in data.draw(st.lists(numbers, min_size=1, max_size=MOST, unique=True)):
-        bundle = place(ready, topology, query="q1", methods=search.plan(number).methods)
+        choice = search.plan(number)
+        bundle = place(choice.plan, topology, query="q1", methods=choice.methods)
         assert decode_packed(encode_packed(bundle), FragmentBundle) == bundle
         assert evaluate_bundle(bundle, world, NOW) == wanted, number
 
@@ -71,7 +72,8 @@ def test_every_way_of_a_recursion_gives_its_rows(data: st.DataObject) -> None:
     wanted = evaluate(plan, world.whole, NOW)
     numbers = st.integers(1, search.memo.count())
     for number in data.draw(st.lists(numbers, min_size=1, max_size=MOST, unique=True)):
-        bundle = place(ready, TOPOLOGY, query="q1", methods=search.plan(number).methods)
+        choice = search.plan(number)
+        bundle = place(choice.plan, TOPOLOGY, query="q1", methods=choice.methods)
         assert evaluate_bundle(bundle, world, NOW) == wanted, number
 
 
@@ -104,7 +106,8 @@ def test_groups_of_parts_are_brought_together_by_other_columns(text: str) -> Non
     ready = normalize(bound_query(text, COUNTED).plan, SPREAD)
     search = Search(ready, SPREAD, Statistics())
     for number in range(1, min(search.memo.count(), 60) + 1):
-        bundle = place(ready, SPREAD, query="q1", methods=search.plan(number).methods)
+        choice = search.plan(number)
+        bundle = place(choice.plan, SPREAD, query="q1", methods=choice.methods)
         for seed in range(3):
             whole, at = Database(), {site: Database() for site in SPREAD.bases}
             chance = random.Random(seed)

@@ -180,7 +180,7 @@ def test_of_large_queries_over_several_bases_few_plans_are_compared() -> None:
     [(101.0, "sends about as much"), (106.0, "sends 1.1 times as much"), (120.0, "1.2 times")],
 )
 def test_small_differences_are_not_told_as_once_as_much(sent: float, told: str) -> None:
-    taken = Choice(1, {}, Cost(100.0), "")
+    taken = Choice(1, HEAT, {}, Cost(100.0), "")
     search = Search(HEAT, SMALL, Statistics())
     assert told in search._why(taken, [Listed(1, taken.cost, ""), Listed(2, Cost(sent), "")])
 
