@@ -24,6 +24,7 @@ from typing_extensions import override
 
 from building.files.provision import provision
 from building.sample.sample_building import sample_building
+from deploy.session.engines import LocalPlanner
 from federated_optimizer.alarm_life_cycle import AlarmBook, AlarmRow
 from federated_optimizer.coordinator.contract.audit_model import Audit, AuditEntry, Outcome
 from federated_optimizer.coordinator.contract.coordinator_api import Figures
@@ -57,6 +58,7 @@ from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.presentation import presentation_of
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.contract.sink_model import SinkInfo
+from federated_optimizer.coordinator.explaining.explaining import explained
 from federated_optimizer.coordinator.explaining.explaining_rows import Question
 from federated_optimizer.coordinator.people.people_service import People
 from federated_optimizer.coordinator.planning_processes import OnTheLoop
@@ -77,6 +79,7 @@ from streamsql.errors import BindingError, DeploymentError, UnsupportedError
 from streamsql.library import library_views
 from streamsql.mapping.offers import OfferedRecord
 from streamsql.syntax import parse_script
+from streamsql.syntax.explain_options import ExplainFormat
 from streamsql.syntax.statements import (
     CreateAlarm,
     CreateDisplay,
@@ -628,6 +631,8 @@ class FakeCoordinator:
             case Explain():
                 if isinstance(statement.inner, Query):
                     bind_query(statement.inner, self.catalog)
+                    if statement.format == ExplainFormat.JSON:
+                        return explained(statement, self.catalog, LocalPlanner(self.catalog, 2), ())
                 return StatementResult(ResultKind.TEXT, text="Fragment f0 [BASE: base] -> result")
             case Show(kind="sources"):
                 sources = [d for d in self.catalog if isinstance(d, SourceDefinition)]

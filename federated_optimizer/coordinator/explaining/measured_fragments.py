@@ -17,7 +17,7 @@ LEAST_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class MeasuredFragment:
-    """What all sites of a fragment send to other sites; None where nobody knows.
+    """Counts of what all sites of a fragment send to other sites; None where nobody knows.
 
     Attributes:
         rows: A second that come or go.

@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
 from tests.ui.reported_plan import TEXT, ReportedPlan, seconds
 
 pytestmark = pytest.mark.browser
@@ -284,6 +285,33 @@ def test_of_a_query_that_reads_the_run_of_another_the_run_is_shown(watch: Any) -
     asked = [info.text for info in watched.sessions()]
     assert len(asked) == 2
     assert all("query = 'q77'" in text for text in asked)
+
+
+def test_a_fragment_that_another_run_feeds_is_drawn_dashed_with_its_run(
+    watch: Any, expect: Any, problems: Any
+) -> None:
+    watched = watch(("base",))
+    scan = {"operator": "Scan", "text": "Scan stream seatsensor", "inputs": []}
+    remote = {"operator": "RemoteSource", "text": "RemoteSource[f1]", "inputs": []}
+    data = {
+        "fragments": [
+            {"id": "f0", "sites": ["base"], "plan": remote},
+            {"id": "f1", "sites": ["gw-1", "gw-2"], "plan": scan},
+        ],
+        "fed": {"f1": {"run": "q77", "fragment": "f3"}},
+    }
+    answer = StatementResult(ResultKind.TEXT, data=data)
+    watched.console.coordinator.explain = lambda _query: answer
+    page = watched.open()
+    expect(page.locator(".site-name")).to_have_text(["base", "gw-1", "gw-2"])
+    fed = page.locator(".operator.fed")
+    expect(fed).to_have_count(2)
+    expect(fed.first).to_contain_text("fed by run q77")
+    assert fed.first.locator("rect").evaluate("e => getComputedStyle(e).strokeDasharray") != "none"
+    expect(page.locator(".picture .edge.crossing.fed")).to_have_count(2)
+    expect(page.locator(".rate", has_text="run q77")).to_have_count(2)
+    expect(page.locator(".edge.missing")).to_have_count(0)
+    assert problems == []
 
 
 def test_without_a_query_the_way_to_one_is_shown(console: Any, page: Any, expect: Any) -> None:

@@ -1,8 +1,11 @@
 """The query console in a real browser."""
 
+import re
 from typing import Any
 
 import pytest
+
+from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
 
 pytestmark = pytest.mark.browser
 
@@ -167,6 +170,46 @@ def test_examples_fill_the_editor_and_are_explained(query_page: Any, expect: Any
     expect(query_page.locator(".cm-content")).to_contain_text("WITH RECURSIVE reachable")
     query_page.get_by_role("button", name="Explain").click()
     expect(query_page.locator("#plan")).to_contain_text("Fragment f0")
+
+
+def test_a_plan_is_drawn_before_the_query_runs(query_page: Any, expect: Any, query: Any) -> None:
+    write(query_page, f"{SEATS} [RANGE 1 MINUTE] WHERE weightLevel > 5.0")
+    query_page.get_by_role("button", name="Explain").click()
+    boxes = query_page.locator("#plan-picture .fragment")
+    expect(boxes).to_have_count(2)
+    expect(query_page.locator("#plan-picture .result-text")).to_have_text("result")
+    sender = query_page.locator("#plan-picture .fragment.gateway")
+    expect(sender.locator(".where")).to_have_text("f1 · site-1, site-2")
+    expect(sender.locator(".line")).to_have_text("Filter")
+    for rate in query_page.locator("#plan-picture .rate").all_text_contents():
+        assert re.fullmatch(r"≈ [\d.,]+ rows/s · [\d.,]+ B/s", rate)
+    # What sends is below what reads it.
+    above = query_page.locator("#plan-picture .fragment.base")
+    assert above.bounding_box()["y"] < sender.bounding_box()["y"]
+    expect(query_page.locator("#plan")).to_contain_text("range of bytes/s")
+    # Of a query without a picture none stays from before.
+    query_page.locator("#queries button", has_text=query.id).click()
+    query_page.get_by_role("tab", name="Plan").click()
+    expect(query_page.locator("#plan")).to_contain_text("Fragment of")
+    expect(query_page.locator("#plan-picture")).to_be_hidden()
+
+
+@pytest.mark.usefixtures("query")
+def test_the_plan_of_a_running_query_says_what_feeds_it(
+    query_page: Any, console: Any, expect: Any
+) -> None:
+    text = f"EXPLAIN (TYPE FEDERATED, FORMAT JSON) {SEATS}"
+    (told,) = console.run(console.coordinator.execute(text))
+    rates = {"rows_per_second": 1234.0, "messages_per_second": 3.0, "bytes_per_second": 0.5}
+    measured = {**rates, "milliseconds": 2.0, "seconds": 9.0, "beyond": {"rows_per_second": 900.0}}
+    told.data["fragments"][1]["measured"] = {**measured, "run": "q7"}
+    told.data["fed"] = {"f1": {"run": "q7", "fragment": "f3"}}
+    answer = StatementResult(ResultKind.TEXT, text="Fragment of it", data=told.data)
+    console.coordinator.explain = lambda _query: answer
+    query_page.get_by_role("tab", name="Plan").click()
+    fed = query_page.locator("#plan-picture .fragment.fed.beyond")
+    expect(fed.locator(".feed")).to_have_text("fed by run q7")
+    assert "1,200 rows/s · 0.5 B/s" in query_page.locator("#plan-picture .rate").all_text_contents()
 
 
 def test_queries_are_listed_chosen_and_stopped(

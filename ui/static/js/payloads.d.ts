@@ -112,13 +112,40 @@ export interface PlanNode {
   text: string;
   inputs: PlanNode[];
 }
+/** What a fragment sends; null where nobody knows. */
+export interface Rates {
+  rows_per_second: number | null;
+  messages_per_second: number | null;
+  bytes_per_second: number | null;
+  milliseconds: number | null;
+}
+/** `beyond` has the quantities outside of the estimate's range, with measurement by estimate. */
+export interface Measured extends Rates {
+  seconds: number;
+  beyond: Record<string, number | null>;
+  run: string | null;
+}
 export interface Fragment {
   id: string;
+  engine: "gateway" | "base" | "static";
+  method: string;
   sites: string[];
+  consumer: string | null;
   plan: PlanNode;
+  not_pushed: string[];
+  estimated: Rates;
+  measured?: Measured | null;
 }
+/** The run that a fragment is fed by, and its name there. */
+export interface Fed {
+  run: string;
+  fragment: string;
+}
+/** `fed` is that of a running query, by fragment. */
 export interface Explained {
   fragments: Fragment[];
+  fed?: Record<string, Fed>;
+  text: string[];
 }
 
 /** A row of a source or table, with its key's columns. */
@@ -584,6 +611,7 @@ export interface OperatorRow {
   operator: string;
   inputs: string;
   explained?: boolean; // made from EXPLAIN, not reported
+  fed?: string; // the run that it runs for, where that feeds the one that is shown
 }
 export interface DecisionRow {
   id: number;

@@ -2,6 +2,7 @@
 import { mount } from "/static/vendor/editor.js";
 import { age, count, extent, get, make, post, problemOf, request } from "./api.js";
 import { logChanges } from "./change_log.js";
+import { showPlan } from "./plan_panel.js";
 import { showProblem } from "./problem_box.js";
 import { item, waitingText } from "./query_list.js";
 import { RowsTable } from "./rows_table.js";
@@ -89,7 +90,7 @@ function showResult(result) {
   byId("title").textContent = isPlan ? "Plan" : "Answer";
   byId("facts").textContent = result.message;
   if (result.kind === "text") {
-    byId("plan").textContent = result.text;
+    showPlan(result.text, result.data);
     tab("plan");
     return;
   }
@@ -117,7 +118,9 @@ async function explain() {
   const mine = (wish += 1);
   try {
     // On a line of its own, so that the columns of errors are those of the editor.
-    const results = await post("/api/statements", { text: asks ? text : `EXPLAIN (TYPE FEDERATED)\n${text}` });
+    const results = await post("/api/statements", {
+      text: asks ? text : `EXPLAIN (TYPE FEDERATED, FORMAT JSON)\n${text}`,
+    });
     if (mine !== wish) return;
     problem(null);
     showResult(results[results.length - 1]);
@@ -209,7 +212,7 @@ function leave() {
   byId("waiting").hidden = true;
   byId("warnings").hidden = true;
   byId("changes").replaceChildren();
-  byId("plan").textContent = "";
+  showPlan("", null);
   address(null);
   table.start([]);
   byId("none").hidden = true;
@@ -330,8 +333,11 @@ async function tab(name) {
   hint();
   if (name !== "plan" || !selected) return;
   const mine = ticket;
-  const { text } = await get(`/api/queries/${selected}/explain`).catch((error) => ({ text: error.message }));
-  if (mine === ticket) byId("plan").textContent = text;
+  const { text, data } = await get(`/api/queries/${selected}/explain`).catch((error) => ({
+    text: error.message,
+    data: null,
+  }));
+  if (mine === ticket) showPlan(text, data);
 }
 
 /** The query was stopped, here or elsewhere: what was shown is no longer so. */

@@ -15,7 +15,7 @@ def feed(federation: Any) -> None:
 
 
 class Observed:
-    """What the broker carries of a run from now on, by sender."""
+    """Messages that the broker carries of a run from now on, by sender."""
 
     def __init__(self, federation: Any) -> None:
         self.messages: Counter[tuple[str, str]] = Counter()

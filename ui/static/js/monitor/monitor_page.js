@@ -14,7 +14,7 @@ import { SessionQueries } from "./session_queries.js";
 import { SettingsForm } from "./settings_form.js";
 import { byId } from "../elements.js";
 
-/** @import { Fragment, OperatorRow, Problem, Query, Site } from "../payloads.d.ts" */
+/** @import { Fed, Fragment, OperatorRow, Problem, Query, Site } from "../payloads.d.ts" */
 /** @import { Followed } from "./session_queries.js" */
 /** @import { RunningPlan } from "./plan_model.js" */
 /** @import { Entity } from "./reported.js" */
@@ -42,6 +42,8 @@ let plan = { sites: [], crossings: [] };
 let operators = new QueryRows(); // the rows of sys_operators
 /** @type {Fragment[]} */
 let fragments = []; // of EXPLAIN
+/** @type {Record<string, Fed>} */
+let feeds = {}; // likewise: fragments that run for other runs
 /** @type {Followed | null} */
 let structure = null; // the session query of the plan
 /** @type {Followed | null} */
@@ -88,6 +90,7 @@ function show(query) {
   plan = { sites: [], crossings: [] };
   operators = new QueryRows();
   fragments = [];
+  feeds = {};
   drawing.clear();
   choose(null);
   shownQuery = query;
@@ -143,6 +146,7 @@ async function explain({ id, version }) {
   const explained = await get(`/api/queries/${id}/explain`).catch(() => null); // without it the reported part is drawn
   if (shownQuery?.id !== id || shownQuery.version !== version) return;
   fragments = explained?.data?.fragments ?? [];
+  feeds = explained?.data?.fed ?? {};
   update();
 }
 
@@ -153,7 +157,7 @@ function newestPlan() {
   const patient = Date.now() - since < PATIENCE_MS;
   /** @param {string} site */
   const silent = (site) => sites.get(site)?.role === "static" || !patient;
-  return planOf([...rows, ...explainedRows(rows, fragments, silent)]);
+  return planOf([...rows, ...explainedRows(rows, fragments, silent, feeds)]);
 }
 
 /** @param {Query | null} query

@@ -165,21 +165,21 @@ export class PlanDrawing {
   /** @param {Operator} operator
    *  @param {Spot} spot
    *  @param {Scene} scene */
-  drawOperator({ site, entity, fragment, line, explained, consumers }, { x, y }, { layers, reported }) {
+  drawOperator({ site, entity, fragment, line, explained, fed, consumers }, { x, y }, { layers, reported }) {
     const job = explained && reported.find(site, "job", fragment); // what runs as a whole: at the static engine
     const numbers = shape("text", { x: x + 40, y: y + 54, class: "numbers" });
     const holds = belongings(reported, site, entity).synopses.length;
     const { verb, rest } = named(line);
     const mark = shape(
       "g",
-      { class: explained ? "operator explained" : "operator" },
+      { class: `operator${explained ? " explained" : ""}${fed ? " fed" : ""}` },
       shape("rect", { x, y, width: NODE.width, height: NODE.height, rx: 7 }),
       shape("text", { x: x + 20, y: y + 39, class: "sign", "text-anchor": "middle" }, signOf(line)),
       shape("text", { x: x + 40, y: y + 19, class: "verb" }, cut(verb, 20)),
       shape("text", { x: x + 40, y: y + 37, class: "line" }, cut(rest, LETTERS)),
       hasWindow(line) && panes(x + NODE.width - 24, y + 8),
       numbers,
-      shape("title", {}, line),
+      shape("title", {}, fed ? `${line}\nThis runs for run ${fed}, which feeds this query.` : line),
     );
     layers.nodes.append(
       this.pick(mark, job ? { site, kind: "job", entity: fragment } : { site, kind: "operator", entity }, line),
@@ -193,7 +193,9 @@ export class PlanDrawing {
       const whole =
         job && !consumers.length ? `${number(now.value(site, "job", fragment, "last_ms"))} ms a run` : "as planned";
       numbers.textContent = explained
-        ? whole
+        ? fed
+          ? cut(`fed by run ${fed}`, LETTERS)
+          : whole
         : [selectivity !== null && `${word} ${number(selectivity)}`, busy !== null && `${number(busy)} µs/row`]
             .filter(Boolean)
             .join(" · ") || entity;
@@ -329,11 +331,12 @@ export class PlanDrawing {
     const out = y1 - OUTSIDE; // above the box of its site
     const path = shape("path", {
       d: `M${x1} ${y1}V${out}C${x1} ${out - 44} ${x2} ${y2 + 52} ${x2} ${y2}`,
-      class: "edge crossing",
+      class: from.fed ? "edge crossing fed" : "edge crossing",
     });
     const rate = shape("text", { x: x1 + 9, y: out + 4, class: "rate" });
     layers.lines.append(path, rate);
-    this.live.push((now) => flow(path, rate, now.value(from.site, "operator", from.entity, "rows_out_per_s")));
+    if (from.fed) rate.textContent = `run ${from.fed}`;
+    else this.live.push((now) => flow(path, rate, now.value(from.site, "operator", from.entity, "rows_out_per_s")));
     const channel = `to ${to.site}`;
     layers.nodes.append(
       this.pick(

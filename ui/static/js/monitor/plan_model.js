@@ -1,8 +1,9 @@
 // A query's plan from the rows of sys_operators: sites, their operators, and who feeds whom.
 
-/** An operator at a site: its entity is "f1/3", operator 3 of fragment f1.
+/** An operator at a site: its entity is "f1/3", operator 3 of fragment f1; `fed` is the run that it runs for
+ *  in place of the one that is shown.
  *  @typedef {{ site: string, entity: string, fragment: string, number: number, line: string, feeding: string[],
- *    explained: boolean, inputs: Operator[], consumers: Operator[], remotes: string[] }} Operator */
+ *    explained: boolean, fed: string, inputs: Operator[], consumers: Operator[], remotes: string[] }} Operator */
 /** A site of the plan: `rank` steps from the result; `shape` is equal where sites run the same operators.
  *  @typedef {{ site: string, operators: Map<string, Operator>, roots: Operator[], rank: number,
  *    shape: string }} RunningSite */
@@ -10,7 +11,7 @@
 /** @typedef {{ sites: RunningSite[], crossings: Crossing[] }} RunningPlan */
 /** Sites that are left out because they are like one that is drawn.
  *  @typedef {{ like: string, rank: number, sites: string[] }} Folded */
-/** @import { Fragment, OperatorRow, PlanNode } from "../payloads.d.ts" */
+/** @import { Fed, Fragment, OperatorRow, PlanNode } from "../payloads.d.ts" */
 
 const REMOTE = /RemoteSource\[(\w+)\]/g;
 
@@ -27,7 +28,7 @@ function parts(entity) {
 export function planOf(rows) {
   /** @type {Map<string, RunningSite>} */
   const sites = new Map();
-  for (const { site, entity, operator, inputs, explained } of rows) {
+  for (const { site, entity, operator, inputs, explained, fed } of rows) {
     const found = sites.get(site) ?? { site, operators: new Map(), roots: [], rank: 0, shape: "" };
     sites.set(site, found);
     found.operators.set(entity, {
@@ -37,6 +38,7 @@ export function planOf(rows) {
       line: operator,
       feeding: (inputs || "").split(/\s+/).filter(Boolean),
       explained: Boolean(explained),
+      fed: fed ?? "",
       inputs: [],
       consumers: [],
       remotes: [],
@@ -62,22 +64,24 @@ function connect(found) {
     .filter(({ consumers }) => !consumers.length)
     .sort((a, b) => a.fragment.localeCompare(b.fragment) || b.number - a.number);
   found.shape = [...found.operators.values()]
-    .map(({ entity, line }) => `${entity} ${line}`)
+    .map(({ entity, line, fed }) => `${entity} ${line} ${fed}`)
     .sort()
     .join("\n");
 }
 
 /** Rows like those of sys_operators for fragments of EXPLAIN that a site has said nothing about.
- *  The static engine has no operators of its own to report; other sites may be away.
+ *  The static engine has no operators of its own to report; other sites may be away. A fragment that other runs
+ *  feed is reported as theirs.
  *  @param {OperatorRow[]} rows
  *  @param {Fragment[]} fragments of the plan's JSON form
  *  @param {(site: string) => boolean} silent whether what a site has not said is to be filled in
+ *  @param {Record<string, Fed>} feeds by fragment
  *  @returns {OperatorRow[]} */
-export function explainedRows(rows, fragments, silent) {
+export function explainedRows(rows, fragments, silent, feeds = {}) {
   const told = new Set(rows.map(({ site, entity }) => `${site} ${parts(entity).fragment}`));
   return fragments.flatMap(({ id, sites, plan }) =>
     sites
-      .filter((site) => silent(site) && !told.has(`${site} ${id}`))
+      .filter((site) => (id in feeds || silent(site)) && !told.has(`${site} ${id}`))
       .flatMap((site) => {
         /** @type {OperatorRow[]} */
         const made = [];
@@ -86,7 +90,7 @@ export function explainedRows(rows, fragments, silent) {
         const add = ({ text, inputs }) => {
           const feeding = inputs.map(add);
           const entity = `${id}/${made.length}`;
-          made.push({ site, entity, operator: text, inputs: feeding.join(" "), explained: true });
+          made.push({ site, entity, operator: text, inputs: feeding.join(" "), explained: true, fed: feeds[id]?.run });
           return entity;
         };
         add(plan);
