@@ -27,7 +27,7 @@ from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value
 from streamsql.reference import Database, evaluate
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.partitioning import site_of
+from streamsql.wire.partitioning import HomeOwner, site_of
 
 TEXT, INTEGER, BOOLEAN = DataType.TEXT, DataType.INTEGER, DataType.BOOLEAN
 NOW = 20
@@ -172,7 +172,8 @@ def _send(
         targets = fragment.destinations
         if fragment.partition:
             key = tuple(row[p] for p in fragment.partition)
-            targets = (site_of(key, fragment.destinations),)
+            owner = HomeOwner(dict(fragment.homes)) if fragment.homes else site_of
+            targets = (owner(key, fragment.destinations),)
         for target in targets:
             arrived.setdefault((fragment.id, target), []).append(row)
 

@@ -25,12 +25,10 @@ def broadcast_join(
     The rows that stay tell where they come from, as before; those that travel tell nothing.
     """
     moves_left = method == Method.BROADCAST_LEFT
-    stays, goes = (right, left) if moves_left else (left, right)
     reason = why_not_in_network(plan, left, right) or _refused(plan, moves_left=moves_left)
-    if not reason and len(set(stays.sites) | set(goes.sites)) == 1:
-        reason = "both sides are at one gateway"
     if reason:
         return Refused(reason)
+    stays, goes = (right, left) if moves_left else (left, right)
     words = (
         f"{names_text(goes.sources)} sent to all gateways of {names_text(stays.sources)}, "
         "joined there"

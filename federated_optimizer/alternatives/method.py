@@ -14,7 +14,10 @@ class Method(enum.StrEnum):
     SITES: where its inputs are, and nothing travels. KEYS: at the base, and a stored table is asked
     for the keys of the other side. CENTRE, FLOOD, WITNESS, ANNOTATIONS: the ways of a recursion.
     BROADCAST_LEFT and BROADCAST_RIGHT: this side of a join goes to all gateways of the other one,
-    each of which joins its own rows. ORDER: as another order of the joins.
+    each of which joins its own rows. HASHED: rows of both sides go to the gateway of their key's
+    hash, PAIRED: to one chosen for the device that the key names. KEYS_LEFT and KEYS_RIGHT: the
+    keys of this side go to all gateways of the other one, which send to the base what these find.
+    ORDER: as another order of the joins.
     """
 
     SHIP = "ship"
@@ -29,12 +32,25 @@ class Method(enum.StrEnum):
     ANNOTATIONS = Way.ANNOTATIONS.value
     BROADCAST_LEFT = "sending the left side to all gateways of the right"
     BROADCAST_RIGHT = "sending the right side to all gateways of the left"
+    HASHED = "repartition"
+    PAIRED = "choosing a gateway for each device"
+    KEYS_LEFT = "sending keys of the left side to all gateways of the right"
+    KEYS_RIGHT = "sending keys of the right side to all gateways of the left"
 
 
 CUT = frozenset(Method) - {Method.SHIP, Method.SITES, Method.ORDER}
 """Methods that the cutter has to be told: it does the others where nobody has chosen."""
 
-IN_NETWORK = frozenset({Method.BROADCAST_LEFT, Method.BROADCAST_RIGHT})
+IN_NETWORK = frozenset(
+    {
+        Method.BROADCAST_LEFT,
+        Method.BROADCAST_RIGHT,
+        Method.HASHED,
+        Method.PAIRED,
+        Method.KEYS_LEFT,
+        Method.KEYS_RIGHT,
+    }
+)
 """Methods by which rows travel from gateways to gateways."""
 
 

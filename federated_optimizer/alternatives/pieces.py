@@ -135,8 +135,10 @@ class Cut:
         partition: Columns by whose hash each row goes to one of its sites; without any all rows go
             to the first.
         to_all: Instead, every row goes to all of its sites.
+        homes: Values with the index of the site where rows about them go instead.
     """
 
     piece: Piece
     partition: tuple[int, ...]
     to_all: bool = False
+    homes: tuple[tuple[str, int], ...] = ()

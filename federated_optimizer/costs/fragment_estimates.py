@@ -139,6 +139,8 @@ def is_part(fragment: Fragment, bundle: FragmentBundle) -> bool:
         return False
     if not any(isinstance(node, _PUT_TOGETHER) for node in walk_plan(fragment.plan)):
         return False
+    if isinstance(fragment.plan, Distinct) and not fragment.partition and fragment.destinations[1:]:
+        return True  # keys of every gateway, for those of the other side of a join
     above = walk_plan(bundle.fragment(fragment.consumer).plan)
     return any(isinstance(n, _PUT_TOGETHER) and _reads_directly(n, fragment.id) for n in above)
 

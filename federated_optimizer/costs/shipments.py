@@ -33,12 +33,13 @@ def broadcast(
     return sum((shipment(relation, width, senders, (to,), wires) for to in receivers), NOTHING)
 
 
-def shipment(
+def shipment(  # noqa: PLR0913, PLR0917  (rows, their way, and what it costs)
     relation: Estimate,
     width: float,
     senders: Sequence[str],
     receivers: Sequence[str],
     wires: Wires = DEFAULT_WIRES,
+    away: float | None = None,
 ) -> Cost:
     """Return the price of sending a relation from sites to sites, each row to one of them.
 
@@ -48,10 +49,12 @@ def shipment(
         senders: Each has a like part of the rows.
         receivers: A row goes to one of them.
         wires: What sending costs.
+        away: Share of the rows that leave their sender; None: by chance.
     """
     if not senders or not receivers:
         return NOTHING
-    away = 1.0 - len(set(senders) & set(receivers)) / (len(senders) * len(receivers))
+    if away is None:
+        away = 1.0 - len(set(senders) & set(receivers)) / (len(senders) * len(receivers))
     if not away:
         return NOTHING
     rate = relation.events / len(senders)

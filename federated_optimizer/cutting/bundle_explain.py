@@ -82,7 +82,7 @@ def fragment_lines(fragment: Fragment) -> list[str]:
     """Return the text of one fragment."""
     lines = [_heading(fragment)]
     lines.extend("  " + line for line in plan_lines(fragment.plan))
-    if fragment.homes:
+    if fragment.homes and not fragment.partition:
         lines.append(
             f"  co-located: rows of {len(fragment.homes)} link ends, at the sites of these ends"
         )
@@ -216,7 +216,9 @@ def _route(fragment: Fragment) -> str:
         return " -> result"
     names = fragment.plan.schema.names
     if fragment.partition:
-        by = f" by hash of ({', '.join(names[p] for p in fragment.partition)})"
+        columns = ", ".join(names[p] for p in fragment.partition)
+        homes = f"the gateways chosen for {len(fragment.homes)} values, else "
+        by = f" by {homes if fragment.homes else ''}hash of ({columns})"
     else:
         by = ""
     return f" -> {fragment.consumer} at {', '.join(fragment.destinations)}{by}"

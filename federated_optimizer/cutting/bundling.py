@@ -35,6 +35,7 @@ class _Route:
     consumer: str = ""
     destinations: tuple[str, ...] = ()
     partition: tuple[int, ...] = ()
+    homes: tuple[tuple[str, int], ...] = ()
 
 
 NOTHING_READ: Mapping[str, str] = {}
@@ -86,13 +87,13 @@ class Bundler:
             destinations=route.destinations,
             partition=route.partition,
             reasons=reasons,
-            homes=piece.homes if isinstance(piece, NetworkPiece) else (),
+            homes=piece.homes if isinstance(piece, NetworkPiece) else route.homes,
             notes=self._notes(piece) if isinstance(piece, StaticPiece) else (),
             grouped=self._grouped(piece) if isinstance(piece, StaticPiece) else (),
         )
         for child, cut in cuts.items():
             destinations = sites if cut.partition or cut.to_all else sites[:1]
-            self._add(cut.piece, child, _Route(name, destinations, cut.partition), ids)
+            self._add(cut.piece, child, _Route(name, destinations, cut.partition, cut.homes), ids)
         for number, keys in self._cutter.keys.items():
             if number in ids:
                 self._add_keys(keys, ids[number], _Route(name, sites), read)

@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from federated_optimizer.alternatives.gateway_pieces import (
     TwoSided,
     join_piece,
-    pairs_of,
     scan_piece,
     union_piece,
     window_piece,
@@ -57,7 +56,6 @@ from streamsql.algebra.operators import (
     Fixpoint,
     HopWindow,
     Join,
-    JoinKind,
     Materialize,
     OnClose,
     OverWindow,
@@ -216,18 +214,6 @@ class Cutter(NetworkCuts):
         if keyed is not None:
             return keyed
         return self._join_at_base(plan, left, right, reasons)
-
-    def _join_at_base(
-        self, plan: TwoSided, left: Piece, right: Piece, reasons: tuple[str, ...]
-    ) -> BasePiece:
-        pairs = pairs_of(plan)
-        at_left = self._hashed(left, tuple(a for a, _ in pairs))
-        at_right = self._hashed(right, tuple(b for _, b in pairs))
-        joined = with_inputs(plan, (at_left.plan, at_right.plan))
-        spread = at_left.spread
-        if plan.kind == JoinKind.FULL and not spread.single:
-            spread = SOMEHOW  # a right row without partner is where its own key is
-        return BasePiece(joined, spread, at_left.reasons + at_right.reasons + reasons)
 
     def _on_close(self, plan: OnClose) -> Piece:
         """Return windows that close where the progress of all sites is known: at one base site.

@@ -1,11 +1,14 @@
-"""Cuts of joins that gateways compute with rows of other gateways."""
+"""Cuts of joins that gateways compute, or prepare, with rows of other gateways."""
 
-from federated_optimizer.alternatives.broadcast_join import BROADCASTS, broadcast_join
-from federated_optimizer.alternatives.gateway_pieces import TwoSided
+import dataclasses
+
+from federated_optimizer.alternatives.gateway_pieces import TwoSided, pairs_of
+from federated_optimizer.alternatives.keys_first import SEMI_JOINS, SemiJoin, semi_join
 from federated_optimizer.alternatives.meeting import Meeting, Move
-from federated_optimizer.alternatives.pieces import Cut, GatewayPiece, Piece
+from federated_optimizer.alternatives.network_methods import MEETINGS, meeting
+from federated_optimizer.alternatives.pieces import SOMEHOW, BasePiece, Cut, GatewayPiece, Piece
 from federated_optimizer.cutting.one_sided_cuts import OneSidedCuts
-from streamsql.algebra.operators import Plan, RemoteSource, with_inputs
+from streamsql.algebra.operators import JoinKind, Plan, RemoteSource, with_inputs
 
 
 class NetworkCuts(OneSidedCuts):
@@ -22,23 +25,49 @@ class NetworkCuts(OneSidedCuts):
             return None
         if not (isinstance(left, GatewayPiece) and isinstance(right, GatewayPiece)):
             return None
-        if method in BROADCASTS:
-            meeting = broadcast_join(plan, left, right, method)
-            return self._met(plan, left, right, meeting) if isinstance(meeting, Meeting) else None
+        if method in MEETINGS:
+            found = meeting(plan, left, right, method, self.topology, self.statistics)
+            return self._met(plan, left, right, found) if isinstance(found, Meeting) else None
+        if method in SEMI_JOINS:
+            keyed = semi_join(plan, left, right, method)
+            return self._reduced(plan, left, right, keyed) if isinstance(keyed, SemiJoin) else None
         return None
 
     def _met(
-        self, plan: TwoSided, left: GatewayPiece, right: GatewayPiece, meeting: Meeting
+        self, plan: TwoSided, left: GatewayPiece, right: GatewayPiece, found: Meeting
     ) -> GatewayPiece:
-        joined = with_inputs(
-            plan, (self._moved_to(left, meeting.left), self._moved_to(right, meeting.right))
-        )
+        sides = self._moved_to(left, found.left), self._moved_to(right, found.right)
         sources = tuple(dict.fromkeys(left.sources + right.sources))
         joins = left.joins + right.joins + 1
-        return GatewayPiece(joined, meeting.sites, sources, meeting.colocations, joins)
+        return GatewayPiece(
+            with_inputs(plan, sides), found.sites, sources, found.colocations, joins
+        )
 
     def _moved_to(self, piece: GatewayPiece, move: Move | None) -> Plan:
         """Return a side as the join reads it: its own plan, or what comes of it."""
         if move is None:
             return piece.plan
-        return RemoteSource(self._number(Cut(piece, (), to_all=True)), piece.plan.schema)
+        cut = Cut(piece, move.partition, to_all=not move.partition, homes=move.homes)
+        return RemoteSource(self._number(cut), piece.plan.schema)
+
+    def _reduced(
+        self, plan: TwoSided, left: GatewayPiece, right: GatewayPiece, found: SemiJoin
+    ) -> BasePiece:
+        reduced, whole = (left, right) if found.reduces_left else (right, left)
+        keys = dataclasses.replace(whole, plan=found.keys, colocations=())
+        leaf = RemoteSource(self._number(Cut(keys, (), to_all=True)), found.keys.schema)
+        some = dataclasses.replace(reduced, plan=found.reduced(reduced.plan, leaf), joins=1)
+        sides = (some, right) if found.reduces_left else (left, some)
+        return self._join_at_base(plan, *sides, ())
+
+    def _join_at_base(
+        self, plan: TwoSided, left: Piece, right: Piece, reasons: tuple[str, ...]
+    ) -> BasePiece:
+        pairs = pairs_of(plan)
+        at_left = self._hashed(left, tuple(a for a, _ in pairs))
+        at_right = self._hashed(right, tuple(b for _, b in pairs))
+        joined = with_inputs(plan, (at_left.plan, at_right.plan))
+        spread = at_left.spread
+        if plan.kind == JoinKind.FULL and not spread.single:
+            spread = SOMEHOW  # a right row without partner is where its own key is
+        return BasePiece(joined, spread, at_left.reasons + at_right.reasons + reasons)

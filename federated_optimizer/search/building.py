@@ -116,7 +116,9 @@ class _Building:
         self._cutter = Cutter(topology, statistics)
         self._prices = CutPrices(self._cutter)
         self._memo = Memo()
-        self._network = NetworkJoins(self._memo, self._cutter.placed, self._estimating, statistics)
+        self._network = NetworkJoins(
+            self._memo, self._cutter.placed, self._estimating, topology, statistics
+        )
         self._refused: list[str] = []
         self._blocks: frozenset[Plan] = frozenset()
 
@@ -225,6 +227,11 @@ class _Building:
             here = Wanted(number, _after(joined))
             self._memo.alternatives[here] = (self._joined(plan, joined),)
             yield Alternative(Method.SHIP, (here,), self._shipped(plan, piece.sites))
+        if isinstance(plan, Join):
+            for method, cost, words in self._network.semi_joins(plan):
+                sides = self._at_sites(plan.left), self._at_sites(plan.right)
+                at_base = self._at_base_sites.here(plan).after(cost)
+                yield Alternative(method, sides, at_base, words)
         for child in plan.inputs[:1] if len(plan.inputs) == 1 else ():
             below = self._memo.group(child)[0]
             for joined, piece in self._network.pieces(child).items():
@@ -248,7 +255,7 @@ class _Building:
             (
                 self._at_gateways.copied(side, others)
                 for side, move in ((plan.left, meeting.left), (plan.right, meeting.right))
-                if move is not None
+                if move is not None and not move.partition
             ),
             self._at_gateways.here(plan),
         )

@@ -6,23 +6,28 @@ depends on the method of the join, so a sub-plan may have several pieces: one fo
 
 from collections.abc import Iterator, Mapping
 
-from federated_optimizer.alternatives.broadcast_join import BROADCASTS, broadcast_join
 from federated_optimizer.alternatives.gateway_pieces import (
     OneSided,
     TwoSided,
+    pairs_of,
     unary_piece,
     union_piece,
 )
+from federated_optimizer.alternatives.key_lookup import estimated_keys, keys_of
+from federated_optimizer.alternatives.keys_first import SEMI_JOINS, SemiJoin, semi_join
 from federated_optimizer.alternatives.meeting import Meeting, Move
 from federated_optimizer.alternatives.method import Method, Refused
+from federated_optimizer.alternatives.network_methods import MEETINGS, meeting
 from federated_optimizer.alternatives.pieces import GatewayPiece, Piece
 from federated_optimizer.alternatives.words import join_words
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.estimates import Estimating
+from federated_optimizer.costs.estimates import Estimating, estimate, row_bytes
 from federated_optimizer.costs.sent_columns import sent_bytes
-from federated_optimizer.costs.shipments import broadcast
+from federated_optimizer.costs.shipments import broadcast, shipment
+from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.memo.memo import Memo
 from federated_optimizer.memo.properties import Joined
+from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.operators import Join, Plan, UnionAll
 
@@ -37,6 +42,8 @@ class NetworkJoins:
         memo: Has the groups of joins and of what is below them.
         placed: The pieces of all sub-plans where nothing is chosen.
         estimating: Of what gateways have together.
+        topology: The sites.
+        statistics: What is known of sources.
         statistics: Of the sources.
     """
 
@@ -45,12 +52,15 @@ class NetworkJoins:
         memo: Memo,
         placed: Mapping[Plan, Piece],
         estimating: Estimating,
+        topology: Topology,
         statistics: Statistics,
     ) -> None:
         self._memo = memo
         self._placed = placed
         self._estimating = estimating
+        self._topology = topology
         self._statistics = statistics
+        self._wires = statistics.wires
         self._known: dict[Plan, dict[Joined, GatewayPiece]] = {}
         self._refused: dict[str, list[str]] = {}
 
@@ -72,11 +82,11 @@ class NetworkJoins:
         match plan:
             case Join(left=left, right=right):
                 sides = self._placed[left], self._placed[right]
-                for method, meeting in self.meetings(plan):
+                for method, found in self.meetings(plan):
                     sources = [s for side in sides for s in getattr(side, "sources", ())]
                     yield (
                         ((self._memo.group(plan)[0], method),),
-                        GatewayPiece(plan, meeting.sites, tuple(sources), meeting.colocations, 1),
+                        GatewayPiece(plan, found.sites, tuple(sources), found.colocations, 1),
                     )
             case UnionAll(branches=branches):
                 yield from self._of_union(branches)
@@ -102,31 +112,63 @@ class NetworkJoins:
 
     def meetings(self, plan: TwoSided) -> Iterator[tuple[Method, Meeting]]:
         """Yield the ways in which gateways may join rows of other gateways."""
-        left, right = self._placed[plan.left], self._placed[plan.right]
-        if not (isinstance(left, GatewayPiece) and isinstance(right, GatewayPiece)):
-            return
-        for method in BROADCASTS:
-            meeting = broadcast_join(plan, left, right, method)
-            if isinstance(meeting, Meeting):
-                yield method, meeting
-            else:
-                self._refuse(f"{join_words(plan)} by {method}", meeting)
+        for left, right in self._sides(plan):
+            for method in MEETINGS:
+                found = meeting(plan, left, right, method, self._topology, self._statistics)
+                if isinstance(found, Meeting):
+                    yield method, found
+                else:
+                    self._refuse(plan, method, found)
 
-    def _refuse(self, what: str, refused: Refused) -> None:
-        ways = self._refused.setdefault(refused.reason, [])
+    def semi_joins(self, plan: TwoSided) -> Iterator[tuple[Method, Cost, str]]:
+        """Yield the semi-joins before a join at the base, with prices and in words."""
+        for left, right in self._sides(plan):
+            for method in SEMI_JOINS:
+                found = semi_join(plan, left, right, method)
+                if isinstance(found, SemiJoin):
+                    sides = (left, right) if found.reduces_left else (right, left)
+                    yield method, self._semi_joined(plan, found, *sides), found.words
+                else:
+                    self._refuse(plan, method, found)
+
+    def _sides(self, plan: TwoSided) -> Iterator[tuple[GatewayPiece, GatewayPiece]]:
+        """Yield the pieces of both sides, if gateways have both but cannot join them alone."""
+        left, right = self._placed[plan.left], self._placed[plan.right]
+        if isinstance(left, GatewayPiece) and isinstance(right, GatewayPiece):
+            yield left, right
+
+    def _refuse(self, plan: TwoSided, method: Method, refused: Refused) -> None:
+        what, ways = f"{join_words(plan)} by {method}", self._refused.setdefault(refused.reason, [])
         if what not in ways:
             ways.append(what)
 
-    def moved(self, plan: TwoSided, meeting: Meeting) -> Cost:
+    def moved(self, plan: TwoSided, found: Meeting) -> Cost:
         """Return the price of the rows that travel to where they are joined, on their way there."""
-        return self._moved(plan.left, meeting.left, meeting.sites) + self._moved(
-            plan.right, meeting.right, meeting.sites
-        )
+        sides = ((plan.left, found.left), (plan.right, found.right))
+        return sum((self._moved(side, move, found.sites) for side, move in sides), NOTHING)
 
     def _moved(self, side: Plan, move: Move | None, sites: tuple[str, ...]) -> Cost:
         piece = self._placed[side]
         if move is None or not isinstance(piece, GatewayPiece):
             return NOTHING
+        rows, width = self._estimating.of(side), sent_bytes(side, self._statistics)
+        if not move.partition:
+            return broadcast(rows, width, piece.sites, sites, self._wires)
+        return shipment(rows, width, piece.sites, sites, self._wires, move.away)
+
+    def _semi_joined(
+        self, plan: TwoSided, found: SemiJoin, reduced: GatewayPiece, whole: GatewayPiece
+    ) -> Cost:
+        """Return the price of the keys, of what they find, and of the side that is sent whole."""
+        some, all_ = (plan.left, plan.right) if found.reduces_left else (plan.right, plan.left)
+        columns = [pair[1 if found.reduces_left else 0] for pair in pairs_of(plan)]
+        keys = estimated_keys(keys_of(all_, columns))
+        sent = estimate(keys, self._statistics, sites=len(whole.sites))
+        asked = broadcast(sent, row_bytes(keys.schema), whole.sites, reduced.sites, self._wires)
+        matched = self._estimating.of(found.reduced(some, keys))
+        answered = self._to_base(some, matched, reduced)
+        return answered.after(asked) + self._to_base(all_, self._estimating.of(all_), whole)
+
+    def _to_base(self, side: Plan, rows: Estimate, piece: GatewayPiece) -> Cost:
         width = sent_bytes(side, self._statistics)
-        rows, wires = self._estimating.of(side), self._statistics.wires
-        return broadcast(rows, width, piece.sites, sites, wires)
+        return shipment(rows, width, piece.sites, self._topology.bases, self._wires)

@@ -91,6 +91,26 @@ class Homes:
 
 
 @dataclass(frozen=True, slots=True)
+class Devices:
+    """The devices that gateways have announced, whose names are the keys of their rows.
+
+    Attributes:
+        gateways: By source, in lower case, and name.
+        bytes: That one device of a source sends a second at a gateway, by both; where it is known.
+        homes: By the gateways of a join that a query to be planned computes now: its homes, which
+            stay as they are.
+    """
+
+    gateways: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    bytes: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    homes: Mapping[tuple[str, ...], tuple[tuple[str, int], ...]] = field(default_factory=dict)
+
+    def sent(self, source: str, gateway: str) -> float:
+        """Return what a device sends at a gateway: of all alike where nothing is known."""
+        return self.bytes.get((source, gateway), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
 class Placed:
     """Sites where a running query computes a recursion.
 
@@ -118,6 +138,7 @@ class Statistics:
         recursions: By the key of the recursion (`recursion_key`).
         placed: By the same key, where the query to be planned computes it now.
         homes: Of the ends of links.
+        devices: Where they are.
         local_rows: Most rows that the static engine evaluates without Spark; None: it has none, or
             has not said.
         columns: By source and column, in lower case.
@@ -131,6 +152,7 @@ class Statistics:
     recursions: Mapping[str, RecursionFacts] = field(default_factory=dict)
     placed: Mapping[str, Placed] = field(default_factory=dict)
     homes: Homes = Homes()
+    devices: Devices = Devices()
     looked_up: frozenset[str] = frozenset()
     local_rows: int | None = None
     passing: Mapping[tuple[str, str], Passing] = field(default_factory=dict)

@@ -1,15 +1,19 @@
 """The sending ends of a query's channels at one site."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from stream_engine.exchange.channel_inbox import Arrivals
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint, PeerMessage, address
 from stream_engine.state.columns import picker
 from streamsql.data.delta import Delta
+from streamsql.data.types import Row
 from streamsql.wire.channel_protocol import SendingChannel
 from streamsql.wire.fragments import Fragment
 from streamsql.wire.messages import DeltaBatch
-from streamsql.wire.partitioning import site_of
+from streamsql.wire.partitioning import HomeOwner, site_of
+
+Owner = Callable[[Row, Sequence[str]], str]
+"""Chooses, of some sites, the one that owns a key."""
 
 RESULT = ""
 """The destination of the query's result."""
@@ -54,6 +58,7 @@ class Outbox:
         self._snapshots = dict.fromkeys(ports)
         self.repeated: frozenset[str] = frozenset()
         self._pending: dict[str, dict[str, Arrivals]] = {}
+        self._owners: dict[str, Owner] = {}
 
     def collect(self, destination: str, port: str, delta: Delta, ts: int | None) -> None:
         """Add a change to the next batch of a channel and port."""
@@ -69,7 +74,11 @@ class Outbox:
         if not fragment.consumer:
             self.collect(RESULT, fragment.id, delta, ts)
             return {}
-        parts = route(delta, fragment.destinations, fragment.partition)
+        owner = self._owners.get(fragment.id)
+        if owner is None:
+            owner = HomeOwner(dict(fragment.homes)) if fragment.homes else site_of
+            self._owners[fragment.id] = owner
+        parts = route(delta, fragment.destinations, fragment.partition, owner)
         stays = parts.pop(here, {})
         for destination, part in parts.items():
             self.collect(destination, fragment.id, part, ts)
@@ -148,7 +157,10 @@ def _recursive(channel: SendingChannel, port: str, message: PeerMessage, now: in
 
 
 def route(
-    delta: Delta, destinations: Sequence[str], partition: tuple[int, ...]
+    delta: Delta,
+    destinations: Sequence[str],
+    partition: tuple[int, ...],
+    owner: Owner = site_of,
 ) -> dict[str, Delta]:
     """Split a change over the sites that take it; sites that get nothing are left out.
 
@@ -168,5 +180,5 @@ def route(
     key_of = picker(partition)
     parts: dict[str, Delta] = {}
     for row, weight in delta.items():
-        parts.setdefault(site_of(key_of(row), destinations), {})[row] = weight
+        parts.setdefault(owner(key_of(row), destinations), {})[row] = weight
     return parts

@@ -36,8 +36,9 @@ class Fragment(msgspec.Struct, frozen=True):
         notes: What else people should know, one sentence each; sites do not read them.
         grouped: Tables whose database can compute groups, with the columns, by position, that it
             compares as we do; for people, sites find out themselves.
-        homes: In a recursion of several sites: values with the index of the site where rows about
-            them are kept; rows about any other value are spread by hash.
+        homes: Values with the index of a site; rows about any other value are spread by hash. In a
+            recursion of several sites: the one where rows about the value are kept. Else, with a
+            `partition`: the destination of its rows about the value.
     """
 
     id: str

@@ -10,10 +10,10 @@ from random import Random
 import duckdb
 
 from federated_optimizer import Topology, normalize
-from federated_optimizer.alternatives.method import IN_NETWORK
+from federated_optimizer.alternatives.method import IN_NETWORK, Method
 from federated_optimizer.cutting.placing import place
 from federated_optimizer.search.choosing import Search
-from federated_optimizer.statistics.planning_statistics import Statistics
+from federated_optimizer.statistics.planning_statistics import Devices, Statistics
 from stream_engine.simulation.network import Faults, Network
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import Delta
@@ -26,14 +26,29 @@ SECOND = 1_000_000
 TTL = 20 * SECOND
 CATALOG = catalog_of(
     "CREATE SOURCE seat (mid TEXT, rid TEXT, weight INTEGER, KEY (mid)) WITH (ttl = '20 s');"
+    "CREATE SOURCE meter (mid TEXT, watt INTEGER, KEY (mid)) WITH (ttl = '20 s');"
     "CREATE SOURCE room (rid TEXT, status TEXT, light INTEGER, KEY (rid)) WITH (ttl = '20 s');"
 )
 COLUMNS = {
     "seat": "mid TEXT, rid TEXT, weight INTEGER",
     "room": "rid TEXT, status TEXT, light INTEGER",
+    "meter": "mid TEXT, watt INTEGER",
 }
-OWNERS = {"seat": ("s0", "s1"), "room": ("s1", "s2")}
-"""Some gateway has both, and each has what another one lacks."""
+OWNERS = {"seat": ("s0", "s1"), "room": ("s1", "s2"), "meter": ("s2", "s0")}
+"""Gateways of devices with even and with odd numbers."""
+
+DEVICES = Devices(
+    {
+        "seat": {f"s{n}": OWNERS["seat"][n % 2] for n in range(6)},
+        # One is said to be elsewhere, and one is not announced.
+        "room": {"r0": "s1", "r1": "s2", "r2": "s1", "r3": "s0", "r4": "s1"},
+        "meter": {f"s{n}": OWNERS["meter"][n % 2] for n in range(6)},
+    },
+    {("seat", "s0"): 1.0, ("meter", "s2"): 2.0, ("seat", "s1"): 2.0, ("meter", "s0"): 1.0},
+)
+"""Pairs of seats and meters meet at the meter of even numbers, at the seat of odd ones."""
+
+STATISTICS = Statistics(devices=DEVICES)
 
 SITES = ("s0", "s1", "s2")
 ONE_BASE = Topology({s: frozenset(n for n in OWNERS if s in OWNERS[n]) for s in SITES})
@@ -54,6 +69,8 @@ QUERIES = (
     " WHERE s.weight > 0",
     "SELECT mid FROM seat WHERE weight = 3 UNION ALL"
     " SELECT s.mid FROM seat s JOIN room r ON s.rid = r.rid",
+    "SELECT s.mid, s.weight, m.watt FROM seat s JOIN meter m ON s.mid = m.mid",
+    "SELECT s.mid, m.watt FROM seat s FULL JOIN meter m ON s.mid = m.mid",
     "SELECT a.mid, b.mid AS other FROM seat a JOIN seat b ON a.rid = b.rid AND a.weight < b.weight",
 )
 
@@ -64,23 +81,27 @@ class Plans:
     def __init__(self, text: str, topology: Topology) -> None:
         ready = normalize(bound_query(text, CATALOG).plan, topology)
         self._topology = topology
-        self.search = Search(ready, topology, Statistics())
+        self.search = Search(ready, topology, STATISTICS)
         self.count = self.search.memo.count()
 
-    def in_network(self, most: int) -> list[int]:
-        """Return numbers of plans in which rows travel between gateways, spread over them all."""
-        found = [
-            number
-            for number in range(1, self.count + 1)
-            if IN_NETWORK.intersection(self.search.plan(number).methods.values())
-        ]
-        return found[:: max(len(found) // most, 1)][:most]
+    def in_network(self) -> dict[Method, int]:
+        """Return a plan for each method by which rows travel between gateways."""
+        found = {}
+        for number in range(1, self.count + 1):
+            used = IN_NETWORK.intersection(self.search.plan(number).methods.values())
+            found.update(dict.fromkeys(used, number))
+        return found
 
     def bundle(self, number: int, version: int = 1) -> FragmentBundle:
         """Return the plan of a number."""
         choice = self.search.plan(number)
         return place(
-            choice.plan, self._topology, query="q", version=version, methods=choice.methods
+            choice.plan,
+            self._topology,
+            query="q",
+            version=version,
+            statistics=STATISTICS,
+            methods=choice.methods,
         )
 
 
@@ -109,13 +130,14 @@ class Federation:
                 continue
             self.now += self.random.randrange(2 * SECOND)
             self.network.advance(self.now)
-            key = f"{source[0]}{number}"
+            key = f"{'r' if source == 'room' else 's'}{number}"
             room = self.random.choice((f"r{self.random.randrange(6)}", None))
-            row: Row = (
-                (key, room, self.random.randrange(4))
-                if source == "seat"
-                else (key, self.random.choice(("open", "shut")), self.random.randrange(4))
-            )
+            level = self.random.randrange(4)
+            row: Row = {
+                "seat": (key, room, level),
+                "room": (key, self.random.choice(("open", "shut")), level),
+                "meter": (key, level),
+            }[source]
             gone = self.random.random() < 0.2
             self.network.ingest(site, source, [SourceEvent(row, self.now, gone)])
             if gone:
@@ -142,8 +164,9 @@ class Federation:
         with closing(duckdb.connect()) as database:
             for name, columns in COLUMNS.items():
                 database.execute(f"CREATE TABLE {name} ({columns})")
+                marks = ", ".join("?" for _ in columns.split(","))
                 for held in self.held.values():
                     for (source, _), (ts, row) in held.items():
                         if source == name and ts + TTL > self.now:
-                            database.execute(f"INSERT INTO {name} VALUES (?, ?, ?)", row)
+                            database.execute(f"INSERT INTO {name} VALUES ({marks})", row)
             return dict(Counter(database.execute(text).fetchall()))

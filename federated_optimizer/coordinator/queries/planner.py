@@ -8,6 +8,7 @@ from typing import TypeGuard
 import msgspec
 
 from federated_optimizer.alternatives.recursions import MUCH, Foresee
+from federated_optimizer.coordinator.facts.announced_devices import announced_devices
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
 from federated_optimizer.coordinator.facts.planned_facts import (
     KnownColumns,
@@ -164,6 +165,7 @@ class Planner:
             columns=KnownColumns(shared.facts, now),
             placed={} if current is None else placed_in(current),
             homes=shared.links.homes(),
+            devices=announced_devices(shared, current),
             local_rows=shared.membership.local_rows(),
             wires=Wires(hops=shared.links.hops()),
             looked_up=frozenset() if current is None else looked_up(current),

@@ -223,6 +223,10 @@ class Membership:
             if site.birth is not None and site.birth.sources
         }
 
+    def announced(self) -> list[Birth]:
+        """Return the newest birth of every site that has announced something."""
+        return [site.birth for site in self._sites.values() if site.birth is not None]
+
     def offering(self, sources: Collection[str]) -> frozenset[str]:
         """Return the sites that announced one of some sources, given in lower case."""
         return frozenset(

@@ -5,8 +5,9 @@ from typing import Any
 
 from federated_optimizer.coordinator.explaining import measured_fragments
 
-JOIN = "SELECT l.src, l.dst, r.status FROM Link l JOIN RoomSensor r ON l.dst = r.rid"
-LEFT = JOIN.replace("JOIN", "LEFT JOIN")
+AT_BASE = "SELECT l.src, l.dst, r.status FROM Link l JOIN RoomSensor r ON l.dst = r.rid"
+JOIN = f"{AT_BASE} WITH (plan = 1)"
+LEFT = AT_BASE.replace("JOIN", "LEFT JOIN")
 
 
 def feed(federation: Any) -> None:

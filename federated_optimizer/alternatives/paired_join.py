@@ -1,0 +1,118 @@
+"""Joins device by device: the gateway where a pair of devices meets is chosen for each pair.
+
+The join column is the key of a source, so it names a device, and gateways announce their devices.
+Rows about a device are joined at the gateway that has it: there one of the two sides need not
+travel. If both sides are about devices with this key, the gateway is taken to which less has to
+travel, by what each side sends and the hops to there and on to the base. A device that nobody has
+announced is joined where the hash of its key says.
+
+All sites take the homes from the plan, so rows that meet go to one gateway even if a device has
+moved since: homes say what is cheap, not what is right. Homes of a query that runs stay as long as
+its gateways do.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from federated_optimizer.alternatives.gateway_pieces import TwoSided, pairs_of
+from federated_optimizer.alternatives.hashed_join import met_colocations
+from federated_optimizer.alternatives.meeting import (
+    Meeting,
+    Move,
+    meeting_sites,
+    why_not_in_network,
+)
+from federated_optimizer.alternatives.method import Refused
+from federated_optimizer.alternatives.pieces import GatewayPiece
+from federated_optimizer.alternatives.recursions import MAX_HOMES
+from federated_optimizer.alternatives.words import names_text
+from federated_optimizer.network.topology import Topology
+from federated_optimizer.statistics.planning_statistics import Devices, Statistics
+from streamsql.algebra.column_origins import column_origins
+from streamsql.algebra.operators import Plan, Scan, walk_plan
+from streamsql.data.types import DataType
+
+NO_DEVICES: Mapping[str, str] = {}
+
+
+def paired_join(
+    plan: TwoSided,
+    left: GatewayPiece,
+    right: GatewayPiece,
+    topology: Topology,
+    statistics: Statistics,
+) -> Meeting | Refused:
+    """Return the join at gateways chosen for each device, or why it is not computed so."""
+    reason = why_not_in_network(plan, left, right)
+    if reason:
+        return Refused(reason)
+    pairs = pairs_of(plan)
+    a, b = pairs[0]
+    sources = _keyed_by(plan.left, a), _keyed_by(plan.right, b)
+    if len(pairs) > 1 or not any(sources):
+        return Refused("its key is not the one TEXT that is the key of a source of devices")
+    sites = meeting_sites(left, right, topology)
+    devices = statistics.devices
+    owners = [devices.gateways.get(source, NO_DEVICES) for source in sources]
+    homes = (
+        devices.homes.get(sites)
+        or tuple(_homes(sources, owners, sites, topology.bases[0], statistics))[:MAX_HOMES]
+    )
+    home = {device: sites[index] for device, index in homes}
+    a_move, b_move = (
+        Move((column,), homes, _away(owned, home, source, devices))
+        for column, owned, source in zip(pairs[0], owners, sources, strict=True)
+    )
+    named = names_text(source for source in sources if source)
+    words = f"rows about a device of {named} joined at a gateway chosen for it"
+    return Meeting(sites, a_move, b_move, met_colocations(plan, (a,)), words)
+
+
+def _keyed_by(side: Plan, column: int) -> str:
+    """Return the source, in lower case, of which a column is the whole key, if it is TEXT."""
+    origin = column_origins(side)[column]
+    if origin is None or side.schema.dtypes[column] != DataType.TEXT:
+        return ""
+    keys = {node.source: node.key for node in walk_plan(side) if isinstance(node, Scan)}
+    return origin[0].lower() if keys.get(origin[0]) == (origin[1],) else ""
+
+
+def _homes(
+    sources: tuple[str, str],
+    owners: list[Mapping[str, str]],
+    sites: tuple[str, ...],
+    base: str,
+    statistics: Statistics,
+) -> Iterator[tuple[str, int]]:
+    """Yield for each device the gateway at which its rows meet at least cost.
+
+    What each side sends travels from its gateway there, hop by hop, and on to the base with what it
+    has met.
+    """
+    index, sent = {site: number for number, site in enumerate(sites)}, statistics.devices.sent
+
+    def hops(a: str, b: str) -> float:
+        return statistics.wires.between(a, b) if a != b else 0.0
+
+    for device in sorted({*owners[0], *owners[1]}):
+        having = [
+            (owned[device], sent(source, owned[device]))
+            for source, owned in zip(sources, owners, strict=True)
+            if owned.get(device) in index
+        ]
+
+        def cost(at: str, having: list[tuple[str, float]] = having) -> float:
+            return sum(size * (hops(gateway, at) + hops(at, base)) for gateway, size in having)
+
+        if having:
+            yield device, index[min((gateway for gateway, _ in having), key=cost)]
+
+
+def _away(
+    owned: Mapping[str, str], home: Mapping[str, str], source: str, devices: Devices
+) -> float | None:
+    """Return the share of a side's rows that leave their gateway; None if nobody knows."""
+    if not owned:
+        return None
+    sent = {device: devices.sent(source, gateway) for device, gateway in owned.items()}
+    leave = sum(sent[d] for d, gateway in owned.items() if home.get(d) != gateway)
+    return leave / (sum(sent.values()) or 1.0)
