@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.statistics.default_facts import TOPIC_BYTES
 from host.clocks import monotonic_clock
 from streamsql.data.types import MICROSECONDS
 from streamsql.wire.fragments import Fragment, FragmentBundle
@@ -22,12 +23,12 @@ class MeasuredFragment:
     Attributes:
         rows: A second that come or go.
         messages: A second.
-        bytes: A second, without MQTT's headers and topics.
+        bytes: A second, with what MQTT's headers and topics take, as estimates have it.
         milliseconds: From a reading until rows that it changes are sent, on average.
         seconds: For which the rates were counted.
         sent_rows: Since the query began to read the fragment.
         sent_messages: Likewise.
-        sent_bytes: Likewise.
+        sent_bytes: Likewise, of payloads alone.
         run: The run of another query for which the sites send; empty: this query's own.
     """
 
@@ -127,10 +128,13 @@ def _together(sites: Sequence[_Site], run: str, query: RunningQuery) -> Measured
     rated = [site for site in sites if site.marked is not None and site.seconds >= LEAST_SECONDS]
     timed = sum(_moved(site, "timed") for site in rated)
     spent = sum(_moved(site, "milliseconds") for site in rated)
+    messages = _rate(rated, sites, "batches", "snapshots")
+    payloads = _rate(rated, sites, "bytes", "snapshot_bytes")
+    around = None if messages is None else messages * TOPIC_BYTES.value
     return MeasuredFragment(
         rows=_rate(rated, sites, "rows"),
-        messages=_rate(rated, sites, "batches", "snapshots"),
-        bytes=_rate(rated, sites, "bytes", "snapshot_bytes"),
+        messages=messages,
+        bytes=None if payloads is None or around is None else payloads + around,
         milliseconds=spent / timed if timed else None,
         seconds=max((site.seconds for site in rated), default=0.0),
         sent_rows=_since(sites, "rows"),

@@ -108,6 +108,27 @@ def test_a_fed_fragment_is_counted_where_it_runs(harness: Any) -> None:
     harness.run(scenario)
 
 
+def test_after_a_restart_of_the_coordinator_a_shared_query_counts_from_there(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        feed(federation)
+        first = await harness.start_query(coordinator, JOIN)
+        second = await harness.start_query(coordinator, JOIN)
+        await moved(harness, federation, coordinator, first, "shut", "open", "shut")
+        await coordinator.close()
+        federation.coordinators.remove(coordinator)
+        again = await federation.coordinator()
+        await harness.until(lambda: again.query(first).settled, "settled")
+        running = again._queries.find(second)
+        await harness.until(lambda: running.flows.marked("base") is not None, "marked")
+        await moved(harness, federation, again, second, "open", "shut")
+        await harness.until(lambda: sent(again, second)["f0"]["messages"] == 2, "counted")
+        assert sent(again, first)["f0"]["messages"] > 4
+        assert again.explain(second).data["batches"]["base"]["sent"] == 2
+
+    harness.run(scenario)
+
+
 def test_rates_are_measured_beside_what_was_expected(harness: Any, monkeypatch: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard()
@@ -116,6 +137,7 @@ def test_rates_are_measured_beside_what_was_expected(harness: Any, monkeypatch: 
         await harness.until(lambda: coordinator.query(query).settled, "settled")
         running = coordinator._queries.find(query)
         await harness.until(lambda: running.flows.marked("gw-1") is not None, "marked")
+        seen = Observed(federation)
         before = sent(coordinator, query)["f2"]["messages"]
         await moved(harness, federation, coordinator, query, "shut", "open", "shut", "open")
         await harness.until(
@@ -128,6 +150,9 @@ def test_rates_are_measured_beside_what_was_expected(harness: Any, monkeypatch: 
         assert f2["measured"]["messages_per_second"] == round(4 / f2["measured"]["seconds"], 3)
         assert f2["measured"]["rows_per_second"] == round(8 / f2["measured"]["seconds"], 3)
         assert f2["measured"]["milliseconds"] is not None
+        # Estimates of bytes have 48 for the header and topic of a message.
+        around = seen.bytes[query, "gw-1"] + 48 * seen.messages[query, "gw-1"]
+        assert f2["measured"]["bytes_per_second"] == round(around / f2["measured"]["seconds"], 3)
         assert "messages_per_second" in f2["measured"]["beyond"]
         assert "! f2 messages/s: 0.00" in shown.text
         monkeypatch.setattr(measured_fragments, "monotonic_clock", lambda: start)
