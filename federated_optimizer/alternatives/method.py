@@ -17,7 +17,7 @@ class Method(enum.StrEnum):
     each of which joins its own rows. HASHED: rows of both sides go to the gateway of their key's
     hash, PAIRED: to one chosen for the device that the key names. KEYS_LEFT and KEYS_RIGHT: the
     keys of this side go to all gateways of the other one, which send to the base what these find.
-    ORDER: as another order of the joins.
+    ORDER: as another order of the joins. EARLY: as an aggregate of one side of a join before it.
     """
 
     SHIP = "ship"
@@ -26,6 +26,7 @@ class Method(enum.StrEnum):
     SITES = "sites"
     KEYS = "keys"
     ORDER = "order"
+    EARLY = "early"
     CENTRE = Way.CENTRE.value
     FLOOD = Way.FLOOD.value
     WITNESS = Way.WITNESS.value
@@ -38,7 +39,7 @@ class Method(enum.StrEnum):
     KEYS_RIGHT = "sending keys of the right side to all gateways of the left"
 
 
-CUT = frozenset(Method) - {Method.SHIP, Method.SITES, Method.ORDER}
+CUT = frozenset(Method) - {Method.SHIP, Method.SITES, Method.ORDER, Method.EARLY}
 """Methods that the cutter has to be told: it does the others where nobody has chosen."""
 
 IN_NETWORK = frozenset(

@@ -42,10 +42,9 @@ _INTEGER, _DOUBLE = DataType.INTEGER, DataType.DOUBLE
 
 def parted_aggregate(plan: Aggregate, below: Plan) -> Parted | Refused:
     """Return an aggregate in two phases, or why it is not computed so."""
-    reasons = [reason for call in plan.aggregates if (reason := _refused(call))]
+    phases = phases_of(plan)
     group = tuple(range(len(plan.group)))
-    if not reasons:
-        phases = _Phases(plan)
+    if isinstance(phases, Phases):
         part = Aggregate(below, plan.group, tuple(phases.parts))
         words = "a part of every gateway before the whole"
         return Parted(part, phases.whole, group, group, words)
@@ -56,7 +55,13 @@ def parted_aggregate(plan: Aggregate, below: Plan) -> Parted | Refused:
 
         words = "distinct rows of every gateway before the whole"
         return Parted(Distinct(below), whole, plan.group, group, words)
-    return Refused(reasons[0])
+    return phases
+
+
+def phases_of(plan: Aggregate) -> "Phases | Refused":
+    """Return the two phases of an aggregate, or why it has none."""
+    reasons = [reason for call in plan.aggregates if (reason := _refused(call))]
+    return Refused(reasons[0]) if reasons else Phases(plan)
 
 
 def _is_of_set(call: AggregateCall) -> bool:
@@ -80,7 +85,7 @@ def _refused(call: AggregateCall) -> str:
 
 
 @dataclass(slots=True)
-class _Phases:
+class Phases:
     """The two phases of an aggregate.
 
     Attributes:

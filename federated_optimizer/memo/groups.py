@@ -32,9 +32,9 @@ class Alternative:
     words: str = ""
 
     @property
-    def is_order(self) -> bool:
-        """Whether its child is the same relation by another order of joins."""
-        return self.method == Method.ORDER
+    def is_rewritten(self) -> bool:
+        """Whether its child is the same relation by another plan."""
+        return self.method in (Method.ORDER, Method.EARLY)
 
     @property
     def is_in_network(self) -> bool:

@@ -11,6 +11,7 @@ A group that is read twice is computed once: by what its first reading takes.
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from federated_optimizer.alternatives.method import Method
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.memo.groups import Alternative, Wanted
 from streamsql.algebra.operators import Plan
@@ -103,7 +104,7 @@ class Memo:
     def _rank_of_shipping(self, wanted: Wanted) -> int:
         """Return the place, of a part's plans, of the last one in which gateways meet no rows."""
         alternatives = self.alternatives[wanted]
-        chosen = max(n for n, each in enumerate(alternatives) if not each.is_in_network)
+        chosen = max(n for n, each in enumerate(alternatives) if _ships(each))
         rank = 0
         for child in alternatives[chosen].children:
             rank = rank * self.count(child) + self._rank_of_shipping(child)
@@ -146,3 +147,8 @@ class Memo:
             return known[wanted]
 
         return of(self.whole)
+
+
+def _ships(alternative: Alternative) -> bool:
+    """Whether its rows go to the base as they are."""
+    return not alternative.is_in_network and alternative.method != Method.EARLY

@@ -8,6 +8,7 @@ the base. A recursion has its ways. A stored table that a stream joins travels o
 from collections.abc import Iterator
 from dataclasses import replace
 
+from federated_optimizer.alternatives.early_aggregate import early_aggregates
 from federated_optimizer.alternatives.key_lookup import Sides, sides_of
 from federated_optimizer.alternatives.method import Method, Refused
 from federated_optimizer.alternatives.operators_in_parts import parted
@@ -18,6 +19,7 @@ from federated_optimizer.alternatives.pieces import (
     NetworkPiece,
     StaticPiece,
 )
+from federated_optimizer.alternatives.words import names_text
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.estimates import Estimating, estimate, row_bytes
 from federated_optimizer.costs.sent_columns import sent_bytes
@@ -35,6 +37,7 @@ from federated_optimizer.memo.properties import (
     Properties,
 )
 from federated_optimizer.network.topology import Topology
+from federated_optimizer.rules import WIDTH_RULES, run_rules
 from federated_optimizer.search.cut_prices import CutPrices
 from federated_optimizer.search.join_orders import block_tops, join_orders
 from federated_optimizer.search.keyed_alternatives import keyed_cost, keyed_words
@@ -121,6 +124,7 @@ class _Building:
         )
         self._refused: list[str] = []
         self._blocks: frozenset[Plan] = frozenset()
+        self._aggregates: frozenset[Plan] = frozenset()
 
     def of(self, plan: Plan) -> Memo:
         """Return the memo of a plan."""
@@ -134,6 +138,7 @@ class _Building:
                 Alternative(Method.BASE, cost=self._prices.whole(piece)),
             )
         else:
+            self._aggregates = frozenset(n for n in nodes if isinstance(n, Aggregate))
             self._blocks = block_tops(plan) if Join in self._searched else frozenset()
             root = self._at_base(plan)
         self._memo.root = root
@@ -175,7 +180,8 @@ class _Building:
                 return (Alternative(Method.BASE, cost=self._prices.whole(piece)),)
             case BasePiece():
                 found = (*self._in_parts(plan), *self._over(plan))
-                return (*found, *self._in_network(plan, number), *self._in_order(plan))
+                found = (*found, *self._in_network(plan, number))
+                return (*found, *self._in_order(plan), *self._early(plan))
 
     def _recursion(self, plan: Fixpoint) -> tuple[Alternative, ...]:
         """Return the ways of a recursion, with what its sites compute."""
@@ -272,6 +278,25 @@ class _Building:
             if not any(node in self._blocks and node not in below for node in walk_plan(made)):
                 self._cutter.piece(made)
                 yield Alternative(Method.ORDER, (self._at_base(made),), words=words)
+
+    def _early(self, plan: Plan) -> Iterator[Alternative]:
+        """Yield an aggregate of the query with parts of one side before the join below it."""
+        if not isinstance(plan, Aggregate) or plan not in self._aggregates:
+            return
+        join = plan.input.input if isinstance(plan.input, Project) else plan.input
+        if not isinstance(join, Join) or not isinstance(self._cutter.placed[join], BasePiece):
+            return
+        for found in early_aggregates(plan):
+            if isinstance(found, Refused):
+                self._refused.append(found.reason)
+                continue
+            side, made = found
+            moved = self._cutter.placed[join.inputs[side]]
+            if isinstance(moved, GatewayPiece) and made.schema == plan.schema:
+                narrow = run_rules(made, WIDTH_RULES)
+                self._cutter.piece(narrow)
+                words = f"parts of {names_text(moved.sources)} by key before the join"
+                yield Alternative(Method.EARLY, (self._at_base(narrow),), words=words)
 
     def _by_keys(self, plan: Plan) -> tuple[Alternative, ...]:
         """Return a join with a table whose stream side sends keys, where it has one."""

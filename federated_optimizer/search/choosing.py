@@ -240,7 +240,7 @@ class Search:
 
     def _further(self) -> list[int]:
         """Return more of the cheapest plans: many are others' in another order of joins."""
-        reordered = any(a.is_order for each in self.memo.alternatives.values() for a in each)
+        reordered = any(a.is_rewritten for each in self.memo.alternatives.values() for a in each)
         if not reordered or len(self._topology.bases) > 1:
             return []
         return cheapest(self.memo, self.weighing, 3 * MAX_LISTED)
@@ -309,4 +309,4 @@ def _digest(memo: Memo, selection: Selection) -> str:
 
 
 def _chosen(alternative: Alternative) -> str:
-    return alternative.words if alternative.is_order else alternative.method
+    return alternative.words if alternative.is_rewritten else alternative.method

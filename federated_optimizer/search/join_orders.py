@@ -149,13 +149,13 @@ def _name(member: Member) -> str:
 
 
 class Reordered:
-    """The plans of a selection, with the orders of joins that were chosen."""
+    """The plans of a selection, with other plans of the same relations where they were chosen."""
 
     def __init__(self, memo: Memo, selection: Selection) -> None:
         self._orders = {
             memo.plan(wanted): memo.plan(alternative.children[0])
             for wanted, alternative in selection.items()
-            if alternative.is_order
+            if alternative.is_rewritten
         }
         self._known: dict[Plan, Plan] = {}
 
