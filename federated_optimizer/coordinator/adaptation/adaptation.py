@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import msgspec
+
 from federated_optimizer.coordinator.adaptation.moves import Move, Moves, sent_bytes_of
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis, left_range
 from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered, reconsider
@@ -35,6 +37,8 @@ LOOK_SHARE = 6
 """Facts are looked at so many times in the time between two changes of a query's plan."""
 LONGEST_LOOK = 10_000_000
 """Microseconds between two looks at most."""
+LONGEST_PAUSE = 3_600_000_000
+"""Microseconds until a move is tried again that was given up several times."""
 AT_ONCE = 4
 """Runs whose plans are made again in one look."""
 MOST_MOVES = 2
@@ -52,14 +56,25 @@ class _Known:
     Attributes:
         bundle: As it was looked at.
         looked: When its plan was last made again, by `monotonic_clock`.
-        basis: What its plan rests on; None: nobody has looked.
-        counted: When its bytes were read, and how many there were.
+        counted: When its bytes were read, and how many there were: the last two times.
+        basis: What its plan rests on; None: nobody has looked, or a move was given up.
+        tries: Moves that were given up: the time until the next one doubles.
     """
 
     bundle: FragmentBundle
     looked: int
-    counted: tuple[int, int]
+    counted: tuple[tuple[int, int], tuple[int, int]]
     basis: Basis | None = None
+    tries: int = 0
+
+    def count(self, now: int, sent: int) -> None:
+        """Note the bytes that were sent, once a minute."""
+        if now - self.counted[1][0] >= MEASURED_SECONDS * 1_000_000:
+            self.counted = (self.counted[1], (now, sent))
+
+    def pause(self, least: int) -> int:
+        """Return the time until its plan may be made again."""
+        return min(least << min(self.tries, 10), max(LONGEST_PAUSE, least))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +136,10 @@ class Adaptation:
         for run, leader in running.items():
             known = self._known.get(run)
             if known is None or known.bundle is not leader.bundle:
-                counted = (now, sent_bytes_of(leader))
-                self._known[run] = _Known(leader.bundle, now, counted)
+                self._known[run] = _known(leader, now)
                 continue
-            if now - known.looked < self._pause or not _is_quiet(leader):
+            known.count(now, sent_bytes_of(leader))
+            if now - known.looked < known.pause(self._pause) or not _is_quiet(leader):
                 continue
             if known.basis is None:
                 found.append((run, ""))
@@ -224,7 +239,12 @@ class Adaptation:
     async def _begin(
         self, decision: Decision, found: Reconsidered, movers: Sequence[RunningQuery]
     ) -> None:
-        move = await self._moves.begin(found.planned, movers)
+        try:
+            move = await self._moves.begin(found.planned, movers)
+        except FederationError as error:
+            said = {"outcome": Outcome.GIVEN_UP, "detail": error.message}
+            self._decisions.add(msgspec.structs.replace(decision, **said))
+            return
         if move is not None:
             self._decisions.add(decision)
             self._moving[decision.id] = move
@@ -234,6 +254,9 @@ class Adaptation:
         if why:
             del self._moving[number]
             self._close(number, move, outcome=Outcome.GIVEN_UP, detail=why)
+            known = self._known.get(move.run)
+            if known is not None:
+                known.looked, known.basis, known.tries = monotonic_clock(), None, known.tries + 1
             await self._moves.give_up(move)
             return
         if not (self._may_look() and self._moves.is_ready(move)):
@@ -245,7 +268,7 @@ class Adaptation:
         said = "the queries read the new plan from then on; their answers did not change"
         self._close(number, move, outcome=Outcome.MOVED, detail=said)
         query, now = moved[0], monotonic_clock()
-        self._known[query.run] = _Known(query.bundle, now, (now, sent_bytes_of(query)))
+        self._known[query.run] = _known(query, now)
         self._measured.append(_Measuring(number, query.id, query.bundle, now, sent_bytes_of(query)))
 
     def _close(self, number: int, move: Move, **said: object) -> None:
@@ -261,7 +284,7 @@ class Adaptation:
         known = self._known.get(query.run)
         if known is None:
             return None
-        return _rate_since(known.counted, monotonic_clock(), sent_bytes_of(query))
+        return _rate_since(known.counted[0], monotonic_clock(), sent_bytes_of(query))
 
     def _measure(self, now: int) -> None:
         """Fill in what moves have brought."""
@@ -276,6 +299,11 @@ class Adaptation:
             rate = _rate_since((each.since, each.bytes), now, sent_bytes_of(query))
             self._decisions.change(each.decision, measured_after=rate)
         self._measured = left
+
+
+def _known(query: RunningQuery, now: int) -> _Known:
+    counted = (now, sent_bytes_of(query))
+    return _Known(query.bundle, now, (counted, counted))
 
 
 def _is_quiet(query: RunningQuery) -> bool:

@@ -136,7 +136,8 @@ class Moves:
 
     def _going_on(self, former: Mapping[str, FragmentBundle]) -> list[RunningQuery]:
         found = [query for query in self._queries.all() if query.id in former]
-        return [query for query in found if query.bundle is former[query.id]]
+        host = self._shared.settings.host
+        return [q for q in found if q.bundle is former[q.id] and host not in q.problems]
 
     def why_not(self, move: Move) -> str:
         """Return why a move cannot come about any more, in words; empty: it may."""
