@@ -164,18 +164,29 @@ class Columns:
         groups = self.values(plan.input, plan.group, below.rows)
         members = max(below.rows / groups, 1.0)
         moved = [self._moved(plan.input, call, members) for call in plan.aggregates]
-        alone = max((share for share, _ in moved), default=0.0)
+        touched = max((share for share, _ in moved), default=0.0)
+        # The only row of a group comes or goes with it.
+        lonely = self._alone(plan.input, plan.group, below.rows) if plan.group else 0.0
+        moving = lonely + (1.0 - lonely) * touched
+        sent = lonely / 2.0 + (1.0 - lonely) * touched
         # A row in the place of another one leaves its group, or stays in it; others come or go.
         pairs = min(below.replaced, 1.0) * min(below.inserts, below.deletes)
         leaving = pairs * self._differing(plan.input, plan.group) if plan.group else 0.0
-        events = (below.inserts + below.deletes - 2.0 * pairs) * alone
-        events += (pairs - leaving) * max((share for _, share in moved), default=0.0)
+        staying = (pairs - leaving) * max((share for _, share in moved), default=0.0)
+        single = below.inserts + below.deletes - 2.0 * pairs
         # One that leaves changes two groups at once.
-        changed = events + leaving * 2.0 * alone
-        events += leaving * (1.0 - (1.0 - alone) ** 2)
+        changed = staying + (single + 2.0 * leaving) * sent
+        events = staying + single * moving + leaving * (1.0 - (1.0 - moving) ** 2)
         replaced = 2.0 - events / changed if changed else 1.0
         factor = wider(below.factor, GUESSED)
-        return Estimate(groups, changed, changed, below.assumed, replaced, factor)
+        return Estimate(groups, changed, changed, below.assumed, max(replaced, 0.0), factor)
+
+    def _alone(self, plan: Plan, columns: Sequence[int], rows: float) -> float:
+        """Return how likely no other one of so many rows is equal to a row in some columns."""
+        spread = self._spread(plan, columns)
+        if spread is not None:
+            return spread.alone(rows)
+        return math.exp(min(1.0 - rows / self.values(plan, columns, rows), 0.0))
 
     def _moved(self, plan: Plan, call: AggregateCall, members: float) -> tuple[float, float]:
         """Return how likely an aggregate changes when a row comes or goes, and when one changes.
@@ -198,8 +209,9 @@ class Columns:
                 | AggregateFunction.BOOL_AND
                 | AggregateFunction.BOOL_OR
             ):
-                # A row that comes or goes is the best one as often as any other.
-                return 1.0 / members, min(2.0 / members, 1.0) * differs
+                # A row that comes or goes is the best one as often as any other. One that changes
+                # was it, or is it among those that stay.
+                return 1.0 / members, 2.0 / (members + 1.0) * differs
             case AggregateFunction.SUM if not call.distinct:
                 return 1.0 - self._zeros(plan, read), differs
             case _:
@@ -215,11 +227,7 @@ class Columns:
         """Return distinct rows: one changes if no other row is equal."""
         columns = range(len(plan.schema))
         values = self.values(plan.input, columns, below.rows)
-        spread = self._spread(plan.input, columns)
-        if spread is None:
-            alone = math.exp(min(1.0 - below.rows / values, 0.0))
-        else:
-            alone = spread.alone(below.rows)
+        alone = self._alone(plan.input, columns, below.rows)
         # No row moves that would not move without it, so it may be wrong by no more.
         return replace(below.scaled(alone), rows=values, replaced=below.replaced * alone)
 

@@ -1,9 +1,29 @@
 """Bytes of the rows that a plan sends: as they were counted, else by the types of its columns."""
 
+from statistics import fmean
+
 from federated_optimizer.costs.estimates import row_bytes
+from federated_optimizer.statistics.default_facts import INTEGER_BYTES
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.column_origins import column_origins
-from streamsql.algebra.operators import Distinct, Filter, Plan, Project, Scan, Window, walk_plan
+from streamsql.algebra.expressions import Call, Literal
+from streamsql.algebra.operators import (
+    Aggregate,
+    AggregateCall,
+    AggregateFunction,
+    Distinct,
+    Filter,
+    Plan,
+    Project,
+    Scan,
+    Window,
+    walk_plan,
+)
+from streamsql.algebra.scalar_numbers import WORD
+from streamsql.data.types import DataType
+
+_AS_THEY_ARE = frozenset({AggregateFunction.MIN, AggregateFunction.MAX})
+"""Aggregates that are one of the values."""
 
 
 def sent_columns(plan: Plan) -> tuple[str, str] | None:
@@ -24,7 +44,55 @@ def sent_columns(plan: Plan) -> tuple[str, str] | None:
 
 
 def sent_bytes(plan: Plan, statistics: Statistics) -> float:
-    """Return the bytes of a row that a plan sends, without its share of the message."""
+    """Return the bytes of a row that a plan sends, without its share of the message.
+
+    As they were counted of rows with these columns; else by the types of the columns, and by the
+    deciles of whole numbers that are a source's.
+    """
     columns = sent_columns(plan)
     counted = None if columns is None else statistics.row_bytes.get(columns)
-    return row_bytes(plan.schema) if counted is None else counted
+    if counted is not None:
+        return counted
+    leaves = {node.source: node for node in walk_plan(plan) if isinstance(node, Scan)}
+    width = row_bytes(plan.schema)
+    for position, origin in enumerate(column_origins(plan)):
+        call = _call(plan, position)
+        if call is not None and _is_high_word(call):
+            width += 1.0 - INTEGER_BYTES.value
+        elif call is not None and call.function not in _AS_THEY_ARE:
+            continue
+        elif origin is not None and plan.schema.dtypes[position] == DataType.INTEGER:
+            name = leaves[origin[0]].schema.names[origin[1]].lower()
+            facts = statistics.columns.get((origin[0].lower(), name))
+            if facts is not None and facts.deciles:
+                width += fmean(map(_bytes_of, facts.deciles)) - INTEGER_BYTES.value
+    return width
+
+
+def _call(plan: Plan, position: int) -> AggregateCall | None:
+    """Return the aggregate that a column is."""
+    if not isinstance(plan, Aggregate) or position < len(plan.group):
+        return None
+    return plan.aggregates[position - len(plan.group)]
+
+
+def _is_high_word(call: AggregateCall) -> bool:
+    """Whether it is a sum of high words, which are 0 but for very large numbers."""
+    match call.arguments:
+        case (Call(function="/", arguments=(_, Literal(value=divisor))),):
+            return divisor == WORD
+        case _:
+            return False
+
+
+def _bytes_of(number: float) -> float:
+    """Return the bytes of a whole number in MessagePack.
+
+    Examples:
+        >>> [_bytes_of(n) for n in (0.0, -32.0, 128.0, -33.0, 300.0, 70_000.0, 1e12)]
+        [1.0, 1.0, 2.0, 2.0, 3.0, 5.0, 9.0]
+    """
+    if -32 <= number < 128:
+        return 1.0
+    size = number if number >= 0 else -2 * number
+    return next((1.0 + width for width in (1, 2, 4) if size < 256**width), 9.0)

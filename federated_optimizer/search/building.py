@@ -21,7 +21,7 @@ from federated_optimizer.alternatives.pieces import (
 )
 from federated_optimizer.alternatives.words import names_text
 from federated_optimizer.costs.cost import Cost
-from federated_optimizer.costs.estimates import Estimating, estimate, row_bytes
+from federated_optimizer.costs.estimates import Estimating, estimate
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import shipment
 from federated_optimizer.costs.work import Work
@@ -221,9 +221,8 @@ class _Building:
         if not isinstance(halves, Parted):
             return ()
         part = estimate(halves.part, self._statistics, sites=len(sites))
-        sent = shipment(
-            part, row_bytes(halves.part.schema), sites, self._bases, self._statistics.wires
-        )
+        width = sent_bytes(halves.part, self._statistics)
+        sent = shipment(part, width, sites, self._bases, self._statistics.wires)
         cost = self._at_base_sites.merged(part).after(sent).after(self._at_gateways.here(plan))
         return (Alternative(Method.PARTS, (wanted,), cost, halves.words),)
 

@@ -173,6 +173,8 @@ class _Source:
                 else (),
             )
             for position, field in enumerate(self.scan.columns.fields)
+            # Times are always others.
+            if field.dtype != DataType.TIMESTAMP
         }
         return SourceCount(self._rows, len(self._sample), self._compared, columns)
 

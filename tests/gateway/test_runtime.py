@@ -31,11 +31,18 @@ from gateway.testing import (
 from gateway.testing_connectors import TELLING, TellingConnector
 from host.mqtt import Message, Will
 from host.mqtt.in_memory import InMemoryBroker, InMemoryClient
+from stream_engine.site import column_counts
 from streamsql.errors import DeploymentError
 from streamsql.wire.codec import decode_json, encode_json
 from streamsql.wire.messages import Command, ObservationPack
 from streamsql.wire.observation_logs import Interest
-from streamsql.wire.site_messages import Birth, SensorDescription, SiteState
+from streamsql.wire.site_messages import (
+    HASH_BYTES,
+    Birth,
+    SensorDescription,
+    SiteState,
+    SourceCount,
+)
 from streamsql.wire.topics import Topics
 from tests.loop_turns import loop_turns
 
@@ -180,6 +187,33 @@ def test_a_broken_link_brings_out_the_will_and_a_new_birth_follows(tmp_path: Pat
         await until(lambda: len(world.told(TOPICS.birth("gw-1"))) == 2, "the new birth is heard")
         (rows,) = [s.rows for s in world.birth().current if s.source == "seatsensor"]
         assert [row[:2] for row in rows] == [("m1", 3.0)]
+
+    run(tmp_path, scenario)
+
+
+def test_what_is_in_columns_stands_in_the_next_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(announcer, "HEARTBEAT_SECONDS", 0.2)
+    monkeypatch.setattr(announcer, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(column_counts, "LOOK_MICROSECONDS", 0)
+
+    async def scenario(world: World) -> None:
+        world.begin()
+        connector = await world.ready()
+        connector.emit(*(seat(f"m{n}", float(n)) for n in range(20)))
+
+        def counted() -> SourceCount | None:
+            states = [decode_json(told, SiteState) for told in world.told(TOPICS.state("gw-1"))]
+            counts = [s.columns["seatsensor"] for s in states if "seatsensor" in s.columns]
+            return counts[-1] if counts else None
+
+        await until(lambda: counted() is not None, "the columns are told")
+        count = counted()
+        assert count is not None
+        assert set(count.columns) == {"mid", "weight"}
+        assert len(count.columns["mid"].hashes) == 20 * HASH_BYTES
+        assert count.rows == 20
 
     run(tmp_path, scenario)
 

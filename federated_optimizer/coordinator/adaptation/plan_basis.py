@@ -29,13 +29,19 @@ Basis = Mapping[Key, float | None]
 
 _NOT_MEASURED = frozenset({"placed"})
 """What a query runs is no number that somebody measures."""
-_AGEING = frozenset({"age", "low", "high"})
+_AGEING = frozenset({"age", "low", "high", "most", "unsure"})
 """Attributes that change with time alone."""
 _WORDS = {
     ("sources", "rows"): "rows of {}",
     ("sources", "changes"): "changes a second of {}",
     ("passing", "share"): "share of {0} that passes {1}",
     ("row_bytes", ""): "bytes of a row ({1}) of {0}",
+    ("columns", ""): "distinct values of {1} of {0}",
+    ("columns", "distinct"): "distinct values of {1} of {0}",
+    ("columns", "local"): "distinct values of {1} of {0} at a gateway",
+    ("columns", "common"): "share of the most common {1} of {0}",
+    ("columns", "nulls"): "share of NULL in {1} of {0}",
+    ("columns", "same"): "share of readings of {0} that keep {1}",
     ("recursions", "base_rows"): "rows that recursion {} reads",
     ("recursions", "view_rows"): "rows of recursion {}",
     ("recursions", "changes"): "changes a second of what recursion {} reads",
