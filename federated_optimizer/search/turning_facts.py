@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import sqrt
+from typing import TypeVar
+
+from typing_extensions import override
 
 from federated_optimizer.costs.estimates import estimate
 from federated_optimizer.costs.weighing import Weighing
@@ -15,6 +18,7 @@ from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.choosing import Choice, Listed, Search
 from federated_optimizer.statistics.passing_rows import passed
 from federated_optimizer.statistics.planning_statistics import (
+    ColumnFacts,
     Passing,
     SourceFacts,
     Statistics,
@@ -26,6 +30,8 @@ from streamsql.wire.fragments import filtered_scan
 
 TURNING_SECONDS = 0.2
 """Of computing time that looking for the facts of one query may take."""
+
+T = TypeVar("T")
 
 MOST_PLANS = 3
 """Rejected plans for which facts are looked for: the cheapest ones."""
@@ -49,6 +55,7 @@ class Varied(StrEnum):
     CHANGES = "changes a second"
     ROWS = "rows"
     SHARE = "share that passes"
+    DISTINCT = "distinct values"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,7 @@ class Turn:
 
     Attributes:
         plan: The number of the rejected plan.
-        subject: The source or table.
+        subject: The source or table, or its column: "t.room".
         predicate: Of a share: the condition.
         now: The value that is known or assumed.
         value: From which on the plan is cheaper.
@@ -203,7 +210,7 @@ def _facts(plan: Plan, statistics: Statistics) -> list[_Fact]:
     for node in walk_plan(plan):
         match node:
             case Scan():
-                for fact in _of_source(node, statistics):
+                for fact in (*_of_source(node, statistics), *_of_columns(node, statistics)):
                     found[fact.varied, fact.subject, ""] = fact
             case Filter():
                 share = _of_filter(node, statistics)
@@ -246,7 +253,8 @@ def _of_filter(node: Filter, statistics: Statistics) -> _Fact | None:
     now = passed(node, statistics)
 
     def setting(value: float) -> Statistics:
-        return replace(statistics, passing=_With(statistics.passing, key, value))
+        share = Passing(value, value, value)
+        return replace(statistics, passing=_With(statistics.passing, key, share))
 
     words = expression_text(node.predicate)
     return _Fact(
@@ -254,20 +262,39 @@ def _of_filter(node: Filter, statistics: Statistics) -> _Fact | None:
     )
 
 
-class _With(Mapping[tuple[str, str], Passing]):
-    """The shares that filters pass, one of them set."""
+def _of_columns(scan: Scan, statistics: Statistics) -> Iterator[_Fact]:
+    """Yield the numbers of values that were counted in the columns that are read."""
+    for column in scan.schema.names:
+        key = (scan.source.lower(), column.lower())
+        known = statistics.columns.get(key)
+        if known is None or known.distinct < 1.0:
+            continue
 
-    def __init__(
-        self, known: Mapping[tuple[str, str], Passing], key: tuple[str, str], share: float
-    ) -> None:
-        self._known, self._key = known, key
-        self._set = Passing(share, share, share)
+        def setting(
+            value: float, key: tuple[str, str] = key, known: ColumnFacts = known
+        ) -> Statistics:
+            local = known.local * value / known.distinct
+            counted = replace(known, distinct=value, local=local)
+            return replace(statistics, columns=_With(statistics.columns, key, counted))
 
-    def __getitem__(self, key: tuple[str, str]) -> Passing:
-        return self._set if key == self._key else self._known[key]
+        subject = f"{scan.source}.{column}"
+        yield _Fact(Varied.DISTINCT, subject, "", known.distinct, False, float("inf"), setting)
 
+
+class _With(Mapping[tuple[str, str], T]):
+    """Facts, one of them set."""
+
+    def __init__(self, known: Mapping[tuple[str, str], T], key: tuple[str, str], value: T) -> None:
+        self._known, self._key, self._value = known, key, value
+
+    @override
+    def __getitem__(self, key: tuple[str, str]) -> T:
+        return self._value if key == self._key else self._known[key]
+
+    @override
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return iter({self._key: None, **dict.fromkeys(self._known)})
 
+    @override
     def __len__(self) -> int:
         return len(tuple(iter(self)))

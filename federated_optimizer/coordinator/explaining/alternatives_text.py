@@ -80,6 +80,9 @@ def turn_text(turn: Turn, chosen: int) -> str:
     if turn.varied == Varied.ROWS:
         few = "more" if more == "more" else "fewer"
         return f"{would} if {turn.subject} had {few} than {value} rows ({assumed} {now})"
+    if turn.varied == Varied.DISTINCT:
+        few = "more" if more == "more" else "fewer"
+        return f"{would} if {turn.subject} had {few} than {value} values ({assumed} {now})"
     fact = f"{turn.subject} changed {more} than {value} rows a second"
     return f"{would} if {fact} ({assumed} {now})"
 

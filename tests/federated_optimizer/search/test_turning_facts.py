@@ -10,7 +10,12 @@ from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import alternatives, compared
 from federated_optimizer.search.choosing import NOTHING_RUNS
 from federated_optimizer.search.turning_facts import TURNING_SECONDS, Turn, Varied
-from federated_optimizer.statistics.planning_statistics import Passing, SourceFacts, Statistics
+from federated_optimizer.statistics.planning_statistics import (
+    ColumnFacts,
+    Passing,
+    SourceFacts,
+    Statistics,
+)
 from host.clocks import time_left
 from tests.streamsql.from_text import bound_query, catalog_of
 
@@ -25,12 +30,22 @@ QUERIES = [
     "SELECT level, SUM(level) AS s FROM temp [RANGE 1 MINUTE] GROUP BY level",
     "SELECT DISTINCT level FROM temp [RANGE 1 MINUTE] WHERE celsius > 30.0",
     "SELECT * FROM temp [RANGE 1 MINUTE] ORDER BY celsius LIMIT 3",
+    "SELECT rid, MAX(celsius) AS m FROM temp [RANGE 1 MINUTE] GROUP BY rid",
     "SELECT open, COUNT(*) AS c FROM room WHERE n > 3 GROUP BY open",
     "SELECT r.rid, celsius FROM temp [RANGE 1 MINUTE] t JOIN room r ON t.rid = r.rid WHERE n > 3",
 ]
 KNOWN = Statistics(
     sources={"temp": SourceFacts(None, 20.0), "room": SourceFacts(600, 2.0)},
 )
+
+ROOMS = ColumnFacts(distinct=100.0, local=100.0)
+COUNTED = replace(KNOWN, columns={("temp", "rid"): ROOMS})
+
+
+def repr_of(statistics: Statistics) -> str:
+    if not statistics.sources:
+        return "nothing known"
+    return "with columns" if statistics.columns else "measured"
 
 
 def always() -> bool:
@@ -45,6 +60,8 @@ def with_fact(statistics: Statistics, turn: Turn, value: float) -> Statistics:
     """Return the statistics as somebody would have measured them."""
     name = turn.subject.lower()
     known = statistics.sources.get(name, SourceFacts())
+    if turn.varied == Varied.DISTINCT:
+        return replace(statistics, columns={("temp", "rid"): ColumnFacts(value, value)})
     if turn.varied == Varied.SHARE:
         passing = {(name, turn.predicate): Passing(value, value, value)}
         return replace(statistics, passing=passing)
@@ -59,7 +76,7 @@ def costs(text: str, statistics: Statistics) -> dict[int, float]:
     return {each.number: each.cost.bytes for each in found.listed}
 
 
-@pytest.mark.parametrize("statistics", [KNOWN, Statistics()], ids=["measured", "nothing known"])
+@pytest.mark.parametrize("statistics", [KNOWN, COUNTED, Statistics()], ids=repr_of)
 @pytest.mark.parametrize("text", QUERIES)
 def test_the_choice_turns_at_the_value(text: str, statistics: Statistics) -> None:
     chosen = alternatives(bound_query(text, CATALOG), TOPOLOGY, statistics).chosen
@@ -80,6 +97,15 @@ def test_some_choices_turn_by_each_kind_of_fact() -> None:
     assert found >= {Varied.CHANGES, Varied.SHARE}, found
 
 
+def test_the_number_of_values_turns_choices_too() -> None:
+    """Groups cost what there are of them."""
+    found = [turn for text in QUERIES for turn in turns(text, COUNTED)]
+    told = [turn for turn in found if turn.varied == Varied.DISTINCT]
+    assert told, found
+    assert {turn.subject for turn in told} == {"temp.rid"}
+    assert not any(turn.assumed for turn in told)
+
+
 def test_what_is_assumed_is_said() -> None:
     found = [turn for text in QUERIES for turn in turns(text, Statistics())]
     assert found
@@ -91,7 +117,7 @@ def test_what_is_assumed_is_said() -> None:
 def test_no_memo_is_priced_when_there_is_no_time() -> None:
     assert turns(QUERIES[0], KNOWN, lambda: False) == ()
     asked = count()
-    turns(QUERIES[5], KNOWN, lambda: next(asked) < 5)
+    turns(QUERIES[-1], KNOWN, lambda: next(asked) < 5)
     assert next(asked) < 40
 
 

@@ -3,12 +3,17 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from federated_optimizer.coordinator.explaining.alternatives_text import (
     alternatives_data,
     alternatives_text,
+    rejected_lines,
+    turn_text,
 )
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.search.choosing import Alternatives, Listed
+from federated_optimizer.search.turning_facts import Turn, Varied
 from streamsql.algebra.metrics import metric_of
 
 SHIPPED = Cost(603.0, 301.5, 1206.0, 6.0, 22.0, 1809.0, 0.5, 40.0, 0.25)
@@ -93,3 +98,33 @@ def test_costs_that_the_metric_weighs_are_columns() -> None:
     assert second.split()[:9] == ["12", "600", "300", "to", "1,200", "6", "22", "40", "650"]
     assert alternatives_data(mixed)["plans"][1]["cost"] == 6 * 100 + 22 * 2 + 40 * 0.1
     assert alternatives_data(mixed)["metric"] == "messages 100, latency 2, state 0.1"
+
+
+@pytest.mark.parametrize(
+    ("turn", "words"),
+    [
+        (
+            Turn(12, Varied.CHANGES, "t", "", 1.0, 4.21, assumed=False, taken=True),
+            "would be taken if t changed more than 4.2 rows a second (now 1)",
+        ),
+        (
+            Turn(12, Varied.ROWS, "t", "", 400.0, 9.9, assumed=True, taken=False),
+            "would cost less than plan 1 if t had fewer than 9.9 rows (assumed 400)",
+        ),
+        (
+            Turn(12, Varied.SHARE, "t", "v > 3", 0.1, 0.55, assumed=False, taken=True),
+            "would be taken if more than 55 % of t passed v > 3 (now 10 %)",
+        ),
+        (
+            Turn(12, Varied.DISTINCT, "t.room", "", 12.0, 900.0, assumed=False, taken=True),
+            "would be taken if t.room had more than 900 values (now 12)",
+        ),
+    ],
+)
+def test_the_fact_that_turns_the_choice_is_named(turn: Turn, words: str) -> None:
+    assert turn_text(turn, 1) == words
+    assert f"Plan 12 {words}." in alternatives_text(FOUND, (turn,)).splitlines()
+    rejected = rejected_lines(FOUND, (turn,))
+    assert rejected[0].startswith("Plan 1 of 12: 8.8 bytes/s (4.4 to 18), because it sends least")
+    assert rejected[1].endswith(f": ship everything: all of t sent; {words}")
+    assert alternatives_data(FOUND, (turn,))["turns"][0]["text"] == words
