@@ -1,7 +1,8 @@
 """The last reading of every sensor, retained on the broker: what a map paints first.
 
-A sensor's message follows its readings at most once a minute when they change, and every ten
-minutes when they do not: nothing of ours reads it, and who wants every reading has a sink.
+A sensor's message follows its readings within a minute when a text or a truth changes, such as a
+room that opens, within five when only numbers do, and every ten when nothing does: nothing of ours
+reads it, and who wants every reading has a sink.
 """
 
 from collections.abc import Container
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from host.mqtt import MessageClient, QueueFull
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
-from streamsql.data.types import Row
+from streamsql.data.types import Row, Value
 from streamsql.errors import WireError
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import ObservationPack
@@ -19,6 +20,7 @@ from streamsql.wire.topics import Topics, check_id
 
 MAX_SENSORS = 10_000
 CHANGED_SECONDS = 60.0
+NUMBERS_SECONDS = 300.0
 SAME_SECONDS = 600.0
 _MOST_AT_ONCE = 200
 
@@ -32,12 +34,13 @@ class _Sensor:
 
     def is_due(self, now: float) -> bool:
         """Whether its last reading should be published; the time column alone is no change."""
-        if now - self.published_at < CHANGED_SECONDS:
-            return False
-        changed = self.published is None or self._facts(self.published) != self._facts(
-            self.event.row
-        )
-        return changed or now - self.published_at >= SAME_SECONDS
+        age = now - self.published_at
+        if age < CHANGED_SECONDS or self.published is None:
+            return age >= CHANGED_SECONDS
+        before, after = self._facts(self.published), self._facts(self.event.row)
+        if not all(map(_is_alike, before, after)):
+            return True
+        return age >= (SAME_SECONDS if before == after else NUMBERS_SECONDS)
 
     def _facts(self, row: Row) -> Row:
         time = self.definition.time_column
@@ -125,6 +128,13 @@ class LastValues:
         self.sequence += 1
         sensor.published, sensor.published_at = event.row, now
         return True
+
+
+def _is_alike(before: Value, after: Value) -> bool:
+    """Whether a value is as before, or both are numbers."""
+    if before == after:
+        return True
+    return not any(each is None or isinstance(each, bool | str) for each in (before, after))
 
 
 def _is_id(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable
+from math import isclose
 
 from host.mqtt import MessageClient, QueueFull
 from host.mqtt.publishing import publish_or_warn
@@ -21,6 +22,8 @@ MAX_FOUND = 100_000
 MAX_REFUSED = 100
 REPEAT_SECONDS = 600.0
 """After which all links are published again: a broker may have dropped one for a slow reader."""
+NEAR = 0.1
+"""Share of a number by which it may differ from the published one until all are published again."""
 
 Levels = tuple[str, ...]
 """What follows the gateway in a link's topic: relation, source, target and the rest of its key."""
@@ -91,7 +94,7 @@ class LinkPublisher:
                 del self._published[levels]
             for levels, row in current.items():
                 facts = self._facts(row)
-                if self._published.get(levels) != facts:
+                if not _is_near(self._published.get(levels), facts):
                     payload = encode_json(self._message(row))
                     topic = self.topics.link(self.gateway, *levels)
                     self.client.publish(topic, payload, retain=True)
@@ -133,6 +136,21 @@ class LinkPublisher:
             return LinkMessage(source, target, None, values)
         values.pop("cost", None)
         return LinkMessage(source, target, None if cost is None else float(cost), values)
+
+
+def _is_near(published: Row | None, facts: Row) -> bool:
+    """Whether a link is as it was published, but for numbers that have changed a little."""
+    if published is None or len(published) != len(facts):
+        return False
+    return all(
+        before == after
+        or (
+            isinstance(before, float)
+            and isinstance(after, float)
+            and isclose(before, after, rel_tol=NEAR)
+        )
+        for before, after in zip(published, facts, strict=True)
+    )
 
 
 class LinkPublishers:

@@ -1,14 +1,35 @@
-"""Parts of deltas that fit messages, by bounds of the bytes that rows take; counts of batches."""
+"""Parts of deltas that fit messages, by bounds of the bytes that rows take; their short form.
+
+Most batches are a reading in the place of another one: two rows that are alike. In the short form
+of a batch with few rows a row leaves out the columns that the row before it has as well, numbers
+with few digits are those digits, and fields at the end that say nothing are left out.
+"""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from typing import Annotated, Any
+
+import msgspec
 
 from streamsql.data.delta import Delta, accumulate, add
-from streamsql.data.types import Row
-from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
+from streamsql.data.types import Row, Value
+from streamsql.wire.bounds import (
+    MANY,
+    MAX_NAMES,
+    MAX_PAYLOAD_BYTES,
+    Count,
+    Epoch,
+    Integer,
+    Name,
+    Number,
+    RowText,
+    Time,
+    Token,
+)
 from streamsql.wire.messages import (
     MAX_ROWS_PER_BATCH,
+    AnnotatedRow,
     DeltaBatch,
     PartTraffic,
     TrafficReport,
@@ -61,6 +82,171 @@ def chunks(parts: Iterable[Delta]) -> Iterator[tuple[WeightedRow, ...]]:
 def weighted(delta: Delta) -> tuple[WeightedRow, ...]:
     """Return the rows of a delta as messages have them."""
     return tuple(map(WeightedRow, delta, delta.values()))
+
+
+FEW_ROWS = 32
+"""Rows of a batch that are written alike: of more, one by one in Python takes too long.
+
+Two rows of seven columns take 15 µs to write and 10 to read, where the compiled encoder takes 0.2
+and 2; the message itself takes some hundred at both ends.
+"""
+MAX_ALIKE = 62
+"""Columns that a number of 64 bits has a bit for."""
+_DIGITS = 4
+"""Behind the point, of a number that is written by its digits."""
+_MOST = 2**31 - 1
+"""All digits of such a number together."""
+
+
+class _Decimal(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A number: how many digits are behind the point, and the whole number that all digits are."""
+
+    places: Annotated[int, msgspec.Meta(ge=0, le=_DIGITS)]
+    digits: Annotated[int, msgspec.Meta(ge=-_MOST, le=_MOST)]
+
+
+_AlikeRow = Annotated[
+    tuple[bool | Integer | Number | RowText | _Decimal | None, ...],
+    msgspec.Meta(max_length=MAX_NAMES),
+]
+"""Weight, a bit for each column that is as in the row before, and the other columns."""
+
+
+class ShortBatch(msgspec.Struct, frozen=True, array_like=True):
+    """A `DeltaBatch` on the wire; what is missing at the end has its default.
+
+    Attributes:
+        age: How much earlier than `now` the oldest reading is that caused it.
+        deltas: Its rows, if none are in `alike`.
+        alike: Its rows, each by what differs from the one before.
+    """
+
+    version: Count
+    epoch: Epoch
+    seq: Count
+    port: Name
+    now: Time = 0
+    age: Integer | None = None
+    deltas: Annotated[tuple[WeightedRow, ...], MANY] = ()
+    alike: Annotated[tuple[_AlikeRow, ...], msgspec.Meta(max_length=FEW_ROWS)] = ()
+    reset: bool = False
+    more: bool = False
+    annotated: Annotated[tuple[AnnotatedRow, ...], MANY] = ()
+    kills: Annotated[tuple[Token, ...], MANY] = ()
+    watermark: Time | None = None
+
+    def whole(self) -> DeltaBatch:
+        """Return the batch.
+
+        Raises:
+            ValueError: A row has other columns than the one before, or a time is out of bounds.
+        """
+        ts = None if self.age is None else self.now - self.age
+        if ts is not None and abs(ts) > 2**62:
+            raise ValueError("its oldest reading is out of bounds")
+        return DeltaBatch(
+            version=self.version,
+            epoch=self.epoch,
+            seq=self.seq,
+            port=self.port,
+            deltas=tuple(_told(self.alike)) if self.alike else self.deltas,
+            reset=self.reset,
+            more=self.more,
+            annotated=self.annotated,
+            kills=self.kills,
+            watermark=self.watermark,
+            ts=ts,
+            now=self.now,
+        )
+
+
+_NOTHING = (None, (), (), False, False, (), (), None)
+"""What the fields of a `ShortBatch` are that may be missing, from `age` on."""
+
+
+def shortened(batch: DeltaBatch) -> list[Any]:
+    """Return the fields of the short form of a batch, without those that are missing."""
+    alike = _alike(batch.deltas)
+    fields = [
+        None if batch.ts is None else batch.now - batch.ts,
+        () if alike else batch.deltas,
+        alike,
+        batch.reset,
+        batch.more,
+        batch.annotated,
+        batch.kills,
+        batch.watermark,
+    ]
+    while fields and fields[-1] == _NOTHING[len(fields) - 1]:
+        fields.pop()
+    return [batch.version, batch.epoch, batch.seq, batch.port, batch.now, *fields]
+
+
+def _alike(rows: tuple[WeightedRow, ...]) -> list[list[Any]]:
+    """Return rows by what differs from the one before; none where they are not written so."""
+    if not 0 < len(rows) <= FEW_ROWS:
+        return []
+    width = len(rows[0].row)
+    if not 0 < width <= MAX_ALIKE or any(len(each.row) != width for each in rows):
+        return []
+    before: Row = ()
+    told: list[list[Any]] = []
+    for each in rows:
+        row = each.row
+        same = 0
+        values: list[Any] = []
+        for place, value in enumerate(row):
+            if before and _is_same(value, before[place]):
+                same |= 1 << place
+            else:
+                values.append(_digits(value) if type(value) is float else value)
+        told.append([each.weight, same, *values])
+        before = row
+    return told
+
+
+def _is_same(a: Value, b: Value) -> bool:
+    """Whether two values are one; zeros of both signs are not."""
+    return type(a) is type(b) and a == b and (type(a) is not float or a != 0.0)
+
+
+def _digits(value: float) -> float | _Decimal:
+    """Return a number by its digits where it has few, exactly."""
+    for places in range(_DIGITS + 1):
+        scale: int = 10**places
+        whole = value * scale
+        if not -_MOST <= whole <= _MOST:
+            break
+        digits = round(whole)
+        if digits and digits / scale == value:
+            return _Decimal(places, digits)
+    return value
+
+
+def _told(alike: Iterable[tuple[Any, ...]]) -> Iterator[WeightedRow]:
+    """Yield the rows that are written by what differs from the one before.
+
+    Raises:
+        ValueError: They are not written so.
+    """
+    before: tuple[Any, ...] = ()
+    for told in alike:
+        weight, same, *values = told if len(told) > 1 else (None, None)
+        if type(weight) is not int or type(same) is not int or same < 0:
+            raise ValueError("a row begins with its weight and the columns that are as before")
+        width = same.bit_count() + len(values)
+        if (before and width != len(before)) or same >> width or (same and not before):
+            raise ValueError("a row has other columns than the one before")
+        fresh = iter(values)
+        before = tuple(
+            before[place] if same >> place & 1 else _number(next(fresh)) for place in range(width)
+        )
+        yield WeightedRow(before, weight)
+
+
+def _number(value: Any) -> Any:
+    """Return a value; a number that is written by its digits as a number."""
+    return value.digits / 10**value.places if type(value) is _Decimal else value
 
 
 def is_small(delta: Delta) -> bool:

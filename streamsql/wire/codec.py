@@ -12,12 +12,14 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from streamsql.errors import FederationError, WireError
+from streamsql.wire.batch_parts import ShortBatch, shortened
 from streamsql.wire.bounds import MAX_DEPTH, MAX_PAYLOAD_BYTES, check_tree, is_bounded
+from streamsql.wire.messages import DeltaBatch
 
 T = TypeVar("T")
 
 _ZLIB = b"\x78"
-"""First byte of what zlib has compressed; JSON never begins so."""
+"""First byte of what zlib has compressed; no JSON and no array of MessagePack begins so."""
 
 _json_encoder = msgspec.json.Encoder()
 _pack_encoder = msgspec.msgpack.Encoder()
@@ -50,18 +52,35 @@ def encode_compressed_json(message: object) -> bytes:
     Raises:
         WireError: It holds a value JSON cannot carry.
     """
-    plain = encode_json(message)
+    return _compressed(encode_json(message))
+
+
+def encode_compressed_packed(message: object) -> bytes:
+    """Return a message, which is an array, as MessagePack that zlib has compressed.
+
+    What would not be shorter stays as it is, and so does what would expand to more than a reader
+    expects of its size.
+
+    Raises:
+        WireError: It holds a value MessagePack cannot carry.
+    """
+    plain = encode_packed(message)
+    compressed = _compressed(plain)
+    return compressed if len(compressed) < len(plain) else plain
+
+
+def _compressed(plain: bytes) -> bytes:
     compressed = zlib.compress(plain)
     return compressed if len(plain) <= _expanded(compressed) else plain
 
 
 def encode_packed(message: object) -> bytes:
-    """Return a message as MessagePack.
+    """Return a message as MessagePack, a batch in its short form.
 
     Raises:
         WireError: It holds a value MessagePack cannot carry.
     """
-    return _encoded(_pack_encoder, message)
+    return _encoded(_pack_encoder, shortened(message) if type(message) is DeltaBatch else message)
 
 
 def _encoded(encoder: msgspec.json.Encoder | msgspec.msgpack.Encoder, message: object) -> bytes:
@@ -96,8 +115,23 @@ def decode_compressed_json(payload: bytes, kind: type[T], *, limit: int) -> T:
         WireError: It is cut off or damaged, expands to more than 50 times its size, or is what
             `decode_json` refuses.
     """
+    return decode_json(_plain(payload, kind, limit), kind, limit=limit)
+
+
+def decode_compressed_packed(payload: bytes, kind: type[T], *, limit: int = MAX_PAYLOAD_BYTES) -> T:
+    """Return the message, an array, in a MessagePack payload that may be compressed.
+
+    Raises:
+        WireError: It is cut off or damaged, expands to more than 50 times its size, or is what
+            `decode_packed` refuses.
+    """
+    return decode_packed(_plain(payload, kind, limit), kind, limit=limit)
+
+
+def _plain(payload: bytes, kind: type, limit: int) -> bytes:
+    """Return a payload that may be compressed as it was."""
     if payload[:1] != _ZLIB:
-        return decode_json(payload, kind, limit=limit)
+        return payload
     _check_size(payload, kind, limit)
     # A small message must not cost what a large one may.
     limit = min(limit, _expanded(payload))
@@ -110,7 +144,7 @@ def decode_compressed_json(payload: bytes, kind: type[T], *, limit: int) -> T:
         raise WireError(f"{kind.__name__}: more than {limit} bytes when expanded")
     if not expanding.eof or expanding.unused_data:
         raise WireError(f"{kind.__name__}: not all of what zlib has compressed, or more than that")
-    return decode_json(plain, kind, limit=limit)
+    return plain
 
 
 def _expanded(compressed: bytes) -> int:
@@ -125,7 +159,13 @@ def decode_packed(payload: bytes, kind: type[T], *, limit: int = MAX_PAYLOAD_BYT
         WireError: Too large, not MessagePack, or not a legal message of that kind.
     """
     _check_size(payload, kind, limit)
-    return _decode(_pack_decoder(cast(Hashable, kind)), payload, kind)
+    if kind is not DeltaBatch:
+        return _decode(_pack_decoder(cast(Hashable, kind)), payload, kind)
+    short = _decode(_pack_decoder(ShortBatch), payload, ShortBatch)
+    try:
+        return cast(T, short.whole())
+    except (ValueError, OverflowError) as error:
+        raise WireError(f"DeltaBatch: {error}") from error
 
 
 def _check_size(payload: bytes, kind: Any, limit: int) -> None:

@@ -19,7 +19,7 @@ from streamsql.wire.bounds import (
     Time,
     WireRow,
 )
-from streamsql.wire.codec import encode_packed
+from streamsql.wire.codec import encode_compressed_packed
 from streamsql.wire.messages import FlowReport
 from streamsql.wire.site_settings import (
     SiteSettings,
@@ -348,7 +348,8 @@ def packed_flows(reports: Mapping[str, FlowReport]) -> Iterator[tuple[tuple[str,
         queries = waiting.pop()
         payload = b""
         if len(queries) <= MAX_FLOWS:
-            payload = encode_packed(SiteFlows({query: reports[query] for query in queries}))
+            flows = SiteFlows({query: reports[query] for query in queries})
+            payload = encode_compressed_packed(flows)
         if payload and (len(payload) <= MAX_FLOW_BYTES or len(queries) == 1):
             yield queries, payload
         else:

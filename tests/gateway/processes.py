@@ -19,7 +19,13 @@ from streamsql.data.delta import expand
 from streamsql.data.types import Row
 from streamsql.errors import WireError
 from streamsql.wire.channel_protocol import ReceivingChannel, Reception
-from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
+from streamsql.wire.codec import (
+    decode_compressed_packed,
+    decode_json,
+    decode_packed,
+    encode_json,
+    encode_packed,
+)
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import Command, DeadLetter, DeltaBatch, FlowReport, ObservationPack
 from streamsql.wire.site_messages import SiteFlows, SiteRole, SiteState
@@ -183,7 +189,7 @@ class Listener:
                         self.ask()
                     self.versions.append(self.rows())
                 case ["gw", site, "flow"]:
-                    reports = decode_packed(message.payload, SiteFlows).reports
+                    reports = decode_compressed_packed(message.payload, SiteFlows).reports
                     self.flows.update({site: reports["q1"]} if "q1" in reports else {})
                 case ["mark"]:
                     self.marks += 1

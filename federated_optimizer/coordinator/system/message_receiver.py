@@ -14,7 +14,7 @@ from host.clocks import monotonic_clock
 from host.mqtt import Message
 from host.mqtt.dead_letters import DeadLetters
 from streamsql.errors import FederationError, WireError
-from streamsql.wire.codec import decode_json, decode_packed, encode_json
+from streamsql.wire.codec import decode_compressed_packed, decode_json, decode_packed, encode_json
 from streamsql.wire.lake_messages import LakeAnswer
 from streamsql.wire.messages import Command, DeltaBatch, LinkMessage, QueryProblem
 from streamsql.wire.site_messages import ENGINE_ROLES, Birth, SiteFlows, SiteRole, SiteState
@@ -112,7 +112,7 @@ class Receiver:
             case ["q", query, "out", site]:
                 self.heard.output(query, site, decode_packed(message.payload, DeltaBatch))
             case ["gw", site, "flow"]:
-                self._counts(site, decode_packed(message.payload, SiteFlows))
+                self._counts(site, decode_compressed_packed(message.payload, SiteFlows))
             case ["q", query, "error", site]:
                 self._problem(query, site, message.payload)
             case ["q", query, "frag", site]:

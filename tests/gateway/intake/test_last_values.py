@@ -4,7 +4,12 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from gateway.intake.last_values import CHANGED_SECONDS, SAME_SECONDS, LastValues
+from gateway.intake.last_values import (
+    CHANGED_SECONDS,
+    NUMBERS_SECONDS,
+    SAME_SECONDS,
+    LastValues,
+)
 from gateway.testing import SEATS, SECOND
 from host.mqtt.in_memory import InMemoryBroker
 from streamsql.data.events import SourceEvent
@@ -23,8 +28,8 @@ class Field:
         self.client = self.broker.client("gw-1", max_pending=5)
         self.last = LastValues("gw-1", 7, self.client, TOPICS)
 
-    def note(self, sensor: str, weight: float, ts: int = 0) -> None:
-        event = SourceEvent(("m", weight, ts * SECOND), ts * SECOND)
+    def note(self, sensor: str, weight: float | None, ts: int = 0, text: str = "m") -> None:
+        event = SourceEvent((text, weight, ts * SECOND), ts * SECOND)
         self.last.note(sensor, event, SEATS)
 
     async def publish(self, now: float) -> int:
@@ -54,10 +59,24 @@ def test_a_change_is_published_at_once_then_after_a_rest() -> None:
         pack = field.retained("s1")
         assert pack is not None
         assert (pack.epoch, [record.v for record in pack.e if record.n == "weight"]) == (7, [1.0])
-        field.note("s1", 2.0, 1)
+        field.note("s1", 1.0, 1, text="n")
         assert await field.publish(CHANGED_SECONDS - 1) == 0
         assert await field.publish(CHANGED_SECONDS) == 1
         assert await field.publish(CHANGED_SECONDS * 2) == 0
+        field.note("s1", None, 2, text="n")
+        assert await field.publish(CHANGED_SECONDS * 2) == 1, "it has no value any more"
+
+    run(scenario)
+
+
+def test_numbers_alone_have_more_time() -> None:
+    async def scenario(field: Field) -> None:
+        times = []
+        for second in range(0, 1_000, 5):
+            field.note("s1", float(second), second)
+            if await field.publish(float(second)):
+                times.append(second)
+        assert times == [0, NUMBERS_SECONDS, 2 * NUMBERS_SECONDS, 3 * NUMBERS_SECONDS]
 
     run(scenario)
 

@@ -338,3 +338,26 @@ def test_a_cost_that_is_no_number_stays_a_property() -> None:
         }
 
     run(scenario, definition)
+
+
+def test_a_cost_that_has_changed_a_little_is_not_published_until_all_are() -> None:
+    async def scenario(field: Field) -> None:
+        def cost() -> float | None:
+            return field.retained()["a", "b"].cost
+
+        field.put("a", "b", 1.0)
+        await field.publish()
+        for near in (1.05, 0.95, 1.09):
+            field.put("a", "b", near)
+            await field.publish()
+            assert cost() == 1.0
+        field.put("a", "b", 1.2)
+        await field.publish()
+        assert cost() == 1.2
+        field.put("a", "b", 1.25)
+        await field.publish()
+        field.publisher.forget()
+        await field.publish()
+        assert cost() == 1.25
+
+    run(scenario)

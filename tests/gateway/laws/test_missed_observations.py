@@ -30,7 +30,13 @@ from streamsql.data.delta import expand
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 from streamsql.wire.channel_protocol import ReceivingChannel, Reception
-from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
+from streamsql.wire.codec import (
+    decode_compressed_packed,
+    decode_json,
+    decode_packed,
+    encode_json,
+    encode_packed,
+)
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import Command, DeltaBatch, QueryProblem
 from streamsql.wire.site_messages import SiteFlows, SiteState
@@ -90,7 +96,9 @@ class World:
                     )
                     self.problems += [self.problem] if self.problem else []
                 case ["gw", "base", "flow"]:
-                    self.busy = decode_packed(message.payload, SiteFlows).reports["q1"].busy
+                    self.busy = (
+                        decode_compressed_packed(message.payload, SiteFlows).reports["q1"].busy
+                    )
                 case ["gw", _, "cmd", "packs", "base"]:
                     self.requests += 1
                 case _:

@@ -10,7 +10,7 @@ from gateway.site.traffic import Traffic
 from host.mqtt import MessageClient, QueueFull
 from stream_engine.site.site_engine import SiteEngine
 from stream_engine.site.step_result import Outgoing
-from streamsql.wire.codec import decode_packed
+from streamsql.wire.codec import decode_compressed_packed
 from streamsql.wire.messages import DeltaBatch, FilterReport, FlowReport, WeightedRow
 from streamsql.wire.site_messages import SiteFlows
 from streamsql.wire.topics import Topics
@@ -59,7 +59,7 @@ class World:
             raise QueueFull("full")
         assert (topic, options) == ("pando/v1/demo/gw/gw-1/flow", {"qos": 0})
         self.sizes.append(len(payload))
-        self.heard.append(dict(decode_packed(payload, SiteFlows).reports))
+        self.heard.append(dict(decode_compressed_packed(payload, SiteFlows).reports))
 
     def send(self, *queries: str) -> None:
         for query in queries:

@@ -18,7 +18,7 @@ from host.mqtt.in_memory import Faults
 from streamsql.algebra.operators import RemoteSource
 from streamsql.data.types import Value
 from streamsql.errors import InternalError, WireError
-from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
+from streamsql.wire.codec import decode_compressed_packed, decode_json, encode_json, encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import Command, DeadLetter, DeltaBatch, QueryProblem
 from streamsql.wire.site_messages import SiteFlows, SiteState
@@ -51,9 +51,9 @@ def test_changes_arrive_and_flow_counts_agree() -> None:
 
         def settled() -> bool:
             reports = {
-                TOPICS.parts(message.topic)[1]: decode_packed(message.payload, SiteFlows).reports[
-                    "q1"
-                ]
+                TOPICS.parts(message.topic)[1]: decode_compressed_packed(
+                    message.payload, SiteFlows
+                ).reports["q1"]
                 for message in federation.told("/flow")
             }
             base = reports.get("base")

@@ -8,7 +8,7 @@ from gateway.testing import until
 from streamsql.algebra.operators import RemoteSource
 from streamsql.catalog.system import SYS_OPERATORS, SYS_STREAM
 from streamsql.data.types import Value
-from streamsql.wire.codec import decode_packed
+from streamsql.wire.codec import decode_compressed_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import FlowReport
 from streamsql.wire.site_messages import SiteFlows
@@ -102,7 +102,7 @@ def test_an_answer_about_sites_is_not_settled_before_a_period_was_measured() -> 
     def flows(federation: Federation, site: str, query: str = "q1") -> list[FlowReport]:
         """Return what a site has told of its channels, oldest first."""
         told = [m.payload for m in federation.heard if m.topic == TOPICS.flow(site)]
-        reports = [decode_packed(payload, SiteFlows).reports for payload in told]
+        reports = [decode_compressed_packed(payload, SiteFlows).reports for payload in told]
         return [each[query] for each in reports if query in each]
 
     run(scenario)

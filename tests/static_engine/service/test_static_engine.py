@@ -40,7 +40,13 @@ from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.wire.channel_protocol import ReceivingChannel, Reception
-from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
+from streamsql.wire.codec import (
+    decode_compressed_packed,
+    decode_json,
+    decode_packed,
+    encode_json,
+    encode_packed,
+)
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import (
     Command,
@@ -114,7 +120,7 @@ class World:
     def flows(self, query: str) -> list[FlowReport]:
         """What was told of a query's channels, oldest first."""
         told = [m.payload for m in self.seen if m.topic == TOPICS.flow("static")]
-        reports = [decode_packed(payload, SiteFlows).reports for payload in told]
+        reports = [decode_compressed_packed(payload, SiteFlows).reports for payload in told]
         return [each[query] for each in reports if query in each]
 
     def write(self, text: str) -> None:

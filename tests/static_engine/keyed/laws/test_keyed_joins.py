@@ -36,7 +36,13 @@ from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
 from streamsql.wire.channel_protocol import ReceivingChannel, SendingChannel
-from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
+from streamsql.wire.codec import (
+    decode_compressed_packed,
+    decode_json,
+    decode_packed,
+    encode_json,
+    encode_packed,
+)
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import Command, DeltaBatch, FlowReport, QueryProblem, TableSet
 from streamsql.wire.site_messages import SiteFlows
@@ -135,7 +141,7 @@ class World:
                     assert decode_json(message.payload, Command).channel == "static"
                     self.send(*self.sending.snapshot(now=0))
                 case ["gw", "static", "flow"]:
-                    self.flow = decode_packed(message.payload, SiteFlows).reports["q1"]
+                    self.flow = decode_compressed_packed(message.payload, SiteFlows).reports["q1"]
                 case ["q", "q1", "error", "static"]:
                     self.problem = (
                         decode_json(message.payload, QueryProblem).message
