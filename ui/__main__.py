@@ -63,6 +63,7 @@ def _coordinator_settings(settings: ConsoleSettings) -> CoordinatorSettings:
         site=settings.site,
         database=settings.database,
         grace=settings.grace_seconds,
+        adapt=settings.adapt_seconds,
         time_zone=settings.time_zone,
         metric=settings.plan_metric,
         folders=settings.folders,

@@ -54,6 +54,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
         schema_file: CREATE statements that are applied when their names are unknown; or empty.
         layers: "building" or "trace": which of the map's standing queries to install.
         grace_seconds: How long an offline site's rows stay.
+        adapt_seconds: Least time between two changes of a query's plan for changed facts; 0: none.
         functions: Python modules with functions of the user that may run here, with commas.
         time_zone: Of the times of day of REFRESH AT, by its IANA name such as Europe/Berlin.
         metric: By what plans of queries are compared that say nothing, such as latency, or with
@@ -87,6 +88,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
     schema_file: str = ""
     layers: str = "building"
     grace_seconds: float = 5.0
+    adapt_seconds: float = 60.0
     functions: str = ""
     time_zone: str = "UTC"
     metric: str = "bytes"
@@ -111,6 +113,10 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         """Refuse values that cannot work."""
         check_port(self.metrics_port, "metrics_port")
+        if not 0 <= self.adapt_seconds <= 86_400:
+            raise DeploymentError(
+                f"setting adapt_seconds is {self.adapt_seconds}; it must be between 0 and 86400"
+            )
         for name in ("max_connections", "max_connections_per_address"):
             if getattr(self, name) < 1:
                 raise DeploymentError(f"setting {name} must be at least 1")
