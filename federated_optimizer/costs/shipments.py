@@ -64,7 +64,8 @@ def shipment(  # noqa: PLR0913, PLR0917  (rows, their way, and what it costs)
     going = min(relation.inserts, relation.deletes)
     sent = min(going, steps * (1.0 + relation.rows / len(senders)))
     changes = relation.inserts + relation.deletes - 2.0 * (going - sent)
-    size = away * (
+    again = away * wires.repetitions(senders)
+    size = again * (
         changes * (width + ROW_BYTES)
         + steps * wires.message_bytes
         + relation.rows * (width + ROW_BYTES) / SNAPSHOT_SECONDS.value
@@ -74,8 +75,8 @@ def shipment(  # noqa: PLR0913, PLR0917  (rows, their way, and what it costs)
         bytes=size,
         low=size / relation.factor,
         high=size * relation.factor,
-        messages=away * steps,
+        messages=again * steps,
         milliseconds=farthest * wires.hop_milliseconds + 1_000 * step,
         energy=size * hops * wires.hop_energy,
-        cpu=away * steps * wires.message_microseconds / 1_000,
+        cpu=again * steps * wires.message_microseconds / 1_000,
     )

@@ -24,6 +24,7 @@ class SubjectKind(StrEnum):
     PREDICATE = "predicate"
     RECURSION = "recursion"
     ENGINE = "engine"
+    SITE = "site"
 
     # An Enum's own is a function in Python: keys of facts are hashed twice as fast with this.
     __hash__ = str.__hash__
@@ -72,6 +73,7 @@ class Quantity(StrEnum):
     VIEW_CHANGES = "changes of the view a change"
     ROWS_A_SECOND = "rows a second"
     FLOOR_SECONDS = "seconds of the smallest evaluation"
+    DELIVERED = "share of batches that need no repetition"
 
     __hash__ = str.__hash__
 
@@ -94,6 +96,7 @@ DECILES = (
 HALF_LIVES = {
     Quantity.INSERTS: HOUR,
     Quantity.CHANGES: HOUR,
+    Quantity.DELIVERED: HOUR,
     Quantity.ROWS_A_SECOND: 30 * DAY,
     Quantity.FLOOR_SECONDS: 30 * DAY,
 }

@@ -13,6 +13,8 @@ from federated_optimizer.statistics.default_facts import (
 
 ONE_HOP = 1.0
 """Between sites of which nobody knows better."""
+LEAST_DELIVERED = 0.1
+"""A worse share is taken for this one: it was counted while something was out of order."""
 MOST_PAIRS = 10_000
 """Of sites that are looked at for a mean."""
 
@@ -26,6 +28,7 @@ class Wires:
         hop_milliseconds: From a site to the next.
         hop_energy: Microjoules of a byte from a site to the next.
         message_microseconds: Of processor that a message takes, at both ends together.
+        delivered: Share of the batches of a site that need no repetition; where it is missing, all.
         hops: Between two sites, in either order; where a pair is missing, one.
     """
 
@@ -33,11 +36,19 @@ class Wires:
     hop_milliseconds: float = HOP_MILLISECONDS.value
     hop_energy: float = HOP_ENERGY.value
     message_microseconds: float = MESSAGE_MICROSECONDS.value
+    delivered: Mapping[str, float] = field(default_factory=dict)
     hops: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     def between(self, a: str, b: str) -> float:
         """Return the hops between two different sites."""
         return self.hops.get((a, b), self.hops.get((b, a), ONE_HOP))
+
+    def repetitions(self, senders: Sequence[str]) -> float:
+        """Return how often a batch of some sites is sent until it has arrived, in the mean."""
+        if not self.delivered:
+            return 1.0
+        shares = (max(self.delivered.get(site, 1.0), LEAST_DELIVERED) for site in senders)
+        return sum(1.0 / share for share in shares) / len(senders)
 
     def distances(self, senders: Sequence[str], receivers: Sequence[str]) -> tuple[float, float]:
         """Return the mean and the most hops from one of some sites to another one of some sites.

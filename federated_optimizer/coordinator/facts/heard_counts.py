@@ -21,7 +21,7 @@ from federated_optimizer.statistics.planning_statistics import RecursionFacts
 from federated_optimizer.statistics.predicate_text import predicate_text
 from streamsql.data.types import MICROSECONDS
 from streamsql.wire.fragments import FragmentBundle, filtered_scan, source_filters
-from streamsql.wire.messages import RecursionReport
+from streamsql.wire.messages import RecursionReport, TrafficReport
 
 LEAST_MICROSECONDS = 30 * MICROSECONDS
 """A query that has run for less says nothing about rates."""
@@ -29,6 +29,10 @@ LEAST_CHANGES = 20
 """Fewer changes say nothing about how much of the view a change moves."""
 LEAST_SENT = 20
 """Fewer rows say nothing about their size."""
+
+
+LEAST_BATCHES = 100
+"""Fewer batches say nothing about how many have to be repeated."""
 
 
 class CountingQuery(Protocol):
@@ -110,6 +114,7 @@ class HeardCounts:
         known, self._subjects = self._subjects, {}
         read: dict[Subject, tuple[int, ...]] = {}
         sent: dict[Subject, tuple[int, ...]] = {}
+        batches: dict[Subject, tuple[int, ...]] = {}
         for query in queries:
             bundle = query.bundle
             if bundle.query in self._subjects:
@@ -126,6 +131,7 @@ class HeardCounts:
                 _add(read, subject, (report.rows_in, report.rows_out))
             for site, cost in traffic.items():
                 _add(sent, about.sent.get(site), (cost.rows, cost.batches, cost.bytes))
+                _add(batches, Subject(SubjectKind.SITE, site), _since_mark(query.flows, site, cost))
         for subject, counts in read.items():
             if self._counts.get(subject) != counts and counts[1] <= counts[0] > 0:
                 passed = (Quantity.SELECTIVITY, counts[1], counts[0], now, Origin.COUNTED)
@@ -133,7 +139,12 @@ class HeardCounts:
         for subject, counts in sent.items():
             if self._counts.get(subject) != counts and counts[0] >= LEAST_SENT:
                 self._facts.learn(_row_bytes(subject, counts, now))
-        self._counts = read | sent
+        for subject, counts in batches.items():
+            if self._counts.get(subject) != counts and counts[1] >= LEAST_BATCHES:
+                once, all_ = counts
+                told = (Quantity.DELIVERED, once, all_, now, Origin.COUNTED)
+                self._facts.put(share(subject, *told))
+        self._counts = read | sent | batches
 
     def _put_recursion(self, key: str, counted: RecursionFacts, now: int) -> None:
         subject = Subject(SubjectKind.RECURSION, key)
@@ -153,6 +164,19 @@ def _add(
     if subject is not None:
         before = to.get(subject, (0,) * len(counts))
         to[subject] = tuple(a + b for a, b in zip(before, counts, strict=True))
+
+
+def _since_mark(flows: FlowReports, site: str, now: TrafficReport) -> tuple[int, int]:
+    """Return the batches of a site that were no repetitions, and all, of the last minutes.
+
+    The first rows of a query are repetitions, too: they were sent before the mark.
+    """
+    mark = flows.marked(site)
+    if mark is None:
+        return (0, 0)
+    before = mark[1].traffic
+    sent = max(now.batches - before.batches, 0)
+    return (max(sent - max(now.snapshots - before.snapshots, 0), 0), sent)
 
 
 def _row_bytes(subject: Subject, counts: tuple[int, ...], now: int) -> Fact:

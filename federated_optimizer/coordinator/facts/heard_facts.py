@@ -144,6 +144,7 @@ class HeardFacts:
         self._heard.discard(site)
         self._columns.forget(site)
         self._facts.forget_part(SubjectKind.SOURCE, site)
+        self._facts.forget_name(SubjectKind.SITE, site)
 
     def look(
         self,

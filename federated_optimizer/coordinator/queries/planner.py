@@ -10,6 +10,7 @@ import msgspec
 from federated_optimizer.alternatives.recursions import MUCH, Foresee
 from federated_optimizer.coordinator.facts.announced_devices import announced_devices
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
+from federated_optimizer.coordinator.facts.planned_costs import speeds_of, wires_of
 from federated_optimizer.coordinator.facts.planned_facts import (
     KnownColumns,
     PassingRows,
@@ -34,7 +35,6 @@ from federated_optimizer.planning import compared, normalize, plan
 from federated_optimizer.search.choosing import NOTHING_RUNS, PUSHED, Alternatives, Running
 from federated_optimizer.search.turning_facts import TURNING_SECONDS, Turn
 from federated_optimizer.statistics.planning_statistics import Statistics
-from federated_optimizer.statistics.wires import Wires
 from host.clocks import monotonic_clock, time_left
 from streamsql.algebra.operators import (
     Plan,
@@ -167,7 +167,8 @@ class Planner:
             homes=shared.links.homes(),
             devices=announced_devices(shared, current),
             local_rows=shared.membership.local_rows(),
-            wires=Wires(hops=shared.links.hops()),
+            wires=wires_of(shared.facts, shared.links.hops(), now),
+            speeds=speeds_of(shared.facts),
             looked_up=frozenset() if current is None else looked_up(current),
         )
 

@@ -126,3 +126,23 @@ def test_rows_have_the_bytes_that_they_were_sent_with() -> None:
     assert fact.subject == (SubjectKind.COLUMN, "heat", "celsius, room")
     assert (fact.quantity, fact.value, fact.high) == (Quantity.ROW_BYTES, 40.0, 40.0)
     assert fact.low == pytest.approx((2_000 - 12 * 38) / 50)
+
+
+def test_batches_that_had_to_be_sent_again_lower_the_share_of_their_site() -> None:
+    facts = Facts()
+    counts = HeardCounts(facts)
+    queries = running(HOT), running("SELECT note FROM heat", "q2")
+    for query in queries:
+        # The first rows of a query are a snapshot for whoever reads it.
+        report(query, "gw-1", traffic=TrafficReport(batches=3, snapshots=3))
+        report(query, "gw-2", traffic=TrafficReport(batches=1))
+    counts.look(queries, 5)
+    assert not list(facts)
+    for query in queries:
+        report(query, "gw-1", traffic=TrafficReport(batches=103, snapshots=13))
+        report(query, "gw-2", traffic=TrafficReport(batches=40))
+    counts.look(queries, 6)
+    (fact,) = facts
+    assert fact.subject == (SubjectKind.SITE, "gw-1", "")
+    assert (fact.quantity, fact.value, fact.at) == (Quantity.DELIVERED, 180 / 200, 6)
+    assert fact.low < 0.9 < fact.high

@@ -1,0 +1,43 @@
+"""Facts as costs are made with them: speeds of engines, and what sending takes."""
+
+from collections.abc import Mapping
+
+from federated_optimizer.statistics.fact import Quantity, Subject, SubjectKind
+from federated_optimizer.statistics.fact_store import Facts
+from federated_optimizer.statistics.speeds import DEFAULT_SPEEDS, Evaluating, Speeds
+from federated_optimizer.statistics.wires import Wires
+from streamsql.wire.site_messages import ENGINES
+
+
+def wires_of(facts: Facts, hops: Mapping[tuple[str, str], float], now: int) -> Wires:
+    """Return what sending takes.
+
+    Args:
+        facts: All there are.
+        hops: Between gateways.
+        now: Wall-clock microseconds: with age a share of batches comes nearer to all of them.
+    """
+    delivered = {}
+    for fact in facts.of_kind(SubjectKind.SITE):
+        if fact.quantity == Quantity.DELIVERED:
+            sure = fact.confidence_at(now)
+            delivered[fact.subject.name] = fact.value * sure + (1.0 - sure)
+    return Wires(delivered=delivered, hops=hops)
+
+
+def speeds_of(facts: Facts) -> Speeds:
+    """Return the speeds of engines: as they were timed, and of others the defaults."""
+
+    def timed(engine: str, default: Evaluating) -> Evaluating:
+        subject = Subject(SubjectKind.ENGINE, engine)
+        floor = facts.find(subject, Quantity.FLOOR_SECONDS)
+        rows = facts.find(subject, Quantity.ROWS_A_SECOND)
+        return Evaluating(
+            default.floor if floor is None else floor.value,
+            default.rows if rows is None or rows.value <= 0 else rows.value,
+        )
+
+    local, spark = ENGINES
+    return Speeds(
+        local=timed(local, DEFAULT_SPEEDS.local), spark=timed(spark, DEFAULT_SPEEDS.spark)
+    )
