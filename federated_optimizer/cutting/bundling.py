@@ -30,7 +30,7 @@ from streamsql.wire.site_messages import PAST_ROW_COST
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """Where a fragment's rows go."""
+    """The way of a fragment's rows."""
 
     consumer: str = ""
     destinations: tuple[str, ...] = ()

@@ -16,14 +16,16 @@
 | HopWindow          | those that read no window bound           | row by row                     |
 | Aggregate          | those that read group columns only        | whole groups stay or go        |
 | SessionWindow      | those that read partition columns only    | whole partitions stay or go    |
+| Fixpoint, its base | those that read stable columns only       | a derivation keeps their value |
 | TopN, OverWindow   | those that read partition columns only    | whole partitions stay or go    |
 
 Never: into the nullable side of a left join or any side of a full one (rows without partner are
 padded, not dropped), from the ON part of an anti join to its left side (the row would go, not
 stay), to the right side of an as-of join (an older row would be found instead), below a Window (a
-ROWS window would count other rows; windows stand on scans anyway), below a Fixpoint (rows that
-fail may lead to rows that pass), below an Aggregate without groups (it has a row even of nothing),
-below Materialize (its other readings need the rows).
+ROWS window would count other rows; windows stand on scans anyway), into a step branch of a
+Fixpoint, or by other columns into its base (rows that fail may lead to rows that pass), below an
+Aggregate without groups (it has a row even of nothing), below Materialize (its other readings need
+the rows).
 
 Example: `Filter ss.w < 5` over `InnerJoin(ss, sr)` becomes `InnerJoin(Filter ss.w < 5 (ss), sr)`.
 """
@@ -34,6 +36,7 @@ import msgspec
 
 from federated_optimizer.rules.merge_filters import filtered
 from federated_optimizer.rules.rule import Rule
+from federated_optimizer.rules.stable_columns import stable_columns
 from streamsql.algebra.expressions import (
     Column,
     Expression,
@@ -49,6 +52,7 @@ from streamsql.algebra.operators import (
     AsOfJoin,
     Distinct,
     Filter,
+    Fixpoint,
     HopWindow,
     Join,
     JoinKind,
@@ -94,6 +98,8 @@ def _push(plan: Plan, predicates: list[Expression]) -> Plan:
             return _push_unary(plan, predicates, partition)
         case Aggregate():
             return _push_aggregate(plan, predicates)
+        case Fixpoint():
+            return _push_fixpoint(plan, predicates)
         case _:
             inputs = tuple(_push(child, []) for child in plan.inputs)
             changed = plan if inputs == plan.inputs else with_inputs(plan, inputs)
@@ -164,6 +170,15 @@ def _parted(
         read = columns_of(predicate)
         (below if read and read <= columns else above).append(predicate)
     return (below, above)
+
+
+def _push_fixpoint(fixpoint: Fixpoint, predicates: list[Expression]) -> Plan:
+    below, above = _parted(predicates, stable_columns(fixpoint))
+    base = tuple(_push(branch, below) for branch in fixpoint.base)
+    step = tuple(_push(branch, []) for branch in fixpoint.step)
+    changed = (base, step) != (fixpoint.base, fixpoint.step)
+    made = msgspec.structs.replace(fixpoint, base=base, step=step) if changed else fixpoint
+    return filtered(made, above)
 
 
 def _push_aggregate(aggregate: Aggregate, predicates: list[Expression]) -> Plan:

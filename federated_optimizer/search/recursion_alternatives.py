@@ -29,7 +29,7 @@ _DEAR = Cost(*[1e30] * len(fields(Cost)))
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """What sending costs, and the mean hops of what a recursion sends."""
+    """Costs of sending, and the mean hops of what a recursion sends."""
 
     wires: Wires
     hops: float = ONE_HOP
