@@ -215,7 +215,7 @@ def _scan(scan: Scan, statistics: Statistics) -> Estimate:
             assumed.append(f"{scan.source}: a row holds for {text} ({' to '.join(ends)})")
             factor = UNKNOWN
     replaced = 0.0
-    if scan.key and scan.kind == SourceKind.STREAM:
+    if scan.key:
         # Of counted readings all but those with which a row begins or ends.
         born = 2 * rows / _life(scan)[0]
         replaced = REPLACED.value if counted is None else 1.0 - born / max(counted, born)
