@@ -122,7 +122,7 @@ def outcome(question: Question, seed: int) -> Outcome:
     topology = Topology(
         dict.fromkeys(world.gateways, world.heard), colocation=colocation_of(world.catalog)
     )
-    bound = _bound(question.text, world)
+    bound = bound_in(question.text, world)
     ready = normalize(bound.plan, topology)
     statistics = known_facts(world, ready, readings)
     search = Search(ready, topology, statistics)
@@ -135,10 +135,10 @@ def outcome(question: Question, seed: int) -> Outcome:
     }
     for number in _numbers((*chosen.values(), *words), search.memo):
         bundle = plan(replace(bound, asked=number), topology, query="q", statistics=statistics)
-        used, rows = _run(world, bundle, readings)
+        used, rows = run_plan(world, bundle, readings)
         estimated = search.plan(number).cost
         plans.append(Measured(number, words.get(number, ""), estimated, used, rows))
-    wanted = _expected(world, bound, readings)
+    wanted = expected_rows(world, bound, readings)
     right = all(each.rows == wanted for each in plans)
     if question.plain:
         right = right and same_rows(wanted, by_duckdb(question.text, world, readings))
@@ -154,14 +154,15 @@ def _numbers(first: Iterable[int], memo: Memo) -> list[int]:
     return list(dict.fromkeys((PUSHED, memo.shipping, *first, *every)))[:MOST_PLANS]
 
 
-def _bound(text: str, world: World) -> BoundQuery:
+def bound_in(text: str, world: World) -> BoundQuery:
+    """Return a query over the sources and tables of a world."""
     statement = parse_statement(text)
     if not isinstance(statement, Query):
         raise TypeError(f"{text!r} is no query")
     return bind_query(statement, world.catalog)
 
 
-def _run(world: World, bundle: FragmentBundle, readings: Readings) -> tuple[Used, Delta]:
+def run_plan(world: World, bundle: FragmentBundle, readings: Readings) -> tuple[Used, Delta]:
     """Return what a plan sends in the counted seconds; tables are sent anew now and then."""
     net = TimedNetwork((*world.gateways, BASE, STATIC), world.distance)
     read = {
@@ -218,7 +219,8 @@ def _sent(net: TimedNetwork, world: World) -> tuple[float, float, float]:
     return total, messages, energy
 
 
-def _expected(world: World, bound: BoundQuery, readings: Readings) -> Delta:
+def expected_rows(world: World, bound: BoundQuery, readings: Readings) -> Delta:
+    """Return the rows of the reference evaluator."""
     database = Database()
     for name, rows in world.tables.items():
         database.append(world.source(name).name, [SourceEvent(row, START) for row in rows])

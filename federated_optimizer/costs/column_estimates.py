@@ -28,6 +28,7 @@ from streamsql.algebra.operators import (
     TopN,
     walk_plan,
 )
+from streamsql.algebra.row_keys import is_unique
 from streamsql.data.types import DataType
 
 
@@ -135,7 +136,7 @@ class Columns:
         pairs = tuple(zip(*plan.keys, strict=True)) if plan.keys else ((), ())
         domain = max(self._domain(plan.left, pairs[0]), self._domain(plan.right, pairs[1]))
         per_left, per_right = right.rows / domain, left.rows / domain
-        return Estimate(
+        joined = Estimate(
             left.rows * per_left,
             left.inserts * per_left + right.inserts * per_right,
             left.deletes * per_left + right.deletes * per_right,
@@ -143,16 +144,18 @@ class Columns:
             min(left.replaced, right.replaced),
             wider(left.factor, right.factor, GUESSED),
         )
+        return _bunched(joined, (left, per_left), (right, per_right))
 
     def _found(self, plan: Join, left: Estimate, right: Estimate) -> Estimate:
         """Return the rows of a left side that keys of the right side find."""
         domain = self._domain(plan.left, tuple(key for key, _ in plan.keys))
         share, of_one = min(right.rows / domain, 1.0), left.rows / domain
-        return replace(
+        found = replace(
             left.scaled(share, GUESSED),
             inserts=left.inserts * share + right.inserts * of_one,
             deletes=left.deletes * share + right.deletes * of_one,
         )
+        return _bunched(found, (left, share), (right, of_one))
 
     def _domain(self, plan: Plan, columns: Sequence[int]) -> float:
         """Return how many values columns may have, whatever filters leave of them."""
@@ -226,6 +229,8 @@ class Columns:
     def distinct(self, plan: Distinct, below: Estimate) -> Estimate:
         """Return distinct rows: one changes if no other row is equal."""
         columns = range(len(plan.schema))
+        if is_unique(plan.input, columns):
+            return below
         values = self.values(plan.input, columns, below.rows)
         alone = self._alone(plan.input, columns, below.rows)
         # No row moves that would not move without it, so it may be wrong by no more.
@@ -298,3 +303,14 @@ def _values_of(
     if dtype in (DataType.DOUBLE, DataType.TIMESTAMP):
         return rows
     return math.sqrt(rows)
+
+
+def _bunched(joined: Estimate, *sides: tuple[Estimate, float]) -> Estimate:
+    """Return a join whose rows travel together that one row of a side has brought.
+
+    Args:
+        joined: As if each row came alone.
+        sides: Each with the rows of the join that one of its rows is in.
+    """
+    bunches = sum(side.events / side.bunched * min(rows, 1.0) for side, rows in sides)
+    return replace(joined, bunched=max(joined.events / bunches, 1.0)) if bunches else joined

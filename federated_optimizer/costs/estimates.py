@@ -24,7 +24,14 @@ from federated_optimizer.statistics.default_facts import (
 )
 from federated_optimizer.statistics.passing_rows import default_of, passed
 from federated_optimizer.statistics.planning_statistics import Statistics
-from streamsql.algebra.expressions import Expression, columns_of, conjuncts
+from streamsql.algebra.expressions import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    columns_of,
+    conjuncts,
+)
 from streamsql.algebra.operators import (
     Aggregate,
     AsOfJoin,
@@ -138,7 +145,8 @@ class Estimating:
         below = self.of(plan.input).scaled(found.share, guessed)
         read = tuple(columns_of(plan.predicate))
         # Of a reading in the place of another one both pass, or only one.
-        both = 1.0 - self._columns.changing(plan.input, read) * (1.0 - found.share)
+        of_others = 0.0 if _is_one_value(plan.predicate) else found.share
+        both = 1.0 - self._columns.changing(plan.input, read) * (1.0 - of_others)
         assumed = below.assumed + found.assumed
         return replace(below, assumed=assumed, replaced=below.replaced * both)
 
@@ -179,6 +187,17 @@ class Estimating:
                 return total(self.of(branch) for branch in plan.base)
             case _:
                 return Estimate(0.0, 0.0, 0.0)
+
+
+def _is_one_value(predicate: Expression) -> bool:
+    """Whether one value of a column passes, so that no other one does."""
+    match predicate:
+        case Column() | Call("NOT", (Column(),)):
+            return True
+        case Call("=", (Column(), Literal()) | (Literal(), Column())):
+            return True
+        case _:
+            return False
 
 
 def total(parts: Iterable[Estimate]) -> Estimate:

@@ -57,7 +57,7 @@ def shipment(  # noqa: PLR0913, PLR0917  (rows, their way, and what it costs)
         away = 1.0 - len(set(senders) & set(receivers)) / (len(senders) * len(receivers))
     if not away:
         return NOTHING
-    rate = relation.events / len(senders)
+    rate = relation.events / relation.bunched / len(senders)
     step = STEP_SECONDS.value  # what changes meanwhile is one message
     steps = len(senders) * (1.0 - math.exp(-rate * step)) / step
     # Rows that come and go between two messages are in none: no more go than there are.

@@ -22,6 +22,8 @@ class Estimate:
         replaced: Share of the changes that put a row in the place of another one at once; above 1
             where several rows change at once.
         factor: By which it may be wrong, either way.
+        bunched: Events that one reading causes: a row that comes brings all rows of a join that it
+            is in, and these travel together.
     """
 
     rows: float
@@ -30,6 +32,7 @@ class Estimate:
     assumed: tuple[str, ...] = ()
     replaced: float = 0.0
     factor: float = 1.0
+    bunched: float = 1.0
 
     def scaled(self, by: float, factor: float = 1.0) -> "Estimate":
         """Return a share of it; `factor` is that by which the share may be wrong."""

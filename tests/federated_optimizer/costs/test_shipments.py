@@ -1,5 +1,7 @@
 """Prices of rows that travel."""
 
+from dataclasses import replace
+
 import pytest
 
 from federated_optimizer.costs.cost import NOTHING
@@ -59,4 +61,15 @@ def test_what_stays_where_it_is_makes_no_hop() -> None:
     wires = Wires(hops={("a", "b"): 10.0})
     assert shipment(SLOW, 19.0, ("a", "b"), ("a", "b"), wires).energy == pytest.approx(
         10 * shipment(SLOW, 19.0, ("a", "b"), ("a", "b")).energy
+    )
+
+
+def test_rows_that_one_reading_brings_travel_in_one_message() -> None:
+    alone = Estimate(rows=24.0, inserts=12.0, deletes=12.0)
+    together = replace(alone, bunched=24.0)
+    one, many = (shipment(each, 10.0, ("a",), ("b",)) for each in (together, alone))
+    assert one.messages == pytest.approx(1.0, rel=0.05)
+    assert many.messages > 15 * one.messages
+    assert many.bytes - one.bytes == pytest.approx(
+        (many.messages - one.messages) * DEFAULT_WIRES.message_bytes, rel=0.01
     )
