@@ -84,11 +84,13 @@ class Columns:
         """Return a projection: a row that takes the place of an equal one does not move."""
         if not below.replaced:
             return below
-        read = {c for expression in plan.expressions for c in columns_of(expression)}
+        read = sorted({c for expression in plan.expressions for c in columns_of(expression)})
         replaced = min(below.replaced, 1.0)
-        stays = 1.0 - replaced * (1.0 - self._differing(plan.input, tuple(read)))
+        stays = 1.0 - replaced * (1.0 - self._differing(plan.input, read))
+        kept = self._kept(plan.input, read)
         return replace(
             below,
+            assumed=tuple(dict.fromkeys((*below.assumed, *kept))),
             inserts=below.inserts * stays,
             deletes=below.deletes * stays,
             replaced=1.0 - (1.0 - below.replaced) / stays if stays else 0.0,
@@ -107,10 +109,35 @@ class Columns:
             if facts is not None and facts.same is not None:
                 same *= facts.same
                 continue
-            dtype = plan.schema.dtypes[column]
-            is_state = dtype in (DataType.TEXT, DataType.BOOLEAN)
-            same *= SAME_VALUE.value if is_state else 0.0
+            same *= SAME_VALUE.value if _is_state(plan, column) else 0.0
         return 1.0 - same
+
+    def _kept(self, plan: Plan, columns: Sequence[int]) -> list[str]:
+        """Return in words what is assumed of how often columns keep their value."""
+        leaves, origins, found = _leaves(plan), column_origins(plan), []
+        for column in columns:
+            source, position = origins[column] or ("", -1)
+            facts, is_state = self._facts(leaves, origins[column]), _is_state(plan, column)
+            unknown = facts is None or facts.same is None
+            if source in leaves and is_state and unknown and position not in leaves[source].key:
+                name = leaves[source].schema.names[position]
+                share = f"{SAME_VALUE.value:g} of the readings ({SAME_VALUE.range_text})"
+                found.append(f"{source}: {share} keep {name}")
+        return found
+
+    def _counted(self, plan: Plan, columns: Sequence[int], rows: float) -> list[str]:
+        """Return in words what is assumed of the distinct values of columns."""
+        leaves, origins, found = _leaves(plan), column_origins(plan), []
+        for column in columns:
+            source, position = origins[column] or ("", -1)
+            is_boolean = plan.schema.dtypes[column] == DataType.BOOLEAN
+            if source not in leaves or position in leaves[source].key or is_boolean:
+                continue
+            if self._facts(leaves, origins[column]) is None:
+                name, most = leaves[source].schema.names[position], max(round(rows), 1)
+                values = round(_values_of(plan.schema.dtypes[column], leaves, None, rows))
+                found.append(f"{source}: {max(values, 1):,} values of {name} (1 to {most:,})")
+        return found
 
     def _differing(self, plan: Plan, columns: Sequence[int]) -> float:
         """Return how likely a row that another one takes the place of differs in some columns.
@@ -182,7 +209,9 @@ class Columns:
         events = staying + single * moving + leaving * (1.0 - (1.0 - moving) ** 2)
         replaced = 2.0 - events / changed if changed else 1.0
         factor = wider(below.factor, GUESSED)
-        return Estimate(groups, changed, changed, below.assumed, max(replaced, 0.0), factor)
+        assumed = (*below.assumed, *self._counted(plan.input, plan.group, below.rows))
+        assumed = tuple(dict.fromkeys(assumed))
+        return Estimate(groups, changed, changed, assumed, max(replaced, 0.0), factor)
 
     def _alone(self, plan: Plan, columns: Sequence[int], rows: float) -> float:
         """Return how likely no other one of so many rows is equal to a row in some columns."""
@@ -234,7 +263,13 @@ class Columns:
         values = self.values(plan.input, columns, below.rows)
         alone = self._alone(plan.input, columns, below.rows)
         # No row moves that would not move without it, so it may be wrong by no more.
-        return replace(below.scaled(alone), rows=values, replaced=below.replaced * alone)
+        assumed = (*below.assumed, *self._counted(plan.input, columns, below.rows))
+        return replace(
+            below.scaled(alone),
+            rows=values,
+            replaced=below.replaced * alone,
+            assumed=tuple(dict.fromkeys(assumed)),
+        )
 
     def first(self, plan: TopN, below: Estimate) -> Estimate:
         """Return first rows: one that comes pushes another out, and one that goes lets one in."""
@@ -284,6 +319,11 @@ class Columns:
             number *= here
             common *= max(facts.common, 1.0 / here)
         return Spread(number, common)
+
+
+def _is_state(plan: Plan, column: int) -> bool:
+    """Whether a column is of a type whose values devices mostly keep."""
+    return plan.schema.dtypes[column] in (DataType.TEXT, DataType.BOOLEAN)
 
 
 def _leaves(plan: Plan) -> dict[str, Scan]:
