@@ -12,7 +12,8 @@ from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import QueryProblem
 from streamsql.wire.site_messages import SiteRole
 
-JOIN = "SELECT l.src, l.dst, r.status FROM Link l JOIN RoomSensor r ON l.dst = r.rid"
+PAIRS = "SELECT l.src, l.dst, r.status FROM Link l JOIN RoomSensor r ON l.dst = r.rid"
+JOIN = f"{PAIRS} WITH (plan = 1)"  # at the base: both sides are sent there
 LEFT = "SELECT l.src, l.dst, r.status FROM Link l LEFT JOIN RoomSensor r ON l.dst = r.rid"
 ANTI = (
     "SELECT l.src, l.dst FROM Link l "
@@ -87,7 +88,7 @@ def test_gateways_send_once_for_different_queries(harness: Any) -> None:
         said = coordinator.explain(left).text.splitlines()
         assert f"Fragment f1 runs once with 2 other queries: {first}, {anti}" in said
         assert f"Fragment f2 runs once with 1 other query: {first}" in said
-        (before,) = await coordinator.execute(f"EXPLAIN (TYPE FEDERATED) {JOIN} WHERE l.src > 'a'")
+        (before,) = await coordinator.execute(f"EXPLAIN (TYPE FEDERATED) {PAIRS} WHERE l.src > 'a'")
         assert "Shared with equal queries; no other one runs" in before.text
 
     harness.run(scenario)
@@ -243,7 +244,7 @@ def test_a_query_that_runs_alone_gives_and_takes_nothing(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard()
         feed(federation)
-        alone = f"{JOIN} WITH (shared = 'no')"
+        alone = f"{PAIRS} WITH (plan = 1, shared = 'no')"
         one = await harness.start_query(coordinator, alone)
         left = await harness.start_query(coordinator, LEFT)
         other = await harness.start_query(coordinator, alone)
