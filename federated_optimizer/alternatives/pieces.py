@@ -54,7 +54,7 @@ class StaticPiece:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How the rows of a base piece lie over the base sites.
+    """The distribution of a base piece's rows over the base sites.
 
     `single`: all at the first. Otherwise by hash of `columns`; with no columns somehow, each row
     at one site.

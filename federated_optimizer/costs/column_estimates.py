@@ -33,7 +33,7 @@ from streamsql.data.types import DataType
 
 
 class Spread(NamedTuple):
-    """How values are spread: a most common one, and others that are all as common.
+    """Spread of values: a most common one, and others that are all as common.
 
     Attributes:
         number: Of values.
