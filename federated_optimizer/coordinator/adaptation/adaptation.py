@@ -51,7 +51,7 @@ LEAST_SECONDS = 10.0
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of a run.
+    """Knowledge of a run.
 
     Attributes:
         bundle: As it was looked at.

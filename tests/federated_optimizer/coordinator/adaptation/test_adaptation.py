@@ -162,3 +162,56 @@ def test_a_move_that_does_not_come_about_is_given_up_and_tried_later(
         await harness.until(lambda: {q for q, _ in federation.fragments()} == {after.run})
 
     harness.run(scenario)
+
+
+def test_equal_queries_move_together_and_one_that_may_not_stays(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, query = await started(harness, federation)
+        equal = await harness.start_query(coordinator, TEXT)
+        fixed = await harness.start_query(coordinator, f"{TEXT} WITH (adapt = 'no')")
+        run = coordinator.query(query).run
+        assert {coordinator.query(q).run for q in (equal, fixed)} == {run}
+        await looked_at(harness, coordinator, query)
+        before = {q: coordinator.query(q).changes for q in (query, equal, fixed)}
+        tell(coordinator, AT_BASE)
+        await harness.until(lambda: coordinator.query(query).run != run, "they move")
+        assert coordinator.query(equal).run == coordinator.query(query).run
+        assert coordinator.query(fixed).run == run
+        assert before == {q: coordinator.query(q).changes for q in before}
+        assert [d.queries for d in decisions(coordinator)] == [f"{query}, {equal}"]
+        federation.sites["gw-1"].put("roomsensor", ("r0", "new"))
+        for each in before:
+            await harness.until_rows(coordinator, each, [("m0", "new"), *ROWS[1:]])
+        for each in (query, equal):
+            await coordinator.stop(each)
+        await harness.until(lambda: {q for q, _ in federation.fragments()} == {run})
+        assert coordinator.query(fixed).status == "running"
+
+    harness.run(scenario)
+
+
+def test_a_query_that_counts_from_its_start_stays_and_says_why(harness: Any) -> None:
+    text = "SELECT t.celsius, r.status FROM Temperature t JOIN RoomSensor r ON t.rid = r.rid"
+
+    async def scenario(federation: Any) -> None:
+        coordinator, _ = await started(harness, federation)
+        temperature = Subject(SubjectKind.SOURCE, "temperature", "gw-1")
+        now = coordinator._shared.clock()
+        tell(coordinator, {"roomsensor": (1_000.0, 0.01)})
+        seldom = exact(temperature, Quantity.INSERTS, 0.01, now, Origin.COUNTED)
+        coordinator._shared.facts.put(seldom)
+        query = await harness.start_query(coordinator, text)
+        await harness.until(lambda: coordinator.query(query).settled)
+        federation.sites["gw-1"].put("temperature", ("r0", 20.0))
+        await harness.until_rows(coordinator, query, [(20.0, "s0")])
+        await looked_at(harness, coordinator, query)
+        before = plan_of(coordinator, query)
+        tell(coordinator, {"roomsensor": (10.0, 100.0)})
+        await harness.until(lambda: any(d.queries == query for d in decisions(coordinator)))
+        told = [d for d in decisions(coordinator) if d.queries == query]
+        assert told[0].outcome == "kept"
+        assert told[0].detail.startswith("it cannot move: sites keep no readings of temperature")
+        assert told[0].plan_before != told[0].plan_after
+        assert plan_of(coordinator, query) == before
+
+    harness.run(scenario)

@@ -18,8 +18,8 @@ from host.mqtt import Message
 
 TEXT = "SELECT s.mid, r.status FROM SeatSensor s JOIN RoomSensor r ON s.rid = r.rid"
 ADAPT = 0.2
-LATE = 0.5
-ACTIONS = 5
+LATE = 0.4
+ACTIONS = 4
 GATEWAYS = ("gw-1", "gw-2")
 # Rows and changes a second of rooms and seats: where the join costs least is a matter of both.
 AT_BASE = {"roomsensor": (10.0, 10.0), "seatsensor": (1_000.0, 100.0)}
