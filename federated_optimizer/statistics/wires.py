@@ -1,4 +1,4 @@
-"""What sending costs: a message, a hop, and how many hops there are between sites."""
+"""Costs of sending: a message, a hop, and how many hops there are between sites."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
