@@ -193,7 +193,7 @@ class Columns:
         """Return groups: a change of one that changes its row takes the old row's place."""
         groups = self.values(plan.input, plan.group, below.rows)
         members = max(below.rows / groups, 1.0)
-        moved = [self._moved(plan.input, call, members) for call in plan.aggregates]
+        moved = [self._moved(plan, call, members) for call in plan.aggregates]
         touched = max((share for share, _ in moved), default=0.0)
         # The only row of a group comes or goes with it.
         lonely = self._alone(plan.input, plan.group, below.rows) if plan.group else 0.0
@@ -220,16 +220,18 @@ class Columns:
             return spread.alone(rows)
         return math.exp(min(1.0 - rows / self.values(plan, columns, rows), 0.0))
 
-    def _moved(self, plan: Plan, call: AggregateCall, members: float) -> tuple[float, float]:
+    def _moved(self, plan: Aggregate, call: AggregateCall, members: float) -> tuple[float, float]:
         """Return how likely an aggregate changes when a row comes or goes, and when one changes.
 
         Args:
-            plan: What it aggregates.
+            plan: The groups.
             call: The aggregate.
             members: Rows of a group.
         """
         read = {c for argument in call.arguments for c in columns_of(argument)}
-        differs = self._differing(plan, tuple(read)) if read else 0.0
+        # Of a row that stays in its group only other columns change.
+        others = tuple(read - set(plan.group))
+        differs = self._differing(plan.input, others) if others else 0.0
         match call.function:
             case AggregateFunction.COUNT_ALL | AggregateFunction.COUNT if not call.distinct:
                 return 1.0, 0.0
@@ -245,7 +247,7 @@ class Columns:
                 # was it, or is it among those that stay.
                 return 1.0 / members, 2.0 / (members + 1.0) * differs
             case AggregateFunction.SUM if not call.distinct:
-                return 1.0 - self._zeros(plan, read), differs
+                return 1.0 - self._zeros(plan.input, read), differs
             case _:
                 return 1.0, differs
 
