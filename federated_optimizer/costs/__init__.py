@@ -3,4 +3,5 @@
 `estimates` and what it reads give sizes and motion; `cost` is a price with its range, `shipments`
 that of rows between sites, `work` that of operators, `stored_reads` that of stored tables,
 `recursion_prices` that of a recursion by the way it is computed. `weighing` applies a metric.
+`fragment_estimates` says what each fragment of a bundle sends.
 """
