@@ -81,7 +81,7 @@ SPARK_FLOOR = Default("seconds of the smallest evaluation of Spark", 0.3, 0.05, 
 SPARK_ROWS = Default("rows a second of Spark", 1_000_000.0, 100_000.0, 100_000_000.0)
 BOOLEAN_BYTES = Default("bytes of a truth value", 1.0, 1.0, 1.0, "the encoding")
 INTEGER_BYTES = Default("bytes of a whole number", 3.0, 1.0, 9.0)
-DOUBLE_BYTES = Default("bytes of a DOUBLE", 9.0, 9.0, 9.0, "the encoding")
+DOUBLE_BYTES = Default("bytes of a DOUBLE", 9.0, 3.0, 9.0, "the encoding")
 TEXT_BYTES = Default("bytes of a text", 8.0, 1.0, 100.0)
 TIMESTAMP_BYTES = Default("bytes of a time", 9.0, 9.0, 9.0, "the encoding")
 

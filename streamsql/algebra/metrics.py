@@ -11,7 +11,7 @@ LONGEST = 200
 
 
 class Term(StrEnum):
-    """What a plan costs.
+    """Terms of the cost of a plan.
 
     BYTES, MESSAGES: a second between sites. LATENCY: milliseconds until a change shows. ENERGY:
     microjoules a second of what travels, hop by hop. CPU: milliseconds of processor a second at
