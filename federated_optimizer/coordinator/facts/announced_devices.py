@@ -64,8 +64,9 @@ def devices_of(
                 continue
             (key,) = source.key
             width = len(source.schema)
-            names = [row[key] for row in announced.rows if len(row) == width][:left]
-            left -= len(names)
+            rows = announced.rows[:left]
+            left -= len(rows)
+            names = [row[key] for row in rows if len(row) == width]
             found = gateways.setdefault(source.name.lower(), {})
             found.update({name: birth.gateway for name in names if isinstance(name, str)})
     sent = {name: row_bytes(keyed[name].schema) for name in gateways}

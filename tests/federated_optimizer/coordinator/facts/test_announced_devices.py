@@ -1,5 +1,8 @@
 """Devices by the births of gateways."""
 
+import pytest
+
+from federated_optimizer.coordinator.facts import announced_devices
 from federated_optimizer.coordinator.facts.announced_devices import devices_of
 from federated_optimizer.costs.estimates import row_bytes
 from federated_optimizer.statistics.fact import Fact, Origin, Quantity, Subject, SubjectKind
@@ -53,3 +56,10 @@ def test_homes_of_a_running_query_are_those_of_what_it_sends() -> None:
     bundle = FragmentBundle("q", 1, (recursion, sent), SEAT.schema)
     found = devices_of(CATALOG.sources, [], Facts(), bundle)
     assert found.homes == {("g1", "g2"): homes}
+
+
+def test_devices_beyond_a_bound_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(announced_devices, "MAX_DEVICES", 3)
+    births = [birth(f"g{n}", "Seat", (f"a{n}", 1), (f"b{n}", 1)) for n in range(3)]
+    found = announced_devices.devices_of(CATALOG.sources, births, Facts())
+    assert found.gateways == {"seat": {"a0": "g0", "b0": "g0", "a1": "g1"}}
