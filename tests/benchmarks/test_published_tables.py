@@ -9,6 +9,7 @@ from benchmarks._published.pages import DOCS, END, PAGES, rendered, with_tables
 from benchmarks._published.tables import TABLES, device_faults, intake, number, sinks
 from benchmarks.connectors import SECONDS, TURNS
 from benchmarks.device_faults import arguments, settings
+from benchmarks.optimizer import SEED
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -24,6 +25,7 @@ FULL = {
     "device-faults.json": settings(arguments().parse_args([])),
     "security.json": {"messages": 1_000_000, "requests": 100_000, "seed": 7},
     "mapping.json": {"turns": 5, "seconds": 1.0},
+    "optimizer.json": {"seed": SEED, "quick": False},
 }
 
 
