@@ -15,6 +15,9 @@ RUNTIME_READY := .venv/.pando-runtime
 DEVELOPMENT_READY := .venv/.pando-development
 JAVASCRIPT_READY := node_modules/.pando-javascript
 
+# Where the environment forbids bytecode, each of the hundreds of processes of the tests compiles all.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help up setup setup-dev test test-fast test-services mutants check check-static format lint types contracts javascript docs release bench lock clean distclean
 

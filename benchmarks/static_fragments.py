@@ -110,10 +110,10 @@ def _cpu_seconds(pid: int | None) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def start(folder: Path) -> tuple[RunningSpark, dict[str, float]]:
+def start(folder: Path, *, archive: bool) -> tuple[RunningSpark, dict[str, float]]:
     """Start a session and ask it one question; return it and the figures."""
     begun = time.perf_counter()
-    spark = start_session(SessionSettings(folder, "local[2]"), lambda _text: None)
+    spark = start_session(SessionSettings(folder, "local[2]", archive=archive), lambda _text: None)
     session = time.perf_counter() - begun
     spark.session.range(10).count()
     figures = {
@@ -124,13 +124,18 @@ def start(folder: Path) -> tuple[RunningSpark, dict[str, float]]:
     return spark, figures
 
 
-def start_up(folder: Path) -> tuple[RunningSpark, dict[str, dict[str, float]]]:
-    """Start cold, stop, start warm; return the second session and all figures."""
-    cold, table = start(folder)
+def start_up(folder: Path, *, archive: bool) -> tuple[RunningSpark, dict[str, dict[str, float]]]:
+    """Start cold, stop, start warm; return the second session and all figures.
+
+    Args:
+        folder: For the sessions' data.
+        archive: Whether the first one leaves its classes; else both starts are cold.
+    """
+    cold, table = start(folder, archive=archive)
     begun = time.perf_counter()
     cold.stop()
     table["stop (writes the archive), s"] = time.perf_counter() - begun
-    spark, warm = start(folder)
+    spark, warm = start(folder, archive=archive)
     ratios = {name: table[name] / value for name, value in warm.items()}
     return spark, {"cold": table, "warm": warm, "cold/warm": ratios}
 
@@ -229,13 +234,15 @@ def _compare(schema: Schema, ways: dict[str, Callable[[], Delta]], rounds: int) 
 def main(argv: list[str] | None = None) -> int:
     """Run the benchmark; return the exit status."""
     parser = argparse.ArgumentParser(description="Start and latency of the static engine.")
-    parser.add_argument("--quick", action="store_true", help="small tables, three rounds")
+    parser.add_argument(
+        "--quick", action="store_true", help="small tables, three rounds, no archive"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(argv)
     sizes = (1_000, 10_000) if options.quick else (1_000, 10_000, 100_000)
     with tempfile.TemporaryDirectory(prefix="pando-bench-") as name:
         folder = Path(name)
-        spark, starts = start_up(folder / "spark")
+        spark, starts = start_up(folder / "spark", archive=not options.quick)
         try:
             latencies = latency(spark, folder, sizes=sizes, rounds=3 if options.quick else 9)
         finally:
