@@ -197,6 +197,7 @@ class Coordinator(OpenedRooms):
             on_retained_fragment=self._leftovers.found,
             on_retained_source=self._declared.found,
             on_resync=self._system.resync,
+            on_counts=self._adaptation.counts_came,
         )
 
     async def connect(self) -> None:
@@ -229,9 +230,8 @@ class Coordinator(OpenedRooms):
             await self._facts.end()
             await self._shared.decisions.end()
             with contextlib.suppress(MessagingError):
-                self._shared.deployment.state(
-                    self._shared.presence.state(online=False, reason="stopped")
-                )
+                left = self._shared.presence.state(online=False, reason="stopped")
+                self._shared.deployment.state(left)
         await self._shared.client.close()
         await asyncio.to_thread(self._shared.store.close)
 

@@ -6,7 +6,7 @@ whenever a fact has left its range. It moves if another plan is much cheaper and
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,7 +21,6 @@ from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.store.plan_decisions import Decision, Outcome
-from federated_optimizer.costs.cost import Cost
 from federated_optimizer.network.shareable import why_alone
 from federated_optimizer.statistics.planning_statistics import Statistics
 from host.clocks import monotonic_clock
@@ -55,7 +54,7 @@ class _Known:
 
     Attributes:
         bundle: As it was looked at.
-        looked: When its plan was last made again, by `monotonic_clock`.
+        looked: When its plan was last made again.
         counted: When its bytes were read, and how many there were: the last two times.
         basis: What its plan rests on; None: nobody has looked, or a move was given up.
         tries: Moves that were given up: the time until the next one doubles.
@@ -92,10 +91,20 @@ class Adaptation:
     """Looks after the plans of all runs.
 
     State: what is known of each run, the moves under way, and those whose benefit is counted.
+
+    Args:
+        clock: Microseconds, never back.
     """
 
-    def __init__(self, shared: SharedParts, planner: Planner, queries: Queries) -> None:
+    def __init__(
+        self,
+        shared: SharedParts,
+        planner: Planner,
+        queries: Queries,
+        clock: Callable[[], int] = monotonic_clock,
+    ) -> None:
         self._shared = shared
+        self._now = clock
         self._planner = planner
         self._queries = queries
         self._decisions = shared.decisions
@@ -104,7 +113,7 @@ class Adaptation:
         self._known: dict[str, _Known] = {}
         self._moving: dict[int, Move] = {}
         self._measured: list[_Measuring] = []
-        self._looked = monotonic_clock()
+        self._looked = clock()
 
     async def work(self) -> None:
         """Go on with moves, and look at plans if it is time to.
@@ -114,13 +123,17 @@ class Adaptation:
         """
         for number, move in tuple(self._moving.items()):
             await self._go_on(number, move)
-        now = monotonic_clock()
+        now = self._now()
         if not self._pause or now - self._looked < min(self._pause // LOOK_SHARE, LONGEST_LOOK):
             return
         self._looked = now
         self._measure(now)
         if self._may_look():
             await self._look(now)
+
+    def counts_came(self) -> None:
+        """Complete moves for which counts that a site has just told are enough."""
+        self._moves.counts_came(self._moving.values())
 
     def _may_look(self) -> bool:
         """Whether nothing else is changing: then facts would tell of that and not of the world."""
@@ -168,7 +181,7 @@ class Adaptation:
         known = self._known.get(run)
         if not queries or known is None:
             return
-        known.looked = monotonic_clock()
+        known.looked = self._now()
         try:
             found = await self._shared.beside.run(
                 partial(reconsider, self._planner, queries, self._shared.settings.metric),
@@ -206,7 +219,7 @@ class Adaptation:
         assert found.before is not None  # noqa: S101  (looked at by the caller)
         value, metric = found.weighing.value, found.weighing.metric
         saved = (value(found.before.cost) - value(found.after.cost)) * HORIZON_SECONDS
-        filling = value(Cost(found.filling, energy=found.filling))
+        filling = value(found.filling)
         if saved <= filling:
             unit = "bytes" if metric == BY_BYTES else f"by {metric}"
             return (
@@ -226,7 +239,7 @@ class Adaptation:
             run=queries[0].run,
             reason=reason or "the first look at the plan since it was deployed",
             outcome=Outcome.KEPT if why else Outcome.MOVING,
-            detail=why or "the other plan is being filled",
+            detail=why or _begun(found),
             plan_before=before.words,
             plan_after=found.after.words,
             bytes_before=before.cost.bytes,
@@ -250,24 +263,27 @@ class Adaptation:
             self._moving[decision.id] = move
 
     async def _go_on(self, number: int, move: Move) -> None:
-        why = self._moves.why_not(move)
+        why = "" if move.moved else self._moves.why_not(move)
         if why:
             del self._moving[number]
             self._close(number, move, outcome=Outcome.GIVEN_UP, detail=why)
             known = self._known.get(move.run)
             if known is not None:
-                known.looked, known.basis, known.tries = monotonic_clock(), None, known.tries + 1
+                known.looked, known.basis, known.tries = self._now(), None, known.tries + 1
             await self._moves.give_up(move)
             return
-        if not (self._may_look() and self._moves.is_ready(move)):
-            return
-        moved = await self._moves.complete(move)
+        moved = move.moved
+        if not moved and self._may_look():
+            if self._moves.is_ready(move):
+                moved = await self._moves.complete(move)
+            else:
+                await self._moves.may_be_busy(move)
         if not moved:
             return
         del self._moving[number]
         said = "the queries read the new plan from then on; their answers did not change"
         self._close(number, move, outcome=Outcome.MOVED, detail=said)
-        query, now = moved[0], monotonic_clock()
+        query, now = moved[0], self._now()
         self._known[query.run] = _known(query, now)
         self._measured.append(_Measuring(number, query.id, query.bundle, now, sent_bytes_of(query)))
 
@@ -284,7 +300,7 @@ class Adaptation:
         known = self._known.get(query.run)
         if known is None:
             return None
-        return _rate_since(known.counted[0], monotonic_clock(), sent_bytes_of(query))
+        return _rate_since(known.counted[0], self._now(), sent_bytes_of(query))
 
     def _measure(self, now: int) -> None:
         """Fill in what moves have brought."""
@@ -299,6 +315,13 @@ class Adaptation:
             rate = _rate_since((each.since, each.bytes), now, sent_bytes_of(query))
             self._decisions.change(each.decision, measured_after=rate)
         self._measured = left
+
+
+def _begun(found: Reconsidered) -> str:
+    said = "the other plan is being filled"
+    if found.weighing.value(found.filling):
+        return said
+    return f"{said}; that has no price by {found.weighing.metric}: costing at most half suffices"
 
 
 def _known(query: RunningQuery, now: int) -> _Known:

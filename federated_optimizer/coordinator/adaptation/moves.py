@@ -1,16 +1,18 @@
 """The move of queries to another run: it is filled beside the old one, which goes on answering.
 
 Make before break: the queries change over when both runs are at rest and hold the same rows. So no
-reader notices, whatever happened meanwhile. When that does not come about in time the new run is
-withdrawn, and all is as before.
+reader notices, whatever happened meanwhile. Queries that are never at rest change over when both
+hold the same rows and the new run surely has read all that the old one has. When that does not come
+about in time the new run is withdrawn, and all is as before.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
+from federated_optimizer.coordinator.adaptation.run_cuts import is_not_behind
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from federated_optimizer.coordinator.queries.planner import Planned
 from federated_optimizer.coordinator.queries.query_registry import Queries
@@ -24,6 +26,8 @@ from streamsql.wire.fragments import FragmentBundle
 
 MOVE_MICROSECONDS = 60_000_000
 """Time in which a move has to come about."""
+REST_MICROSECONDS = 5_000_000
+"""Time in which both runs should be at rest; then they may change over amid changes."""
 
 
 @dataclass(slots=True)
@@ -38,6 +42,8 @@ class Move:
         published: Bytes of the bundles that were sent for it.
         stored: Whether the catalog has the new plan already.
         seen: What had been received when both runs were first seen at rest, or None.
+        may_be_busy: Whether it need not wait for rest any more.
+        moved: The queries that have changed over.
     """
 
     planned: Planned
@@ -47,6 +53,8 @@ class Move:
     published: int = 0
     stored: bool = False
     seen: object = None
+    may_be_busy: bool = False
+    moved: tuple[RunningQuery, ...] = ()
 
     @property
     def run(self) -> str:
@@ -152,7 +160,10 @@ class Moves:
         if monotonic_clock() - move.began > MOVE_MICROSECONDS:
             if not trial.has_inputs():
                 return f"the new plan was not filled within {move.seconds:.0f} s"
-            return f"both plans were never at rest at once within {move.seconds:.0f} s"
+            return (
+                f"both plans were never at rest at once within {move.seconds:.0f} s, nor gave the "
+                "same rows when the new one had surely read all that the old one had"
+            )
         return ""
 
     def is_ready(self, move: Move) -> bool:
@@ -171,12 +182,28 @@ class Moves:
 
     def _at_rest(self, move: Move) -> bool:
         both = (move.trial, *self.movers(move))
-        if any(q.result.held or q.result.is_partial or not q.has_arrived() for q in both):
+        return all(query.has_arrived() for query in both) and self._show_the_same(move)
+
+    def _may_follow(self, move: Move) -> bool:
+        """Whether the new run has read all that the old one has, and gives the same rows now."""
+        trial, movers = move.trial, self.movers(move)
+        if self.why_not(move) or self._queries.owed.is_owed:
+            return False
+        if not all(query.has_all_sources() for query in (trial, *movers)):
+            return False
+        # Counts come first: they are few, and rows may be many.
+        return all(is_not_behind(trial, each) for each in movers) and self._show_the_same(move)
+
+    def _show_the_same(self, move: Move) -> bool:
+        both = (move.trial, *self.movers(move))
+        if any(query.result.held or query.result.is_partial for query in both):
             return False
         if any(query.current_status() != QueryStatus.RUNNING for query in both):
             return False
         rows = move.trial.result.contents()
-        return all(query.result.contents() == rows == query.result.view for query in both)
+        return all(query.result.contents() == rows for query in both[1:]) and all(
+            query.result.view == rows for query in both[1:]
+        )
 
     async def complete(self, move: Move) -> tuple[RunningQuery, ...]:
         """Store the new plan, and change over if both runs are still at rest; return who did.
@@ -186,12 +213,38 @@ class Moves:
         """
         async with self._shared.lock:
             self._shared.presence.check_in_charge()
-            move.stored = True
-            for query in self.movers(move):
-                await self._store(query, move.trial.bundle)
+            await self._store_new(move)
             if self.why_not(move) or not self._at_rest(move):
                 return ()
-            return self._change_over(move)
+            move.moved = self._change_over(move)
+            return move.moved
+
+    async def may_be_busy(self, move: Move) -> None:
+        """Let a move come about amid changes if both runs were not at rest for long enough.
+
+        Raises:
+            FederationError: The catalog cannot be written.
+        """
+        is_late = monotonic_clock() - move.began >= REST_MICROSECONDS
+        if move.may_be_busy or not is_late or not move.trial.has_inputs():
+            return
+        async with self._shared.lock:
+            self._shared.presence.check_in_charge()
+            await self._store_new(move)
+            move.may_be_busy = True
+
+    def counts_came(self, moves: Iterable[Move]) -> None:
+        """Change over where the counts that have just come show that it may be done."""
+        for move in moves:
+            # Whoever holds the lock is changing queries.
+            is_free = not (self._shared.lock.locked() or self._shared.presence.taken_over)
+            if move.may_be_busy and not move.moved and is_free and self._may_follow(move):
+                move.moved = self._change_over(move)
+
+    async def _store_new(self, move: Move) -> None:
+        move.stored = True
+        for query in self.movers(move):
+            await self._store(query, move.trial.bundle)
 
     async def _store(self, query: RunningQuery, bundle: FragmentBundle) -> None:
         if query.origin != Origin.SESSION:

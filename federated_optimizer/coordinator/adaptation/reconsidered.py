@@ -45,7 +45,7 @@ class Reconsidered:
         before: What runs; None: there is no such plan any more with the sites of now.
         after: What is taken now.
         basis: What the choice rests on.
-        filling: Bytes until the sites have what the plan that is taken needs, by estimate.
+        filling: What travels until the sites have what the plan that is taken needs, by estimate.
         weighing: By what plans are compared.
         fixed: By id of queries that keep their plan in any case: why, in words.
     """
@@ -54,7 +54,7 @@ class Reconsidered:
     before: PricedPlan | None
     after: PricedPlan
     basis: Basis
-    filling: float
+    filling: Cost
     weighing: Weighing
     fixed: dict[str, str] = field(default_factory=dict)
 
@@ -90,7 +90,7 @@ def reconsider(planner: Planner, queries: Iterable[RunningQuery], metric: Metric
     after = _priced(search, taken.alternative)
     number = search.number_of((current.alternative, current.choices))
     before = None if not number else _priced(search, number)
-    filling = filling_bytes(taken, noted.statistics)
+    filling = filling_cost(taken, noted.statistics)
     return Reconsidered(planned, before, after, noted.basis(), filling, search.weighing, fixed)
 
 
@@ -120,13 +120,14 @@ def _priced(search: Search, number: int) -> PricedPlan:
     return PricedPlan(f"plan {number}: {words}".removesuffix(": "), search.plan(number).cost)
 
 
-def filling_bytes(bundle: FragmentBundle, statistics: Statistics) -> float:
-    """Return the bytes that travel until the sites of a bundle have all that it needs.
+def filling_cost(bundle: FragmentBundle, statistics: Statistics) -> Cost:
+    """Return the price of all that travels until the sites of a bundle have all that it needs.
 
     The bundle goes to every site, and each fragment sends all its rows once.
     """
     known: dict[str, Estimate] = {}
     bytes_sent = float(len(encode_packed(bundle)) * len(bundle.sites))
+    messages = float(len(bundle.sites))
     for fragment in _feeders_first(bundle):
         if fragment.id in {feed.fragment for feed in bundle.feeds}:
             continue
@@ -140,7 +141,8 @@ def filling_bytes(bundle: FragmentBundle, statistics: Statistics) -> float:
         )
         width = sent_bytes(fragment.plan, statistics)
         bytes_sent += rows.rows * width + statistics.wires.message_bytes * len(fragment.sites)
-    return bytes_sent
+        messages += len(fragment.sites)
+    return Cost(bytes_sent, messages=messages, energy=bytes_sent)
 
 
 def _feeders_first(bundle: FragmentBundle) -> list[Fragment]:

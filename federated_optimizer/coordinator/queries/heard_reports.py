@@ -33,8 +33,11 @@ class HeardReports:
                 self._overflow(query)
             self._queries.refresh(query)
 
-    def flow(self, run: str, site: str, report: FlowReport) -> None:
-        """Ingest a report of counts; whoever counts for an unknown run is told to stop."""
+    def flow(self, run: str, site: str, report: FlowReport, message: int = 0) -> None:
+        """Ingest a report of counts; whoever counts for an unknown run is told to stop.
+
+        `message` is the number of the message that it came in.
+        """
         readers = self._queries.runs.live(run) or self._queries.runs.readers(run)
         if not readers:
             self._stop_unknown(run, site)
@@ -42,7 +45,7 @@ class HeardReports:
         first = readers[0]
         if report.version == first.bundle.version and site not in sites_of(first.bundle):
             raise WireError(f"{site!r:.80} counts for {run} but has no part in it")
-        if first.flows.hear(site, report, first.bundle):  # of all of them
+        if first.flows.hear(site, report, first.bundle, message):  # of all of them
             for query in readers:
                 self._queries.refresh(query)
 

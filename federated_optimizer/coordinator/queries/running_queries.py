@@ -181,6 +181,13 @@ class RunningQuery:
 
     def has_arrived(self) -> bool:
         """Whether nothing is on its way between sites or to here."""
+        if not self.has_all_sources():
+            return False
+        feeders = self._feeders()
+        return self.channels_agree() and all(q is not None and q.channels_agree() for q in feeders)
+
+    def has_all_sources(self) -> bool:
+        """Whether its sites have all rows of its sources that there are."""
         if self.differing or not self.result.is_synchronised:
             return False
         # Until a gateway reports the catalog's definition nobody knows what it sends. What it will
@@ -189,10 +196,7 @@ class RunningQuery:
             return False
         # Rows that base sites read themselves stay when their gateway goes, and what it reads
         # meanwhile comes as history when it is back: nothing says how much that is.
-        if any(map(self.membership.owes_readings, self.read_by_bases())):
-            return False
-        feeders = self._feeders()
-        return self.channels_agree() and all(q is not None and q.channels_agree() for q in feeders)
+        return not any(map(self.membership.owes_readings, self.read_by_bases()))
 
     def channels_agree(self) -> bool:
         """Whether nothing is on its way in the channels of its run."""

@@ -52,6 +52,7 @@ class FlowReports:
         self.found = found
         self._reports: dict[str, FlowReport] = {}
         self._marks: dict[str, tuple[Mark, ...]] = {}
+        self._told: dict[str, int] = {}
         self.later: set[str] = set()
         self.outdated: set[str] = set()
 
@@ -64,8 +65,11 @@ class FlowReports:
         if site in self._reports:
             self.outdated.add(site)
 
-    def hear(self, site: str, report: FlowReport, bundle: FragmentBundle) -> bool:
-        """Ingest a report of a site of the bundle; return whether it was of use."""
+    def hear(self, site: str, report: FlowReport, bundle: FragmentBundle, message: int = 0) -> bool:
+        """Ingest a report of a site of the bundle; return whether it was of use.
+
+        `message` numbers what sites say in the order of their messages; 0: it came otherwise.
+        """
         if site not in sites_of(bundle):
             return False
         if report.version != bundle.version:
@@ -80,6 +84,7 @@ class FlowReports:
         if known is not None and (known.epoch, known.version) == life and not report.filters:
             report = replace(report, filters=known.filters)
         self._reports[site] = report
+        self._told[site] = message
         self.outdated.discard(site)
         self._mark(site, report, monotonic_clock())
         return True
@@ -104,10 +109,15 @@ class FlowReports:
         """Return the newest reports, by site."""
         return dict(self._reports)
 
+    def told_by(self, site: str) -> int:
+        """Return the number of the message in which a site has reported; 0: in none."""
+        return self._told.get(site, 0)
+
     def clear(self) -> None:
         """Discard all reports, after a redeployment."""
         self._reports = {}
         self._marks = {}
+        self._told = {}
         self.later = set()
         self.outdated = set()
 

@@ -39,6 +39,7 @@ class Receiver:
         on_retained_fragment: Called with query and site of fragments found on the broker.
         on_retained_source: Called with the topic level of declared sources found on the broker.
         on_resync: Called with query and site that asks for everything of the channel to it.
+        on_counts: Called when counts of a site have come.
 
     Attributes:
         messages: Received so far.
@@ -60,8 +61,10 @@ class Receiver:
         on_retained_fragment: Callable[[str, str], None],
         on_retained_source: Callable[[str], None],
         on_resync: Callable[[str, str], None],
+        on_counts: Callable[[], None],
     ) -> None:
         self.messages = 0
+        self._counted = 0
         self._shared = shared
         self._queries = queries
         self.heard = HeardReports(shared, queries)
@@ -75,6 +78,7 @@ class Receiver:
         self._on_retained_fragment = on_retained_fragment
         self._on_retained_source = on_retained_source
         self._on_resync = on_resync
+        self._on_counts = on_counts
         self._dead_letters = DeadLetters(shared.settings.host, shared.client, shared.topics)
 
     @property
@@ -155,13 +159,15 @@ class Receiver:
             FederationError: Some were refused; says why the first were.
         """
         self._shared.membership.hear_live(site, max(r.epoch for r in flows.reports.values()))
+        self._counted += 1
         refused: list[FederationError] = []
         for query, report in flows.reports.items():
             try:
                 # A query that is not known is withdrawn on a topic of this name.
-                self.heard.flow(check_id(query, "query"), site, report)
+                self.heard.flow(check_id(query, "query"), site, report, self._counted)
             except FederationError as error:
                 refused.append(error)
+        self._on_counts()
         if refused:
             raise refused[0]
 

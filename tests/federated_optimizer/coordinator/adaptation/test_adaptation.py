@@ -1,12 +1,19 @@
 """A running query takes another plan when a fact leaves its range; its readers do not notice."""
 
 import asyncio
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from federated_optimizer.coordinator.adaptation import adaptation, moves
+from federated_optimizer.coordinator.adaptation.reconsidered import PricedPlan, reconsider
+from federated_optimizer.costs.cost import Cost
+from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.statistics.fact import Origin, Quantity, Subject, SubjectKind, exact
+from host.clocks import monotonic_clock
+from streamsql.algebra.metrics import Metric, Term
 
 TEXT = "SELECT s.mid, r.status FROM SeatSensor s JOIN RoomSensor r ON s.rid = r.rid"
 ROWS = [(f"m{number}", f"s{number % 3}") for number in range(6)]
@@ -127,6 +134,82 @@ def test_a_change_of_plan_has_to_pay(harness: Any, monkeypatch: pytest.MonkeyPat
         assert plan_of(coordinator, query) == 1
 
     harness.run(scenario)
+
+
+def test_what_a_move_has_brought_is_counted_for_a_minute(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, query = await started(harness, federation)
+        run = coordinator.query(query).run
+        await looked_at(harness, coordinator, query)
+        tell(coordinator, AT_BASE)
+        await harness.until(
+            lambda: decisions(coordinator)[-1:] and coordinator.query(query).run != run
+        )
+        await harness.until(lambda: decisions(coordinator)[0].outcome == "moved")
+        adapting = coordinator._adaptation
+        flows = coordinator._queries.find(query).flows
+
+        def sent() -> int:
+            return sum(traffic.bytes for traffic in flows.traffic().values())
+
+        before = sent()
+        federation.sites["gw-1"].put("roomsensor", ("r0", "new"))
+        await harness.until_rows(coordinator, query, [("m0", "new"), *ROWS[1:]])
+        await harness.until(lambda: coordinator.query(query).settled, "all is counted")
+        brought = sent() - before
+        assert brought > 0
+
+        async def look_after(seconds: int) -> None:
+            adapting._now = lambda: monotonic_clock() + seconds * 1_000_000
+            begin = adapting._now()
+            await harness.until(lambda: adapting._looked > begin, "it has looked")
+            await harness.until(lambda: adapting._looked > begin + 500_000, "and again")
+
+        await look_after(40)
+        assert decisions(coordinator)[0].measured_after is None
+        await look_after(100)
+        rate = decisions(coordinator)[0].measured_after
+        assert brought / 115 < rate <= brought / 100
+
+    harness.run(scenario)
+
+
+def test_what_the_change_takes_counts_in_messages_too(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, query = await started(harness, federation)
+        running = coordinator._queries.find(query)
+        by_messages = Metric(((Term.MESSAGES, 1.0),))
+        found = reconsider(coordinator._planner, [running], by_messages)
+        why_kept = coordinator._adaptation._why_kept
+        for saved_in_ten_minutes, is_kept in ((5.0, True), (7.0, False)):
+            cost = Cost(messages=saved_in_ten_minutes / adaptation.HORIZON_SECONDS)
+            priced = replace(found, before=PricedPlan("", cost), after=PricedPlan("", Cost()))
+            why, movers = why_kept(priced, [running], changes=True)
+            assert movers == ([] if is_kept else [running])
+            # The bundle goes to three sites; two gateways and the base send their rows once.
+            says = "filling the other plan takes 6 by messages; it saves 5 in 600 s"
+            assert why == (says if is_kept else "")
+
+    harness.run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ({Term.BYTES: 1.0, Term.LATENCY: 2.0}, "the other plan is being filled"),
+        (
+            {Term.LATENCY: 1.0},
+            "the other plan is being filled; that has no price by latency: costing at most half "
+            "suffices",
+        ),
+    ],
+)
+def test_a_change_without_a_price_is_said_to_have_none(
+    weights: dict[Term, float], said: str
+) -> None:
+    weighing = Weighing(Metric(tuple(weights.items())))
+    found: Any = SimpleNamespace(filling=Cost(500.0, messages=8.0), weighing=weighing)
+    assert adaptation._begun(found) == said
 
 
 def test_without_adaptation_nothing_is_looked_at(harness: Any) -> None:
