@@ -137,12 +137,26 @@ def is_part(fragment: Fragment, bundle: FragmentBundle) -> bool:
     """Whether each gateway gives its part of groups, distinct or first rows to the consumer."""
     if len(fragment.sites) < 2 or fragment.engine != Engine.GATEWAY or not fragment.consumer:
         return False
-    if not any(isinstance(node, _PUT_TOGETHER) for node in walk_plan(fragment.plan)):
+    to_all = not fragment.partition and len(fragment.destinations) > 1
+    above = bundle.fragment(fragment.consumer).plan
+    return gives_parts(fragment.plan, above, fragment.id, to_all=to_all)
+
+
+def gives_parts(plan: Plan, above: Plan, name: str, *, to_all: bool) -> bool:
+    """Whether sites that compute a plan give parts of groups, distinct or first rows.
+
+    Args:
+        plan: Of each site.
+        above: That reads its rows.
+        name: Of the leaf that stands for it there.
+        to_all: Each row goes to all sites that read it.
+    """
+    if not any(isinstance(node, _PUT_TOGETHER) for node in walk_plan(plan)):
         return False
-    if isinstance(fragment.plan, Distinct) and not fragment.partition and fragment.destinations[1:]:
+    if isinstance(plan, Distinct) and to_all:
         return True  # keys of every gateway, for those of the other side of a join
-    above = walk_plan(bundle.fragment(fragment.consumer).plan)
-    return any(isinstance(n, _PUT_TOGETHER) and _reads_directly(n, fragment.id) for n in above)
+    nodes = walk_plan(above)
+    return any(isinstance(n, _PUT_TOGETHER) and _reads_directly(n, name) for n in nodes)
 
 
 def _reads_directly(plan: Plan, fragment: str) -> bool:

@@ -13,7 +13,8 @@ from federated_optimizer.alternatives.pieces import (
     StaticPiece,
 )
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.estimates import Estimating
+from federated_optimizer.costs.estimates import Estimating, estimate
+from federated_optimizer.costs.fragment_estimates import gives_parts
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import broadcast, shipment
 from federated_optimizer.costs.size_and_motion import Estimate
@@ -51,9 +52,15 @@ class CutPrices:
         """Return the price of a piece: of what it computes, and of all that travels to it."""
         return self.computed(piece).after(self.received(piece))
 
-    def shipped(self, piece: Piece, receivers: tuple[str, ...], *, to_all: bool = False) -> Cost:
-        """Return the price of a piece's rows on their way to one, or all, of some other sites."""
-        rows, statistics = self._sent(piece), self._cutter.statistics
+    def shipped(self, piece: Piece, receivers: tuple[str, ...]) -> Cost:
+        """Return the price of a piece's rows on their way, each to one of some other sites."""
+        return self._moved(self._sent(piece), piece, receivers)
+
+    def _moved(
+        self, rows: Estimate, piece: Piece, receivers: tuple[str, ...], *, to_all: bool = False
+    ) -> Cost:
+        """Return the price of rows of a piece on their way to one, or all, of some other sites."""
+        statistics = self._cutter.statistics
         width = sent_bytes(piece.plan, statistics)
         send = broadcast if to_all else shipment
         return send(rows, width, self._sites(piece), receivers, statistics.wires)
@@ -64,11 +71,25 @@ class CutPrices:
         keys = sum((self.shipped(each, sites) for each in self.keys_of(piece.plan)), NOTHING)
         return sum(
             (
-                self.shipped(cut.piece, sites, to_all=cut.to_all).after(self.whole(cut.piece))
-                for cut in self.cuts_of(piece.plan)
+                self._moved(rows, cut.piece, sites, to_all=cut.to_all).after(self.whole(cut.piece))
+                for cut, rows in self._cuts_with_rows(piece.plan)
             ),
             keys,
         )
+
+    def _cuts_with_rows(self, plan: Plan) -> list[tuple[Cut, Estimate]]:
+        return [(cut, self._of_cut(name, plan)) for name, cut in self.cuts_of(plan).items()]
+
+    def _of_cut(self, name: str, above: Plan) -> Estimate:
+        """Return what all sites of a cut send: where each gives its part, as many parts."""
+        cut = self._cutter.cuts[name]
+        piece = cut.piece
+        if not isinstance(piece, GatewayPiece) or len(piece.sites) < 2:
+            return self._sent(piece)
+        if not gives_parts(piece.plan, above, name, to_all=cut.to_all):
+            return self._sent(piece)
+        plan, statistics = self._whole(piece.plan), self._cutter.statistics
+        return estimate(plan, statistics, sites=len(piece.sites))
 
     def computed(self, piece: Piece) -> Cost:
         """Return the price of what the sites of a piece compute."""
@@ -129,10 +150,10 @@ class CutPrices:
         found = isinstance(plan, Join) and asked is plan.right
         return plan.inputs[0] if found else plan
 
-    def cuts_of(self, plan: Plan) -> list[Cut]:
-        """Return the cuts that a piece's plan reads."""
+    def cuts_of(self, plan: Plan) -> dict[str, Cut]:
+        """Return the cuts that a piece's plan reads, by the names of its leaves."""
         names = dict.fromkeys(n.fragment for n in walk_plan(plan) if isinstance(n, RemoteSource))
-        return [self._cutter.cuts[name] for name in names if name in self._cutter.cuts]
+        return {name: self._cutter.cuts[name] for name in names if name in self._cutter.cuts}
 
     def keys_of(self, plan: Plan) -> list[BasePiece]:
         """Return the pieces whose keys a piece's plan reads."""

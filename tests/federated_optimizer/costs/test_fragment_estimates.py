@@ -16,9 +16,9 @@ CATALOG = catalog_of(
     CREATE TABLE lab (rid TEXT PRIMARY KEY, name TEXT) WITH (source = 'csv', path = 'lab.csv');"""
 )
 NAMES = frozenset({"temp", "room", "link"})
-TOPOLOGY = Topology(
-    dict.fromkeys(("gw-1", "gw-2", "gw-3"), NAMES), bases=("base",), coordinator="host"
-)
+GATEWAYS = dict.fromkeys(("gw-1", "gw-2", "gw-3"), NAMES)
+TOPOLOGY = Topology(GATEWAYS, bases=("base",), coordinator="host")
+TWO_BASES = Topology(GATEWAYS, bases=("base-1", "base-2"), coordinator="host")
 MAX = "SELECT MAX(celsius) AS m FROM temp [RANGE 1 MINUTE]"
 REACH = """WITH RECURSIVE reach (src, dst) AS (SELECT src, dst FROM link UNION
     SELECT r.src, l.dst FROM reach r JOIN link l ON l.src = r.dst)
@@ -42,17 +42,20 @@ def facts(changes: float = 20.0) -> Statistics:
     return Statistics(sources={**sources, "lab": SourceFacts(50, 0)})
 
 
-def estimates(text: str, statistics: Statistics) -> dict[str, FragmentEstimate]:
-    bundle = place_plan(bound_query(text, CATALOG), TOPOLOGY, query="q", statistics=statistics)
+def estimates(
+    text: str, statistics: Statistics, topology: Topology = TOPOLOGY
+) -> dict[str, FragmentEstimate]:
+    bundle = place_plan(bound_query(text, CATALOG), topology, query="q", statistics=statistics)
     return fragment_estimates(bundle, statistics, "host")
 
 
+@pytest.mark.parametrize("topology", [TOPOLOGY, TWO_BASES], ids=["one-base", "two-bases"])
 @pytest.mark.parametrize("text", QUERIES)
-def test_fragments_add_up_to_the_price_of_the_plan(text: str) -> None:
+def test_fragments_add_up_to_the_price_of_the_plan(text: str, topology: Topology) -> None:
     """The price of a plan is that of all that travels, without the result."""
     statistics = facts()
-    for each in alternatives(bound_query(text, CATALOG), TOPOLOGY, statistics).listed:
-        found = estimates(f"{text} WITH (plan = {each.number})", statistics)
+    for each in alternatives(bound_query(text, CATALOG), topology, statistics).listed:
+        found = estimates(f"{text} WITH (plan = {each.number})", statistics, topology)
         parts = [estimate.cost for name, estimate in found.items() if name != "f0"]
         # The search prices questions for keys, and their answers, by a rule of its own.
         near = UNKNOWN if "asked for keys" in each.words else 1e-6
