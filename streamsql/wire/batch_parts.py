@@ -92,6 +92,9 @@ and 2; the message itself takes some hundred at both ends.
 """
 MAX_ALIKE = 62
 """Columns that a number of 64 bits has a bit for."""
+MAX_REPEATED_BYTES = MAX_PAYLOAD_BYTES
+"""Of the texts that rows leave out, as the row before has them: a batch tells at most twice what a
+message may hold."""
 _DIGITS = 4
 """Behind the point, of a number that is written by its digits."""
 _MOST = 2**31 - 1
@@ -190,6 +193,7 @@ def _alike(rows: tuple[WeightedRow, ...]) -> list[list[Any]]:
     if not 0 < width <= MAX_ALIKE or any(len(each.row) != width for each in rows):
         return []
     before: Row = ()
+    repeated = 0
     told: list[list[Any]] = []
     for each in rows:
         row = each.row
@@ -198,11 +202,13 @@ def _alike(rows: tuple[WeightedRow, ...]) -> list[list[Any]]:
         for place, value in enumerate(row):
             if before and _is_same(value, before[place]):
                 same |= 1 << place
+                if type(value) is str:
+                    repeated += _TEXT_BYTES * len(value)
             else:
                 values.append(_digits(value) if type(value) is float else value)
         told.append([each.weight, same, *values])
         before = row
-    return told
+    return told if repeated <= MAX_REPEATED_BYTES else []
 
 
 def _is_same(a: Value, b: Value) -> bool:
@@ -227,9 +233,10 @@ def _told(alike: Iterable[tuple[Any, ...]]) -> Iterator[WeightedRow]:
     """Yield the rows that are written by what differs from the one before.
 
     Raises:
-        ValueError: They are not written so.
+        ValueError: They are not written so, or are many times as long as what is written.
     """
     before: tuple[Any, ...] = ()
+    repeated = 0
     for told in alike:
         weight, same, *values = told if len(told) > 1 else (None, None)
         if type(weight) is not int or type(same) is not int or same < 0:
@@ -241,6 +248,14 @@ def _told(alike: Iterable[tuple[Any, ...]]) -> Iterator[WeightedRow]:
         before = tuple(
             before[place] if same >> place & 1 else _number(next(fresh)) for place in range(width)
         )
+        for place, value in enumerate(before):
+            if type(value) is str and same >> place & 1:
+                # Of Latin text the length is known without a copy.
+                repeated += len(value if value.isascii() else value.encode())
+        if repeated > MAX_REPEATED_BYTES:
+            raise ValueError(
+                f"its rows repeat texts of more than {MAX_REPEATED_BYTES} bytes of one another"
+            )
         yield WeightedRow(before, weight)
 
 

@@ -114,3 +114,15 @@ def test_a_reading_out_of_bounds_is_refused() -> None:
     payload = msgspec.msgpack.encode([1, 1, 0, "f", 2**62, -1])
     with pytest.raises(WireError, match="out of bounds"):
         decode_packed(payload, DeltaBatch)
+
+
+def test_rows_that_repeat_a_long_text_are_not_told_many_times() -> None:
+    text = "ł" * 1_000_000
+    hostile = [1, 1, 1, "f1", 0, None, [], [[1, 0, text, 0], *([1, 1, n] for n in range(1, 32))]]
+    with pytest.raises(WireError, match="repeat texts of more than 8000000 bytes"):
+        decode_packed(msgspec.msgpack.encode(hostile), DeltaBatch)
+    # What we send is within the bound: its rows are whole where they would exceed it.
+    rows = tuple(WeightedRow((text[:700_000], n), 1) for n in range(4))
+    payload = encode_packed(DeltaBatch(1, 1, 1, "f1", rows))
+    assert len(payload) > 4 * 1_400_000, "each row is whole"
+    assert decode_packed(payload, DeltaBatch).deltas == rows
