@@ -28,6 +28,8 @@ MOVE_MICROSECONDS = 60_000_000
 """Time in which a move has to come about."""
 REST_MICROSECONDS = 5_000_000
 """Time in which both runs should be at rest; then they may change over amid changes."""
+COMPARED_SELDOM = 9
+"""Rows of busy runs are compared in a tenth of the time at most, however many there are."""
 
 
 @dataclass(slots=True)
@@ -44,6 +46,7 @@ class Move:
         seen: What had been received when both runs were first seen at rest, or None.
         may_be_busy: Whether it need not wait for rest any more.
         moved: The queries that have changed over.
+        compared: Until when rows of busy runs are not compared again.
     """
 
     planned: Planned
@@ -55,6 +58,7 @@ class Move:
     seen: object = None
     may_be_busy: bool = False
     moved: tuple[RunningQuery, ...] = ()
+    compared: int = 0
 
     @property
     def run(self) -> str:
@@ -192,7 +196,13 @@ class Moves:
         if not all(query.has_all_sources() for query in (trial, *movers)):
             return False
         # Counts come first: they are few, and rows may be many.
-        return all(is_not_behind(trial, each) for each in movers) and self._show_the_same(move)
+        if monotonic_clock() < move.compared or not all(is_not_behind(trial, q) for q in movers):
+            return False
+        began = monotonic_clock()
+        is_same = self._show_the_same(move)
+        ended = monotonic_clock()
+        move.compared = ended + COMPARED_SELDOM * (ended - began)
+        return is_same
 
     def _show_the_same(self, move: Move) -> bool:
         both = (move.trial, *self.movers(move))
