@@ -58,6 +58,7 @@ class _Known:
         counted: When its bytes were read, and how many there were: the last two times.
         basis: What its plan rests on; None: nobody has looked, or a move was given up.
         tries: Moves that were given up: the time until the next one doubles.
+        needed: Why it has to stay, as `Moves.why_needed` says.
     """
 
     bundle: FragmentBundle
@@ -65,6 +66,7 @@ class _Known:
     counted: tuple[tuple[int, int], tuple[int, int]]
     basis: Basis | None = None
     tries: int = 0
+    needed: str = ""
 
     def count(self, now: int, sent: int) -> None:
         """Note the bytes that were sent, once a minute."""
@@ -158,7 +160,9 @@ class Adaptation:
                 found.append((run, ""))
                 continue
             left = left_range(known.basis, statistics)
-            if left:
+            if known.needed and not self._moves.why_needed(self._queries.runs.live(run)):
+                found.append((run, "no other query reads its rows any more"))
+            elif left:
                 found.append((run, str(left[0])))
         busy = {move.run for move in self._moving.values()}
         for run, reason in [each for each in found if each[0] not in busy][:AT_ONCE]:
@@ -198,6 +202,7 @@ class Adaptation:
         if before is None and not changes:
             return
         why, movers = self._why_kept(found, current, changes=changes)
+        known.needed = why if movers else ""
         decision = self._decided(current if why else movers, reason, found, why)
         if why:
             self._decisions.add(decision)
@@ -216,6 +221,9 @@ class Adaptation:
         stays = why_alone(queries[0].bundle) or why_alone(found.planned.bundle)
         if stays:
             return f"it cannot move: {stays}", []
+        needed = self._moves.why_needed(movers)
+        if needed:
+            return needed, movers
         assert found.before is not None  # noqa: S101  (looked at by the caller)
         value, metric = found.weighing.value, found.weighing.metric
         saved = (value(found.before.cost) - value(found.after.cost)) * HORIZON_SECONDS

@@ -30,6 +30,8 @@ REST_MICROSECONDS = 5_000_000
 """Time in which both runs should be at rest; then they may change over amid changes."""
 COMPARED_SELDOM = 9
 """Rows of busy runs are compared in a tenth of the time at most, however many there are."""
+MOST_NAMED = 10
+"""Queries that are named where more may read the rows of a run."""
 
 
 @dataclass(slots=True)
@@ -142,6 +144,17 @@ class Moves:
         trial.compare(self._queries.differing, self._queries.missing)
         return trial
 
+    def why_needed(self, movers: Sequence[RunningQuery]) -> str:
+        """Return why the run of queries that move has to stay, in words; empty: it need not.
+
+        What reads its rows would begin anew.
+        """
+        runs, run = self._queries.runs, movers[0].run
+        if len(runs.live(run)) > len(movers):
+            return ""  # it stays, for others
+        fed = ", ".join(query.id for query in runs.fed_by(run)[:MOST_NAMED])
+        return fed and f"its rows are read by {fed}"
+
     def movers(self, move: Move) -> list[RunningQuery]:
         """Return the queries that still run what they ran when the move began."""
         return self._going_on(move.former)
@@ -153,8 +166,12 @@ class Moves:
 
     def why_not(self, move: Move) -> str:
         """Return why a move cannot come about any more, in words; empty: it may."""
-        if not self.movers(move):
+        movers = self.movers(move)
+        if not movers:
             return "its queries have ended, or were planned anew"
+        needed = self.why_needed(movers)
+        if needed:
+            return needed
         trial = move.trial
         if trial.has_failed:
             return f"the new plan failed: {trial.error or 'it was stopped'}"

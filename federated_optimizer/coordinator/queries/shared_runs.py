@@ -128,6 +128,11 @@ class SharedRuns:
         others = (other for other in self.live(query.run) if other is not query)
         return tuple(other for other in others if other.id not in self._tried)
 
+    def fed_by(self, run: str) -> tuple[RunningQuery, ...]:
+        """Return a query of each other run that reads rows of a run at its sites."""
+        leaders = filter(None, map(self.leader, self.all()))
+        return tuple(q for q in leaders if any(feed.run == run for feed in q.bundle.feeds))
+
     def part_sharers(self, planned: Planned, run: str) -> dict[str, tuple[RunningQuery, ...]]:
         """Return, by fragment, the queries of other runs that read equal fragments."""
         found = {}

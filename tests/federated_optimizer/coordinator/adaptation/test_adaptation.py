@@ -52,14 +52,16 @@ async def looked_at(harness: Any, coordinator: Any, query: str) -> None:
     await harness.until(is_known, "the basis of the plan")
 
 
-async def started(harness: Any, federation: Any, text: str = TEXT, **options: Any) -> Any:
-    """Start a coordinator that looks often, and a query whose join is cheap at the gateways."""
+async def started(
+    harness: Any, federation: Any, text: str = TEXT, facts: Any = AT_GATEWAYS, **options: Any
+) -> Any:
+    """Start a coordinator that looks often, and a query whose join is cheap by some facts."""
     await federation.site("base", "base")
     for gateway in ("gw-1", "gw-2"):
         await federation.site(gateway)
     coordinator = await federation.coordinator(define_schema=True, **{"adapt": QUICK, **options})
     await harness.until(lambda: sum(site.online for site in coordinator.sites()) == 3)
-    tell(coordinator, AT_GATEWAYS)
+    tell(coordinator, facts)
     query = await harness.start_query(coordinator, text)
     for number, (seat, status) in enumerate(ROWS):
         site = federation.sites[f"gw-{1 + number % 2}"]
@@ -269,6 +271,49 @@ def test_equal_queries_move_together_and_one_that_may_not_stays(harness: Any) ->
             await coordinator.stop(each)
         await harness.until(lambda: {q for q, _ in federation.fragments()} == {run})
         assert coordinator.query(fixed).status == "running"
+
+    harness.run(scenario)
+
+
+def test_a_run_whose_rows_another_one_reads_stays_until_nobody_does(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, query = await started(harness, federation, facts=AT_BASE)
+        before = plan_of(coordinator, query)
+        fixed = "SELECT rid, status FROM RoomSensor WITH (adapt = 'no')"
+        fed = await harness.start_query(coordinator, fixed)
+        rooms = [(f"r{number}", status) for number, (_, status) in enumerate(ROWS)]
+        await harness.until_rows(coordinator, fed, rooms)
+        run = coordinator.query(query).run
+        assert {feed.run for feed in coordinator._queries.find(fed).bundle.feeds} == {run}
+        await looked_at(harness, coordinator, query)
+        tell(coordinator, AT_GATEWAYS)
+        await harness.until(lambda: any(d.queries == query for d in decisions(coordinator)))
+        (decision,) = [d for d in decisions(coordinator) if d.queries == query]
+        assert (decision.outcome, decision.detail) == ("kept", f"its rows are read by {fed}")
+        assert decision.plan_before != decision.plan_after
+        assert (plan_of(coordinator, query), coordinator.query(fed).version) == (before, 1)
+        await coordinator.stop(fed)
+        await harness.until(lambda: plan_of(coordinator, query) != before, "it moves")
+        (*_, decision) = [d for d in decisions(coordinator) if d.queries == query]
+        assert decision.reason == "no other query reads its rows any more"
+
+    harness.run(scenario)
+
+
+def test_a_move_is_given_up_when_another_query_begins_to_read_the_run(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, query = await started(harness, federation, facts=AT_BASE)
+        await looked_at(harness, coordinator, query)
+        with monkeypatch.context() as never:
+            never.setattr(moves.Moves, "_at_rest", lambda *_: False)
+            tell(coordinator, AT_GATEWAYS)
+            await harness.until(lambda: bool(decisions(coordinator)), "it moves")
+            fed = await harness.start_query(coordinator, "SELECT rid, status FROM RoomSensor")
+            await harness.until(lambda: decisions(coordinator)[0].outcome == "given up")
+        assert decisions(coordinator)[0].detail == f"its rows are read by {fed}"
+        assert coordinator.query(fed).version == 1
 
     harness.run(scenario)
 
