@@ -33,8 +33,6 @@ from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
 from federated_optimizer.coordinator.explaining.row_explainer import RowExplainer
-from federated_optimizer.coordinator.explaining.running_explanation import explain_running
-from federated_optimizer.coordinator.explaining.sharing_notes import Sharing
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
 from federated_optimizer.coordinator.facts.kept_facts import KeptFacts
 from federated_optimizer.coordinator.fleet.fleet import Fleet
@@ -239,8 +237,8 @@ class Coordinator(OpenedRooms):
 
     @override
     def on_behalf(self, principal: Principal) -> CoordinatorApi:
-        parts = Parts(self._shared, self._queries, self._rows, self._grants)
-        return OnBehalf(self, parts, principal)
+        shared = self._shared
+        return OnBehalf(self, Parts(shared, self._queries, self._rows, self._grants), principal)
 
     @override
     def follow_accounts(self, account_of: Callable[[str], Account | None]) -> None:
@@ -281,14 +279,16 @@ class Coordinator(OpenedRooms):
 
     @override
     def keep(self, query_id: str) -> QueryInfo:
-        query = self._find(query_id)
-        self._queries.unread.keep(query)
-        return query.info()
+        self._queries.unread.keep(self._find(query_id))
+        return self.query(query_id)
 
     @override
     def explain(self, query_id: str) -> StatementResult:
-        sharing = Sharing(self._queries.runs, self._queries.all())
-        return explain_running(self._find(query_id), self._planner, sharing)
+        return self.on_behalf(LOCAL).explain(query_id)
+
+    @override
+    async def explained(self, query_id: str) -> StatementResult:
+        return await self.on_behalf(LOCAL).explained(query_id)
 
     @override
     async def stop(self, query_id: str) -> QueryInfo:

@@ -194,7 +194,7 @@ async def rows(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
 @router.get("/queries/{query_id}/explain")
 async def explain(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
     """Return the fragments of a running query."""
-    return result_object(coordinator.explain(find_query(coordinator, query_id).id))
+    return result_object(await coordinator.explained(find_query(coordinator, query_id).id))
 
 
 @router.get("/queries/{query_id}/changes")

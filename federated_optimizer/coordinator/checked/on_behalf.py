@@ -178,6 +178,13 @@ class OnBehalf(CoordinatorApi):
         return explain_running(query, queries.planner, Sharing(queries.runs, seen))
 
     @override
+    async def explained(self, query_id: str) -> StatementResult:
+        self._check_read(query_id)
+        shared = self._parts.shared
+        async with shared.quotas.planning(self._principal):
+            return await shared.beside.run(lambda: self.explain(query_id), "explaining the plan")
+
+    @override
     async def stop(self, query_id: str) -> QueryInfo:
         query = self._find(query_id)
         try:

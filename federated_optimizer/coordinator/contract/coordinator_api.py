@@ -252,7 +252,19 @@ class CoordinatorApi(Protocol):
         ...
 
     def explain(self, query_id: str) -> StatementResult:
-        """Return the fragments of a running query as text and data, with live row counts."""
+        """Return the fragments of a running query as text and data, with live row counts.
+
+        The caller waits meanwhile; see `explained`.
+        """
+        ...
+
+    async def explained(self, query_id: str) -> StatementResult:
+        """Return what `explain` does, made beside the event loop and charged as planning.
+
+        Raises:
+            KeyError: There is no such query.
+            FederationError: It took too long, or the account has used its time.
+        """
         ...
 
     async def stop(self, query_id: str) -> QueryInfo:

@@ -26,6 +26,7 @@ ACTIONS: dict[str, tuple[Role, Callable[[Any], Any]]] = {
     "query": (Role.OPERATOR, lambda api: api.query("mine")),
     "keep": (Role.OPERATOR, lambda api: api.keep("mine")),
     "explain": (Role.OPERATOR, lambda api: api.explain("mine")),
+    "explained": (Role.OPERATOR, lambda api: api.explained("mine")),
     "relation": (Role.OPERATOR, lambda api: api.relation("mine")),
     "subscribe": (Role.OPERATOR, lambda api: api.subscribe("mine")),
     "why": (Role.OPERATOR, lambda api: api.rows.why_row("mine", ["r1"])),

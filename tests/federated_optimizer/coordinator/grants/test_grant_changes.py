@@ -414,6 +414,22 @@ def test_rights_hold_in_processes_that_plan(harness: Any) -> None:
     harness.run(scenario)
 
 
+def test_a_running_query_is_explained_in_a_process_on_account_of_who_asks(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        whole = await federation.coordinator(define_schema=True, beside=InProcesses(20.0))
+        world = World(federation, whole)
+        await world.run(ADA, GRANT)
+        query = await world.start(ANN, READ)
+        asks, before = whole.on_behalf(ANN), whole.grants.usage("ann").planning_seconds
+        found = await asks.explained(query)
+        assert found.data == asks.explain(query).data
+        assert whole.grants.usage("ann").planning_seconds > before
+        with pytest.raises(KeyError):
+            await whole.explained("nothing")
+
+    harness.run(scenario)
+
+
 def test_one_account_cannot_plan_in_every_process(harness: Any) -> None:
     async def scenario(world: World) -> None:
         quotas = world.whole._shared.quotas
