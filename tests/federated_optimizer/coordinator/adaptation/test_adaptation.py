@@ -232,19 +232,55 @@ def test_a_move_that_does_not_come_about_is_given_up_and_tried_later(
         coordinator, query = await started(harness, federation)
         await looked_at(harness, coordinator, query)
         before = coordinator.query(query)
+
+        def stored() -> str:
+            (found,) = coordinator._shared.store.queries()
+            return str(found.bundle.query)
+
         tell(coordinator, AT_BASE)
         with monkeypatch.context() as never:
-            never.setattr(moves, "MOVE_MICROSECONDS", 400_000)
+            never.setattr(moves, "REST_MICROSECONDS", 0)
+            never.setattr(moves, "is_not_behind", lambda *_: False)
             never.setattr(moves.Moves, "_at_rest", lambda *_: False)
+            await harness.until(lambda: stored() != before.run, "it may move amid changes")
+            never.setattr(moves, "MOVE_MICROSECONDS", 0)
             await harness.until(
                 lambda: any(d.outcome == "given up" for d in decisions(coordinator))
             )
+            await harness.until(lambda: stored() == before.run, "the catalog has the old plan")
+            assert coordinator.query(query).run == before.run
             (decision, *_) = decisions(coordinator)
             assert "both plans were never at rest at once" in decision.detail
         await harness.until(lambda: decisions(coordinator)[-1].outcome == "moved")
         after = coordinator.query(query)
         assert (after.changes, after.run != before.run) == (before.changes, True)
         await harness.until(lambda: {q for q, _ in federation.fragments()} == {after.run})
+
+    harness.run(scenario)
+
+
+def test_a_coordinator_that_ends_amid_a_busy_move_goes_on_with_the_new_run(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moves, "REST_MICROSECONDS", 0)
+    monkeypatch.setattr(moves, "is_not_behind", lambda *_: False)
+    monkeypatch.setattr(moves.Moves, "_at_rest", lambda *_: False)
+
+    async def scenario(federation: Any) -> None:
+        coordinator, query = await started(harness, federation)
+        run = coordinator.query(query).run
+        await looked_at(harness, coordinator, query)
+        tell(coordinator, AT_BASE)
+        store = coordinator._shared.store
+        await harness.until(lambda: store.queries()[0].bundle.query != run, "the plan is stored")
+        assert coordinator.query(query).run == run
+        await coordinator.close()
+        federation.sites["gw-1"].put("roomsensor", ("r0", "new"))
+        later = await federation.coordinator(adapt=0.0)
+        await harness.until_rows(later, query, [("m0", "new"), *ROWS[1:]])
+        new = later.query(query).run
+        assert new != run
+        await harness.until(lambda: {q for q, _ in federation.fragments()} == {new})
 
     harness.run(scenario)
 
