@@ -285,7 +285,11 @@ class Moves:
         for query in movers:
             runs.leave(query)
             query.warnings = move.planned.warnings
+            fed = {feed.run for feed in trial.bundle.feeds}
             query.bundle, query.flows = trial.bundle, trial.flows
+            query.began = {run: began for run, began in query.began.items() if run in fed}
+            query.begin_to_read(query.run, trial)
+            query.begin_to_read_others()
             query.result.hand_over(trial.bundle, trial.result)
             query.started, query.deployed = trial.started, trial.deployed
             query.problems.clear()

@@ -172,6 +172,7 @@ def _notes(bundle: FragmentBundle, estimates: Estimates, measured: Measurements)
 
 def _sent(bundle: FragmentBundle, measured: Measurements) -> Iterable[str]:
     """Yield what fragments have sent since the query began to read them, those of a run a line."""
+    fed = {feed.run for feed in bundle.feeds}
     runs: dict[str, list[str]] = {}
     for fragment in bundle.fragments:
         found = measured.get(fragment.id)
@@ -181,8 +182,9 @@ def _sent(bundle: FragmentBundle, measured: Measurements) -> Iterable[str]:
                 f"{found.sent_bytes:,} bytes"
             )
     for run, counts in runs.items():
-        by = f" by run {run}, which other queries read, too" if run else ""
-        yield f"Sent since this query began{by}: {'; '.join(counts)}"
+        since = f" to read run {run}" if run else ""
+        others = ", which other queries read, too" if run in fed else ""
+        yield f"Sent since this query began{since}{others}: {'; '.join(counts)}"
 
 
 def _is_sending(fragment: Fragment) -> bool:

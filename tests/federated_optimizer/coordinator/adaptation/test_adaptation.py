@@ -311,6 +311,37 @@ def test_equal_queries_move_together_and_one_that_may_not_stays(harness: Any) ->
     harness.run(scenario)
 
 
+def test_counts_begin_when_the_query_reads_the_new_run(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, query = await started(harness, federation)
+        fixed = await harness.start_query(coordinator, f"{TEXT} WITH (adapt = 'no')")
+        former = coordinator.query(query).run
+        await looked_at(harness, coordinator, query)
+        tell(coordinator, AT_BASE)
+        await harness.until(lambda: coordinator.query(query).run != former, "it moves")
+        run = coordinator.query(query).run
+
+        def sent() -> dict[str, Any]:
+            fragments = coordinator.explain(query).data["fragments"]
+            return {f["id"]: f["measured"]["sent"]["rows"] for f in fragments if f["measured"]}
+
+        assert set(sent().values()) == {0}, "what filled it is not counted"
+        federation.sites["gw-1"].put("roomsensor", ("r0", "new"))
+        await harness.until_rows(coordinator, query, [("m0", "new"), *ROWS[1:]])
+        await harness.until(lambda: sum(sent().values()) > 0, "it counts")
+        text = coordinator.explain(query).text
+        assert f"Sent since this query began to read run {run}: " in text
+        assert "which other queries read, too" not in text
+        # Back to the run that it has left, which has sent the change for the other query.
+        await harness.until(lambda: coordinator.query(fixed).settled)
+        await looked_at(harness, coordinator, query)
+        tell(coordinator, AT_GATEWAYS)
+        await harness.until(lambda: coordinator.query(query).run == former, "it moves back")
+        assert set(sent().values()) == {0}, "what was sent before is not counted"
+
+    harness.run(scenario)
+
+
 def test_a_run_whose_rows_another_one_reads_stays_until_nobody_does(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator, query = await started(harness, federation, facts=AT_BASE)
