@@ -136,9 +136,11 @@ class Cut:
             to the first.
         to_all: Instead, every row goes to all of its sites.
         homes: Values with the index of the site where rows about them go instead.
+        away: Share of the rows that leave their site, if it is known.
     """
 
     piece: Piece
     partition: tuple[int, ...]
     to_all: bool = False
     homes: tuple[tuple[str, int], ...] = ()
+    away: float | None = None

@@ -306,6 +306,18 @@ class Columns:
             )
         return max(min(found, rows), 1.0)
 
+    def is_counted(self, plan: Plan, columns: Sequence[int]) -> bool:
+        """Whether it is known how many distinct values columns have, or they are a whole key."""
+        origins, leaves = column_origins(plan), _leaves(plan)
+
+        def is_key(origin: Origin | None) -> bool:
+            return origin in {(name, scan.key[0]) for name, scan in keyed.items()}
+
+        keyed = {name: scan for name, scan in leaves.items() if len(scan.key) == 1}
+        return all(
+            is_key(origins[c]) or self._facts(leaves, origins[c]) is not None for c in columns
+        )
+
     def _distinct(self, facts: ColumnFacts) -> float:
         return max(facts.local if self._sites > 1 else facts.distinct, 1.0)
 

@@ -3,7 +3,7 @@
 Rough on purpose: prices of ways differ by factors of ten, and what is assumed is said in words.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -127,6 +127,10 @@ class Estimating:
         if known is None:
             known = self._known[id(plan)] = (plan, self._estimated(plan))
         return known[1]
+
+    def is_counted(self, plan: Plan, columns: Sequence[int]) -> bool:
+        """Whether it is known how many distinct values columns have, or they are a whole key."""
+        return self._columns.is_counted(plan, columns)
 
     def _leaf(self, plan: Scan | Window | RemoteSource | Values) -> Estimate:
         match plan:

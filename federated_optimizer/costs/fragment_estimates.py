@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.costs.estimates import Estimating, estimate
+from federated_optimizer.costs.semi_join_estimates import keys_sent, rows_found
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import mixed_bytes, shipment
 from federated_optimizer.costs.size_and_motion import UNKNOWN, Estimate
@@ -14,6 +15,8 @@ from streamsql.algebra.operators import (
     Aggregate,
     Distinct,
     Fixpoint,
+    Join,
+    JoinKind,
     Plan,
     RemoteSource,
     TopN,
@@ -84,7 +87,22 @@ class _Estimates:
     def _relation(self, fragment: Fragment) -> Estimate:
         """Return what all sites of a fragment have together."""
         sites = len(fragment.sites) if is_part(fragment, self._bundle) else 1
+        found = self._reduction(fragment)
+        if found is not None:
+            return rows_found(found, Estimating(self._statistics))
+        reader = self._fragments.get(fragment.consumer)
+        reduction = None if reader is None else self._reduction(reader)
+        if reduction is not None and fragment.id in _read_as_keys(reader):
+            return keys_sent(reduction, self._statistics, len(fragment.sites))
         return estimate(self._whole(fragment), self._statistics, sites=sites)
+
+    def _reduction(self, fragment: Fragment) -> Join | None:
+        """Return the rows that keys of other gateways find; None: a fragment is something else."""
+        keys = [self._fragments.get(name) for name in _read_as_keys(fragment)]
+        if not any(f is not None and isinstance(f.plan, Distinct) for f in keys):
+            return None
+        found = self._whole(fragment)
+        return found if isinstance(found, Join) else None
 
     def _whole(self, fragment: Fragment) -> Plan:
         """Return a fragment's plan over sources: what is known of their columns counts above."""
@@ -131,6 +149,17 @@ def _read(fragment: Fragment) -> tuple[str, ...]:
     """Return the fragments that a fragment reads."""
     nodes = (n for n in walk_plan(fragment.plan) if isinstance(n, RemoteSource))
     return tuple(dict.fromkeys(node.fragment for node in nodes))
+
+
+def _read_as_keys(fragment: Fragment | None) -> tuple[str, ...]:
+    """Return the fragment whose rows find those of a semi-join at gateways, if it is one."""
+    match fragment:
+        case Fragment(
+            engine=Engine.GATEWAY, plan=Join(kind=JoinKind.SEMI, right=RemoteSource(fragment=name))
+        ):
+            return (name,)
+        case _:
+            return ()
 
 
 def is_part(fragment: Fragment, bundle: FragmentBundle) -> bool:

@@ -47,7 +47,8 @@ class NetworkCuts(OneSidedCuts):
         """Return a side as the join reads it: its own plan, or what comes of it."""
         if move is None:
             return piece.plan
-        cut = Cut(piece, move.partition, to_all=not move.partition, homes=move.homes)
+        to_all = not move.partition
+        cut = Cut(piece, move.partition, to_all=to_all, homes=move.homes, away=move.away)
         return RemoteSource(self._number(cut), piece.plan.schema)
 
     def _reduced(

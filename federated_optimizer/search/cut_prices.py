@@ -15,6 +15,7 @@ from federated_optimizer.alternatives.pieces import (
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.estimates import Estimating, estimate
 from federated_optimizer.costs.fragment_estimates import gives_parts
+from federated_optimizer.costs.semi_join_estimates import keys_sent, rows_found
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import broadcast, shipment
 from federated_optimizer.costs.size_and_motion import Estimate
@@ -24,7 +25,16 @@ from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.keyed_alternatives import answers, is_counted
 from federated_optimizer.statistics.planning_statistics import Statistics
-from streamsql.algebra.operators import Join, Plan, RemoteSource, Scan, transform_up, walk_plan
+from streamsql.algebra.operators import (
+    Distinct,
+    Join,
+    JoinKind,
+    Plan,
+    RemoteSource,
+    Scan,
+    transform_up,
+    walk_plan,
+)
 
 
 class CutPrices:
@@ -57,13 +67,15 @@ class CutPrices:
         return self._moved(self._sent(piece), piece, receivers)
 
     def _moved(
-        self, rows: Estimate, piece: Piece, receivers: tuple[str, ...], *, to_all: bool = False
+        self, rows: Estimate, piece: Piece, receivers: tuple[str, ...], cut: Cut | None = None
     ) -> Cost:
         """Return the price of rows of a piece on their way to one, or all, of some other sites."""
         statistics = self._cutter.statistics
-        width = sent_bytes(piece.plan, statistics)
-        send = broadcast if to_all else shipment
-        return send(rows, width, self._sites(piece), receivers, statistics.wires)
+        width, wires = sent_bytes(piece.plan, statistics), statistics.wires
+        if cut is not None and cut.to_all:
+            return broadcast(rows, width, self._sites(piece), receivers, wires)
+        away = None if cut is None else cut.away
+        return shipment(rows, width, self._sites(piece), receivers, wires, away)
 
     def received(self, piece: Piece) -> Cost:
         """Return the price of all that travels to a piece, and to what travels."""
@@ -71,7 +83,7 @@ class CutPrices:
         keys = sum((self.shipped(each, sites) for each in self.keys_of(piece.plan)), NOTHING)
         return sum(
             (
-                self._moved(rows, cut.piece, sites, to_all=cut.to_all).after(self.whole(cut.piece))
+                self._moved(rows, cut.piece, sites, cut).after(self.whole(cut.piece))
                 for cut, rows in self._cuts_with_rows(piece.plan)
             ),
             keys,
@@ -89,6 +101,9 @@ class CutPrices:
         if not gives_parts(piece.plan, above, name, to_all=cut.to_all):
             return self._sent(piece)
         plan, statistics = self._whole(piece.plan), self._cutter.statistics
+        reduction = self._reduction(above) if cut.to_all and isinstance(plan, Distinct) else None
+        if reduction is not None:
+            return keys_sent(reduction, statistics, len(piece.sites))
         return estimate(plan, statistics, sites=len(piece.sites))
 
     def computed(self, piece: Piece) -> Cost:
@@ -114,12 +129,26 @@ class CutPrices:
         """Return what a piece sends; of a table that nobody has counted keys may match all."""
         plan = piece.plan
         keys = self._asked(plan)
+        reduction = self._reduction(plan)
+        if reduction is not None:
+            return rows_found(reduction, self._estimating)
         if keys is None or not isinstance(plan, Join) or not isinstance(piece, StaticPiece):
             return self._of_piece(plan)
         stored = self._of_piece(plan.right if keys is plan.left else plan.left)
         if not is_counted(piece.tables, self._cutter.statistics):
             return stored
         return answers(plan, keys, self._of_piece(keys), stored, self._estimating)
+
+    def _reduction(self, plan: Plan) -> Join | None:
+        """Return the rows that keys of other gateways find; None: a plan is something else."""
+        if not isinstance(plan, Join) or plan.kind != JoinKind.SEMI:
+            return None
+        leaf = plan.right
+        cut = self._cutter.cuts.get(leaf.fragment) if isinstance(leaf, RemoteSource) else None
+        if cut is None or not cut.to_all or not isinstance(cut.piece.plan, Distinct):
+            return None
+        made = self._whole(plan)
+        return made if isinstance(made, Join) else None
 
     def _asked(self, plan: Plan) -> Plan | None:
         """Return the side of a join with a stored table that is keys; None: no side is."""

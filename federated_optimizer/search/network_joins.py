@@ -21,7 +21,8 @@ from federated_optimizer.alternatives.network_methods import MEETINGS, meeting
 from federated_optimizer.alternatives.pieces import GatewayPiece, Piece
 from federated_optimizer.alternatives.words import join_words
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.estimates import Estimating, estimate, row_bytes
+from federated_optimizer.costs.estimates import Estimating, row_bytes
+from federated_optimizer.costs.semi_join_estimates import keys_sent, rows_found
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import broadcast, shipment
 from federated_optimizer.costs.size_and_motion import Estimate
@@ -44,7 +45,6 @@ class NetworkJoins:
         estimating: Of what gateways have together.
         topology: The sites.
         statistics: What is known of sources.
-        statistics: Of the sources.
     """
 
     def __init__(
@@ -143,8 +143,11 @@ class NetworkJoins:
             ways.append(what)
 
     def moved(self, plan: TwoSided, found: Meeting) -> Cost:
-        """Return the price of the rows that travel to where they are joined, on their way there."""
-        sides = ((plan.left, found.left), (plan.right, found.right))
+        """Return the price of the rows that travel to where they are joined, on their way there.
+
+        Equal sides that go the same way go once.
+        """
+        sides = dict.fromkeys(((plan.left, found.left), (plan.right, found.right)))
         return sum((self._moved(side, move, found.sites) for side, move in sides), NOTHING)
 
     def _moved(self, side: Plan, move: Move | None, sites: tuple[str, ...]) -> Cost:
@@ -163,9 +166,10 @@ class NetworkJoins:
         some, all_ = (plan.left, plan.right) if found.reduces_left else (plan.right, plan.left)
         columns = [pair[1 if found.reduces_left else 0] for pair in pairs_of(plan)]
         keys = estimated_keys(keys_of(all_, columns))
-        sent = estimate(keys, self._statistics, sites=len(whole.sites))
+        reduction = found.reduced(some, keys)
+        sent = keys_sent(reduction, self._statistics, len(whole.sites))
         asked = broadcast(sent, row_bytes(keys.schema), whole.sites, reduced.sites, self._wires)
-        matched = self._estimating.of(found.reduced(some, keys))
+        matched = rows_found(reduction, self._estimating)
         answered = self._to_base(some, matched, reduced)
         return answered.after(asked) + self._to_base(all_, self._estimating.of(all_), whole)
 
