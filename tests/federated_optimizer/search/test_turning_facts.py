@@ -128,3 +128,13 @@ def test_the_time_of_this_thread_runs_out() -> None:
         pass
     assert not time_left(0.0)()
     assert TURNING_SECONDS <= 0.2
+
+
+@pytest.mark.parametrize("gateways", [1, 12])
+@pytest.mark.parametrize("rows", [None, 400.0, 1000.0])
+def test_nothing_turns_below_two_rows(gateways: int, rows: float | None) -> None:
+    topology = Topology({f"gw-{number}": NAMES for number in range(gateways)})
+    known = Statistics(sources={} if rows is None else {"room": SourceFacts(rows, 10.0)})
+    bound = bound_query("SELECT MAX(n) AS most FROM room", CATALOG)
+    _, found = compared(bound, topology, known, NOTHING_RUNS, always)
+    assert all(t.value >= 2.0 for t in found if t.varied == Varied.ROWS), found

@@ -128,3 +128,22 @@ def test_the_fact_that_turns_the_choice_is_named(turn: Turn, words: str) -> None
     assert rejected[0].startswith("Plan 1 of 12: 8.8 bytes/s (4.4 to 18), because it sends least")
     assert rejected[1].endswith(f": ship everything: all of t sent; {words}")
     assert alternatives_data(FOUND, (turn,))["turns"][0]["text"] == words
+
+
+@pytest.mark.parametrize(
+    ("metric", "chosen", "rejected"),
+    [
+        ("bytes", "8.8 bytes/s (4.4 to 18)", "600 bytes/s (300 to 1,200)"),
+        ("latency", "22 ms, 8.8 bytes/s (4.4 to 18)", "22 ms, 600 bytes/s (300 to 1,200)"),
+        ("state", "0 rows kept, 8.8 bytes/s (4.4 to 18)", "40 rows kept, 600 bytes/s"),
+        (
+            "messages 10, state 2",
+            "1 by messages 10, state 2, 8.8 bytes/s",
+            "140 by messages 10, state 2, 600 bytes/s",
+        ),
+    ],
+)
+def test_prices_are_told_by_what_was_compared(metric: str, chosen: str, rejected: str) -> None:
+    lines = rejected_lines(replace(FOUND, metric=metric_of(metric)), ())
+    assert lines[0].startswith(f"Plan 1 of 12: {chosen}")
+    assert lines[1].startswith(f"  rejected: plan 12: {rejected}")
