@@ -70,6 +70,7 @@ _KINDS = {
     "tables": "plans and settings",
     "reports": "plans and settings",
     "state": "states",
+    "columns": "states",
     "birth": "births",
     "cmd": "commands and answers",
     "rsp": "commands and answers",

@@ -40,7 +40,7 @@ from gateway.site.process_numbers import measured_connectors, measured_process
 from gateway.site.stopped_queries import StoppedQueries
 from gateway.site_clock import clock_from, site_time
 from gateway.site_commands import handlers_of
-from gateway.site_state import present_state
+from gateway.site_state import counted_columns, present_state
 from gateway.state.readings_on_disk import KeptReadings
 from gateway.state.state_keeper import StateKeeper
 from gateway.state.state_losses import Loss
@@ -189,6 +189,7 @@ class Gateway:
         self.announcer = Announcer(
             me, self.client, self.topics, self._birth, lambda: present_state(self), self._announced
         )
+        self.announcer.columns = lambda: counted_columns(self)
         self._commands = CommandAnswers(me, self.client, self.topics, handlers_of(self))
         self._connections = 0
         self._connected = asyncio.Event()

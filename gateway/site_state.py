@@ -80,7 +80,6 @@ def present_state(parts: Parts) -> SiteState:
         },
         settings=parts.engine.settings,
         counted=_counted(parts),
-        columns=_columns(parts, now),
         clock=parts.clock.state(),
         connection=parts.connection_problems.last,
     )
@@ -94,9 +93,9 @@ def _counted(parts: Parts) -> dict[str, tuple[int, int]]:
     return {name: counts for name, counts in counted if not is_site_source(name)}
 
 
-def _columns(parts: Parts, now: int) -> dict[str, SourceCount]:
-    """Return the news of the columns of the same sources."""
+def counted_columns(parts: Parts) -> list[SourceCount]:
+    """Return the news of the columns of the same sources, each once."""
     if parts.settings.role != SiteRole.GATEWAY:
-        return {}
-    columns = parts.engine.column_counts(now).items()
-    return {name: counts for name, counts in columns if not is_site_source(name)}
+        return []
+    columns = parts.engine.column_counts(wall_clock()).items()
+    return [count for name, count in columns if not is_site_source(name)]

@@ -14,6 +14,7 @@ FILTERS = (
     "pando/v1/bench/gw/+/link/#",
     "pando/v1/bench/q/+/out/+",
     "pando/v1/bench/gw/+/flow",
+    "pando/v1/bench/gw/+/columns",
     "pando/v1/bench/q/+/error/+",
     "pando/v1/bench/gw/+/clock",
     "pando/v1/bench/gw/+/rsp/+",

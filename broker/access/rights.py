@@ -119,6 +119,7 @@ def _engine_site(site: str) -> _Topics:
         f"gw/{site}/last/+",
         f"gw/{site}/link/#",
         f"gw/{site}/clock",
+        f"gw/{site}/columns",
         # A mark to itself: what was sent to it before has arrived when the mark has.
         f"gw/{site}/cmd/mark",
         # A receiver that missed something asks the sender for a snapshot, in its own name, and

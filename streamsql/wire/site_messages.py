@@ -21,9 +21,7 @@ from streamsql.wire.bounds import (
 )
 from streamsql.wire.codec import encode_compressed_packed
 from streamsql.wire.messages import FlowReport
-from streamsql.wire.site_settings import (
-    SiteSettings,
-)
+from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.source_shapes import SourceShape
 
 
@@ -229,6 +227,8 @@ MOST_HASHES = 64
 """Of the distinct values of a column: the least ones, from which their number is estimated."""
 DECILES = 11
 """Least value, nine deciles, greatest value."""
+MOST_COLUMNS = 50
+"""Columns of a source that are counted: the first ones."""
 
 
 class ColumnCount(msgspec.Struct, frozen=True, array_like=True):
@@ -260,12 +260,14 @@ class SourceCount(msgspec.Struct, frozen=True, array_like=True):
         sampled: Readings in the sample.
         compared: Readings that were compared with the one of the same key before them.
         columns: By name.
+        source: Its name.
     """
 
     rows: Count
     sampled: Count
     compared: Count
-    columns: Annotated[dict[Name, ColumnCount], msgspec.Meta(max_length=1_000)]
+    columns: Annotated[dict[Name, ColumnCount], msgspec.Meta(max_length=MOST_COLUMNS)]
+    source: Name = ""
 
 
 class SiteState(msgspec.Struct, frozen=True):
@@ -293,8 +295,6 @@ class SiteState(msgspec.Struct, frozen=True):
         table_problems: Of the static engine: the tables whose sources are not as they should be.
         counted: Of a gateway: of each of its sources the events read and the rows that came or
             went, in this life.
-        columns: Of a gateway: what was counted of the columns of some of its sources, if that is
-            news.
     """
 
     online: bool
@@ -322,7 +322,6 @@ class SiteState(msgspec.Struct, frozen=True):
     pipeline: PipelineState | None = None
     table_problems: Annotated[tuple[TableProblem, ...], MANY] = ()
     counted: Annotated[dict[Name, tuple[Count, Count]], MANY] = {}
-    columns: Annotated[dict[Name, SourceCount], msgspec.Meta(max_length=1_000)] = {}
 
 
 MAX_FLOWS = 1_000

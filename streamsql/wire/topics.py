@@ -116,6 +116,13 @@ class Topics:
         """Counts of batches that a site has sent and received, by query (`SiteFlows`)."""
         return f"{self.root}/gw/{site}/flow"
 
+    def columns(self, site: str = "+") -> str:
+        """What a gateway has counted of the columns of a source (`SourceCount`).
+
+        Values follow from it: only the coordinator may read them.
+        """
+        return f"{self.root}/gw/{site}/columns"
+
     def settings(self, gateway: str = "+") -> str:
         """What an operator has set at an engine site (`SiteSettings`); retained."""
         return f"{self.root}/gw/{gateway}/settings"

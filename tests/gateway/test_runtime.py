@@ -33,7 +33,7 @@ from host.mqtt import Message, Will
 from host.mqtt.in_memory import InMemoryBroker, InMemoryClient
 from stream_engine.site import column_counts
 from streamsql.errors import DeploymentError
-from streamsql.wire.codec import decode_json, encode_json
+from streamsql.wire.codec import decode_json, decode_packed, encode_json
 from streamsql.wire.messages import Command, ObservationPack
 from streamsql.wire.observation_logs import Interest
 from streamsql.wire.site_messages import (
@@ -191,7 +191,7 @@ def test_a_broken_link_brings_out_the_will_and_a_new_birth_follows(tmp_path: Pat
     run(tmp_path, scenario)
 
 
-def test_what_is_in_columns_stands_in_the_next_state(
+def test_what_is_in_columns_is_told_where_only_the_coordinator_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(announcer, "HEARTBEAT_SECONDS", 0.2)
@@ -202,18 +202,16 @@ def test_what_is_in_columns_stands_in_the_next_state(
         world.begin()
         connector = await world.ready()
         connector.emit(*(seat(f"m{n}", float(n)) for n in range(20)))
-
-        def counted() -> SourceCount | None:
-            states = [decode_json(told, SiteState) for told in world.told(TOPICS.state("gw-1"))]
-            counts = [s.columns["seatsensor"] for s in states if "seatsensor" in s.columns]
-            return counts[-1] if counts else None
-
-        await until(lambda: counted() is not None, "the columns are told")
-        count = counted()
-        assert count is not None
+        topic = TOPICS.columns("gw-1")
+        await until(lambda: bool(world.told(topic)), "the columns are told")
+        count = decode_packed(world.told(topic)[-1], SourceCount)
+        assert (count.source, count.rows) == ("seatsensor", 20)
         assert set(count.columns) == {"mid", "weight"}
         assert len(count.columns["mid"].hashes) == 20 * HASH_BYTES
-        assert count.rows == 20
+        assert topic not in world.broker.retained
+        states = world.told(TOPICS.state("gw-1"))
+        assert states
+        assert not any(b"columns" in told for told in states)
 
     run(tmp_path, scenario)
 

@@ -52,7 +52,14 @@ from streamsql.wire.messages import (
 )
 from streamsql.wire.observation_logs import Interest, PacksPublished, PacksWanted
 from streamsql.wire.refresh_orders import RefreshOrder
-from streamsql.wire.site_messages import Birth, SiteFlows, SiteState, SourceRows
+from streamsql.wire.site_messages import (
+    Birth,
+    ColumnCount,
+    SiteFlows,
+    SiteState,
+    SourceCount,
+    SourceRows,
+)
 from streamsql.wire.site_settings import ReportRequest, SiteSettings
 from streamsql.wire.source_orders import SourceOrder
 from streamsql.wire.table_changes import TableChange, TableChanged
@@ -84,6 +91,8 @@ WANTED = PacksWanted("temperature", 3, 1)
 PUBLISHED = PacksPublished("temperature", 3, 1, 4)
 ROW = WeightedRow(("m1", 2.0, 1_700_000_000_000_000), 1)
 FLOWS = SiteFlows({name: FlowReport(1, 1, {}, {"x": 1}) for name in ("q1", "q2", "a/#")})
+COLUMN = ColumnCount(b"\0\0\0\1", 1, 5, 1, 3, (1.0,) * 11)
+COUNTED = SourceCount(20, 20, 9, {"celsius": COLUMN}, "temperature")
 BATCH = DeltaBatch(1, 1, 0, "f0", (ROW,), reset=True, now=1_700_000_000_000_000)
 COMMAND = Command("c1", "q1", "gw-1", {"version": 1, "watermark": 5, "port f0": 7})
 SIMULATE = Command("c2", arguments={"source": "seatsensor", "mid": "m1", "weight": 1.0})
@@ -177,6 +186,7 @@ CASES: tuple[Case, ...] = (
     (coordinator, TOPICS.link("gw-1", "link", "a", "b"), LinkMessage, False, (LINK,)),
     (coordinator, TOPICS.output("q1", "base"), DeltaBatch, True, (BATCH,)),
     (coordinator, TOPICS.flow("gw-1"), SiteFlows, True, (FLOWS,)),
+    (coordinator, TOPICS.columns("gw-1"), SourceCount, True, (COUNTED,)),
     (coordinator, TOPICS.error("q1", "gw-1"), QueryProblem, False, (PROBLEM,)),
     (coordinator, TOPICS.clock("gw-1"), Command, False, (COMMAND,)),
     (coordinator, TOPICS.request("coordinator", "resync", "gw-1"), Command, False, (COMMAND,)),

@@ -1,4 +1,4 @@
-"""Facts about columns, from what gateways say in their states."""
+"""Facts about columns, from what gateways count."""
 
 from collections.abc import Callable, Mapping
 
@@ -6,10 +6,8 @@ from federated_optimizer.statistics.fact import Subject, SubjectKind
 from federated_optimizer.statistics.fact_store import Facts
 from federated_optimizer.statistics.merged_columns import Part, column_facts
 from streamsql.catalog.definitions import SourceDefinition
-from streamsql.wire.site_messages import SourceCount
+from streamsql.wire.site_messages import MOST_COLUMNS, SourceCount
 
-MAX_COLUMNS = 50
-"""Columns of a source that facts are kept of: the first ones."""
 MAX_COUNTS = 10_000
 """Sources of sites whose counts are kept, over all sites."""
 
@@ -62,7 +60,7 @@ class HeardColumns:
     def _put(
         self, definition: SourceDefinition, counts: Mapping[str, SourceCount], now: int
     ) -> None:
-        for name in definition.schema.names[:MAX_COLUMNS]:
+        for name in definition.schema.names[:MOST_COLUMNS]:
             parts: list[Part] = [
                 (count, count.columns[name]) for count in counts.values() if name in count.columns
             ]

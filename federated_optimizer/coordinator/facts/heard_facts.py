@@ -1,4 +1,4 @@
-"""Facts from what the coordinator hears: states and births of sites, links, running queries."""
+"""Facts from what the coordinator hears: states and births of sites, links, counts, queries."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -32,6 +32,7 @@ from streamsql.wire.site_messages import (
     Birth,
     SiteRole,
     SiteState,
+    SourceCount,
 )
 
 LOOK_MICROSECONDS = 10 * MICROSECONDS
@@ -110,7 +111,6 @@ class HeardFacts:
                 size = (float(rows), float(rows), float(rows))
                 self._facts.put(Fact(subject, Quantity.ROWS, *size, at, _SURE_SIZE, Origin.TABLES))
             return
-        self._columns.hear(site, state.columns)
         inserts = self._inserts(state)
         before, found = self._counters.get(site, {}), dict[_Counted, Reading]()
 
@@ -130,6 +130,10 @@ class HeardFacts:
             self._rated[site] = set()
         self._rated.setdefault(site, set()).update(inserts)
         self._put_sensors(site, at)
+
+    def hear_columns(self, site: str, count: SourceCount) -> None:
+        """Take what a gateway has counted of the columns of one of its sources."""
+        self._columns.hear(site, {count.source: count})
 
     def hear_birth(self, birth: Birth, at: int) -> None:
         """Take the sensors that a gateway announces."""

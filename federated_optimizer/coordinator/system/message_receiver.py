@@ -17,7 +17,14 @@ from streamsql.errors import FederationError, WireError
 from streamsql.wire.codec import decode_compressed_packed, decode_json, decode_packed, encode_json
 from streamsql.wire.lake_messages import LakeAnswer
 from streamsql.wire.messages import Command, DeltaBatch, LinkMessage, QueryProblem
-from streamsql.wire.site_messages import ENGINE_ROLES, Birth, SiteFlows, SiteRole, SiteState
+from streamsql.wire.site_messages import (
+    ENGINE_ROLES,
+    Birth,
+    SiteFlows,
+    SiteRole,
+    SiteState,
+    SourceCount,
+)
 from streamsql.wire.table_changes import TableChanged
 from streamsql.wire.topics import check_id
 from streamsql.wire.trial_messages import TrialReport
@@ -96,6 +103,7 @@ class Receiver:
             topics.link(),
             topics.output(),
             topics.flow(),
+            topics.columns(),
             topics.error(),
             topics.clock(),
             topics.request(self._shared.settings.host, "resync"),
@@ -115,8 +123,8 @@ class Receiver:
         match self._shared.topics.parts(message.topic):
             case ["q", query, "out", site]:
                 self.heard.output(query, site, decode_packed(message.payload, DeltaBatch))
-            case ["gw", site, "flow"]:
-                self._counts(site, decode_compressed_packed(message.payload, SiteFlows))
+            case ["gw", site, "flow" | "columns" as counted]:
+                self._take_counts(site, message.payload, of_columns=counted == "columns")
             case ["q", query, "error", site]:
                 self._problem(query, site, message.payload)
             case ["q", query, "frag", site]:
@@ -151,6 +159,14 @@ class Receiver:
         elif self._trials.waits_for(site, request):
             # Whoever else asks a gateway for something gets the answer on such a topic, too.
             self._trials.heard(request, decode_packed(payload, TrialReport))
+
+    def _take_counts(self, site: str, payload: bytes, *, of_columns: bool) -> None:
+        if not of_columns:
+            self._counts(site, decode_compressed_packed(payload, SiteFlows))
+            return
+        count = decode_packed(payload, SourceCount)
+        if self._shared.membership.epoch(site) >= 0:  # else it was removed
+            self._heard.hear_columns(site, count)
 
     def _counts(self, site: str, flows: SiteFlows) -> None:
         """Ingest a site's counts; those of a query that are refused do not stop the others.

@@ -83,6 +83,7 @@ TABLE = {
     "q/q1/out/base": ("b", "cv"),
     "q/q1/out/gw-1": ("1", "cv"),
     "gw/gw-1/flow": ("1", "c"),
+    "gw/gw-1/columns": ("1", "c"),
     "q/q1/error/gw-1": ("c1", "c"),
     "anything/else": ("", "c"),
 }

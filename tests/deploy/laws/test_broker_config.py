@@ -238,6 +238,8 @@ def port(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         ("q/q1/out/gateway-a", True),
         ("gw/gateway-a/flow", True),
         ("gw/gateway-b/flow", False),
+        ("gw/gateway-a/columns", True),
+        ("gw/gateway-b/columns", False),
         ("dead/gateway-a", True),
         ("gw/gateway-b/cmd/resync/gateway-a", True),
         ("gw/gateway-b/cmd/forget/gateway-a", True),

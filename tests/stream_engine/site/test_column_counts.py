@@ -1,6 +1,7 @@
 """Counts of columns at a site, against counts of all its readings."""
 
 import random
+import tracemalloc
 from collections import Counter
 
 import pytest
@@ -9,13 +10,17 @@ from stream_engine.site.column_counts import (
     AGAIN_MICROSECONDS,
     LEAST,
     LOOK_MICROSECONDS,
+    MAX_SOURCES,
     RECENT,
     SAMPLE,
-    TOLD_MICROSECONDS,
+    ColumnCounts,
 )
 from stream_engine.site.site_engine import SiteEngine
+from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.data.events import SourceEvent
-from streamsql.data.types import Row
+from streamsql.data.schema import Field, Schema
+from streamsql.data.types import DataType, Row
+from streamsql.wire.codec import decode_packed, encode_packed
 from streamsql.wire.site_messages import HASH_BYTES, MOST_HASHES, SourceCount
 from tests.streamsql.from_text import catalog_of
 
@@ -139,13 +144,12 @@ def test_reports_are_made_when_the_readings_have_doubled_and_now_and_then() -> N
     assert life.reports == 7, "nothing is new"
 
 
-def test_a_report_stands_in_the_states_of_a_few_seconds() -> None:
+def test_a_report_is_told_once() -> None:
     life = Life()
     life.read("log", *((None, 1, 1.0) for _ in range(LEAST)))
-    first = life.look()
-    assert first
-    assert life.look(SECOND) == first
-    assert not life.look(TOLD_MICROSECONDS + LOOK_MICROSECONDS)
+    assert set(life.look()) == {"log"}
+    assert not life.look(SECOND)
+    assert not life.look()
 
 
 def test_a_burst_costs_no_more_than_the_last_changes() -> None:
@@ -170,3 +174,61 @@ def test_a_source_that_is_defined_anew_is_counted_anew(*, gone: bool) -> None:
     life.look()
     assert set(life.told["log"].columns) == {"other"}
     assert life.told["log"].rows == LEAST
+
+
+def wide(name: str, columns: int, dtype: DataType, key: tuple[int, ...] = ()) -> Scan:
+    fields = tuple(Field(f"c{place}", dtype) for place in range(columns))
+    return Scan(name, SourceKind.STREAM, Schema(fields), key)
+
+
+@pytest.mark.parametrize("columns", [6, 200])
+def test_a_source_takes_as_little_memory_with_long_texts_and_many_columns(columns: int) -> None:
+    scan = wide("log", columns, DataType.TEXT)
+    counts, told = ColumnCounts(), dict[str, SourceCount]()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for look in range(4):
+        for step in range(RECENT):
+            text = "\u0142" * 4_000 + f"{look} {step} "
+            row = tuple([text + str(place) for place in range(min(columns, 6))])
+            counts.note(scan, {(step, row + (text,) * (columns - len(row))): 1})
+        told = counts.report(look * LOOK_MICROSECONDS)
+    held = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert held < 400_000
+    assert told["log"].columns.keys() == {f"c{place}" for place in range(min(columns, 50))}
+    payload = encode_packed(told["log"])
+    assert len(payload) < 25_000
+    assert decode_packed(payload, SourceCount) == told["log"]
+
+
+def test_of_texts_their_values_are_counted() -> None:
+    counts = ColumnCounts()
+    scan = wide("log", 1, DataType.TEXT)
+    counts.note(scan, {(n, (f"{'x' * 100}{n % 9}",)): 1 for n in range(100)})
+    column = counts.report(0)["log"].columns["c0"]
+    assert len(column.hashes) == 9 * HASH_BYTES
+    assert column.often == 12
+
+
+def test_keys_beyond_the_counted_columns_tell_readings_apart() -> None:
+    counts = ColumnCounts()
+    scan = wide("log", 60, DataType.INTEGER, key=(55,))
+    for step in range(40):
+        for device in range(2):
+            new, old = ((step - back,) * 55 + (device,) * 5 for back in (0, 1))
+            counts.note(scan, {(step, new): 1, (step - 1, old): -1} if step else {(0, new): 1})
+    count = counts.report(0)["log"]
+    assert count.compared > 16
+    assert count.columns["c0"].same == 0
+
+
+def test_a_look_sees_a_few_sources_and_each_has_its_turn() -> None:
+    counts = ColumnCounts()
+    scans = [wide(f"s{number}", 50, DataType.DOUBLE) for number in range(MAX_SOURCES + 1)]
+    for scan in scans:
+        counts.note(scan, {(n, (float(n),) * 50): 10**6 for n in range(1_000)})
+    told = [tuple(counts.report(n)) for n in range(MAX_SOURCES + 1)]
+    assert max(map(len, told)) == 1
+    assert {name for names in told for name in names} == {f"s{n}" for n in range(MAX_SOURCES)}
+    assert not counts.report(MAX_SOURCES + 1)

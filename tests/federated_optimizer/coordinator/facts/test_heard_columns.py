@@ -1,4 +1,4 @@
-"""Facts about columns, from the states of gateways."""
+"""Facts about columns, from what gateways count."""
 
 from federated_optimizer.coordinator.facts.heard_facts import LOOK_MICROSECONDS, HeardFacts
 from federated_optimizer.coordinator.facts.planned_facts import KnownColumns, RowBytes
@@ -7,8 +7,8 @@ from federated_optimizer.statistics.fact import DAY, Origin, Quantity, Subject, 
 from federated_optimizer.statistics.fact_store import Facts
 from federated_optimizer.statistics.planning_statistics import ColumnFacts
 from streamsql.catalog.catalog import Catalog
-from streamsql.wire.codec import decode_json, encode_json
-from streamsql.wire.site_messages import ColumnCount, SiteState, SourceCount
+from streamsql.wire.codec import decode_packed, encode_packed
+from streamsql.wire.site_messages import ColumnCount, SourceCount
 from tests.streamsql.from_text import catalog_of
 
 SOURCES = "CREATE SOURCE Heat (room TEXT, level INTEGER);"
@@ -19,12 +19,12 @@ def hashes(*values: int) -> bytes:
     return b"".join(value.to_bytes(4, "big") for value in values)
 
 
-def state(rooms: tuple[int, ...], rows: int = 1_000, source: str = "Heat") -> SiteState:
+def told(rooms: tuple[int, ...], rows: int = 1_000, source: str = "Heat") -> SourceCount:
     """What a gateway says, as it is read at the coordinator."""
     room = ColumnCount(hashes(*rooms), rooms[0], 50, 0, 90)
     level = ColumnCount(hashes(1, 2), 1, 60, 10, 20, tuple(float(n) for n in range(11)))
-    count = SourceCount(rows, 100, 100, {"room": room, "level": level})
-    return decode_json(encode_json(SiteState(True, 1, 0, columns={source: count})), SiteState)
+    count = SourceCount(rows, 100, 100, {"room": room, "level": level}, source)
+    return decode_packed(encode_packed(count), SourceCount)
 
 
 class Heard:
@@ -33,8 +33,8 @@ class Heard:
         self.heard = HeardFacts(self.facts, catalog)
         self.moment = 0
 
-    def hear(self, site: str, told: SiteState, now: int = 0) -> None:
-        self.heard.hear_state(site, told, now)
+    def hear(self, site: str, told: SourceCount, now: int = 0) -> None:
+        self.heard.hear_columns(site, told)
         self.look(now)
 
     def look(self, now: int = 0) -> None:
@@ -48,9 +48,9 @@ class Heard:
 
 def test_values_of_a_source_are_those_of_all_its_gateways() -> None:
     heard = Heard(catalog_of(SOURCES))
-    heard.hear("gw-1", state((1, 2, 3)))
+    heard.hear("gw-1", told((1, 2, 3)))
     assert heard.distinct() == 3
-    heard.hear("gw-2", state((3, 4, 5)))
+    heard.hear("gw-2", told((3, 4, 5)))
     room, level = (KnownColumns(heard.facts, 0)["heat", name] for name in ("room", "level"))
     assert (room.distinct, room.local, room.same) == (5, 3, 0.9)
     deciles = tuple(float(n) for n in range(11))
@@ -63,40 +63,40 @@ def test_values_of_a_source_are_those_of_all_its_gateways() -> None:
 def test_what_one_gateway_says_after_a_start_does_not_replace_what_all_said() -> None:
     before = Heard(catalog_of(SOURCES))
     for number in range(10):
-        before.hear(f"gw-{number}", state((number, 100)))
+        before.hear(f"gw-{number}", told((number, 100)))
     assert before.distinct() == 11
     after = Heard(catalog_of(SOURCES), Facts(before.facts))
-    after.hear("gw-1", state((1, 100)))
+    after.hear("gw-1", told((1, 100)))
     assert after.distinct() == 11
-    after.hear("gw-1", state((1, 100), rows=2_000), now=2 * DAY)
+    after.hear("gw-1", told((1, 100), rows=2_000), now=2 * DAY)
     assert after.distinct() == 2, "what was counted two days ago is less sure"
 
 
 def test_sources_that_the_catalog_does_not_have_are_not_counted() -> None:
     catalog = catalog_of(SOURCES)
     heard = Heard(catalog)
-    heard.hear("gw-1", state((1, 2), source="elsewhere"))
+    heard.hear("gw-1", told((1, 2), source="elsewhere"))
     assert len(heard.facts) == 0
-    heard.hear("gw-1", state((1, 2)))
+    heard.hear("gw-1", told((1, 2)))
     assert heard.distinct() == 2
     catalog.define(catalog_of("CREATE SOURCE Heat (room TEXT);").sources[0], replace=True)
     heard.look()
     assert heard.distinct() is None
-    heard.hear("gw-2", state((7, 8, 9)))
+    heard.hear("gw-2", told((7, 8, 9)))
     assert heard.distinct() == 3, "without the rooms of the source before"
 
 
 def test_a_gateway_that_is_removed_counts_no_more() -> None:
     heard = Heard(catalog_of(SOURCES))
-    heard.hear("gw-1", state((1, 2, 3)))
+    heard.hear("gw-1", told((1, 2, 3)))
     heard.heard.forget("gw-1")
-    heard.hear("gw-2", state((3, 4), rows=5_000))
+    heard.hear("gw-2", told((3, 4), rows=5_000))
     assert heard.distinct() == 2
 
 
 def test_facts_of_columns_stand_in_the_store_with_their_origin() -> None:
     heard = Heard(catalog_of(SOURCES))
-    heard.hear("gw-1", state((1, 2, 3)), now=7)
+    heard.hear("gw-1", told((1, 2, 3)), now=7)
     fact = heard.facts.find(Subject(SubjectKind.COLUMN, *ROOM), Quantity.DISTINCT)
     assert fact is not None
     assert (fact.value, fact.at, fact.origin) == (3, 7, Origin.COUNTED)

@@ -6,18 +6,17 @@ import pytest
 
 from federated_optimizer.coordinator.facts import heard_facts, shown_facts
 from stream_engine.site import column_counts
-from streamsql.wire.codec import encode_json
-from streamsql.wire.site_messages import SiteState
+from streamsql.wire.codec import encode_packed
+from streamsql.wire.site_messages import ColumnCount, SourceCount
 from tests.federated_optimizer.coordinator.conftest import wall
 
 
 def tell(federation: Any) -> None:
-    """Let gateways publish their states, with what their engines have counted of columns."""
+    """Let gateways publish what their engines have counted of columns."""
     for name in ("gw-1", "gw-2"):
-        site, now = federation.sites[name], wall()
-        columns = site.engine.column_counts(now)
-        state = SiteState(True, site.epoch, now, role=site.role, columns=columns)
-        site.client.publish(federation.topics.state(name), encode_json(state), retain=True)
+        site = federation.sites[name]
+        for count in site.engine.column_counts(wall()).values():
+            site.client.publish(federation.topics.columns(name), encode_packed(count))
 
 
 def test_columns_are_facts_that_plans_rest_on_and_a_restart_keeps(
@@ -54,6 +53,11 @@ def test_columns_are_facts_that_plans_rest_on_and_a_restart_keeps(
             "all readings are in",
         )
         tell(federation)
+        # Of a site that nobody knows, such as one that was removed, nothing is kept.
+        stranger = SourceCount(10_000, 256, 0, {"rid": ColumnCount(bytes(4))}, "temperature")
+        federation.sites["gw-1"].client.publish(
+            federation.topics.columns("gw-9"), encode_packed(stranger)
+        )
         wanted = [
             ("rid", "distinct values", 12.0),
             ("rid", "distinct values at a gateway", 8.0),
