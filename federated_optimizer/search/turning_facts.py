@@ -45,6 +45,9 @@ HALVINGS = 6
 BEYOND = 1.02
 """Factor beyond the value at which the plan is looked for that is taken there."""
 
+FEWEST = 2.0
+"""Rows, or values, below which a fact is not varied: fewer than that are one, or none."""
+
 LEAST = 1e-3
 """A fact of 0 is varied from here on."""
 
@@ -100,6 +103,12 @@ class _Fact:
     most: float
     setting: Callable[[float], Statistics]
 
+    @property
+    def least(self) -> float:
+        """The least value that is tried."""
+        counted = self.varied in (Varied.ROWS, Varied.DISTINCT)
+        return min(FEWEST, self.now) if counted else 0.0
+
 
 def turning_facts(  # noqa: PLR0913, PLR0917 - what a choice rests on
     plan: Plan,
@@ -151,7 +160,8 @@ class _Turning:
             for place, fact in enumerate(facts):
                 for up in (True, False):
                     inside = last.get((place, up), fact.now)
-                    outside = min(fact.now * factor, fact.most) if up else fact.now / factor
+                    far = fact.now * factor if up else fact.now / factor
+                    outside = max(min(far, fact.most), fact.least)
                     open_ = [n for n in self._rejected if n not in found]
                     if outside == inside or not open_ or not self._more():
                         continue

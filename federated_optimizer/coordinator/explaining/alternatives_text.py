@@ -9,7 +9,7 @@ from federated_optimizer.costs.weighing import FIELDS, Weighing
 from federated_optimizer.cutting.bundle_explain import SCHEMA_VERSION
 from federated_optimizer.search.choosing import Alternatives, Listed
 from federated_optimizer.search.turning_facts import MOST_PLANS, Turn, Varied
-from streamsql.algebra.metrics import Term
+from streamsql.algebra.metrics import Metric, Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,14 @@ _HEADS = {
     Term.CPU: "cpu",
     Term.STATE: "state",
     Term.ENGINE: "engine",
+}
+_UNITS = {
+    Term.MESSAGES: "messages/s",
+    Term.LATENCY: "ms",
+    Term.ENERGY: "microjoules/s",
+    Term.CPU: "ms of processor/s",
+    Term.STATE: "rows kept",
+    Term.ENGINE: "ms of engines/s",
 }
 _ALWAYS = (Term.BYTES, Term.MESSAGES)
 
@@ -54,16 +62,15 @@ def alternatives_text(found: Alternatives, turns: Sequence[Turn] = ()) -> str:
 def rejected_lines(found: Alternatives, turns: Sequence[Turn]) -> list[str]:
     """Return a line for the chosen plan, and one for each of the cheapest rejected ones."""
     chosen = next(each for each in found.listed if each.number == found.chosen)
-    lines = [
-        f"Plan {found.chosen} of {len(found.listed) + found.left_out:,}: {_price(chosen)}, "
-        f"because {found.why}"
-    ]
+    plans, cost = len(found.listed) + found.left_out, _price(chosen, found.metric)
+    lines = [f"Plan {found.chosen} of {plans:,}: {cost}, because {found.why}"]
     turning = {turn.plan: turn for turn in turns}
     rejected = [each for each in found.listed if each.number != found.chosen][:MOST_PLANS]
     for each in rejected:
         turn = turning.get(each.number)
         why = "" if turn is None else f"; {turn_text(turn, found.chosen)}"
-        lines.append(f"  rejected: plan {each.number}: {_price(each)}: {each.words}{why}")
+        price = _price(each, found.metric)
+        lines.append(f"  rejected: plan {each.number}: {price}: {each.words}{why}")
     return lines
 
 
@@ -128,10 +135,17 @@ def _digits(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _price(listed: Listed) -> str:
+def _price(listed: Listed, metric: Metric) -> str:
+    """Return what the metric weighs, and what travels."""
     cost = listed.cost
     spread = f"{number_text(cost.low)} to {number_text(cost.high)}"
-    return f"{number_text(cost.bytes)} bytes/s ({spread})"
+    sent = f"{number_text(cost.bytes)} bytes/s ({spread})"
+    if metric.only == Term.BYTES:
+        return sent
+    weighed = number_text(Weighing(metric).value(cost))
+    if metric.only is None:
+        return f"{weighed} by {metric}, {sent}"
+    return f"{number_text(getattr(cost, FIELDS[metric.only]))} {_UNITS[metric.only]}, {sent}"
 
 
 def _columns(found: Alternatives) -> list[_Column]:
