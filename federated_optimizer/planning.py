@@ -68,7 +68,7 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
     """
     with _not_too_deep():
         ready = normalize(bound.plan, topology)
-        choice = Search(ready, topology, statistics, bound.metric or metric).taken(
+        choice = _search(bound, ready, topology, statistics, metric).taken(
             bound.asked, running, replanned=replanned, much=much
         )
         bundle = place(
@@ -101,7 +101,7 @@ def alternatives(
     """
     with _not_too_deep():
         ready = normalize(bound.plan, topology)
-        search = Search(ready, topology, statistics, bound.metric or metric)
+        search = _search(bound, ready, topology, statistics, metric)
         return search.alternatives(bound.asked, running)
 
 
@@ -121,13 +121,23 @@ def compared(
     """
     with _not_too_deep():
         ready = normalize(bound.plan, topology)
-        search = Search(ready, topology, statistics, bound.metric or BY_BYTES)
+        search = _search(bound, ready, topology, statistics)
         found = search.alternatives(bound.asked, running)
         taken = search.plan(found.chosen)
-        turns = turning_facts(
-            ready, topology, statistics, taken, found.listed, more, search.weighing
-        )
+        turns = turning_facts(search, taken, found.listed, more)
         return found, turns
+
+
+def _search(
+    bound: BoundQuery,
+    ready: Plan,
+    topology: Topology,
+    statistics: Statistics,
+    metric: Metric = BY_BYTES,
+) -> Search:
+    """Return the plans of a bound query, whose plan is ready to be cut."""
+    metric = bound.metric or metric
+    return Search(ready, topology, statistics, metric, whole_changes=bound.whole_changes)
 
 
 @contextmanager

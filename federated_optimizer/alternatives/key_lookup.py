@@ -13,7 +13,7 @@ from federated_optimizer.alternatives.method import Refused
 from federated_optimizer.alternatives.pieces import Piece, StaticPiece
 from federated_optimizer.alternatives.words import join_words, names_text
 from federated_optimizer.network.topology import Topology
-from streamsql.algebra.expressions import Call, Column
+from streamsql.algebra.expressions import Call, Column, Expression
 from streamsql.algebra.operators import (
     AsOfJoin,
     Distinct,
@@ -84,25 +84,33 @@ def _refused(
     return ""
 
 
-def keys_of(stream: Plan, positions: Sequence[int]) -> Distinct:
-    """Return the distinct keys of a stream; one with a NULL matches nothing."""
+def keys_of(stream: Plan, positions: Sequence[int], *, with_null: bool = False) -> Distinct:
+    """Return the distinct keys of a stream; one with a NULL matches nothing, and may be left in."""
     fields = [stream.schema.fields[p] for p in positions]
     columns = [Column(p, f.name, f.dtype) for p, f in zip(positions, fields, strict=True)]
     rows: Plan = stream
-    for column in dict.fromkeys(columns):
-        rows = Filter(rows, Call("IS NOT NULL", (column,), DataType.BOOLEAN))
+    for column in () if with_null else dict.fromkeys(columns):
+        rows = Filter(rows, _has_value(column))
     names = tuple(f"k{number}" for number in range(len(columns)))
     return Distinct(Project(rows, tuple(columns), names))
 
 
 def estimated_keys(keys: Plan) -> Plan:
-    """Return keys for an estimate: hardly a row has none, which a filter is not taken to say."""
+    """Return keys for an estimate: hardly a row has none, which a filter is not taken to say.
+
+    Conditions of the query stay.
+    """
     if not (isinstance(keys, Distinct) and isinstance(keys.input, Project)):
         return keys
     rows = keys.input.input
-    while isinstance(rows, Filter):
-        rows = rows.input
+    for column in reversed(dict.fromkeys(keys.input.expressions)):
+        if isinstance(rows, Filter) and rows.predicate == _has_value(column):
+            rows = rows.input
     return Distinct(msgspec.structs.replace(keys.input, input=rows))
+
+
+def _has_value(column: Expression) -> Call:
+    return Call("IS NOT NULL", (column,), DataType.BOOLEAN)
 
 
 def wanted_of(plan: Join, sides: Sides, keys: Plan, table: Plan) -> tuple[Plan, tuple[int, ...]]:

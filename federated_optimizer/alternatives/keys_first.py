@@ -11,7 +11,7 @@ have found the others.
 from dataclasses import dataclass
 
 from federated_optimizer.alternatives.gateway_pieces import TwoSided
-from federated_optimizer.alternatives.key_lookup import estimated_keys, keys_of
+from federated_optimizer.alternatives.key_lookup import keys_of
 from federated_optimizer.alternatives.meeting import why_not_in_network
 from federated_optimizer.alternatives.method import Method, Refused
 from federated_optimizer.alternatives.pieces import GatewayPiece
@@ -61,5 +61,5 @@ def semi_join(
         f"{names_text(reduced.sources)}, what they find joined at the base"
     )
     # A filter of NULL keys, which find nothing, would save a row for each gateway.
-    keys = estimated_keys(keys_of(whole.plan, theirs))
+    keys = keys_of(whole.plan, theirs, with_null=True)
     return SemiJoin(keys, pairs, reduces_left, words)

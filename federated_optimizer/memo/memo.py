@@ -29,6 +29,8 @@ class Memo:
         root: What the query asks for.
         assumed: What costs rest on that nobody has counted, in words.
         refused: Methods that an operator does not have, with the reason in words.
+        first: Of groups that have too many alternatives, how many of the first ones may be in a
+            complete plan with a number; only the plan that ships everything has a number anyway.
     """
 
     def __init__(self) -> None:
@@ -37,6 +39,7 @@ class Memo:
         self.root: Wanted | None = None
         self.assumed: tuple[str, ...] = ()
         self.refused: tuple[str, ...] = ()
+        self.first: Mapping[Wanted, int] = {}
         self._groups: dict[Plan, int] = {}
         self._counts: dict[Wanted, int] = {}
         self._shipping: int | None = None
@@ -61,10 +64,20 @@ class Memo:
 
     def count(self, wanted: Wanted | None = None) -> int:
         """Return the number of complete plans, or of those of a part."""
-        asked = wanted or self.whole
-        if asked not in self._counts:
-            self._counts[asked] = sum(self.size(a) for a in self.alternatives[asked])
-        return self._counts[asked]
+        if wanted is None:
+            return self.count(self.whole) + bool(self.first)
+        if wanted not in self._counts:
+            self._counts[wanted] = sum(self.size(a) for a in self.open(wanted))
+        return self._counts[wanted]
+
+    def open(self, wanted: Wanted) -> tuple[Alternative, ...]:
+        """Return the alternatives that complete plans take."""
+        return self.alternatives[wanted][: self.first.get(wanted)]
+
+    def narrow(self, first: Mapping[Wanted, int]) -> None:
+        """Leave complete plans out; see `first`."""
+        self.first = first
+        self._counts.clear()
 
     def size(self, alternative: Alternative) -> int:
         """Return the number of complete plans that take an alternative first."""
@@ -76,7 +89,10 @@ class Memo:
     def selection(self, number: int) -> Selection:
         """Return the complete plan of a number from 1 to `count()`."""
         found: dict[Wanted, Alternative] = {}
-        self._take(self.whole, self.rank(number), found)
+        if self.first and number == self.count():
+            self._ship(self.whole, found)
+        else:
+            self._take(self.whole, self.rank(number), found)
         return found
 
     def number(self, rank: int) -> int:
@@ -90,30 +106,39 @@ class Memo:
     @property
     def shipping(self) -> int:
         """The number of the plan that ships everything."""
-        return self.number(self._rank_of_shipping(self.whole))
+        return self.count() if self.first else self.number(self._rank_of_shipping(self.whole))
 
     def _exchanged(self, place: int) -> int:
         """Return a place where the plan that ships everything and the last one are exchanged."""
+        if self.first:
+            return place
         if self._shipping is None:
             self._shipping = self._rank_of_shipping(self.whole)
-        last = self.count() - 1
         if not self._shipping:
             return place  # it pushes everything, too
+        last = self.count() - 1
         return {last: self._shipping, self._shipping: last}.get(place, place)
 
     def _rank_of_shipping(self, wanted: Wanted) -> int:
         """Return the place, of a part's plans, of the last one in which gateways meet no rows."""
-        alternatives = self.alternatives[wanted]
-        chosen = max(n for n, each in enumerate(alternatives) if _ships(each))
-        rank = 0
+        alternatives, chosen, rank = self.alternatives[wanted], self._shipped(wanted), 0
         for child in alternatives[chosen].children:
             rank = rank * self.count(child) + self._rank_of_shipping(child)
         return rank + sum(map(self.size, alternatives[:chosen]))
 
+    def _shipped(self, wanted: Wanted) -> int:
+        return max(n for n, each in enumerate(self.alternatives[wanted]) if _ships(each))
+
+    def _ship(self, wanted: Wanted, found: dict[Wanted, Alternative]) -> None:
+        if wanted not in found:
+            found[wanted] = self.alternatives[wanted][self._shipped(wanted)]
+            for child in found[wanted].children:
+                self._ship(child, found)
+
     def _take(self, wanted: Wanted, rank: int, found: dict[Wanted, Alternative]) -> None:
         if wanted in found:
             return
-        for alternative in self.alternatives[wanted]:
+        for alternative in self.open(wanted):
             size = self.size(alternative)
             if rank < size:
                 break

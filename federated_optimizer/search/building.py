@@ -7,6 +7,7 @@ the base. A recursion has its ways. A stored table that a stream joins travels o
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import prod
 
 from federated_optimizer.alternatives.early_aggregate import early_aggregates
 from federated_optimizer.alternatives.key_lookup import Sides, sides_of
@@ -41,11 +42,20 @@ from federated_optimizer.rules import WIDTH_RULES, run_rules
 from federated_optimizer.search.cut_prices import CutPrices
 from federated_optimizer.search.join_orders import block_tops, join_orders
 from federated_optimizer.search.keyed_alternatives import keyed_cost, keyed_words
-from federated_optimizer.search.network_joins import NetworkJoins
+from federated_optimizer.search.network_joins import IN_PARTS, NetworkJoins
 from federated_optimizer.search.recursion_alternatives import (
     Sending,
     recursion_alternatives,
     recursions_refused,
+)
+from federated_optimizer.search.search_bounds import (
+    ENDS_ONLY,
+    MAX_OPERATORS,
+    MAX_PLANS,
+    NO_FILTERS,
+    NO_ORDERS,
+    PUSHED_ONLY,
+    is_deep,
 )
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.operators import (
@@ -67,16 +77,9 @@ from streamsql.algebra.operators import (
     walk_plan,
 )
 
-MAX_OPERATORS = 400
-"""Of a plan that is searched; a larger one is pushed as far as it goes."""
-
-MAX_DEPTH = 100
-"""Of operators above each other in a plan that is searched: the search takes several calls each."""
-
-MAX_PLANS = 10**15
-"""Complete plans that have numbers: a number fits into a message."""
-
-_COMBINING = (
+_SEARCHED = (
+    Filter,
+    Project,
     Distinct,
     Aggregate,
     TopN,
@@ -88,29 +91,56 @@ _COMBINING = (
     SetOperation,
     UnionAll,
 )
-"""Operators over several rows."""
-
-_SEARCHED = (Filter, Project, *_COMBINING)
+"""Operators that may be at the base over rows of gateways."""
 
 
-def build(plan: Plan, topology: Topology, statistics: Statistics) -> Memo:
+class _TooManyError(Exception):
+    """A part has more complete plans than may have numbers."""
+
+
+def build(
+    plan: Plan, topology: Topology, statistics: Statistics, *, whole_changes: bool = False
+) -> Memo:
     """Return the memo of a plan that is ready to be cut.
 
-    Of more than `MAX_PLANS` complete plans those are left out that filter or project at the base
-    what gateways have; if there are still too many, all but the first.
+    Of more than `MAX_PLANS` complete plans those are left out that join in another order or at
+    gateways with rows of other gateways, then those that filter or project at the base what
+    gateways have. If there are still too many, all are left out but the one that pushes
+    everything and the one that ships everything, which are never left out. `refused` says so.
+
+    Args:
+        plan: Of the query.
+        topology: The sites.
+        statistics: What is known of sources.
+        whole_changes: Whether changes of one reading must arrive together at the base: then no
+            gateway joins rows of other gateways, as these arrive later than its own.
     """
-    for searched in (_SEARCHED, _COMBINING):
-        memo = _Building(topology, statistics, searched).of(plan)
-        if memo.count() <= MAX_PLANS:
-            return memo
-    return _Building(topology, statistics, ()).of(plan)
+    try:
+        return _Building(topology, statistics, whole_changes=whole_changes).of(plan)
+    except _TooManyError:
+        fewer = _Building(topology, statistics, whole_changes=whole_changes, few=True)
+        return fewer.of(plan)
 
 
 class _Building:
+    """One memo.
+
+    Args:
+        topology: The sites.
+        statistics: What is known of sources.
+        whole_changes: See `build`.
+        few: Whether orders and joins in the network are left out, since there are too many plans.
+    """
+
     def __init__(
-        self, topology: Topology, statistics: Statistics, searched: tuple[type, ...]
+        self,
+        topology: Topology,
+        statistics: Statistics,
+        *,
+        whole_changes: bool,
+        few: bool = False,
     ) -> None:
-        self._searched = searched
+        self._few = few
         self._bases = topology.bases
         self._statistics = statistics
         self._estimating = Estimating(statistics)
@@ -122,30 +152,56 @@ class _Building:
         self._network = NetworkJoins(
             self._memo, self._cutter.placed, self._estimating, topology, statistics
         )
+        if whole_changes:
+            self._network.refuse_all(IN_PARTS)
         self._refused: list[str] = []
         self._blocks: frozenset[Plan] = frozenset()
         self._aggregates: frozenset[Plan] = frozenset()
 
     def of(self, plan: Plan) -> Memo:
-        """Return the memo of a plan."""
+        """Return the memo of a plan.
+
+        Raises:
+            _TooManyError: It has more than `MAX_PLANS` complete plans, and may have fewer.
+        """
         piece = self._cutter.gathered(self._cutter.piece(plan))
         nodes = list(walk_plan(plan))
         shared = any(isinstance(node, Materialize) for node in nodes)
-        large = len(nodes) > MAX_OPERATORS or _is_deep(plan)
-        if large or shared or not self._searched:
+        large = len(nodes) > MAX_OPERATORS or is_deep(plan)
+        if large:
+            self._refused.append(PUSHED_ONLY)
+        if large or shared:
             root = Wanted(self._memo.group(plan)[0], AT_BASE)
             self._memo.alternatives[root] = (
                 Alternative(Method.BASE, cost=self._prices.whole(piece)),
             )
         else:
             self._aggregates = frozenset(n for n in nodes if isinstance(n, Aggregate))
-            self._blocks = block_tops(plan) if Join in self._searched else frozenset()
+            self._blocks = frozenset() if self._few else block_tops(plan)
             root = self._at_base(plan)
         self._memo.root = root
         self._memo.assumed = self._estimating.of(plan).assumed
-        reasons = (*recursions_refused(self._cutter.chosen.values()), *self._refused)
+        self._check(root)
+        reasons = [*recursions_refused(self._cutter.chosen.values()), *self._refused]
+        if self._few:
+            reasons.append(f"{self._narrowed()}: the query has more than {MAX_PLANS:,} plans then")
         self._memo.refused = tuple(dict.fromkeys((*reasons, *self._network.refused)))
         return self._memo
+
+    def _narrowed(self) -> str:
+        """Leave plans out until there are not too many; return which, in words."""
+        if self._memo.count() <= MAX_PLANS:
+            return NO_ORDERS
+        groups = tuple(self._memo.alternatives)
+        filters = (w for w in groups if isinstance(self._memo.plan(w), Filter | Project))
+        gateways = (
+            w for w in filters if isinstance(self._cutter.placed[self._memo.plan(w)], GatewayPiece)
+        )
+        self._memo.narrow(dict.fromkeys(gateways, 1))
+        if self._memo.count() <= MAX_PLANS:
+            return NO_FILTERS
+        self._memo.narrow(dict.fromkeys(groups, 1))
+        return ENDS_ONLY
 
     def _at_base(self, plan: Plan) -> Wanted:
         number, is_new = self._memo.group(plan)
@@ -166,7 +222,7 @@ class _Building:
                 work = self._at_gateways.of(plan)
                 self._memo.alternatives[here] = (Alternative(Method.SITES, cost=work),)
                 ship = Alternative(Method.SHIP, (here,), self._shipped(plan, piece.sites))
-                return (ship, *self._over(plan)) if isinstance(plan, self._searched) else (ship,)
+                return (ship, *self._over(plan)) if isinstance(plan, _SEARCHED) else (ship,)
             case StaticPiece():
                 here = Wanted(number, STORED)
                 work = self._prices.evaluated(piece)
@@ -199,9 +255,17 @@ class _Building:
 
     def _over(self, plan: Plan) -> tuple[Alternative, ...]:
         """Return an operator at the base, over inputs that are there."""
-        inputs = tuple(self._at_base(child) for child in plan.inputs)
+        inputs: tuple[Wanted, ...] = ()
+        for child in plan.inputs:
+            inputs = (*inputs, self._at_base(child))
+            self._check(*inputs)
         whole = Alternative(Method.BASE, inputs, self._at_base_sites.here(plan))
         return (*self._by_keys(plan), whole)
+
+    def _check(self, *parts: Wanted) -> None:
+        """Stop where there are too many plans already of what an operator reads."""
+        if not self._few and prod(map(self._memo.count, parts)) > MAX_PLANS:
+            raise _TooManyError
 
     def _in_parts(self, plan: Plan) -> tuple[Alternative, ...]:
         """Return an operator in parts, where it has some and its input is at gateways."""
@@ -228,6 +292,8 @@ class _Building:
 
     def _in_network(self, plan: Plan, number: int) -> Iterator[Alternative]:
         """Yield a sub-plan at gateways that join rows of other gateways, and in parts above."""
+        if self._few:
+            return
         for joined, piece in self._network.pieces(plan).items():
             here = Wanted(number, _after(joined))
             self._memo.alternatives[here] = (self._joined(plan, joined),)
@@ -321,10 +387,3 @@ class _Building:
 
 def _after(joined: Joined) -> Properties:
     return Properties(Place.SITES, joined=joined)
-
-
-def _is_deep(plan: Plan) -> bool:
-    level: tuple[Plan, ...] = (plan,)
-    for _ in range(MAX_DEPTH):
-        level = tuple(child for node in level for child in node.inputs)
-    return bool(level)

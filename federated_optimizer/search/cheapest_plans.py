@@ -18,7 +18,7 @@ def cheapest(memo: Memo, weighing: Weighing, most: int) -> list[int]:
         if wanted not in known:
             found: list[Found] = []
             first = 0
-            for alternative in memo.alternatives[wanted]:
+            for alternative in memo.open(wanted):
                 found.extend(Found(f.cost, first + f.rank) for f in over(alternative))
                 first += memo.size(alternative)
             known[wanted] = front(found, weighing, most)

@@ -76,11 +76,20 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A complete plan as EXPLAIN lists it."""
+    """A complete plan as EXPLAIN lists it.
+
+    Attributes:
+        number: Of it in the memo.
+        cost: By the estimates.
+        words: Where operators are that had a choice.
+        whole_changes: Whether the changes of one reading arrive together, as far as the plan has a
+            say in it: no gateway joins rows of other gateways.
+    """
 
     number: int
     cost: Cost
     words: str
+    whole_changes: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +121,31 @@ class Search:
     Attributes:
         memo: Of the query.
         weighing: By what plans are compared.
+        query: The plan that is ready to be cut.
+        statistics: What prices rest on.
+
+    Args:
+        whole_changes: Whether changes of one reading must arrive together; see `build`.
     """
 
     def __init__(
-        self, plan: Plan, topology: Topology, statistics: Statistics, metric: Metric = BY_BYTES
+        self,
+        query: Plan,
+        topology: Topology,
+        statistics: Statistics,
+        metric: Metric = BY_BYTES,
+        *,
+        whole_changes: bool = False,
     ) -> None:
-        self._plan, self._topology, self._statistics = plan, topology, statistics
+        self.query, self._topology, self.statistics = query, topology, statistics
+        self._whole_changes = whole_changes
         self.weighing = Weighing(metric)
-        self.memo = build(plan, topology, statistics)
+        self.memo = build(query, topology, statistics, whole_changes=whole_changes)
+
+    def knowing(self, statistics: Statistics) -> "Search":
+        """Return the complete plans of the same query by other statistics."""
+        metric, whole = self.weighing.metric, self._whole_changes
+        return Search(self.query, self._topology, statistics, metric, whole_changes=whole)
 
     def taken(
         self,
@@ -176,18 +202,18 @@ class Search:
 
     def _with_running_ways(self) -> Choice | None:
         """Return the cheapest plan whose recursions run as they do now, if some run."""
-        kept = keeping_ways(self.memo, self._statistics.placed)
+        kept = keeping_ways(self.memo, self.statistics.placed)
         return None if kept is None else self.plan(best(kept, self.weighing))
 
     def plan(self, number: int) -> Choice:
         """Return the plan of a number."""
         selection = self.memo.selection(number)
         ordered = Reordered(self.memo, selection)
-        plan = ordered.of(self._plan)
+        plan = ordered.of(self.query)
         methods = self._methods(selection, ordered)
         cost = self.memo.cost(selection)
         if len(self._topology.bases) > 1:  # what moves between them is not in the memo
-            cost = CutPrices.of(plan, self._topology, self._statistics, methods)
+            cost = CutPrices.of(plan, self._topology, self.statistics, methods)
         return Choice(number, plan, methods, cost, _digest(self.memo, selection))
 
     def alternatives(self, asked: int = 0, running: Running = NOTHING_RUNS) -> Alternatives:
@@ -277,7 +303,8 @@ class Search:
             words = f"push everything: {words}" if words else "push everything"
         elif selection == self.memo.selection(self.memo.shipping):
             words = f"ship everything: {words}"
-        return Listed(number, self.plan(number).cost, words)
+        whole = not any(alternative.is_in_network for alternative in selection.values())
+        return Listed(number, self.plan(number).cost, words, whole)
 
     def _why(self, taken: Choice, listed: list[Listed]) -> str:
         others = [each for each in listed if each.number != taken.number]
@@ -299,11 +326,15 @@ class Search:
 
 
 def _digest(memo: Memo, selection: Selection) -> str:
-    """Return a short name of the methods that were chosen, each with its operator."""
+    """Return a short name of the methods that were chosen, each with its operator.
+
+    A plan has one name, whether or not gateways might join rows of other gateways instead.
+    """
     chosen = (
         f"{_chosen(alternative)} {describe(memo.plan(wanted))}"
         for wanted, alternative in selection.items()
-        if len(memo.alternatives[wanted]) > 1 or alternative.method in IN_NETWORK
+        if alternative.is_in_network
+        or sum(not each.is_in_network for each in memo.alternatives[wanted]) > 1
     )
     return sha256("\n".join(chosen).encode()).hexdigest()[:16]
 

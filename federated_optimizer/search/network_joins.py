@@ -13,7 +13,7 @@ from federated_optimizer.alternatives.gateway_pieces import (
     unary_piece,
     union_piece,
 )
-from federated_optimizer.alternatives.key_lookup import estimated_keys, keys_of
+from federated_optimizer.alternatives.key_lookup import keys_of
 from federated_optimizer.alternatives.keys_first import SEMI_JOINS, SemiJoin, semi_join
 from federated_optimizer.alternatives.meeting import Meeting, Move
 from federated_optimizer.alternatives.method import Method, Refused
@@ -31,6 +31,12 @@ from federated_optimizer.memo.properties import Joined
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.operators import Join, Plan, UnionAll
+
+IN_PARTS = (
+    "alarms and sinks act on each change, and of a change that gateways join with rows of other "
+    "gateways one part arrives before the other"
+)
+"""Why a query whose changes must arrive together has no join in the network."""
 
 MAX_PIECES = 16
 """Pieces of a sub-plan that are followed."""
@@ -63,6 +69,11 @@ class NetworkJoins:
         self._wires = statistics.wires
         self._known: dict[Plan, dict[Joined, GatewayPiece]] = {}
         self._refused: dict[str, list[str]] = {}
+        self._none: Refused | None = None
+
+    def refuse_all(self, reason: str) -> None:
+        """Let no gateway join rows of other gateways, for a reason in words."""
+        self._none = Refused(reason)
 
     @property
     def refused(self) -> tuple[str, ...]:
@@ -115,6 +126,7 @@ class NetworkJoins:
         for left, right in self._sides(plan):
             for method in MEETINGS:
                 found = meeting(plan, left, right, method, self._topology, self._statistics)
+                found = found if self._none is None or isinstance(found, Refused) else self._none
                 if isinstance(found, Meeting):
                     yield method, found
                 else:
@@ -125,6 +137,7 @@ class NetworkJoins:
         for left, right in self._sides(plan):
             for method in SEMI_JOINS:
                 found = semi_join(plan, left, right, method)
+                found = found if self._none is None or isinstance(found, Refused) else self._none
                 if isinstance(found, SemiJoin):
                     sides = (left, right) if found.reduces_left else (right, left)
                     yield method, self._semi_joined(plan, found, *sides), found.words
@@ -165,7 +178,7 @@ class NetworkJoins:
         """Return the price of the keys, of what they find, and of the side that is sent whole."""
         some, all_ = (plan.left, plan.right) if found.reduces_left else (plan.right, plan.left)
         columns = [pair[1 if found.reduces_left else 0] for pair in pairs_of(plan)]
-        keys = estimated_keys(keys_of(all_, columns))
+        keys = keys_of(all_, columns, with_null=True)
         reduction = found.reduced(some, keys)
         sent = keys_sent(reduction, self._statistics, len(whole.sites))
         asked = broadcast(sent, row_bytes(keys.schema), whole.sites, reduced.sites, self._wires)

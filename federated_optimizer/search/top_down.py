@@ -38,7 +38,7 @@ class _Search:
     def _searched(self, wanted: Wanted, bound: float) -> list[Found]:
         kept: list[Found] = []
         first = 0
-        for alternative in self._memo.alternatives[wanted]:
+        for alternative in self._memo.open(wanted):
             kept = front([*kept, *self._with(alternative, first, bound)], self._weighing)
             first += self._memo.size(alternative)
             if kept and (wanted == self._memo.whole or not self._weighing.slowness):

@@ -13,8 +13,6 @@ from typing import TypeVar
 from typing_extensions import override
 
 from federated_optimizer.costs.estimates import estimate
-from federated_optimizer.costs.weighing import Weighing
-from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.choosing import Choice, Listed, Search
 from federated_optimizer.statistics.passing_rows import passed
 from federated_optimizer.statistics.planning_statistics import (
@@ -110,45 +108,29 @@ class _Fact:
         return min(FEWEST, self.now) if counted else 0.0
 
 
-def turning_facts(  # noqa: PLR0913, PLR0917 - what a choice rests on
-    plan: Plan,
-    topology: Topology,
-    statistics: Statistics,
-    taken: Choice,
-    listed: Sequence[Listed],
-    more: Callable[[], bool],
-    weighing: Weighing,
+def turning_facts(
+    search: Search, taken: Choice, listed: Sequence[Listed], more: Callable[[], bool]
 ) -> tuple[Turn, ...]:
     """Return for the cheapest rejected plans the fact that turns the choice soonest.
 
     Args:
-        plan: Ready to be cut.
-        topology: The sites.
-        statistics: What the choice rests on.
+        search: Of the plans to choose from.
         taken: The chosen plan.
         listed: The plans to choose from, the cheapest first.
         more: Whether there is time to price another memo.
-        weighing: By what plans are compared.
     """
-    order = weighing.order
+    order = search.weighing.order
     rejected = [each for each in listed if each.number != taken.number][:MOST_PLANS]
     dearer = [each.number for each in rejected if order(each.cost) > order(taken.cost)]
-    turning = _Turning(plan, topology, taken.number, dearer, more, weighing)
-    return turning.of(_facts(plan, statistics))
+    turning = _Turning(search, taken.number, dearer, more)
+    return turning.of(_facts(search.query, search.statistics))
 
 
 class _Turning:
-    def __init__(  # noqa: PLR0913, PLR0917 - as of `turning_facts`
-        self,
-        plan: Plan,
-        topology: Topology,
-        taken: int,
-        rejected: Sequence[int],
-        more: Callable[[], bool],
-        weighing: Weighing,
+    def __init__(
+        self, search: Search, taken: int, rejected: Sequence[int], more: Callable[[], bool]
     ) -> None:
-        self._plan, self._topology, self._more = plan, topology, more
-        self._weighing = weighing
+        self._search, self._more = search, more
         self._taken, self._rejected = taken, rejected
 
     def of(self, facts: Sequence[_Fact]) -> tuple[Turn, ...]:
@@ -177,10 +159,10 @@ class _Turning:
 
     def _cheaper(self, fact: _Fact, value: float, numbers: Sequence[int]) -> Iterator[int]:
         """Yield the plans that cost less than the chosen one if a fact has a value."""
-        search = self._searched(fact, value)
+        search = self._search.knowing(fact.setting(value))
         if not all(0 < n <= search.memo.count() for n in (self._taken, *numbers)):
             return  # what can be looked up by key is another: numbers say something else
-        order = self._weighing.order
+        order = search.weighing.order
         chosen = order(search.plan(self._taken).cost)
         yield from (number for number in numbers if order(search.plan(number).cost) < chosen)
 
@@ -198,7 +180,7 @@ class _Turning:
 
     def _turn(self, number: int, fact: _Fact, value: float) -> Turn:
         beyond = min(value * BEYOND, fact.most) if value > fact.now else value / BEYOND
-        taken = self._more() and self._searched(fact, beyond).taken().number == number
+        taken = self._more() and self._search.knowing(fact.setting(beyond)).taken().number == number
         return Turn(
             number,
             fact.varied,
@@ -209,9 +191,6 @@ class _Turning:
             fact.assumed,
             taken,
         )
-
-    def _searched(self, fact: _Fact, value: float) -> Search:
-        return Search(self._plan, self._topology, fact.setting(value), self._weighing.metric)
 
 
 def _facts(plan: Plan, statistics: Statistics) -> list[_Fact]:

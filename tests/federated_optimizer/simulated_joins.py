@@ -78,10 +78,10 @@ QUERIES = (
 class Plans:
     """The complete plans of a query, as bundles."""
 
-    def __init__(self, text: str, topology: Topology) -> None:
+    def __init__(self, text: str, topology: Topology, *, whole_changes: bool = False) -> None:
         ready = normalize(bound_query(text, CATALOG).plan, topology)
         self._topology = topology
-        self.search = Search(ready, topology, STATISTICS)
+        self.search = Search(ready, topology, STATISTICS, whole_changes=whole_changes)
         self.count = self.search.memo.count()
 
     def in_network(self) -> dict[Method, int]:

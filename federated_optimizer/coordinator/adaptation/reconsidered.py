@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis, NotedStatistics
+from federated_optimizer.coordinator.contract.coordinator_model import ACTING
 from federated_optimizer.coordinator.queries.planner import Planned, Planner
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.costs.cost import Cost
@@ -63,7 +64,8 @@ def reconsider(planner: Planner, queries: Iterable[RunningQuery], metric: Metric
     """Return what would be planned now for queries that read one run.
 
     `metric` is that of queries that ask for none. Those of another metric than the first one's keep
-    their plan.
+    their plan. If changes of one of the answers act on the world, all take a plan by which changes
+    of one reading arrive together.
 
     Raises:
         QueryError: The text does not bind any more.
@@ -73,8 +75,13 @@ def reconsider(planner: Planner, queries: Iterable[RunningQuery], metric: Metric
     fixed = _fixed(planner, readers)
     first = next((query for query in readers if query.id not in fixed), readers[0])
     current = first.bundle
+    whole = any(query.origin in ACTING for query in readers if query.id not in fixed)
     planned = planner.planned(
-        first.text, query=current.query, version=current.version + 1, current=current
+        first.text,
+        query=current.query,
+        version=current.version + 1,
+        current=current,
+        whole_changes=whole,
     )
     bound = planner.bind(parse_statement(first.text))
     for query in readers:
@@ -85,7 +92,8 @@ def reconsider(planner: Planner, queries: Iterable[RunningQuery], metric: Metric
     topology = planner.topology()
     noted = NotedStatistics(planner.statistics(current))
     ready = normalize(bound.plan, topology)
-    search = Search(ready, topology, noted.statistics, bound.metric or metric)
+    metric = bound.metric or metric
+    search = Search(ready, topology, noted.statistics, metric, whole_changes=whole)
     taken = planned.bundle
     after = _priced(search, taken.alternative)
     number = search.number_of((current.alternative, current.choices))

@@ -32,6 +32,10 @@ class Origin(enum.StrEnum):
     SESSION = "session"  # gone with its reader
 
 
+ACTING = frozenset({Origin.ALARM, Origin.SINK})
+"""Origins of queries each change of whose answer acts on the world."""
+
+
 class Freshness(enum.StrEnum):
     """Trust in the last report of a site."""
 

@@ -19,6 +19,11 @@ class _Column:
     text: Callable[[Listed], str]
 
 
+IN_PARTS = (
+    "gateways join rows of other gateways, so that for a moment the answer may show one part of a "
+    "change before the other"
+)
+"""A note on plans with joins in the network."""
 _RANGE_WIDTH = 23
 _HEADS = {
     Term.BYTES: "bytes/s",
@@ -51,6 +56,10 @@ def alternatives_text(found: Alternatives, turns: Sequence[Turn] = ()) -> str:
     lines += [_line(each, columns, chosen=each.number == found.chosen) for each in found.listed]
     lines.append(f"Chosen: plan {found.chosen}, because {found.why}.")
     lines.extend(f"Plan {turn.plan} {turn_text(turn, found.chosen)}." for turn in turns)
+    in_parts = [str(each.number) for each in found.listed if not each.whole_changes]
+    if in_parts:
+        plans = "Plan" if len(in_parts) == 1 else "Plans"
+        lines.append(f"{plans} {', '.join(in_parts)}: {IN_PARTS}.")
     if found.left_out:
         lines.append(f"Left out: {found.left_out:,} other plans.")
     lines.extend(f"Not possible: {reason}." for reason in found.refused)
@@ -64,6 +73,8 @@ def rejected_lines(found: Alternatives, turns: Sequence[Turn]) -> list[str]:
     chosen = next(each for each in found.listed if each.number == found.chosen)
     plans, cost = len(found.listed) + found.left_out, _price(chosen, found.metric)
     lines = [f"Plan {found.chosen} of {plans:,}: {cost}, because {found.why}"]
+    if not chosen.whole_changes:
+        lines.append(f"  {IN_PARTS}")
     turning = {turn.plan: turn for turn in turns}
     rejected = [each for each in found.listed if each.number != found.chosen][:MOST_PLANS]
     for each in rejected:
@@ -109,6 +120,7 @@ def alternatives_data(found: Alternatives, turns: Sequence[Turn] = ()) -> dict[s
             {
                 "plan": each.number,
                 "method": each.words,
+                "whole_changes": each.whole_changes,
                 "cost": round(weighing.value(each.cost), 3),
                 **_cost_data(each.cost),
             }

@@ -6,7 +6,11 @@ from typing import Any, Protocol
 
 import msgspec
 
-from federated_optimizer.coordinator.contract.coordinator_model import ResultKind, StatementResult
+from federated_optimizer.coordinator.contract.coordinator_model import (
+    ACTING,
+    ResultKind,
+    StatementResult,
+)
 from federated_optimizer.coordinator.contract.refresh_text import WHOLE
 from federated_optimizer.coordinator.explaining.alternatives_text import (
     alternatives_data,
@@ -43,6 +47,7 @@ from streamsql.catalog.catalog import Catalog
 from streamsql.errors import UnsupportedError
 from streamsql.syntax import (
     CreateAlarm,
+    CreateSink,
     CreateView,
     Explain,
     ExplainFormat,
@@ -104,11 +109,12 @@ def explained(
     notes = _notes_on(inner)
     if isinstance(inner, Creating):
         define(inner, catalog)  # it must be right by itself before its query is explained
-        if isinstance(inner, CreateView | CreateAlarm):
+        if isinstance(inner, CreateView | CreateAlarm | CreateSink):
             inner = inner.query
     if not isinstance(inner, Query | Subscribe):
         return _without_plan(statement, inner)
-    bound = planner.bind(inner, catalog)
+    acts = isinstance(statement.inner, CreateAlarm | CreateSink)
+    bound = replace(planner.bind(inner, catalog), whole_changes=acts)
     data: Any
     as_graph = statement.format == ExplainFormat.DOT
     match statement.type:
@@ -205,7 +211,8 @@ def _analyzed(
             return StatementResult(ResultKind.TEXT, text=running_dot(query, planner))
         result = explain_running(query, planner, sharing)
         if isinstance(inner, Query | Subscribe):
-            found, turns = planner.alternatives(planner.bind(inner, catalog), inner.text)
+            bound = replace(planner.bind(inner, catalog), whole_changes=query.origin in ACTING)
+            found, turns = planner.alternatives(bound, inner.text)
             text = "\n".join((result.text, *rejected_lines(found, turns)))
             result.data["alternatives"] = alternatives_data(found, turns)
             result.data["text"] = text.splitlines()
@@ -222,7 +229,7 @@ def _analyzed(
 def _without_plan(statement: Explain, inner: Statement) -> StatementResult:
     if statement.type != ExplainType.VALIDATE:
         raise UnsupportedError(
-            "only queries and views have a plan",
+            "only queries, views, alarms and sinks have a plan",
             span=inner.span,
             hint="EXPLAIN (TYPE VALIDATE) checks any statement",
             code="misplaced_explain",

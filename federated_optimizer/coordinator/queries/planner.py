@@ -308,6 +308,7 @@ class Planner:
         version: int,
         current: FragmentBundle | None = None,
         gathered: bool = True,
+        whole_changes: bool = False,
         much: float = MUCH,
     ) -> Planned:
         """Return bundle and warnings of a query's text.
@@ -318,12 +319,13 @@ class Planner:
             version: Of the bundle.
             current: What it runs now: its columns stay, whatever `*` means by now.
             gathered: Whether rows of gateways are brought together first.
+            whole_changes: As of `BoundQuery`.
             much: How many times cheaper another plan has to be than the current one.
 
         Raises:
             QueryError: It is wrong, perhaps only since the catalog has changed.
         """
-        bound = self.bind(parse_statement(text))
+        bound = dataclasses.replace(self.bind(parse_statement(text)), whole_changes=whole_changes)
         if current is not None:
             bound = _with_columns_of(bound, current)
         bundle = self.place(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import inf
 
 from federated_optimizer.coordinator.contract.coordinator_model import (
+    ACTING,
     Origin,
     QueryInfo,
     QueryStatus,
@@ -155,8 +156,7 @@ class Queries:
             max_behind=self._settings.max_behind,
             query=id,
             recovered=recovered,
-            # Its definition is stored first: rows may be there before.
-            is_followed=origin in {Origin.ALARM, Origin.SINK},
+            is_followed=origin in ACTING,  # rows may be there before it is stored
         )
         query = RunningQuery(
             id=id,
@@ -252,12 +252,12 @@ class Queries:
         Queries of one run that have the same text are planned once.
         """
         found: dict[str, Planned | FederationError] = {}
-        known: dict[tuple[str, str, bool], Planned | FederationError] = {}
+        known: dict[tuple[str, str, bool, bool], Planned | FederationError] = {}
         for query_id in ids:
             query = self._running.get(query_id)
             if query is None or self._settings.host in query.problems:
                 continue
-            key = (query.run, query.text, query.gathered)
+            key = (query.run, query.text, query.gathered, query.origin in ACTING)
             if key not in known:
                 known[key] = self._planned_again(query)
             planned = known[key]
@@ -273,6 +273,7 @@ class Queries:
                 version=query.bundle.version + 1,
                 current=query.bundle,
                 gathered=query.gathered,
+                whole_changes=query.origin in ACTING,
                 much=inf,  # for a cheaper one it moves with care: see `adaptation`
             )
         except FederationError as error:
@@ -371,10 +372,8 @@ class Queries:
         return query.result.subscribe(closed, snapshot=snapshot, progress=progress)
 
     def _may_release(self, query: RunningQuery) -> bool:
-        if not query.result.is_synchronised:
-            return False
         waited = monotonic_clock() - query.result.held_since >= self._settings.switch * 1_000_000
-        return waited or query.has_arrived()
+        return query.result.is_synchronised and (waited or query.has_arrived())
 
     def fail(self, query: RunningQuery, error: FederationError) -> None:
         """Stop a query for a reason of ours, but keep it listed with the reason.

@@ -7,6 +7,7 @@ import msgspec
 import sqlalchemy as sa
 
 from federated_optimizer.coordinator.contract.coordinator_model import (
+    ACTING,
     Origin,
     ResultKind,
     SiteInfo,
@@ -284,7 +285,7 @@ def _done(definition: Definition, replaced: Definition | None) -> str:
 
 def _reader(query: RunningQuery) -> Reader:
     columns = query.bundle.schema
-    if query.origin in (Origin.ALARM, Origin.SINK):
+    if query.origin in ACTING:
         return Reader(str(query.origin), query.name.partition(" ")[2], query.text, columns)
     return Reader("query", query.name, query.text, columns)
 

@@ -77,7 +77,8 @@ class Preparation:
             return None
         defined = await self.definition(statement, principal)
         if isinstance(statement, CreateAlarm | CreateSink):
-            return replace(defined, query=await self.query(statement.query, principal))
+            query = await self.query(statement.query, principal, whole_changes=True)
+            return replace(defined, query=query)
         return defined
 
     def is_current(self, prepared: Prepared | PreparedDefinition) -> bool:
@@ -89,9 +90,16 @@ class Preparation:
         return prepared.catalog == tuple(self._shared.catalog)
 
     async def query(
-        self, statement: Query | Subscribe, principal: Principal = LOCAL, *, gathered: bool = True
+        self,
+        statement: Query | Subscribe,
+        principal: Principal = LOCAL,
+        *,
+        gathered: bool = True,
+        whole_changes: bool = False,
     ) -> Prepared:
         """Return a query with its plan; not gathered, gateways give their rows themselves.
+
+        `whole_changes` is as of `BoundQuery`.
 
         Raises:
             FederationError: It is wrong, takes too long, or reads what the principal may not.
@@ -101,7 +109,7 @@ class Preparation:
         readable = self._shared.catalog_of(principal)
 
         def work() -> tuple[Planned, str]:
-            bound = self._planner.bind(statement, readable)
+            bound = replace(self._planner.bind(statement, readable), whole_changes=whole_changes)
             presentation = presentation_of(statement, bound.schema, bound.emit)
             bundle = self._planner.place(bound, query="", text=statement.text, gathered=gathered)
             return Planned.of(bound, bundle), presentation.display

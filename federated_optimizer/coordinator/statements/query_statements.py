@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from federated_optimizer.coordinator.contract.coordinator_model import (
+    ACTING,
     Origin,
     ResultKind,
     StatementResult,
@@ -91,7 +92,9 @@ class QueryStatements:
     ) -> RunningQuery:
         """Store and deploy a query; it is planned again if definitions have changed."""
         if prepared is None or not self._preparation.is_current(prepared):
-            prepared = await self._preparation.query(statement, principal)
+            prepared = await self._preparation.query(
+                statement, principal, whole_changes=origin in ACTING
+            )
         planned = prepared.planned
         check_room_on(statement, len(self.shown_on(prepared.display)))
         self._queries.check_room()
@@ -145,7 +148,7 @@ class QueryStatements:
         Raises:
             BindingError: It is an alarm's or a sink's.
         """
-        if query.origin in (Origin.ALARM, Origin.SINK):
+        if query.origin in ACTING:
             owner = query.name.partition(" ")[2]
             raise BindingError(
                 f"query {query.id} belongs to {query.origin} {owner}",

@@ -22,6 +22,8 @@ class BoundQuery:
         shared: Whether sites may run it once for all equal queries.
         adapts: Whether its plan may change while it runs.
         metric: By what its plans are compared; None: as the system says.
+        whole_changes: Whether the changes of one reading must arrive together, because each change
+            of the answer acts on the world.
     """
 
     plan: Plan
@@ -35,3 +37,4 @@ class BoundQuery:
     shared: bool = True
     adapts: bool = True
     metric: Metric | None = None
+    whole_changes: bool = False

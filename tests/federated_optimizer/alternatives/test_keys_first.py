@@ -2,12 +2,15 @@
 
 import pytest
 
-from federated_optimizer.alternatives.gateway_pieces import scan_piece
+from federated_optimizer.alternatives.gateway_pieces import scan_piece, unary_piece
 from federated_optimizer.alternatives.keys_first import SemiJoin, semi_join
 from federated_optimizer.alternatives.method import Method, Refused
+from federated_optimizer.alternatives.pieces import GatewayPiece
 from federated_optimizer.testing_bundles import HEAT, NOISE, TOPOLOGY
-from streamsql.algebra.operators import Join, JoinKind
+from streamsql.algebra.expressions import Call, Column, Literal
+from streamsql.algebra.operators import Filter, Join, JoinKind
 from streamsql.data.events import SourceEvent
+from streamsql.data.types import DataType
 from streamsql.reference import Database, evaluate
 
 SIDES = scan_piece(HEAT, TOPOLOGY), scan_piece(NOISE, TOPOLOGY)
@@ -30,3 +33,21 @@ def test_keys_are_distinct() -> None:
     rows = (("s1", "a", 1), ("s2", "a", 2), ("s3", None, 3), ("s4", "b", 3))
     have.append("heat", [SourceEvent(row, 0) for row in rows])
     assert evaluate(found.keys, have, 1) == {("a",): 1, ("b",): 1, (None,): 1}
+
+
+def test_only_keys_of_rows_that_pass_the_conditions_of_the_query_travel() -> None:
+    hot = Filter(
+        HEAT,
+        Call(
+            ">",
+            (Column(2, "celsius", DataType.INTEGER), Literal(1, DataType.INTEGER)),
+            DataType.BOOLEAN,
+        ),
+    )
+    side = unary_piece(hot, scan_piece(HEAT, TOPOLOGY))
+    assert isinstance(side, GatewayPiece)
+    found = semi_join(Join(hot, NOISE, JoinKind.INNER, ((1, 0),)), side, SIDES[1], Method.KEYS_LEFT)
+    assert isinstance(found, SemiJoin)
+    have = Database()
+    have.append("heat", [SourceEvent(row, 0) for row in (("s1", "a", 1), ("s2", "b", 2))])
+    assert evaluate(found.keys, have, 1) == {("b",): 1}

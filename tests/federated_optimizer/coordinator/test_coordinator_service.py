@@ -386,7 +386,9 @@ def test_explain_before_and_while_running(harness: Any) -> None:
             UnsupportedError, match="EXPLAIN ANALYZE needs a running query, but no query with"
         ):
             await coordinator.execute(f"EXPLAIN ANALYZE {ROOMS}")
-        with pytest.raises(UnsupportedError, match="only queries and views have a plan"):
+        with pytest.raises(
+            UnsupportedError, match="only queries, views, alarms and sinks have a plan"
+        ):
             await coordinator.execute("EXPLAIN (TYPE FEDERATED) SHOW SOURCES")
         assert federation.fragments() == set()
         sizes: list[int] = []

@@ -4,9 +4,12 @@ import pytest
 
 from federated_optimizer import Topology
 from federated_optimizer.alternatives.method import IN_NETWORK, Method
+from federated_optimizer.search.network_joins import IN_PARTS
 from stream_engine.simulation.network import Faults
+from streamsql.data.events import SourceEvent
 from tests.federated_optimizer.simulated_joins import (
     ONE_BASE,
+    OWNERS,
     QUERIES,
     THREE_BASES,
     Federation,
@@ -33,6 +36,56 @@ def test_joins_have_every_method() -> None:
     assert set().union(*found) == IN_NETWORK
     full = next(keys for text, keys in zip(QUERIES, found, strict=True) if "FULL JOIN m" in text)
     assert full == {Method.HASHED, Method.PAIRED}
+
+
+ONE_ROOM = "SELECT COUNT(*) AS n FROM seat s JOIN room r ON s.rid = r.rid"
+"""Of one seat that is always in exactly one room: 1."""
+
+
+def shown(plans: Plans, number: int) -> set[object]:
+    """Return all numbers that a plan shows while the seat goes from room to room."""
+    found: set[object] = set()
+    for seed in range(4):
+        federation = Federation(ONE_BASE, seed=seed)
+        network, now = federation.network, federation.now
+        network.install(plans.bundle(number))
+        for room in range(4):
+            event = SourceEvent((f"r{room}", "open", room), now, False)
+            network.ingest(OWNERS["room"][room % 2], "room", [event])
+        network.ingest("s0", "seat", [SourceEvent(("s0", "r0", 3), now, False)])
+        federation.rest()
+        for turn in range(1, 9):
+            network.ingest("s0", "seat", [SourceEvent(("s0", f"r{turn % 4}", 3), now, False)])
+            for _ in range(40):
+                network.act()
+                found.update(count for (count,) in network.result("q"))
+            federation.rest()
+    return found
+
+
+def test_a_change_that_must_arrive_as_a_whole_shows_no_answer_that_never_held() -> None:
+    plans = Plans(ONE_ROOM, ONE_BASE, whole_changes=True)
+    assert not plans.in_network()
+    assert plans.count > 1
+    for number in range(1, plans.count + 1):
+        assert shown(plans, number) == {1}, number
+    (said,) = [each for each in plans.search.memo.refused if each.endswith(IN_PARTS)]
+    assert all(method in said for method in IN_NETWORK - {Method.PAIRED})
+
+
+def test_joins_in_the_network_show_one_part_of_a_change_first() -> None:
+    plans = Plans(ONE_ROOM, ONE_BASE)
+    assert shown(plans, plans.in_network()[Method.HASHED]) > {1}
+
+
+def test_plans_without_joins_in_the_network_are_known_in_both_searches() -> None:
+    for text in QUERIES:
+        few, many = Plans(text, ONE_BASE, whole_changes=True), Plans(text, ONE_BASE)
+        digests = {few.search.plan(number).digest for number in range(1, few.count + 1)}
+        assert len(digests) == few.count
+        others = (many.search.plan(number) for number in range(1, many.count + 1))
+        alone = {o.digest for o in others if IN_NETWORK.isdisjoint(o.methods.values())}
+        assert digests == alone
 
 
 MOVING = (Method.HASHED, Method.PAIRED)

@@ -2,10 +2,12 @@
 
 import re
 from dataclasses import replace
+from time import process_time
 
 import pytest
 
 from federated_optimizer import plan as place_plan
+from federated_optimizer.alternatives.method import Method
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.network.topology import Topology
@@ -31,6 +33,7 @@ CATALOG = catalog_of(
 NAMES = frozenset({"temp", "room"})
 TOPOLOGY = Topology(dict.fromkeys(("gw-1", "gw-2", "gw-3"), NAMES))
 MAX = "SELECT MAX(celsius) AS m FROM temp [RANGE 1 MINUTE]"
+PAIRS = "SELECT a.rid FROM temp [RANGE 1 MINUTE] a, room b WHERE a.rid = b.rid AND level > {}"
 LEVEL_SUM = "SELECT level, SUM(level) AS s FROM temp [RANGE 1 MINUTE] GROUP BY level"
 
 
@@ -141,8 +144,35 @@ def test_queries_of_very_many_plans_are_planned(branches: int, narrowed: bool) -
     assert decode_packed(encode_packed(bundle), FragmentBundle) == bundle
     found = alternatives(bound, TOPOLOGY)
     assert found.chosen in {each.number for each in found.listed}
-    filters_are_fixed = not any("all of temp sent" in each.words for each in found.listed)
-    assert filters_are_fixed == narrowed
+    assert any(each.words.startswith("ship everything: ") for each in found.listed)
+    assert any("the query has more than" in each for each in found.refused) == narrowed
+
+
+@pytest.mark.parametrize(
+    ("part", "branches", "left_out"),
+    [
+        (PAIRS, 5, ""),
+        (PAIRS, 14, "joins of rows of other gateways at gateways: the query"),
+        (PAIRS, 20, "filters at the base of what gateways have: the query"),
+        (f"SELECT rid, COUNT(*) AS n FROM ({PAIRS}) p GROUP BY rid", 30, "plans between the one"),
+    ],
+)
+def test_of_too_many_plans_the_one_that_ships_everything_stays(
+    part: str, branches: int, left_out: str
+) -> None:
+    text = " UNION ALL ".join(part.format(n) for n in range(branches))
+    bound = bound_query(text, CATALOG)
+    started = process_time()
+    search = Search(normalize(bound.plan, TOPOLOGY), TOPOLOGY, Statistics())
+    taken = search.taken()
+    assert process_time() - started < 5.0
+    pushing, shipping = search.plan(PUSHED), search.plan(search.memo.shipping)
+    assert taken.cost.bytes <= min(pushing.cost.bytes, shipping.cost.bytes)
+    assert set(shipping.methods.values()) == {Method.BASE}
+    assert shipping.digest != pushing.digest
+    assert search.number_of((0, shipping.digest)) == shipping.number
+    said = [each for each in search.memo.refused if "the query has more than" in each]
+    assert (left_out in said[0]) if said else not left_out
 
 
 def test_deep_plans_are_pushed_as_far_as_they_go() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from federated_optimizer.coordinator.explaining.alternatives_text import (
+    IN_PARTS,
     alternatives_data,
     alternatives_text,
     rejected_lines,
@@ -61,6 +62,7 @@ def test_plans_are_data() -> None:
     assert data["plans"][1] == {
         "plan": 12,
         "method": "ship everything: all of t sent",
+        "whole_changes": True,
         "cost": 603.0,
         "bytes_per_second": 603.0,
         "least_bytes_per_second": 301.5,
@@ -98,6 +100,21 @@ def test_costs_that_the_metric_weighs_are_columns() -> None:
     assert second.split()[:9] == ["12", "600", "300", "to", "1,200", "6", "22", "40", "650"]
     assert alternatives_data(mixed)["plans"][1]["cost"] == 6 * 100 + 22 * 2 + 40 * 0.1
     assert alternatives_data(mixed)["metric"] == "messages 100, latency 2, state 0.1"
+
+
+def test_plans_that_may_show_parts_of_a_change_are_named() -> None:
+    first, second, *others = FOUND.listed
+    parts = replace(FOUND, listed=(first, replace(second, whole_changes=False), *others))
+    (line,) = set(alternatives_text(parts).splitlines()) - set(
+        alternatives_text(FOUND).splitlines()
+    )
+    assert line == f"Plan 12: {IN_PARTS}."
+    assert IN_PARTS not in "".join(rejected_lines(parts, ()))
+    assert rejected_lines(replace(parts, chosen=12), ())[1] == f"  {IN_PARTS}"
+    assert [each["whole_changes"] for each in alternatives_data(parts)["plans"]][:2] == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
