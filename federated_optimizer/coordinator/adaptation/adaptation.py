@@ -59,6 +59,7 @@ class _Known:
         basis: What its plan rests on; None: nobody has looked, or a move was given up.
         tries: Moves that were given up: the time until the next one doubles.
         needed: Why it has to stay, as `Moves.why_needed` says.
+        fixed: Its queries if none of them may ever move.
     """
 
     bundle: FragmentBundle
@@ -67,6 +68,7 @@ class _Known:
     basis: Basis | None = None
     tries: int = 0
     needed: str = ""
+    fixed: frozenset[str] = frozenset()
 
     def count(self, now: int, sent: int) -> None:
         """Note the bytes that were sent, once a minute."""
@@ -156,6 +158,8 @@ class Adaptation:
             known.count(now, sent_bytes_of(leader))
             if now - known.looked < known.pause(self._pause) or not _is_quiet(leader):
                 continue
+            if all(query.id in known.fixed for query in self._queries.runs.live(run)):
+                continue
             if known.basis is None:
                 found.append((run, ""))
                 continue
@@ -165,7 +169,9 @@ class Adaptation:
             elif left:
                 found.append((run, str(left[0])))
         busy = {move.run for move in self._moving.values()}
-        for run, reason in [each for each in found if each[0] not in busy][:AT_ONCE]:
+        waiting = [each for each in found if each[0] not in busy]
+        waiting.sort(key=lambda each: self._known[each[0]].looked)
+        for run, reason in waiting[:AT_ONCE]:
             if len(self._moving) >= MOST_MOVES:
                 return
             await self._reconsider(run, reason)
@@ -203,6 +209,8 @@ class Adaptation:
             return
         why, movers = self._why_kept(found, current, changes=changes)
         known.needed = why if movers else ""
+        ids = frozenset(query.id for query in current)
+        known.fixed = ids if why_alone(known.bundle) or ids <= set(found.fixed) else frozenset()
         decision = self._decided(current if why else movers, reason, found, why)
         if why:
             self._decisions.add(decision)

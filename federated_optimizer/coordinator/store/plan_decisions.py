@@ -15,7 +15,7 @@ from streamsql.errors import FederationError
 log = logging.getLogger(__name__)
 
 MOST = 1_000
-"""Decisions that are remembered: the newest."""
+"""Decisions that are remembered; of those that keep a plan at most half, else the newest."""
 LONGEST = 500
 """Characters of a text of theirs."""
 
@@ -95,10 +95,15 @@ class Decisions:
         self._decisions[decision.id] = decision
         self._touch(decision.id)
         while len(self._decisions) > MOST:
-            oldest = next(iter(self._decisions))
+            oldest = self._least_needed()
             del self._decisions[oldest]
             self._touch(oldest)
         log.info("%s: %s: %s", decision.queries, decision.outcome, decision.reason)
+
+    def _least_needed(self) -> int:
+        """Return the oldest decision, of those that kept a plan if these are more than half."""
+        kept = [each.id for each in self._decisions.values() if each.outcome == Outcome.KEPT]
+        return kept[0] if len(kept) > MOST // 2 else next(iter(self._decisions))
 
     def change(self, number: int, **said: object) -> None:
         """Say more of a decision, unless it has gone meanwhile."""

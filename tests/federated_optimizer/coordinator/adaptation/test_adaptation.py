@@ -118,6 +118,28 @@ def test_a_query_that_wants_its_plan_never_moves(harness: Any, option: str, why:
         (decision,) = decisions(coordinator)
         assert (decision.outcome, decision.detail) == ("kept", why)
         assert plan_of(coordinator, query) == 1
+        tell(coordinator, AT_GATEWAYS)
+        adapting = coordinator._adaptation
+        said = adapting._now()
+        await harness.until(lambda: adapting._looked > said + 3 * QUICK * 1_000_000, "it looks")
+        assert decisions(coordinator) == [decision], "its plan is not made a third time"
+
+    harness.run(scenario)
+
+
+def test_whoever_has_waited_longest_is_looked_at_first(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adaptation, "AT_ONCE", 1)
+    monkeypatch.setattr(adaptation, "left_range", lambda *_: ["a fact that flaps"])
+    monkeypatch.setattr(adaptation._Known, "pause", lambda *_: 0)
+
+    async def scenario(federation: Any) -> None:
+        coordinator, query = await started(harness, federation)
+        texts = ("SELECT mid FROM SeatSensor", "SELECT rid FROM RoomSensor")
+        others = [await harness.start_query(coordinator, text) for text in texts]
+        for each in (query, *others):
+            await looked_at(harness, coordinator, each)
 
     harness.run(scenario)
 

@@ -60,6 +60,20 @@ def test_decisions_are_found_again_and_the_oldest_go(
     store.close()
 
 
+def test_moves_are_remembered_longer_than_plans_that_were_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan_decisions, "MOST", 4)
+    store = opened(tmp_path)
+    decisions = Decisions(store, ())
+    for outcome in (Outcome.MOVED, Outcome.GIVEN_UP, *[Outcome.KEPT] * 5):
+        decisions.add(decision(decisions.next_id(), outcome=outcome))
+    assert [each.id for each in decisions.all()] == [1, 2, 6, 7]
+    decisions.add(decision(8, outcome=Outcome.MOVED))
+    assert [each.id for each in decisions.all()] == [2, 6, 7, 8]
+    store.close()
+
+
 def test_rows_have_the_columns_of_the_table_and_stay_while_nothing_changes(
     tmp_path: Path,
 ) -> None:
