@@ -11,7 +11,10 @@ moved since: homes say what is cheap, not what is right. Homes of a query that r
 its gateways do.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import islice
 
 from federated_optimizer.alternatives.gateway_pieces import TwoSided, pairs_of
 from federated_optimizer.alternatives.hashed_join import met_colocations
@@ -47,16 +50,15 @@ def paired_join(
         return Refused(reason)
     pairs = pairs_of(plan)
     a, b = pairs[0]
-    sources = _keyed_by(plan.left, a), _keyed_by(plan.right, b)
+    sources = keyed_by(plan.left, a), keyed_by(plan.right, b)
     if len(pairs) > 1 or not any(sources):
         return Refused("its key is not the one TEXT that is the key of a source of devices")
     sites = meeting_sites(left, right, topology)
     devices = statistics.devices
     owners = [devices.gateways.get(source, NO_DEVICES) for source in sources]
-    homes = (
-        devices.homes.get(sites)
-        or tuple(_homes(sources, owners, sites, topology.bases[0], statistics))[:MAX_HOMES]
-    )
+    made = _homes(sources, owners, sites, topology.bases[0], statistics)
+    running = devices.homes.get((tuple(sorted(sources)), sites))
+    homes = running or tuple(islice(made, MAX_HOMES))
     home = {device: sites[index] for device, index in homes}
     a_move, b_move = (
         Move((column,), homes, _away(owned, home, source, devices))
@@ -67,7 +69,7 @@ def paired_join(
     return Meeting(sites, a_move, b_move, met_colocations(plan, (a,)), words)
 
 
-def _keyed_by(side: Plan, column: int) -> str:
+def keyed_by(side: Plan, column: int) -> str:
     """Return the source, in lower case, of which a column is the whole key, if it is TEXT."""
     origin = column_origins(side)[column]
     if origin is None or side.schema.dtypes[column] != DataType.TEXT:
@@ -86,25 +88,30 @@ def _homes(
     """Yield for each device the gateway at which its rows meet at least cost.
 
     What each side sends travels from its gateway there, hop by hop, and on to the base with what it
-    has met.
+    has met. That is alike for all devices of the same two gateways.
     """
     index, sent = {site: number for number, site in enumerate(sites)}, statistics.devices.sent
 
     def hops(a: str, b: str) -> float:
         return statistics.wires.between(a, b) if a != b else 0.0
 
-    for device in sorted({*owners[0], *owners[1]}):
+    @cache
+    def best(owning: tuple[str | None, ...]) -> int | None:
         having = [
-            (owned[device], sent(source, owned[device]))
-            for source, owned in zip(sources, owners, strict=True)
-            if owned.get(device) in index
+            (gateway, sent(source, gateway))
+            for source, gateway in zip(sources, owning, strict=True)
+            if gateway is not None and gateway in index
         ]
 
-        def cost(at: str, having: list[tuple[str, float]] = having) -> float:
+        def cost(at: str) -> float:
             return sum(size * (hops(gateway, at) + hops(at, base)) for gateway, size in having)
 
-        if having:
-            yield device, index[min((gateway for gateway, _ in having), key=cost)]
+        return index[min((gateway for gateway, _ in having), key=cost)] if having else None
+
+    for device in sorted({*owners[0], *owners[1]}):
+        home = best((owners[0].get(device), owners[1].get(device)))
+        if home is not None:
+            yield device, home
 
 
 def _away(
@@ -113,6 +120,7 @@ def _away(
     """Return the share of a side's rows that leave their gateway; None if nobody knows."""
     if not owned:
         return None
-    sent = {device: devices.sent(source, gateway) for device, gateway in owned.items()}
-    leave = sum(sent[d] for d, gateway in owned.items() if home.get(d) != gateway)
+    ways = Counter((gateway, home.get(device) != gateway) for device, gateway in owned.items())
+    sent = {way: number * devices.sent(source, way[0]) for way, number in ways.items()}
+    leave = sum(size for (_, leaves), size in sent.items() if leaves)
     return leave / (sum(sent.values()) or 1.0)

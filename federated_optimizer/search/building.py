@@ -319,7 +319,7 @@ class _Building:
             )
             return Alternative(Method.SITES, inputs, self._at_gateways.here(plan))
         ((_, method),) = joined
-        meeting = dict(self._network.meetings(plan))[method]
+        meeting = self._network.meetings(plan)[method]
         sides = self._at_sites(plan.left), self._at_sites(plan.right)
         others = len(meeting.sites) - 1
         work = sum(

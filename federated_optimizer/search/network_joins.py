@@ -68,6 +68,7 @@ class NetworkJoins:
         self._statistics = statistics
         self._wires = statistics.wires
         self._known: dict[Plan, dict[Joined, GatewayPiece]] = {}
+        self._meetings: dict[Plan, dict[Method, Meeting]] = {}
         self._refused: dict[str, list[str]] = {}
         self._none: Refused | None = None
 
@@ -93,7 +94,7 @@ class NetworkJoins:
         match plan:
             case Join(left=left, right=right):
                 sides = self._placed[left], self._placed[right]
-                for method, found in self.meetings(plan):
+                for method, found in self.meetings(plan).items():
                     sources = [s for side in sides for s in getattr(side, "sources", ())]
                     yield (
                         ((self._memo.group(plan)[0], method),),
@@ -121,8 +122,13 @@ class NetworkJoins:
                     if isinstance(made, GatewayPiece):
                         yield joined, made
 
-    def meetings(self, plan: TwoSided) -> Iterator[tuple[Method, Meeting]]:
-        """Yield the ways in which gateways may join rows of other gateways."""
+    def meetings(self, plan: TwoSided) -> Mapping[Method, Meeting]:
+        """Return the ways in which gateways may join rows of other gateways."""
+        if plan not in self._meetings:
+            self._meetings[plan] = dict(self._met(plan))
+        return self._meetings[plan]
+
+    def _met(self, plan: TwoSided) -> Iterator[tuple[Method, Meeting]]:
         for left, right in self._sides(plan):
             for method in MEETINGS:
                 found = meeting(plan, left, right, method, self._topology, self._statistics)

@@ -90,6 +90,10 @@ class Homes:
     local: float = 0.0
 
 
+Met = tuple[tuple[str, ...], tuple[str, ...]]
+"""Sources whose devices meet, and the gateways where they do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Devices:
     """The devices that gateways have announced, whose names are the keys of their rows.
@@ -97,13 +101,14 @@ class Devices:
     Attributes:
         gateways: By source, in lower case, and name.
         bytes: That one device of a source sends a second at a gateway, by both; where it is known.
-        homes: By the gateways of a join that a query to be planned computes now: its homes, which
-            stay as they are.
+        homes: Of joins that a query to be planned computes now, which stay as they are: by the
+            sources whose keys are joined, in lower case and sorted ("" of a side that is joined by
+            another column), and by the gateways.
     """
 
     gateways: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     bytes: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    homes: Mapping[tuple[str, ...], tuple[tuple[str, int], ...]] = field(default_factory=dict)
+    homes: Mapping[Met, tuple[tuple[str, int], ...]] = field(default_factory=dict)
 
     def sent(self, source: str, gateway: str) -> float:
         """Return what a device sends at a gateway: of all alike where nothing is known."""

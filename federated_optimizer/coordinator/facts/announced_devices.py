@@ -3,19 +3,24 @@
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from federated_optimizer.alternatives.paired_join import keyed_by
 from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.costs.estimates import row_bytes
 from federated_optimizer.statistics.fact import Quantity, SubjectKind
 from federated_optimizer.statistics.fact_store import Facts
-from federated_optimizer.statistics.planning_statistics import Devices
+from federated_optimizer.statistics.planning_statistics import Devices, Met
+from streamsql.algebra.operators import Join, Plan, RemoteSource, walk_plan
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType
-from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.fragments import Fragment, FragmentBundle
 from streamsql.wire.site_messages import Birth
 
 MAX_DEVICES = 20_000
 """Of all sources, that are looked at."""
+
+Gateways = Mapping[str, Mapping[str, str]]
+"""By source, in lower case, and name of the device."""
 
 
 class Known(Protocol):
@@ -34,27 +39,36 @@ class Known(Protocol):
         """All there are."""
 
 
-def announced_devices(known: Known, current: FragmentBundle | None) -> Devices:
-    """Return the devices that gateways have announced; see `devices_of`."""
-    births = known.membership.announced()
-    return devices_of(known.catalog.sources, births, known.facts, current)
+class AnnouncedDevices:
+    """The devices that gateways have announced, looked through again only if births have changed.
+
+    Args:
+        known: Of the coordinator.
+    """
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+        self._seen: tuple[int, tuple[SourceDefinition, ...]] | None = None
+        self._gateways: Gateways = {}
+
+    def devices(self, current: FragmentBundle | None) -> Devices:
+        """Return them; see `devices_of`."""
+        membership, sources = self._known.membership, self._known.catalog.sources
+        seen = (membership.births, sources)
+        if seen != self._seen:
+            self._gateways = gateways_of(sources, membership.announced())
+            self._seen = seen
+        return devices_of(sources, self._gateways, self._known.facts, current)
 
 
-def devices_of(
-    sources: Iterable[SourceDefinition],
-    births: Iterable[Birth],
-    facts: Facts,
-    current: FragmentBundle | None = None,
-) -> Devices:
-    """Return the gateways of devices whose name is the key of their rows, and what they send.
+def gateways_of(sources: Iterable[SourceDefinition], births: Iterable[Birth]) -> Gateways:
+    """Return the gateways of devices whose name is the key of their rows.
 
     Args:
         sources: Of the catalog; those with another key than one TEXT are left out.
         births: The newest of every gateway.
-        facts: All there are.
-        current: What the query to be planned runs now: its homes stay.
     """
-    keyed = {s.name.lower(): s for s in sources if _is_by_name(s)}
+    keyed = _keyed(sources)
     gateways: dict[str, dict[str, str]] = {}
     left = MAX_DEVICES
     for birth in births:
@@ -69,8 +83,30 @@ def devices_of(
             names = [row[key] for row in rows if len(row) == width]
             found = gateways.setdefault(source.name.lower(), {})
             found.update({name: birth.gateway for name in names if isinstance(name, str)})
+    return gateways
+
+
+def devices_of(
+    sources: Iterable[SourceDefinition],
+    gateways: Gateways,
+    facts: Facts,
+    current: FragmentBundle | None = None,
+) -> Devices:
+    """Return the devices of gateways, and what they send.
+
+    Args:
+        sources: Of the catalog.
+        gateways: Of the devices.
+        facts: All there are.
+        current: What the query to be planned runs now: its homes stay.
+    """
+    keyed = _keyed(sources)
     sent = {name: row_bytes(keyed[name].schema) for name in gateways}
     return Devices(gateways, _bytes(sent, facts), _homes(current))
+
+
+def _keyed(sources: Iterable[SourceDefinition]) -> dict[str, SourceDefinition]:
+    return {source.name.lower(): source for source in sources if _is_by_name(source)}
 
 
 def _is_by_name(source: SourceDefinition) -> bool:
@@ -92,8 +128,21 @@ def _bytes(sent: Mapping[str, float], facts: Facts) -> dict[tuple[str, str], flo
     return found
 
 
-def _homes(
-    bundle: FragmentBundle | None,
-) -> dict[tuple[str, ...], tuple[tuple[str, int], ...]]:
+def _homes(bundle: FragmentBundle | None) -> dict[Met, tuple[tuple[str, int], ...]]:
+    """Return the homes of joins, by what is joined there: several may be at the same gateways."""
     fragments = () if bundle is None else bundle.fragments
-    return {f.destinations: f.homes for f in fragments if f.homes and f.partition}
+    senders = {f.id: f for f in fragments if f.homes and f.partition}
+    found = {}
+    for join in (node for f in fragments for node in walk_plan(f.plan) if isinstance(node, Join)):
+        sides = [_sender(side, senders) for side in (join.left, join.right)]
+        sent = [side for side in sides if side is not None]
+        if len(sent) == len(sides):
+            sources = sorted(keyed_by(side.plan, side.partition[0]) for side in sent)
+            found[tuple(sources), sent[0].destinations] = sent[0].homes
+    return found
+
+
+def _sender(side: Plan, senders: Mapping[str, Fragment]) -> Fragment | None:
+    """Return the fragment with homes that one side of a join comes from."""
+    leaves = (node for node in walk_plan(side) if isinstance(node, RemoteSource))
+    return next((senders[leaf.fragment] for leaf in leaves if leaf.fragment in senders), None)

@@ -8,7 +8,7 @@ from typing import TypeGuard
 import msgspec
 
 from federated_optimizer.alternatives.recursions import MUCH, Foresee
-from federated_optimizer.coordinator.facts.announced_devices import announced_devices
+from federated_optimizer.coordinator.facts.announced_devices import AnnouncedDevices
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
 from federated_optimizer.coordinator.facts.planned_costs import speeds_of, wires_of
 from federated_optimizer.coordinator.facts.planned_facts import (
@@ -110,6 +110,7 @@ class Planner:
         self._heard = heard
         self._foresee = foresee
         self._past = past
+        self._devices = AnnouncedDevices(shared)
         self._running: Callable[[], Iterable[RunningQuery]] = tuple
         self._remembered: dict[str, set[str]] = {}
 
@@ -165,7 +166,7 @@ class Planner:
             columns=KnownColumns(shared.facts, now),
             placed={} if current is None else placed_in(current),
             homes=shared.links.homes(),
-            devices=announced_devices(shared, current),
+            devices=self._devices.devices(current),
             local_rows=shared.membership.local_rows(),
             wires=wires_of(shared.facts, shared.links.hops(), now),
             speeds=speeds_of(shared.facts),

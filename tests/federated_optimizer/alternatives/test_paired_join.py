@@ -70,9 +70,13 @@ def test_a_pair_meets_nearer_to_the_base_where_hops_decide() -> None:
 
 def test_homes_of_a_query_that_runs_stay() -> None:
     kept = (("a", 2),)
-    found = met(Devices(OWNERS, homes={("g1", "g2", "g3"): kept}))
+    found = met(Devices(OWNERS, homes={(("meter", "seat"), ("g1", "g2", "g3")): kept}))
     assert isinstance(found, Meeting)
     assert found.left == Move((0,), kept, 1.0)
+    others = met(Devices(OWNERS, homes={(("", "seat"), ("g1", "g2", "g3")): kept}))
+    assert isinstance(others, Meeting)
+    assert others.left is not None
+    assert others.left.homes != kept, "those of another join at the same gateways"
 
 
 def test_without_announced_devices_the_hash_decides() -> None:
