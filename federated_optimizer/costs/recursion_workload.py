@@ -46,12 +46,14 @@ def workload(  # noqa: PLR0913  (what the estimate rests on)
 ) -> tuple[Workload, tuple[str, ...]]:
     """Return what the prices are computed from, and what of it is assumed, in words."""
     parts = {scan: estimate(scan, statistics) for leaf in leaves for scan in _sources(leaf)}
-    base = total(estimate(leaf, statistics) for leaf in _once(leaves))
+    read = _by_source(leaves, statistics)
+    # Base and step branches mostly read the same source: once, whatever lets most rows through.
+    base = total(max(found, key=_rows) for found in read)
     here = [e for scan, e in parts.items() if set(topology.owners(scan.source)) & set(sites)]
     moving = sum(e.inserts + e.deletes for e in parts.values())
     at_sites = sum(e.inserts + e.deletes for e in here) / moving if moving else 1.0
     facts = statistics.recursions.get(recursion_key(node))
-    rows, view_rows, assumed = _sizes(node, base, facts)
+    rows, view_rows, assumed = _sizes(node, base, _restricted(read), facts)
     inserts, deletes = base.inserts, base.deletes
     if facts is not None:
         inserts = deletes = facts.changes / 2
@@ -97,12 +99,24 @@ def _local(
     return max(by_hash, statistics.homes.local)
 
 
-def _once(leaves: tuple[Plan, ...]) -> list[Plan]:
-    """Return leaves over distinct sources: base and step branches mostly read the same one."""
-    seen: dict[tuple[str, ...], Plan] = {}
+def _by_source(leaves: tuple[Plan, ...], statistics: Statistics) -> list[list[Estimate]]:
+    """Return the estimates of leaves, those over the same sources together, base branches first."""
+    seen: dict[tuple[str, ...], list[Estimate]] = {}
     for leaf in leaves:
-        seen.setdefault(tuple(scan.source for scan in _sources(leaf)), leaf)
+        sources = tuple(scan.source for scan in _sources(leaf))
+        seen.setdefault(sources, []).append(estimate(leaf, statistics))
     return list(seen.values())
+
+
+def _rows(relation: Estimate) -> float:
+    return relation.rows
+
+
+def _restricted(read: list[list[Estimate]]) -> float:
+    """Return the share of what steps read from which base branches begin: one is restricted."""
+    both = [found for found in read if len(found) > 1]
+    shares = [found[0].rows / max(_rows(max(found, key=_rows)), 1e-9) for found in both]
+    return max(shares, default=1.0)
 
 
 def _sources(plan: Plan) -> list[Scan]:
@@ -110,7 +124,7 @@ def _sources(plan: Plan) -> list[Scan]:
 
 
 def _sizes(
-    node: Fixpoint, base: Estimate, facts: RecursionFacts | None
+    node: Fixpoint, base: Estimate, share: float, facts: RecursionFacts | None
 ) -> tuple[float, float, tuple[str, ...]]:
     """Return base rows, view rows, and what was assumed."""
     if facts is not None:
@@ -121,7 +135,7 @@ def _sizes(
     view = nodes ** min(named, 2)
     if node.selection is None:
         view *= DEPTH.value ** min(len(node.schema) - named, 1)
-    view = min(view, float(node.limit))
+    view = min(view * share, float(node.limit))
     text = (
         f"{node.name}: {view:.0f} rows, {DEGREE.value:g} of its base rows per value joined "
         f"({DEGREE.range_text})"

@@ -16,7 +16,7 @@
 | HopWindow          | those that read no window bound           | row by row                     |
 | Aggregate          | those that read group columns only        | whole groups stay or go        |
 | SessionWindow      | those that read partition columns only    | whole partitions stay or go    |
-| Fixpoint, its base | those that read stable columns only       | a derivation keeps their value |
+| Fixpoint, its base | on stable columns, if all readings agree  | a derivation keeps their value |
 | TopN, OverWindow   | those that read partition columns only    | whole partitions stay or go    |
 
 Never: into the nullable side of a left join or any side of a full one (rows without partner are
@@ -30,7 +30,7 @@ the rows).
 Example: `Filter ss.w < 5` over `InnerJoin(ss, sr)` becomes `InnerJoin(Filter ss.w < 5 (ss), sr)`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 
 import msgspec
 
@@ -69,7 +69,10 @@ from streamsql.algebra.operators import (
 
 def push_filters(plan: Plan) -> Plan:
     """Return the plan with every filter as far down as it may go."""
-    return _push(plan, [])
+    pushed = _push(plan, [])
+    restricted = _restricted(pushed, _readings(pushed))
+    # What a base branch reads may be a recursion, too.
+    return pushed if restricted == pushed else push_filters(restricted)
 
 
 def _push(plan: Plan, predicates: list[Expression]) -> Plan:
@@ -98,8 +101,6 @@ def _push(plan: Plan, predicates: list[Expression]) -> Plan:
             return _push_unary(plan, predicates, partition)
         case Aggregate():
             return _push_aggregate(plan, predicates)
-        case Fixpoint():
-            return _push_fixpoint(plan, predicates)
         case _:
             inputs = tuple(_push(child, []) for child in plan.inputs)
             changed = plan if inputs == plan.inputs else with_inputs(plan, inputs)
@@ -172,13 +173,39 @@ def _parted(
     return (below, above)
 
 
-def _push_fixpoint(fixpoint: Fixpoint, predicates: list[Expression]) -> Plan:
-    below, above = _parted(predicates, stable_columns(fixpoint))
-    base = tuple(_push(branch, below) for branch in fixpoint.base)
-    step = tuple(_push(branch, []) for branch in fixpoint.step)
-    changed = (base, step) != (fixpoint.base, fixpoint.step)
-    made = msgspec.structs.replace(fixpoint, base=base, step=step) if changed else fixpoint
-    return filtered(made, above)
+Readings = Mapping[Fixpoint, Set[frozenset[Expression]]]
+"""By recursion: the conditions on stable columns of each of its readings."""
+
+
+def _readings(plan: Plan) -> Readings:
+    found: dict[Fixpoint, set[frozenset[Expression]]] = {}
+    todo = [plan]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Filter) and isinstance(node.input, Fixpoint):
+            below, _ = _parted(conjuncts(node.predicate), stable_columns(node.input))
+            node = node.input
+            found.setdefault(node, set()).add(frozenset(below))
+        elif isinstance(node, Fixpoint):
+            found.setdefault(node, set()).add(frozenset())
+        todo.extend(node.inputs)
+    return found
+
+
+def _restricted(plan: Plan, readings: Readings) -> Plan:
+    """Return a plan with filters in the base branches of recursions below them.
+
+    Only if all readings of a recursion have the same ones: else it would become several, each of
+    which would have to be maintained.
+    """
+    if isinstance(plan, Filter) and isinstance(plan.input, Fixpoint):
+        fixpoint = plan.input
+        below, above = _parted(conjuncts(plan.predicate), stable_columns(fixpoint))
+        if below and len(readings[fixpoint]) == 1:
+            base = tuple(_push(branch, below) for branch in fixpoint.base)
+            return filtered(msgspec.structs.replace(fixpoint, base=base), above)
+    inputs = tuple(_restricted(child, readings) for child in plan.inputs)
+    return plan if inputs == plan.inputs else with_inputs(plan, inputs)
 
 
 def _push_aggregate(aggregate: Aggregate, predicates: list[Expression]) -> Plan:

@@ -301,6 +301,21 @@ def test_the_same_recursion_has_one_key_whatever_is_asked_of_it() -> None:
     assert len({recursion_key(node) for node in nodes}) == 1
 
 
+def test_a_restricted_recursion_reads_all_of_its_base_and_derives_less() -> None:
+    """The step reads every link, so the centre is sent as much as without the condition."""
+    known = Statistics(sources={"link": SourceFacts(400.0, 4.0)})
+    found = [
+        {
+            p.way: p.bytes_per_second
+            for p in plan(bound(text), GATEWAYS, query="q", statistics=known).recursions[0].prices
+        }
+        for text in ("SELECT * FROM reachable", "SELECT * FROM reachable WHERE src = 'a'")
+    ]
+    whole, restricted = found
+    assert restricted[Way.CENTRE] == pytest.approx(whole[Way.CENTRE], rel=0.01)
+    assert restricted[Way.WITNESS] < 0.9 * whole[Way.WITNESS]
+
+
 HOMES = Homes({"a": "gw-1", "b": "gw-3", "c": "gw-9"}, local=0.9)
 
 

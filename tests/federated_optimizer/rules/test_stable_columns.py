@@ -114,3 +114,35 @@ def test_a_bound_that_stops_the_query_is_asked_of_all_rows(more: str, in_base: b
     if in_base:
         wanted = {("a", "b"), ("a", "a"), ("a", "c")}
         assert set(expand(evaluate(plan, database, 0))) == wanted
+
+
+@pytest.mark.parametrize(
+    ("rest", "in_base"),
+    [
+        ("SELECT src FROM r WHERE src = 'a' UNION ALL SELECT dst FROM r", False),
+        ("SELECT src FROM r WHERE src = 'a' UNION ALL SELECT dst FROM r WHERE src = 'b'", False),
+        ("SELECT src FROM r WHERE src = 'a' UNION ALL SELECT dst FROM r WHERE src = 'a'", True),
+        (
+            "SELECT src FROM r WHERE src = 'a' AND dst > 'b' "
+            "UNION ALL SELECT dst FROM r WHERE src = 'a'",
+            True,
+        ),
+    ],
+)
+def test_a_recursion_that_is_read_twice_stays_one(rest: str, in_base: bool) -> None:
+    plan = run_rules(bound_query(FORWARD + rest, CATALOG).plan, LOGICAL_RULES)
+    found = {node for node in walk_plan(plan) if isinstance(node, Fixpoint)}
+    bases = [branch for fixpoint in found for branch in fixpoint.base]
+    restricted = any(isinstance(node, Filter) for base in bases for node in walk_plan(base))
+    assert (len(found), restricted) == (1, in_base)
+
+
+def test_a_filter_goes_through_a_recursion_over_a_recursion() -> None:
+    inner = FORWARD.removesuffix(" ")
+    text = (
+        f"{inner}, t (src, dst) AS (SELECT src, dst FROM r UNION "
+        "SELECT t.src, l.dst FROM t JOIN link l ON l.src = t.dst) SELECT dst FROM t WHERE src = 'a'"
+    )
+    plan = run_rules(bound_query(text, CATALOG).plan, LOGICAL_RULES)
+    (above,) = [n for n in walk_plan(plan) if isinstance(n, Filter)]
+    assert not isinstance(above.input, Fixpoint)
