@@ -1,5 +1,6 @@
 """Properties get more time under the profile that gives them more examples."""
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -47,3 +48,20 @@ def test_the_limit_of_a_property_is_the_closest(request: pytest.FixtureRequest) 
     node.add_marker(pytest.mark.timeout(90))
     node.add_marker(pytest.mark.timeout(91), append=False)
     assert node.get_closest_marker("timeout").args == (91,)
+
+
+def test_garbage_is_looked_for_again_after_collection(request: pytest.FixtureRequest) -> None:
+    """Also where xdist answers first: what follows comes to the one that is around all others."""
+    plugins = request.config.pluginmanager.get_plugins()
+    (settings,) = [p for p in plugins if hasattr(p, "NIGHTLY_SECONDS")]
+    around = settings.pytest_collection()
+    try:
+        next(around)
+        assert not gc.isenabled()
+        with pytest.raises(StopIteration):
+            around.send(True)
+        assert gc.isenabled()
+    finally:
+        gc.enable()
+    hooks = request.config.hook.pytest_collection.get_hookimpls()
+    assert any(h.plugin is settings and h.wrapper for h in hooks)
