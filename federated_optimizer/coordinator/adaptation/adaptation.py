@@ -279,14 +279,14 @@ class Adaptation:
             self._moving[decision.id] = move
 
     async def _go_on(self, number: int, move: Move) -> None:
-        why = "" if move.moved else self._moves.why_not(move)
-        if why:
+        move.failed = move.failed or ("" if move.moved else self._moves.why_not(move))
+        if move.failed:
+            self._close(number, move, outcome=Outcome.GIVEN_UP, detail=move.failed)
+            await self._moves.give_up(move)
             del self._moving[number]
-            self._close(number, move, outcome=Outcome.GIVEN_UP, detail=why)
             known = self._known.get(move.run)
             if known is not None:
                 known.looked, known.basis, known.tries = self._now(), None, known.tries + 1
-            await self._moves.give_up(move)
             return
         moved = move.moved
         if not moved and self._may_look():

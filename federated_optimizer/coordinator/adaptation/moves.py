@@ -48,6 +48,7 @@ class Move:
         seen: What had been received when both runs were first seen at rest, or None.
         may_be_busy: Whether it need not wait for rest any more.
         moved: The queries that have changed over.
+        failed: Why it is given up, from when this begins.
         compared: Until when rows of busy runs are not compared again.
     """
 
@@ -60,6 +61,7 @@ class Move:
     seen: object = None
     may_be_busy: bool = False
     moved: tuple[RunningQuery, ...] = ()
+    failed: str = ""
     compared: int = 0
 
     @property
@@ -265,7 +267,8 @@ class Moves:
         for move in moves:
             # Whoever holds the lock is changing queries.
             is_free = not (self._shared.lock.locked() or self._shared.presence.taken_over)
-            if move.may_be_busy and not move.moved and is_free and self._may_follow(move):
+            is_open = move.may_be_busy and not (move.moved or move.failed)
+            if is_open and is_free and self._may_follow(move):
                 move.moved = self._change_over(move)
 
     async def _store_new(self, move: Move) -> None:
@@ -304,10 +307,11 @@ class Moves:
         """Withdraw the new run; the queries stay where they are.
 
         Raises:
-            FederationError: The catalog cannot be written.
+            FederationError: The catalog cannot be written. Call it again then.
         """
-        self._queries.runs.end_trial(move.trial)
-        self._queries.withdraw_unread(move.trial.bundle)
+        if any(trial is move.trial for trial in self._queries.runs.tried()):
+            self._queries.runs.end_trial(move.trial)
+            self._queries.withdraw_unread(move.trial.bundle)
         if move.stored:
             async with self._shared.lock:
                 for query in self.movers(move):

@@ -14,6 +14,7 @@ from federated_optimizer.costs.weighing import Weighing
 from federated_optimizer.statistics.fact import Origin, Quantity, Subject, SubjectKind, exact
 from host.clocks import monotonic_clock
 from streamsql.algebra.metrics import Metric, Term
+from streamsql.errors import DeploymentError
 
 TEXT = "SELECT s.mid, r.status FROM SeatSensor s JOIN RoomSensor r ON s.rid = r.rid"
 ROWS = [(f"m{number}", f"s{number % 3}") for number in range(6)]
@@ -123,6 +124,44 @@ def test_a_query_that_wants_its_plan_never_moves(harness: Any, option: str, why:
         said = adapting._now()
         await harness.until(lambda: adapting._looked > said + 3 * QUICK * 1_000_000, "it looks")
         assert decisions(coordinator) == [decision], "its plan is not made a third time"
+
+    harness.run(scenario)
+
+
+def test_the_former_plan_is_stored_again_as_soon_as_the_catalog_can_be_written(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moves, "REST_MICROSECONDS", 0)
+    monkeypatch.setattr(moves.Moves, "_at_rest", lambda *_: False)
+    monkeypatch.setattr(moves.Moves, "_may_follow", lambda *_: False)
+
+    async def scenario(federation: Any) -> None:
+        coordinator, query = await started(harness, federation)
+        run = coordinator.query(query).run
+        store = coordinator._shared.store
+
+        def stored() -> str:
+            (found,) = [each for each in store.queries() if each.id == query]
+            assert found.bundle is not None
+            name: str = found.bundle.query
+            return name
+
+        tries: list[str] = []
+
+        def refuse(found: Any) -> None:
+            tries.append(found.id)
+            raise DeploymentError("the catalog cannot be written")
+
+        await looked_at(harness, coordinator, query)
+        tell(coordinator, AT_BASE)
+        await harness.until(lambda: stored() != run, "the new plan is stored")
+        with monkeypatch.context() as broken:
+            broken.setattr(store, "put_query", refuse)
+            broken.setattr(moves, "MOVE_MICROSECONDS", 0)
+            await harness.until(lambda: len(tries) >= 2, "it is tried again")
+        await harness.until(lambda: stored() == run, "the former plan is stored")
+        assert decisions(coordinator)[0].outcome == "given up"
+        assert "both plans were never at rest at once" in decisions(coordinator)[0].detail
 
     harness.run(scenario)
 
