@@ -138,7 +138,8 @@ class SharedRuns:
         found = {}
         for name, printed in {} if planned.alone else fragment_prints(planned.bundle).items():
             runs = [other for other in self._parts.get(printed, {}) if other != run]
-            queries = tuple(query for other in runs for query in self.live(other))
+            readers = (query for other in runs for query in self.live(other))
+            queries = tuple(query for query in readers if query.id not in self._tried)
             if queries:
                 found[name] = queries
         return found

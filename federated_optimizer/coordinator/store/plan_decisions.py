@@ -18,6 +18,8 @@ MOST = 1_000
 """Decisions that are remembered; of those that keep a plan at most half, else the newest."""
 LONGEST = 500
 """Characters of a text of theirs."""
+MOST_QUERIES = 1_000
+"""Queries that are named in the row of a decision."""
 
 
 class Outcome(StrEnum):
@@ -151,7 +153,15 @@ class Decisions:
 
 
 def _row(decision: Decision) -> Row:
-    return tuple(map(_shown, msgspec.structs.astuple(decision)))
+    shown = tuple(map(_shown, msgspec.structs.astuple(decision)))
+    place = Decision.__struct_fields__.index("queries")
+    return (*shown[:place], _named(decision.queries), *shown[place + 1 :])
+
+
+def _named(queries: str) -> str:
+    """Return ids as a column shows them: whole ones, so that each can be looked for."""
+    ids = queries.split(", ")
+    return ", ".join([*ids[:MOST_QUERIES], *["…"] * (len(ids) > MOST_QUERIES)])
 
 
 def _shown(value: float | str | None) -> float | str | None:

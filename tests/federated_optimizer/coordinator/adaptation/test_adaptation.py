@@ -446,6 +446,24 @@ def test_a_move_is_given_up_when_another_query_begins_to_read_the_run(
     harness.run(scenario)
 
 
+def test_a_run_on_trial_is_nobody_that_shares_a_fragment(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moves.Moves, "_at_rest", lambda *_: False)
+
+    async def scenario(federation: Any) -> None:
+        coordinator, query = await started(harness, federation)
+        rooms = await harness.start_query(coordinator, "SELECT rid, status FROM RoomSensor")
+        await looked_at(harness, coordinator, query)
+        tell(coordinator, AT_BASE)
+        await harness.until(lambda: bool(coordinator._queries.runs.tried()), "a run is tried")
+        (trial,) = coordinator._queries.runs.tried()
+        assert len(trial.bundle.fragments) > 1
+        assert "runs once with" not in coordinator.explain(rooms).text
+
+    harness.run(scenario)
+
+
 def test_a_query_that_counts_from_its_start_stays_and_says_why(harness: Any) -> None:
     text = "SELECT t.celsius, r.status FROM Temperature t JOIN RoomSensor r ON t.rid = r.rid"
 

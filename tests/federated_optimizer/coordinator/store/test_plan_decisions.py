@@ -60,6 +60,16 @@ def test_decisions_are_found_again_and_the_oldest_go(
     store.close()
 
 
+def test_a_row_names_a_thousand_queries_and_none_in_part(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    ids = [f"q{number}" for number in range(10_000, 11_001)]
+    place = SYS_DECISIONS.schema.names.index("queries")
+    for number, wanted in ((1_000, ids[:1_000]), (1_001, [*ids[:1_000], "…"])):
+        decisions = Decisions(store, [decision(1, queries=", ".join(ids[:number]))])
+        assert str(decisions.rows()[0][place]).split(", ") == wanted
+    store.close()
+
+
 def test_moves_are_remembered_longer_than_plans_that_were_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
