@@ -176,6 +176,7 @@ class _Building:
                 Alternative(Method.BASE, cost=self._prices.whole(piece)),
             )
         else:
+            self._network.read(nodes)
             self._aggregates = frozenset(n for n in nodes if isinstance(n, Aggregate))
             self._blocks = frozenset() if self._few else block_tops(plan)
             root = self._at_base(plan)

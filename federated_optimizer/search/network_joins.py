@@ -4,7 +4,8 @@ Such a join leaves its rows at gateways, and what stands above it may go on ther
 depends on the method of the join, so a sub-plan may have several pieces: one for each choice below.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 from federated_optimizer.alternatives.gateway_pieces import (
     OneSided,
@@ -30,13 +31,18 @@ from federated_optimizer.memo.memo import Memo
 from federated_optimizer.memo.properties import Joined
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.planning_statistics import Statistics
-from streamsql.algebra.operators import Join, Plan, UnionAll
+from streamsql.algebra.operators import Join, Plan, Scan, UnionAll, Window, walk_plan
 
 IN_PARTS = (
     "alarms and sinks act on each change, and of a change that gateways join with rows of other "
     "gateways one part arrives before the other"
 )
 """Why a query whose changes must arrive together has no join in the network."""
+
+READ_TWICE = Refused(
+    "another part of the query reads the same rows, and may have them computed elsewhere"
+)
+"""Why a join has no method in the network if a plan could not say where one of its inputs is."""
 
 MAX_PIECES = 16
 """Pieces of a sub-plan that are followed."""
@@ -71,6 +77,11 @@ class NetworkJoins:
         self._meetings: dict[Plan, dict[Method, Meeting]] = {}
         self._refused: dict[str, list[str]] = {}
         self._none: Refused | None = None
+        self._readings: Counter[Plan] = Counter()
+
+    def read(self, nodes: Iterable[Plan]) -> None:
+        """Take the operators of a query: no join is offered over what is read elsewhere as well."""
+        self._readings.update(nodes)
 
     def refuse_all(self, reason: str) -> None:
         """Let no gateway join rows of other gateways, for a reason in words."""
@@ -129,10 +140,11 @@ class NetworkJoins:
         return self._meetings[plan]
 
     def _met(self, plan: TwoSided) -> Iterator[tuple[Method, Meeting]]:
+        none = self._no_method(plan)
         for left, right in self._sides(plan):
             for method in MEETINGS:
                 found = meeting(plan, left, right, method, self._topology, self._statistics)
-                found = found if self._none is None or isinstance(found, Refused) else self._none
+                found = found if none is None or isinstance(found, Refused) else none
                 if isinstance(found, Meeting):
                     yield method, found
                 else:
@@ -140,15 +152,24 @@ class NetworkJoins:
 
     def semi_joins(self, plan: TwoSided) -> Iterator[tuple[Method, Cost, str]]:
         """Yield the semi-joins before a join at the base, with prices and in words."""
+        none = self._no_method(plan)
         for left, right in self._sides(plan):
             for method in SEMI_JOINS:
                 found = semi_join(plan, left, right, method)
-                found = found if self._none is None or isinstance(found, Refused) else self._none
+                found = found if none is None or isinstance(found, Refused) else none
                 if isinstance(found, SemiJoin):
                     sides = (left, right) if found.reduces_left else (right, left)
                     yield method, self._semi_joined(plan, found, *sides), found.words
                 else:
                     self._refuse(plan, method, found)
+
+    def _no_method(self, plan: TwoSided) -> Refused | None:
+        """Return why a join has none of the methods; a sub-plan has one method in a whole plan."""
+        if self._none is not None:
+            return self._none
+        here = Counter(walk_plan(plan))
+        elsewhere = (node for node, count in here.items() if self._readings[node] > count)
+        return None if all(isinstance(node, Scan | Window) for node in elsewhere) else READ_TWICE
 
     def _sides(self, plan: TwoSided) -> Iterator[tuple[GatewayPiece, GatewayPiece]]:
         """Yield the pieces of both sides, if gateways have both but cannot join them alone."""
