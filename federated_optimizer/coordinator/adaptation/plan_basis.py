@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from math import sqrt
+from math import prod, sqrt
 from typing import Any, TypeVar, cast
 
 from typing_extensions import override
@@ -17,7 +17,14 @@ STAYS = sqrt(MUCH)
 
 Prices are sums of products in which a number occurs once, so one that changes by a factor changes
 the ratio of two prices by no more than that. A plan goes only for one that is `MUCH` cheaper: it
-takes a change by that factor, or two numbers that move against each other by its root.
+takes a change by that factor, or two numbers that move against each other by its root. More numbers
+that move less may do it together: see `DRIFTS`.
+"""
+DRIFTS = sqrt(STAYS)
+"""Factor from which on numbers that stay in their ranges count together.
+
+They leave them when the product of their factors is `MUCH`. Each measurement moves every number a
+little: smaller factors do not count, or plans would be made again all the time.
 """
 NOTHING = 0.01
 """Smaller numbers, such as rates, are all the same."""
@@ -119,11 +126,13 @@ class LeftRange:
     Attributes:
         was: When the plan was chosen; None: nobody knew.
         now: The same now.
+        others: Numbers that moved with it, all within their ranges; 0: it has left its own.
     """
 
     key: Key
     was: float | None
     now: float | None
+    others: int = 0
 
     @property
     def factor(self) -> float:
@@ -141,6 +150,9 @@ class LeftRange:
         said = words.format(*parts)
         if self.was is None:
             return f"{said}: not known before, now {_short(self.now)}"
+        if self.others:
+            moved = f"{_short(self.was)} before, now {_short(self.now)}"
+            return f"{said}: {moved}; it moved together with {self.others} other numbers"
         low, high = range_of(self.was)
         stays = f"the plan was chosen for {_short(low)} to {_short(high)}"
         return f"{said}: {_short(self.was)} before, now {_short(self.now)}; {stays}"
@@ -154,7 +166,7 @@ def range_of(value: float) -> tuple[float, float]:
 
 def left_range(basis: Basis, statistics: Statistics) -> list[LeftRange]:
     """Return the numbers that have left their ranges, the one that changed most first."""
-    found = []
+    found, drifting = [], []
     for key, was in basis.items():
         name, entry, attribute = key
         now = _numbers(getattr(statistics, name).get(entry))
@@ -168,8 +180,13 @@ def left_range(basis: Basis, statistics: Statistics) -> list[LeftRange]:
             found.append(LeftRange(key, None, value))
             continue
         low, high = range_of(was)
+        moved = LeftRange(key, was, value)
         if not low <= value <= high:
-            found.append(LeftRange(key, was, value))
+            found.append(moved)
+        elif moved.factor > DRIFTS:
+            drifting.append(moved)
+    if not found and prod(each.factor for each in drifting) > MUCH:
+        found = [replace(each, others=len(drifting) - 1) for each in drifting]
     return sorted(found, key=lambda each: -each.factor)
 
 

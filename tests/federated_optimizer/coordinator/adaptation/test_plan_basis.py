@@ -63,6 +63,17 @@ def test_a_number_has_to_leave_its_range() -> None:
     assert (first.key[2], second.key[2]) == ("changes", "rows")  # what changed most
 
 
+def test_numbers_that_move_together_leave_their_ranges_together() -> None:
+    join = noted(TEXTS[2], known(room=(10.0, 0.5), seat=(20.0, 2.0))).basis()
+    assert not left_range(join, known(room=(14.0, 0.5), seat=(14.5, 2.0)))
+    found = left_range(join, known(room=(14.0, 0.5), seat=(14.5, 1.6)))
+    assert str(found[0]) == (
+        "rows of room: 10 before, now 14; it moved together with 2 other numbers"
+    )
+    slightly = known(room=(10.0 * 1.18, 0.5 / 1.18), seat=(20.0 * 1.18, 2.0 / 1.18))
+    assert not left_range(join, slightly), "as any measurement does"
+
+
 def test_what_becomes_known_is_told_and_what_is_forgotten_is_not() -> None:
     basis = noted(COUNT, known()).basis()
     (found,) = left_range(basis, known(room=(10.0, 0.5)))
