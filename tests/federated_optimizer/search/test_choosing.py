@@ -33,7 +33,10 @@ CATALOG = catalog_of(
 NAMES = frozenset({"temp", "room"})
 TOPOLOGY = Topology(dict.fromkeys(("gw-1", "gw-2", "gw-3"), NAMES))
 MAX = "SELECT MAX(celsius) AS m FROM temp [RANGE 1 MINUTE]"
-PAIRS = "SELECT a.rid FROM temp [RANGE 1 MINUTE] a, room b WHERE a.rid = b.rid AND level > {}"
+PAIRS = (
+    "SELECT a.rid FROM temp [RANGE 1 MINUTE] a, room b"
+    " WHERE a.rid = b.rid AND level > {0} AND b.n > {0}"
+)
 LEVEL_SUM = "SELECT level, SUM(level) AS s FROM temp [RANGE 1 MINUTE] GROUP BY level"
 
 
