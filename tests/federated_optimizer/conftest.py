@@ -5,7 +5,8 @@ shows the difference; read it before committing it.
 """
 
 import difflib
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from federated_optimizer.network.topology import Topology, colocation_of
 from streamsql.binder import BoundQuery
 from tests.streamsql.from_text import bound_query, catalog_of
 
+_AT_MANY = re.compile(r"at \d+ x ")
 GOLDEN = Path(__file__).parent / "golden"
 SCHEMA = GOLDEN / "schema.sql"
 
@@ -109,14 +111,16 @@ class Golden:
                 given = {key: value for key, value in facts.items() if key != "plan"}
                 assert text == facts.get("plan", "").rstrip("\n"), f"{case['name']}: {given}"
 
-    def plans_under_facts(self) -> dict[str, int]:
-        """Return the number of plans by file below `golden/choices`."""
-        return {
-            f"choices/{path.name}": sum(
-                len(case["when"]) for case in self._cases(f"choices/{path.name}")
-            )
-            for path in sorted((GOLDEN / "choices").glob("*.yaml"))
-        }
+    def plans_under_facts(self, files: Iterable[str]) -> dict[str, set[str]]:
+        """Return the different plans by statement of some files.
+
+        The same plan at another number of gateways or base sites is no other one.
+        """
+        found: dict[str, set[str]] = {}
+        for case in (case for file in files for case in self._cases(file)):
+            plans = {_AT_MANY.sub("at ", each["plan"].rstrip("\n")) for each in case["when"]}
+            found.setdefault(case["sql"], set()).update(plans)
+        return found
 
     @staticmethod
     def _cases(file: str) -> list[dict[str, Any]]:
