@@ -58,9 +58,8 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
 
     Without `foresee` EXPLAIN does not say how recursions are kept, and a strategy that does not fit
     is refused where it would run. `running` is the plan that the query runs, which changes only for
-    one that is `much` times cheaper. `replanned`, the query runs and
-    takes the cheapest plan if there is none of the number asked for any more. `metric` is that of
-    queries that ask for none.
+    one that is `much` times cheaper. With `replanned` the query runs: it takes the cheapest plan if
+    there is none of the number asked for any more. `metric` is that of queries that ask for none.
 
     Raises:
         UnsupportedError: A recursion's strategy and way do not go together, the strategy does not

@@ -27,6 +27,7 @@ def early_aggregates(plan: Aggregate) -> Iterator[tuple[int, Plan] | Refused]:
     """
     over = _over_join(plan)
     if over is None:
+        yield _refused(plan, "one of its groups is computed, and not a column of the join")
         return
     join = over.input
     if not isinstance(join, Join) or not join.keys:

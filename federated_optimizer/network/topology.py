@@ -23,7 +23,8 @@ class Topology:
         coordinator: The site that keeps the system's tables.
         colocation: (source, column) to a group name. Rows whose values in columns of one group
             are equal come from the same gateway, whatever the source; NULL counts as a value.
-        absent: Gateways that have been away for so long that recursions do without them.
+        absent: Gateways that have been away for so long that recursions, and joins of rows of
+            different gateways, are computed without them.
     """
 
     gateways: Mapping[str, frozenset[str]]

@@ -45,8 +45,8 @@ class CoordinatorSettings:
         regroup: How long to wait for more gateways before redeploying.
         adapt: Least time between two changes of a query's plan because of changed facts; 0: plans
             stay as they are while sites and definitions do.
-        patience: How long a gateway may be away before recursions that gateways compute together
-            do without it.
+        patience: How long a gateway may be away before recursions and joins that gateways compute
+            together do without it.
         max_result_rows: A query with more different rows in its result is stopped.
         max_queries: Running queries at most.
         base_seconds: How long reading the base rows for a question about rows may take.

@@ -95,8 +95,8 @@ class Planner:
 
     It remembers which gateway had which source, from births and from bundles of before a restart:
     a gateway that is away, or whose birth has not arrived yet, keeps its part of a plan. Only a
-    recursion that gateways compute together does without one that has been away for the setting
-    `patience`: the part of the answer that it should show would be missing.
+    recursion or join that gateways compute together does without one that has been away for the
+    setting `patience`: what it should compute of others' rows would be missing.
     """
 
     def __init__(

@@ -123,6 +123,10 @@ def test_a_count_by_room_travels_and_not_each_reading() -> None:
         ("SELECT r.kind, COUNT(DISTINCT s.n) AS c " + JOINED + " GROUP BY r.kind", "DISTINCT"),
         ("SELECT r.kind, SUM(s.n * r.floor) AS c " + JOINED + " GROUP BY r.kind", "both sides"),
         (
+            "SELECT r.floor / 2 AS h, COUNT(*) AS c " + JOINED + " GROUP BY r.floor / 2",
+            "is computed",
+        ),
+        (
             "SELECT s.level, COUNT(r.kind) AS c FROM seen s LEFT JOIN room r ON r.rid = s.rid "
             "GROUP BY s.level",
             "only of joins by equal columns",
