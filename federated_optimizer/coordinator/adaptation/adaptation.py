@@ -16,7 +16,7 @@ from federated_optimizer.coordinator.adaptation.moves import Move, Moves, sent_b
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis, left_range
 from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered, reconsider
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
-from federated_optimizer.coordinator.queries.planner import Planner
+from federated_optimizer.coordinator.queries.planner import Planned, Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
@@ -194,7 +194,9 @@ class Adaptation:
         known.looked = self._now()
         try:
             found = await self._shared.beside.run(
-                partial(reconsider, self._planner, queries, self._shared.settings.metric),
+                partial(
+                    reconsider, self._planner, queries, self._shared.settings.metric, self._fed
+                ),
                 "looking at a plan again",
             )
         except FederationError as error:
@@ -217,6 +219,12 @@ class Adaptation:
         else:
             await self._begin(decision, found, movers)
 
+    def _fed(self, planned: Planned, left: str) -> FragmentBundle:
+        """Return a plan with what runs of now would give a newer one, but for the one it leaves."""
+        runs = self._queries.runs
+        newer = max((*runs.all(), left), key=lambda run: (len(run), run)) + "+"
+        return runs.fed_but_by(planned, newer, left)
+
     def _why_kept(
         self, found: Reconsidered, queries: Sequence[RunningQuery], *, changes: bool
     ) -> tuple[str, list[RunningQuery]]:
@@ -234,7 +242,8 @@ class Adaptation:
             return needed, movers
         assert found.before is not None  # noqa: S101  (looked at by the caller)
         value, metric = found.weighing.value, found.weighing.metric
-        saved = (value(found.before.cost) - value(found.after.cost)) * HORIZON_SECONDS
+        before, after = (value(plan.cost) - value(plan.fed) for plan in (found.before, found.after))
+        saved = (before - after) * HORIZON_SECONDS
         filling = value(found.filling)
         if saved <= filling:
             unit = "bytes" if metric == BY_BYTES else f"by {metric}"

@@ -10,8 +10,6 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import msgspec
-
 from federated_optimizer.coordinator.adaptation.run_cuts import is_not_behind
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from federated_optimizer.coordinator.queries.planner import Planned
@@ -106,7 +104,7 @@ class Moves:
             if other is None or other.run == movers[0].run:
                 other = None
                 run = f"q{await asyncio.to_thread(shared.store.next_query_number)}"
-                bundle = self._bundle(planned, run, movers[0].run)
+                bundle = self._queries.runs.fed_but_by(planned, run, movers[0].run)
             else:
                 bundle = other.bundle
             if not self._going_on(former):
@@ -120,12 +118,6 @@ class Moves:
                 trial.join(other, shared.settings.host)
             self._queries.runs.try_out(trial)
             return Move(planned, trial, former, published=published)
-
-    def _bundle(self, planned: Planned, run: str, left: str) -> FragmentBundle:
-        """Return the bundle of a new run, which reads nothing of the run that is left."""
-        bundle = self._queries.runs.named(planned, run)
-        feeds = tuple(feed for feed in bundle.feeds if feed.run != left)
-        return msgspec.structs.replace(bundle, feeds=feeds)
 
     def _trial(self, planned: Planned, bundle: FragmentBundle) -> RunningQuery:
         shared = self._shared

@@ -1,13 +1,13 @@
 """The plan that a running query would be given now, beside the one that it has."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis, NotedStatistics
 from federated_optimizer.coordinator.contract.coordinator_model import ACTING
 from federated_optimizer.coordinator.queries.planner import Planned, Planner
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.costs.cost import Cost
+from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.estimates import estimate
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.size_and_motion import Estimate
@@ -31,10 +31,12 @@ class PricedPlan:
     Attributes:
         words: Its number, and where its operators are.
         cost: Of all that travels.
+        fed: Of what other runs send in any case: the part of the price that it does not cause.
     """
 
     words: str
     cost: Cost
+    fed: Cost = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,15 @@ class Reconsidered:
     fixed: dict[str, str] = field(default_factory=dict)
 
 
-def reconsider(planner: Planner, queries: Iterable[RunningQuery], metric: Metric) -> Reconsidered:
+def reconsider(
+    planner: Planner,
+    queries: Iterable[RunningQuery],
+    metric: Metric,
+    fed: Callable[[Planned, str], FragmentBundle] = lambda planned, _: planned.bundle,
+) -> Reconsidered:
     """Return what would be planned now for queries that read one run.
 
+    `fed` returns a plan with what other runs would give a run of it, but for the named one.
     `metric` is that of queries that ask for none. Those of another metric than the first one's keep
     their plan. If changes of one of the answers act on the world, all take a plan by which changes
     of one reading arrive together.
@@ -98,7 +106,11 @@ def reconsider(planner: Planner, queries: Iterable[RunningQuery], metric: Metric
     after = _priced(search, taken.alternative)
     number = search.number_of((current.alternative, current.choices))
     before = None if not number else _priced(search, number)
-    filling = filling_cost(taken, noted.statistics)
+    would_run = fed(planned, current.query)
+    after = replace(after, fed=_fed_cost(planner, would_run))
+    if before is not None:
+        before = replace(before, fed=_fed_cost(planner, current))
+    filling = filling_cost(would_run, noted.statistics)
     return Reconsidered(planned, before, after, noted.basis(), filling, search.weighing, fixed)
 
 
@@ -126,6 +138,15 @@ def _why_fixed(planner: Planner, text: str) -> str:
 def _priced(search: Search, number: int) -> PricedPlan:
     words = plan_words(search.memo, search.memo.selection(number))
     return PricedPlan(f"plan {number}: {words}".removesuffix(": "), search.plan(number).cost)
+
+
+def _fed_cost(planner: Planner, bundle: FragmentBundle) -> Cost:
+    """Return the price of what other runs send for a bundle; it says nothing of its time."""
+    if not bundle.feeds:
+        return NOTHING
+    estimates = planner.estimates(bundle)
+    costs = (estimates[feed.fragment].cost for feed in bundle.feeds)
+    return replace(sum(costs, NOTHING), milliseconds=0.0)
 
 
 def filling_cost(bundle: FragmentBundle, statistics: Statistics) -> Cost:

@@ -107,6 +107,12 @@ class SharedRuns:
         """Return the planned bundle as `run`, which reads what other runs have at their sites."""
         return msgspec.structs.replace(planned.bundle, query=run, feeds=self.feeds(planned, run))
 
+    def fed_but_by(self, planned: Planned, run: str, left: str) -> FragmentBundle:
+        """Return the planned bundle as `run`, which reads nothing of the run that is left."""
+        bundle = self.named(planned, run)
+        feeds = tuple(feed for feed in bundle.feeds if feed.run != left)
+        return msgspec.structs.replace(bundle, feeds=feeds)
+
     def fed_otherwise(self, run: str) -> dict[str, Planned]:
         """Return new plans of a run's queries if it has to read other runs than it does."""
         leader = self.leader(run)

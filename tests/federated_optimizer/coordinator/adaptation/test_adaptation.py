@@ -21,6 +21,7 @@ ROWS = [(f"m{number}", f"s{number % 3}") for number in range(6)]
 # Rows and changes a second of rooms and seats: where the join costs least is a matter of both.
 AT_BASE = {"roomsensor": (10.0, 10.0), "seatsensor": (1_000.0, 100.0)}
 AT_GATEWAYS = {"roomsensor": (1_000.0, 100.0), "seatsensor": (10.0, 0.01)}
+ROOMS = [(f"r{number}", status) for number, (_, status) in enumerate(ROWS)]
 QUICK = 0.2
 
 
@@ -54,7 +55,12 @@ async def looked_at(harness: Any, coordinator: Any, query: str) -> None:
 
 
 async def started(
-    harness: Any, federation: Any, text: str = TEXT, facts: Any = AT_GATEWAYS, **options: Any
+    harness: Any,
+    federation: Any,
+    text: str = TEXT,
+    facts: Any = AT_GATEWAYS,
+    rows: Any = None,
+    **options: Any,
 ) -> Any:
     """Start a coordinator that looks often, and a query whose join is cheap by some facts."""
     await federation.site("base", "base")
@@ -68,7 +74,7 @@ async def started(
         site = federation.sites[f"gw-{1 + number % 2}"]
         site.put("seatsensor", (seat, f"r{number}", 1.0))
         site.put("roomsensor", (f"r{number}", status))
-    await harness.until_rows(coordinator, query, ROWS)
+    await harness.until_rows(coordinator, query, rows or ROWS)
     return coordinator, query
 
 
@@ -442,6 +448,26 @@ def test_a_move_is_given_up_when_another_query_begins_to_read_the_run(
             await harness.until(lambda: decisions(coordinator)[0].outcome == "given up")
         assert decisions(coordinator)[0].detail == f"its rows are read by {fed}"
         assert coordinator.query(fed).version == 1
+
+    harness.run(scenario)
+
+
+def test_what_another_run_sends_in_any_case_is_not_saved(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, rooms = await started(
+            harness, federation, "SELECT rid, status FROM RoomSensor", facts=AT_BASE, rows=ROOMS
+        )
+        query = await harness.start_query(coordinator, TEXT)
+        await harness.until_rows(coordinator, query, ROWS)
+        assert {f.run for f in coordinator._queries.find(query).bundle.feeds} == {rooms}
+        before = plan_of(coordinator, query)
+        await looked_at(harness, coordinator, query)
+        tell(coordinator, AT_GATEWAYS)
+        await harness.until(lambda: any(d.queries == query for d in decisions(coordinator)))
+        (decision,) = [d for d in decisions(coordinator) if d.queries == query]
+        assert decision.outcome == "kept"
+        assert decision.detail.endswith("it saves 0 in 600 s")
+        assert plan_of(coordinator, query) == before
 
     harness.run(scenario)
 
