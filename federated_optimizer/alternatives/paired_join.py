@@ -65,7 +65,8 @@ def paired_join(
         for column, owned, source in zip(pairs[0], owners, sources, strict=True)
     )
     named = names_text(source for source in sources if source)
-    words = f"rows about a device of {named} joined at a gateway chosen for it"
+    place = "a gateway chosen for it" if homes else "the gateway of its hash, as none is announced"
+    words = f"rows about a device of {named} joined at {place}"
     return Meeting(sites, a_move, b_move, met_colocations(plan, (a,)), words)
 
 

@@ -83,6 +83,10 @@ def test_without_announced_devices_the_hash_decides() -> None:
     found = met(Devices())
     assert isinstance(found, Meeting)
     assert (found.left, found.right) == (Move((0,)), Move((0,)))
+    assert found.words.endswith("at the gateway of its hash, as none is announced")
+    known = met(Devices(OWNERS))
+    assert isinstance(known, Meeting)
+    assert known.words == "rows about a device of seat and meter joined at a gateway chosen for it"
 
 
 @pytest.mark.parametrize("sort", [{"dtype": INTEGER}, {"key": ()}, {"key": (0, 1)}])

@@ -10,7 +10,7 @@ WORDS = (
     "link sent to all gateways of roomsensor",
     "roomsensor sent to all gateways of link",
     "both sides sent to 2 gateways by hash",
-    "rows about a device of roomsensor joined at a gateway chosen for it",
+    "rows about a device of roomsensor joined at the gateway of its hash",
     "keys of link sent to all gateways of roomsensor",
     "keys of roomsensor sent to all gateways of link",
 )
