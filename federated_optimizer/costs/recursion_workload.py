@@ -12,14 +12,23 @@ from federated_optimizer.statistics.default_facts import DEGREE, DEPTH
 from federated_optimizer.statistics.planning_statistics import RecursionFacts, Statistics
 from streamsql.algebra.choices import RecursionChoice, Shipping
 from streamsql.algebra.explain import explain_plan
-from streamsql.algebra.expressions import Column
+from streamsql.algebra.expressions import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    conjunction,
+    conjuncts,
+)
 from streamsql.algebra.operators import (
+    Filter,
     Fixpoint,
     Plan,
     Project,
     Scan,
     SourceKind,
     UnionAll,
+    transform_up,
     walk_plan,
 )
 from streamsql.data.durations import duration_text
@@ -30,9 +39,33 @@ AGED_SECONDS = 600.0
 
 
 def recursion_key(node: Fixpoint) -> str:
-    """Return what identifies a recursion whatever query it is in: its text without its choice."""
-    plain = msgspec.structs.replace(node, choice=RecursionChoice())
+    """Return what identifies a recursion whatever query it is in: its text without its choice.
+
+    What was counted under a condition `column = constant` of a base branch is taken for any other
+    constant: a query that asks for another one is another plan of the same recursion.
+    """
+    base = tuple(transform_up(branch, _of_any_constant) for branch in node.base)
+    plain = msgspec.structs.replace(node, base=base, choice=RecursionChoice())
     return hashlib.sha256(explain_plan(plain).encode()).hexdigest()[:16]
+
+
+def _of_any_constant(plan: Plan) -> Plan:
+    """Return a filter with no constants in its equalities; other operators as they are."""
+    if not isinstance(plan, Filter):
+        return plan
+    parts = [_without_constant(part) for part in conjuncts(plan.predicate)]
+    return msgspec.structs.replace(plan, predicate=conjunction(parts))
+
+
+def _without_constant(part: Expression) -> Expression:
+    match part:
+        case Call("=", (Column() as column, Literal() as literal)) | Call(
+            "=", (Literal() as literal, Column() as column)
+        ):
+            unset = msgspec.structs.replace(literal, value=None)
+            return msgspec.structs.replace(part, arguments=(column, unset))
+        case _:
+            return part
 
 
 def workload(  # noqa: PLR0913  (what the estimate rests on)
