@@ -46,10 +46,13 @@ $(DEVELOPMENT_READY): requirements/dev.txt pyproject.toml
 # then stands in the last lines: a few may, more fail the run
 # (docs/decisions/0128-fast-tests-run-beside-services.md).
 MOST_SECOND = 5
+# `make --dry-run` runs what names MAKE, and would remove what a run beside it has written.
+ITSELF = $(MAKE)
+
 test: $(DEVELOPMENT_READY) ## run every test: unit, property, broker, Spark, PostgreSQL, browser, whole system
 	@mkdir -p build; rm -f build/test-*.failed build/test-*.txt; touch build/test-fast.txt; \
 	trap 'cat build/test-fast.txt; exit 130' INT TERM HUP; \
-	$(MAKE) --no-print-directory --keep-going -j 2 test-services test-beside || touch build/test-run.failed; \
+	$(ITSELF) --no-print-directory --keep-going -j 2 test-services test-beside || touch build/test-run.failed; \
 	trap - INT TERM HUP; cat build/test-fast.txt; status=0; \
 	if [ -e build/test-fast.failed ]; then $(call again,fast,not ($(MARKED))) || status=1; fi; \
 	touch build/test-second-none.txt; cat build/test-second-*.txt > build/test-second.txt; \

@@ -63,6 +63,14 @@ def test_what_passes_at_once_is_not_told(started: Path) -> None:
     assert not any("second time" in line for line in lines)
 
 
+def test_a_dry_run_touches_nothing_of_a_run_beside_it(started: Path) -> None:
+    (started / "build").mkdir()
+    said = started / "build" / "test-fast.txt"
+    said.write_text("said by a run beside it")
+    subprocess.run(["make", "--dry-run", "test"], cwd=started, check=True, capture_output=True)
+    assert said.read_text() == "said by a run beside it"
+
+
 @pytest.mark.parametrize(("again", "failed"), [(2, False), (5, False), (6, True)])
 def test_what_passed_the_second_time_is_told_last_and_may_be_few(
     started: Path, again: int, failed: bool

@@ -189,7 +189,7 @@ def test_explain(session: LocalSession) -> None:
     assert last(session, "EXPLAIN (TYPE VALIDATE) SELECT k FROM r").text == "valid: (k TEXT)"
     assert last(session, "EXPLAIN (TYPE VALIDATE) DROP SOURCE r").text == "valid"
     assert "valid" in last(session, "EXPLAIN (TYPE VALIDATE) CREATE VIEW w AS SELECT k FROM r").text
-    assert "only queries and views" in refusal(session, "EXPLAIN DROP SOURCE r")
+    assert "only queries, views, alarms and sinks" in refusal(session, "EXPLAIN DROP SOURCE r")
     assert "line 1" in refusal(session, "EXPLAIN SELECT nothing FROM r")
 
 
