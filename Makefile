@@ -45,7 +45,7 @@ $(DEVELOPMENT_READY): requirements/dev.txt pyproject.toml
 # also of a run that is interrupted, and is run once more, alone, where it failed. What passed only
 # then stands in the last lines: a few may, more fail the run
 # (docs/decisions/0128-fast-tests-run-beside-services.md).
-MOST_SECOND = 5
+MOST_SECOND = 20
 # `make --dry-run` runs what names MAKE, and would remove what a run beside it has written.
 ITSELF = $(MAKE)
 
@@ -70,7 +70,7 @@ test-fast: $(DEVELOPMENT_READY) ## run the tests that start no service
 # The same, for `make test`: gives way to services, so no limit of a test is short.
 .PHONY: test-beside
 test-beside: $(DEVELOPMENT_READY)
-	@status=0; MAKEFLAGS= nice -n 5 $(BIN)/pytest $(FAST) --timeout=600 $(ARGS) > build/test-fast.txt 2>&1 || status=$$?; \
+	@status=0; MAKEFLAGS= nice -n 10 $(BIN)/pytest $(FAST) --timeout=600 $(ARGS) > build/test-fast.txt 2>&1 || status=$$?; \
 	if [ $$status -eq 1 ]; then touch build/test-fast.failed; status=0; fi; exit $$status
 
 # These start processes and then mostly wait (a worker uses 40 % of a core): four files at a time on
