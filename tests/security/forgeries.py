@@ -30,7 +30,7 @@ from streamsql.wire.messages import (
     WeightedRow,
 )
 from streamsql.wire.observation_logs import Interest, PacksPublished, PacksWanted
-from streamsql.wire.site_messages import Birth, SiteFlows, SiteRole, SiteState
+from streamsql.wire.site_messages import Birth, SiteFlows, SiteRole, SiteState, SourceCount
 from streamsql.wire.site_settings import ReportRequest, SiteSettings
 from streamsql.wire.source_orders import SourceOrder
 from streamsql.wire.table_changes import TableChanged
@@ -66,10 +66,11 @@ KINDS: dict[str, tuple[Any, ...]] = {
     "exchange": (DeltaBatch,),
     "output": (DeltaBatch,),
     "flow": (SiteFlows,),
+    "columns": (SourceCount,),
     "error": (QueryProblem,),
 }
 """Messages on the topics of each method of `Topics`."""
-PACKED = {FragmentBundle, DeltaBatch, SiteFlows, TableChanged, FillWanted, FillRows}
+PACKED = {FragmentBundle, DeltaBatch, SiteFlows, SourceCount, TableChanged, FillWanted, FillRows}
 NOT_READ = ("observation", "history")
 """Messages of gw-2 itself, whose readings would be part of answers if it said the truth."""
 
@@ -121,6 +122,9 @@ def legal_messages(query: str) -> dict[Any, tuple[Any, ...]]:
             for reset in (False, True)
         ),
         SiteFlows: (SiteFlows({query: FlowReport(1, 1, {}, {"base": 9})}),),
+        SourceCount: tuple(
+            SourceCount(count, count, count, {}, source="seatsensor") for count in (0, 1, 2**40)
+        ),
         QueryProblem: (QueryProblem("deployment_error", "forged", "", 1, ATTACKER),),
         TableChanged: (TableChanged("i1"),),
         FillWanted: tuple(
