@@ -35,14 +35,14 @@ METRICS = {
     Term.ENERGY: "energy",
     Term.LATENCY: "milliseconds",
 }
-"""What is measured of a plan and estimated by the optimizer, by the metric."""
+"""Figures that are measured of a plan and estimated by the optimizer, by the metric."""
 
 MOST_ACTIONS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a plan sent between sites, a second.
+    """Traffic of a plan between sites, a second.
 
     Attributes:
         bytes: With the headers of messages.

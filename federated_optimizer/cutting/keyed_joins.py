@@ -43,7 +43,7 @@ from streamsql.data.types import DataType
 NOT_CHOSEN: Mapping[Plan, Method] = {}
 
 LARGE_ROWS = 10_000.0
-"""Where nobody has chosen, smaller tables travel whole: a join that has all of their rows waits for
+"""Smaller tables travel whole where nobody has chosen: a join that has all of their rows waits for
 nobody."""
 
 LEAST_FACTOR = 4.0

@@ -164,7 +164,7 @@ class ShortBatch(msgspec.Struct, frozen=True, array_like=True):
 
 
 _NOTHING = (None, (), (), False, False, (), (), None)
-"""What the fields of a `ShortBatch` are that may be missing, from `age` on."""
+"""Values of the fields of a `ShortBatch` that may be missing, from `age` on."""
 
 
 def shortened(batch: DeltaBatch) -> list[Any]:

@@ -485,13 +485,13 @@ class FakeCoordinator:
         return self.query(query_id)
 
     def explain(self, query_id: str) -> StatementResult:
-        """Explain a query at once; the console asks for `explained`."""
-        raise NotImplementedError(query_id)
-
-    async def explained(self, query_id: str) -> StatementResult:
         """Explain a query."""
         info = self.query(query_id)
         return StatementResult(ResultKind.TEXT, text=f"Fragment of {info.id}", data={"f": [1]})
+
+    async def explained(self, query_id: str) -> StatementResult:
+        """Explain a query, as the console asks for it."""
+        return self.explain(query_id)
 
     async def stop(self, query_id: str) -> QueryInfo:
         """Stop a query."""

@@ -35,7 +35,7 @@ Basis = Mapping[Key, float | None]
 """Values when the plan was chosen; None: nobody knew."""
 
 _NOT_MEASURED = frozenset({"placed"})
-"""What a query runs is no number that somebody measures."""
+"""The plan that a query runs is no number that somebody measures."""
 _AGEING = frozenset({"age", "low", "high", "most", "unsure"})
 """Attributes that change with time alone."""
 _WORDS = {

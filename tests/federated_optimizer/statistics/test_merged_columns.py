@@ -18,7 +18,7 @@ SECOND = 1_000_000
 
 
 def counted(numbers: list[int | None]) -> SourceCount:
-    """What a gateway counts of readings that come one a second."""
+    """Counts that a gateway makes of readings that come one a second."""
     sources, told = SiteSources("gw"), SourceCount(0, 0, 0, {})
     sources.declare(SCAN, 0)
     for number, value in enumerate(numbers):

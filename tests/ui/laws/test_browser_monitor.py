@@ -301,11 +301,7 @@ def test_a_fragment_that_another_run_feeds_is_drawn_dashed_with_its_run(
         "fed": {"f1": {"run": "q77", "fragment": "f3"}},
     }
     answer = StatementResult(ResultKind.TEXT, data=data)
-
-    async def explained(_query: str) -> StatementResult:
-        return answer
-
-    watched.console.coordinator.explained = explained
+    watched.console.coordinator.explain = lambda _query: answer
     page = watched.open()
     expect(page.locator(".site-name")).to_have_text(["base", "gw-1", "gw-2"])
     fed = page.locator(".operator.fed")

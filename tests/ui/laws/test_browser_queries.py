@@ -205,11 +205,7 @@ def test_the_plan_of_a_running_query_says_what_feeds_it(
     told.data["fragments"][1]["measured"] = {**measured, "run": "q7"}
     told.data["fed"] = {"f1": {"run": "q7", "fragment": "f3"}}
     answer = StatementResult(ResultKind.TEXT, text="Fragment of it", data=told.data)
-
-    async def explained(_query: str) -> StatementResult:
-        return answer
-
-    console.coordinator.explained = explained
+    console.coordinator.explain = lambda _query: answer
     query_page.get_by_role("tab", name="Plan").click()
     fed = query_page.locator("#plan-picture .fragment.fed.beyond")
     expect(fed.locator(".feed")).to_have_text("fed by run q7")

@@ -94,7 +94,7 @@ def test_homes_of_a_running_query_are_those_of_each_join() -> None:
 
 
 class Coordinator:
-    """What a coordinator knows, with the births that it has heard."""
+    """The facts of a coordinator, with the births that it has heard."""
 
     def __init__(self) -> None:
         self.catalog, self.membership, self.facts = CATALOG, Membership(), Facts()

@@ -20,7 +20,7 @@ def hashes(*values: int) -> bytes:
 
 
 def told(rooms: tuple[int, ...], rows: int = 1_000, source: str = "Heat") -> SourceCount:
-    """What a gateway says, as it is read at the coordinator."""
+    """The words of a gateway, as they are read at the coordinator."""
     room = ColumnCount(hashes(*rooms), rooms[0], 50, 0, 90)
     level = ColumnCount(hashes(1, 2), 1, 60, 10, 20, tuple(float(n) for n in range(11)))
     count = SourceCount(rows, 100, 100, {"room": room, "level": level}, source)

@@ -52,7 +52,7 @@ class Readers:
 
 
 class World:
-    """What the gateways have, as plain rows."""
+    """Rows of the gateways, as plain values."""
 
     def __init__(self, federation: Any, harness: Any, seed: int) -> None:
         self.federation, self.harness = federation, harness
