@@ -55,9 +55,7 @@ from federated_optimizer.coordinator.shared_parts import (
 )
 from federated_optimizer.coordinator.sinks.sinks import Sinks
 from federated_optimizer.coordinator.statement_turns import StatementTurns
-from federated_optimizer.coordinator.statements.statement_execution import (
-    StatementRunner,
-)
+from federated_optimizer.coordinator.statements.statement_execution import StatementRunner
 from federated_optimizer.coordinator.store.catalog_store import Stored
 from federated_optimizer.coordinator.system.announcing import Announcer
 from federated_optimizer.coordinator.system.coordinator_figures import CoordinatorFigures
@@ -205,13 +203,14 @@ class Coordinator(OpenedRooms):
         client.on_connection(self._on_connection)
         await client.connect(timeout=None)
         await client.subscribe(*self._receiver.filters())
-        self._background.spawn(self._shared.broker.follow(client))
         await self._sinks.begin(self._shared.catalog.sinks)
+        self._background.spawn(self._shared.broker.follow(client))
         self._replanning.soon()  # this release may place it better
         chores = (self._replanning.work, self._upkeep.look, self._alarms.keep)
         kept = (self._shared.audit.keep, self._grants.keep, self._facts.keep)
         runs = (self._statements.queries.keep, self._adaptation.work, self._shared.decisions.keep)
-        for jobs in (chores, (self._sinks.keep,), (self._show_tables,), kept, runs):
+        alone = ((self._sinks.keep,), (self._show_tables,), (self._adaptation.look,))
+        for jobs in (chores, kept, runs, *alone):
             self._background.spawn(keep_house(jobs, lambda: self._shared.presence.taken_over))
 
     async def close(self) -> None:

@@ -2,6 +2,6 @@
 
 In the order of their way: `plan_basis` (what a choice rests on, and in which ranges it stays),
 `reconsidered` (the plan that would be taken now), `moves` (the new run beside the old one, and the
-hand-over), `adaptation` (which query is looked at when). What is decided goes to
-`store/plan_decisions`.
+hand-over), `known_runs` (when each run was looked at), `adaptation` (which is looked at next). What
+is decided goes to `store/plan_decisions`.
 """

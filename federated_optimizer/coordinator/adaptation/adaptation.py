@@ -2,20 +2,27 @@
 
 A run is looked at once soon after it was deployed, to learn what its plan rests on, and then
 whenever a fact has left its range. It moves if another plan is much cheaper and saves more, within
-`HORIZON_SECONDS`, than filling it costs.
+`HORIZON_SECONDS`, than filling it costs. Moves go on while plans are looked at: a look takes the
+time of planning, and on a busy machine that is seconds.
 """
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import msgspec
 
+from federated_optimizer.coordinator.adaptation.known_runs import (
+    MEASURED_SECONDS,
+    KnownRun,
+    Measuring,
+    is_quiet,
+    looked_after,
+    rate_since,
+)
 from federated_optimizer.coordinator.adaptation.moves import Move, Moves, sent_bytes_of
-from federated_optimizer.coordinator.adaptation.plan_basis import Basis, left_range
-from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered, reconsider
-from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
+from federated_optimizer.coordinator.adaptation.plan_basis import left_range
+from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered, reconsider_all
 from federated_optimizer.coordinator.queries.planner import Planned, Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -36,59 +43,11 @@ LOOK_SHARE = 6
 """Facts are looked at so many times in the time between two changes of a query's plan."""
 LONGEST_LOOK = 10_000_000
 """Microseconds between two looks at most."""
-LONGEST_PAUSE = 3_600_000_000
-"""Microseconds until a move is tried again that was given up several times."""
-AT_ONCE = 4
-"""Runs whose plans are made again in one look."""
+AT_ONCE = 16
+"""Runs whose plans are made again in one look: forking a process for it costs more than a plan."""
 MOST_MOVES = 2
 """Moves at the same time: each lets the network do some work twice."""
-MEASURED_SECONDS = 60.0
-"""Time after a move in which the bytes are counted that it has brought."""
-LEAST_SECONDS = 10.0
-"""Bytes counted for less time say nothing."""
-
-
-@dataclass(slots=True)
-class _Known:
-    """Knowledge of a run.
-
-    Attributes:
-        bundle: As it was looked at.
-        looked: When its plan was last made again.
-        counted: When its bytes were read, and how many there were: the last two times.
-        basis: What its plan rests on; None: nobody has looked, or a move was given up.
-        tries: Moves that were given up: the time until the next one doubles.
-        needed: Why it has to stay, as `Moves.why_needed` says.
-        fixed: Its queries if none of them may ever move.
-    """
-
-    bundle: FragmentBundle
-    looked: int
-    counted: tuple[tuple[int, int], tuple[int, int]]
-    basis: Basis | None = None
-    tries: int = 0
-    needed: str = ""
-    fixed: frozenset[str] = frozenset()
-
-    def count(self, now: int, sent: int) -> None:
-        """Note the bytes that were sent, once a minute."""
-        if now - self.counted[1][0] >= MEASURED_SECONDS * 1_000_000:
-            self.counted = (self.counted[1], (now, sent))
-
-    def pause(self, least: int) -> int:
-        """Return the time until its plan may be made again."""
-        return min(least << min(self.tries, 10), max(LONGEST_PAUSE, least))
-
-
-@dataclass(frozen=True, slots=True)
-class _Measuring:
-    """A move whose benefit is being counted."""
-
-    decision: int
-    query: str
-    bundle: FragmentBundle
-    since: int
-    bytes: int
+FIRST_LOOK = "the first look at the plan since it was deployed"
 
 
 class Adaptation:
@@ -114,19 +73,22 @@ class Adaptation:
         self._decisions = shared.decisions
         self._moves = Moves(shared, queries)
         self._pause = int(shared.settings.adapt * 1_000_000)
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, KnownRun] = {}
         self._moving: dict[int, Move] = {}
-        self._measured: list[_Measuring] = []
+        self._measured: list[Measuring] = []
         self._looked = clock()
 
     async def work(self) -> None:
-        """Go on with moves, and look at plans if it is time to.
+        """Go on with moves.
 
         Raises:
             FederationError: The catalog cannot be written; it is tried again with the next call.
         """
         for number, move in tuple(self._moving.items()):
             await self._go_on(number, move)
+
+    async def look(self) -> None:
+        """Look at plans if it is time to; `work` may be called meanwhile."""
         now = self._now()
         if not self._pause or now - self._looked < min(self._pause // LOOK_SHARE, LONGEST_LOOK):
             return
@@ -146,70 +108,97 @@ class Adaptation:
     # --- which runs ---------------------------------------------------------------------------
 
     async def _look(self, now: int) -> None:
+        found = self._due(now)
+        busy = {move.run for move in self._moving.values()}
+        waiting = [run for run in found if run not in busy]
+        waiting.sort(key=lambda run: self._known[run].looked)
+        await self._reconsider({run: found[run] for run in waiting[:AT_ONCE]})
+
+    def _due(self, now: int) -> dict[str, str]:
+        """Return the runs whose plans are to be made again, with the reason."""
         statistics: Statistics = self._planner.statistics()
-        found: list[tuple[str, str]] = []
-        running = self._running()
+        found: dict[str, str] = {}
+        running = looked_after(self._queries.runs)
         self._known = {run: known for run, known in self._known.items() if run in running}
         for run, leader in running.items():
             known = self._known.get(run)
             if known is None or known.bundle is not leader.bundle:
-                self._known[run] = _known(leader, now)
+                self._known[run] = KnownRun.of(leader, now)
                 continue
             known.count(now, sent_bytes_of(leader))
-            if now - known.looked < known.pause(self._pause) or not _is_quiet(leader):
+            live = self._queries.runs.live(run)
+            if not is_quiet(leader) or all(query.id in known.fixed for query in live):
                 continue
-            if all(query.id in known.fixed for query in self._queries.runs.live(run)):
+            if known.waits:
+                if self._has_room():
+                    found[run] = known.waits
+                continue
+            if now - known.looked < known.pause(self._pause):
                 continue
             if known.basis is None:
-                found.append((run, ""))
+                found[run] = ""
                 continue
             left = left_range(known.basis, statistics)
-            if known.needed and not self._moves.why_needed(self._queries.runs.live(run)):
-                found.append((run, "no other query reads its rows any more"))
+            if known.needed and not self._moves.why_needed(live):
+                found[run] = "no other query reads its rows any more"
             elif left:
-                found.append((run, str(left[0])))
-        busy = {move.run for move in self._moving.values()}
-        waiting = [each for each in found if each[0] not in busy]
-        waiting.sort(key=lambda each: self._known[each[0]].looked)
-        for run, reason in waiting[:AT_ONCE]:
-            if len(self._moving) >= MOST_MOVES:
-                return
-            await self._reconsider(run, reason)
+                found[run] = str(left[0])
+        return found
 
-    def _running(self) -> dict[str, RunningQuery]:
-        tried = {trial.id for trial in self._queries.runs.tried()}
-        leaders = filter(None, map(self._queries.runs.leader, self._queries.runs.all()))
-        return {
-            query.run: query
-            for query in leaders
-            if query.id not in tried and query.gathered and not query.has_failed
-        }
+    def _has_room(self) -> bool:
+        return len(self._moving) < MOST_MOVES
 
-    async def _reconsider(self, run: str, reason: str) -> None:
-        """Make the plan of a run again; begin a move if another one is worth it."""
-        queries = [q for q in self._queries.runs.live(run) if q.id in self._queries]
-        known = self._known.get(run)
-        if not queries or known is None:
-            return
-        known.looked = self._now()
+    async def _reconsider(self, reasons: Mapping[str, str]) -> None:
+        """Make the plans of runs again; begin moves where other ones are worth it."""
+        groups: dict[str, list[RunningQuery]] = {}
+        for run in reasons:
+            queries = [q for q in self._queries.runs.live(run) if q.id in self._queries]
+            known = self._known.get(run)
+            if queries and known is not None:
+                known.looked, known.waits = self._now(), ""
+                groups[run] = queries
+        bundles = {run: self._known[run].bundle for run in groups}
+        for run, found in (await self._reconsidered(groups)).items():
+            known = self._known.get(run)
+            if isinstance(found, FederationError):
+                log.info("the plan of run %s is not made again: %s", run, found.message)
+            elif known is not None and known.bundle is bundles[run]:
+                await self._decide(known, groups[run], reasons[run], found)
+
+    async def _reconsidered(
+        self, groups: Mapping[str, Sequence[RunningQuery]]
+    ) -> dict[str, Reconsidered | FederationError]:
+        """Return what would be planned now; a run that takes too long keeps no other from it."""
+        if not groups:
+            return {}
+        work = partial(
+            reconsider_all, self._planner, groups, self._shared.settings.metric, self._fed
+        )
         try:
-            found = await self._shared.beside.run(
-                partial(
-                    reconsider, self._planner, queries, self._shared.settings.metric, self._fed
-                ),
-                "looking at a plan again",
-            )
+            return await self._shared.beside.run(work, "looking at a plan again")
         except FederationError as error:
-            log.info("the plan of run %s is not made again: %s", run, error.message)
-            return
+            if error.code != "statement_limit" or len(groups) == 1:
+                return dict.fromkeys(groups, error)
+        runs = tuple(groups)
+        halves = (runs[: len(runs) // 2], runs[len(runs) // 2 :])
+        first, second = ({run: groups[run] for run in half} for half in halves)
+        return await self._reconsidered(first) | await self._reconsidered(second)
+
+    async def _decide(
+        self, known: KnownRun, queries: Sequence[RunningQuery], reason: str, found: Reconsidered
+    ) -> None:
+        """Decide whether the queries of a run take the plan that was found."""
         current = [q for q in queries if q.id in self._queries and q.bundle is known.bundle]
         if not current or found.before is None:
             return  # it is planned for other sites or definitions by now
-        before, known.basis = known.basis, found.basis
         changes = not found.planned.bundle.runs_as(known.bundle)
+        why, movers = self._why_kept(found, current, changes=changes)
+        if changes and not why and not self._has_room():
+            known.waits = reason or FIRST_LOOK
+            return
+        before, known.basis = known.basis, found.basis
         if before is None and not changes:
             return
-        why, movers = self._why_kept(found, current, changes=changes)
         known.needed = why if movers else ""
         ids = frozenset(query.id for query in current)
         known.fixed = ids if why_alone(known.bundle) or ids <= set(found.fixed) else frozenset()
@@ -262,7 +251,7 @@ class Adaptation:
             ts=self._shared.clock(),
             queries=", ".join(query.id for query in queries),
             run=queries[0].run,
-            reason=reason or "the first look at the plan since it was deployed",
+            reason=reason or FIRST_LOOK,
             outcome=Outcome.KEPT if why else Outcome.MOVING,
             detail=why or _begun(found),
             plan_before=before.words,
@@ -309,8 +298,8 @@ class Adaptation:
         said = "the queries read the new plan from then on; their answers did not change"
         self._close(number, move, outcome=Outcome.MOVED, detail=said)
         query, now = moved[0], self._now()
-        self._known[query.run] = _known(query, now)
-        self._measured.append(_Measuring(number, query.id, query.bundle, now, sent_bytes_of(query)))
+        self._known[query.run] = KnownRun.of(query, now)
+        self._measured.append(Measuring(number, query.id, query.bundle, now, sent_bytes_of(query)))
 
     def _close(self, number: int, move: Move, **said: object) -> None:
         cost: Mapping[str, object] = {
@@ -325,7 +314,7 @@ class Adaptation:
         known = self._known.get(query.run)
         if known is None:
             return None
-        return _rate_since(known.counted[0], self._now(), sent_bytes_of(query))
+        return rate_since(known.counted[0], self._now(), sent_bytes_of(query))
 
     def _measure(self, now: int) -> None:
         """Fill in what moves have brought."""
@@ -337,7 +326,7 @@ class Adaptation:
             if now - each.since < MEASURED_SECONDS * 1_000_000:
                 left.append(each)
                 continue
-            rate = _rate_since((each.since, each.bytes), now, sent_bytes_of(query))
+            rate = rate_since((each.since, each.bytes), now, sent_bytes_of(query))
             self._decisions.change(each.decision, measured_after=rate)
         self._measured = left
 
@@ -347,24 +336,3 @@ def _begun(found: Reconsidered) -> str:
     if found.weighing.value(found.filling):
         return said
     return f"{said}; that has no price by {found.weighing.metric}: costing at most half suffices"
-
-
-def _known(query: RunningQuery, now: int) -> _Known:
-    counted = (now, sent_bytes_of(query))
-    return _Known(query.bundle, now, (counted, counted))
-
-
-def _is_quiet(query: RunningQuery) -> bool:
-    """Whether a query runs, with nothing missing and nothing held back."""
-    result = query.result
-    is_shown = not (result.held or result.is_partial)
-    return is_shown and query.started and query.current_status() == QueryStatus.RUNNING
-
-
-def _rate_since(counted: tuple[int, int], now: int, sent: int) -> float | None:
-    """Return bytes a second; None: counted for too short, or a site counts from 0 again."""
-    since, before = counted
-    seconds = (now - since) / 1_000_000
-    if seconds < LEAST_SECONDS or sent < before:
-        return None
-    return (sent - before) / seconds

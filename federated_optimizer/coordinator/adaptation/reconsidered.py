@@ -1,6 +1,6 @@
 """The plan that a running query would be given now, beside the one that it has."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis, NotedStatistics
@@ -18,7 +18,7 @@ from federated_optimizer.search.plan_words import plan_words
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.metrics import Metric
 from streamsql.algebra.operators import RemoteSource, walk_plan
-from streamsql.errors import QueryError
+from streamsql.errors import FederationError, QueryError
 from streamsql.syntax import parse_statement
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.fragments import Fragment, FragmentBundle
@@ -112,6 +112,22 @@ def reconsider(
         before = replace(before, fed=_fed_cost(planner, current))
     filling = filling_cost(would_run, noted.statistics)
     return Reconsidered(planned, before, after, noted.basis(), filling, search.weighing, fixed)
+
+
+def reconsider_all(
+    planner: Planner,
+    groups: Mapping[str, Iterable[RunningQuery]],
+    metric: Metric,
+    fed: Callable[[Planned, str], FragmentBundle],
+) -> dict[str, Reconsidered | FederationError]:
+    """Return for each run what `reconsider` returns for its queries, or why it fails."""
+    found: dict[str, Reconsidered | FederationError] = {}
+    for run, queries in groups.items():
+        try:
+            found[run] = reconsider(planner, queries, metric, fed)
+        except FederationError as error:
+            found[run] = error
+    return found
 
 
 def _fixed(planner: Planner, queries: Iterable[RunningQuery]) -> dict[str, str]:

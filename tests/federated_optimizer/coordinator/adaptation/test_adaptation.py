@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.coordinator.adaptation import adaptation, moves
+from federated_optimizer.coordinator.adaptation import adaptation, known_runs, moves
 from federated_optimizer.coordinator.adaptation.reconsidered import PricedPlan, reconsider
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.weighing import Weighing
@@ -177,7 +177,7 @@ def test_whoever_has_waited_longest_is_looked_at_first(
 ) -> None:
     monkeypatch.setattr(adaptation, "AT_ONCE", 1)
     monkeypatch.setattr(adaptation, "left_range", lambda *_: ["a fact that flaps"])
-    monkeypatch.setattr(adaptation._Known, "pause", lambda *_: 0)
+    monkeypatch.setattr(known_runs.KnownRun, "pause", lambda *_: 0)
 
     async def scenario(federation: Any) -> None:
         coordinator, query = await started(harness, federation)
