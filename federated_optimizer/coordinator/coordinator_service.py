@@ -378,7 +378,7 @@ class Coordinator(OpenedRooms):
         return query
 
     def _on_connection(self, connected: bool) -> None:
-        self._shared.membership.lost_touch(monotonic_clock())
+        self._shared.membership.lost_touch(monotonic_clock(), self._queries.runs.sites())
         self._queries.lost_touch()
         if not connected or self._shared.presence.taken_over:
             return

@@ -13,9 +13,12 @@ import msgspec
 from federated_optimizer.coordinator.queries.planner import Planned, planned_of
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.network.shareable import fingerprint, fragment_prints
-from streamsql.wire.fragments import Feed, FragmentBundle
+from streamsql.wire.fragments import Engine, Feed, FragmentBundle
+from streamsql.wire.site_messages import SiteRole
 
 T = TypeVar("T")
+
+_ROLES = {Engine.GATEWAY: SiteRole.GATEWAY, Engine.BASE: SiteRole.BASE}
 
 
 class SharedRuns:
@@ -41,6 +44,17 @@ class SharedRuns:
     def everyone(self) -> tuple[RunningQuery, ...]:
         """Return all queries, and what reads runs on trial: all that sites compute for us."""
         return tuple(q for readers in self._readers.values() for q in readers.values())
+
+    def sites(self) -> dict[str, SiteRole]:
+        """Return the gateways and base sites that run something for us."""
+        return {
+            site: _ROLES[fragment.engine]
+            for run in self._readers
+            if (leader := self.leader(run)) is not None
+            for fragment in leader.bundle.fragments
+            if fragment.engine in _ROLES
+            for site in fragment.sites
+        }
 
     def tried(self) -> tuple[RunningQuery, ...]:
         """Return what reads runs that are only tried: nobody sees these answers yet."""

@@ -21,6 +21,7 @@ from streamsql.wire.site_settings import SiteSettings
 from streamsql.wire.source_shapes import differences, shape_of
 
 MAX_SITES = 1_000
+UNHEARD = "not heard of since the console was started"
 
 
 @dataclass(slots=True)
@@ -90,12 +91,16 @@ class Membership:
         if known is not None and epoch >= known.epoch:
             known.trust.confirm()
 
-    def lost_touch(self, moment: int) -> None:
+    def lost_touch(self, moment: int, needed: Mapping[str, SiteRole] | None = None) -> None:
         """Doubt everybody: the broker was away, and who fell meanwhile has left no will.
 
         Args:
             moment: Now, by `monotonic_clock`.
+            needed: Sites that run something. One that nothing was ever heard of, and of which a
+                broker that has forgotten everything tells nothing, is given up like the others.
         """
+        for name, role in (needed or {}).items():
+            self._known(name, role)
         for site in self._sites.values():
             site.trust.lose_touch(moment)
 
@@ -110,10 +115,17 @@ class Membership:
         for name, site in self._sites.items():
             if not site.trust.has_ended(moment):
                 continue
-            if site.state is not None and site.state.online:
+            if site.state is None:
+                # Its epoch is unknown: whatever it says of itself later is newer.
+                site.state = SiteState(
+                    online=False, epoch=0, ts=now, role=site.role, reason="lost", detail=UNHEARD
+                )
+            elif site.state.online:
                 site.state = msgspec.structs.replace(site.state, online=False, reason="lost")
-                site.since = now
-                given_up.append(name)
+            else:
+                continue
+            site.since = now
+            given_up.append(name)
         return tuple(given_up)
 
     def hear_birth(self, birth: Birth) -> bool:

@@ -174,3 +174,20 @@ def test_a_site_is_long_gone_only_after_its_time() -> None:
     assert membership.long_gone(110 * second, 10 * second) == frozenset({"gw-1"})
     membership.hear_state("gw-1", SiteState(True, 2, 0), 111 * second)
     assert membership.long_gone(200 * second, 10 * second) == frozenset()
+
+
+def test_who_runs_something_and_is_never_heard_is_given_up_and_may_come() -> None:
+    known = Membership()
+    known.lost_touch(100, {"gw-1": SiteRole.GATEWAY, "base": SiteRole.BASE})
+    assert not known.is_offline("gw-1"), "its message may be on its way"
+    known.hear_state("base", state(3, online=True, role=SiteRole.BASE), now=5)
+    assert known.give_up(100 + TRUSTED, now=7) == ("gw-1",)
+    assert known.give_up(100 + TRUSTED, now=8) == ()
+    assert known.offline_since("gw-1") == 7
+    info = {each.site: each for each in known.infos()}["gw-1"]
+    assert (info.online, info.epoch, info.figures) == (False, 0, None)
+    assert info.detail == "not heard of since the console was started"
+    known.check_removable("gw-1")
+    known.hear_state("gw-1", state(0, online=True), now=9)
+    assert known.is_in_touch("gw-1")
+    assert known.offline_since("gw-1") is None
