@@ -90,10 +90,10 @@ class _Estimates:
         found = self._reduction(fragment)
         if found is not None:
             return rows_found(found, Estimating(self._statistics))
-        reader = self._fragments.get(fragment.consumer)
-        reduction = None if reader is None else self._reduction(reader)
-        if reduction is not None and fragment.id in _read_as_keys(reader):
-            return keys_sent(reduction, self._statistics, len(fragment.sites))
+        for reader in _readers(fragment, self._bundle):
+            reduction = self._reduction(reader)
+            if reduction is not None and fragment.id in _read_as_keys(reader):
+                return keys_sent(reduction, self._statistics, len(fragment.sites))
         return estimate(self._whole(fragment), self._statistics, sites=sites)
 
     def _reduction(self, fragment: Fragment) -> Join | None:
@@ -151,7 +151,11 @@ def _read(fragment: Fragment) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.fragment for node in nodes))
 
 
-def _read_as_keys(fragment: Fragment | None) -> tuple[str, ...]:
+def _readers(fragment: Fragment, bundle: FragmentBundle) -> tuple[Fragment, ...]:
+    return tuple(map(bundle.fragment, dict.fromkeys(bundle.readers(fragment.id))))
+
+
+def _read_as_keys(fragment: Fragment) -> tuple[str, ...]:
     """Return the fragment whose rows find those of a semi-join at gateways, if it is one."""
     match fragment:
         case Fragment(
@@ -163,12 +167,12 @@ def _read_as_keys(fragment: Fragment | None) -> tuple[str, ...]:
 
 
 def is_part(fragment: Fragment, bundle: FragmentBundle) -> bool:
-    """Whether each gateway gives its part of groups, distinct or first rows to the consumer."""
+    """Whether each gateway gives its part of groups, distinct or first rows to who reads them."""
     if len(fragment.sites) < 2 or fragment.engine != Engine.GATEWAY or not fragment.consumer:
         return False
     to_all = not fragment.partition and len(fragment.destinations) > 1
-    above = bundle.fragment(fragment.consumer).plan
-    return gives_parts(fragment.plan, above, fragment.id, to_all=to_all)
+    above = (reader.plan for reader in _readers(fragment, bundle))
+    return any(gives_parts(fragment.plan, plan, fragment.id, to_all=to_all) for plan in above)
 
 
 def gives_parts(plan: Plan, above: Plan, name: str, *, to_all: bool) -> bool:

@@ -34,7 +34,7 @@ NO_RATES: Mapping[str, str] = {}
 
 def explain_bundle(bundle: FragmentBundle) -> str:
     """Return the bundle as text."""
-    lines = [line for f in bundle.fragments for line in fragment_lines(f)]
+    lines = [line for f in bundle.fragments for line in fragment_lines(f, bundle)]
     lines.extend(line for r in bundle.recursions for line in recursion_lines(r))
     return "\n".join(lines)
 
@@ -67,20 +67,22 @@ def _graph_statements(bundle: FragmentBundle, rates: Mapping[str, str]) -> Itera
             label = f", label={quoted(rate)}" if rate else ""
             yield f"{root} -> result [style=bold{label}];"
             continue
-        door = doors.get((fragment.consumer, fragment.id))
-        to = door if door is not None else f"{fragment.consumer}_0"
         where = ", ".join(fragment.destinations)
         label = quoted("\n".join(filter(None, (f"to {where}", rate))))
-        yield f"{root} -> {to} [style=bold, label={label}];"
+        also = quoted("the same rows")
+        for place, reader in enumerate(dict.fromkeys(bundle.readers(fragment.id))):
+            door = doors[reader, fragment.id]
+            yield f"{root} -> {door} [style=bold, label={also if place else label}];"
 
 
 def _graph_prefix(fragment: Fragment) -> str:
     return f"{fragment.id}_"
 
 
-def fragment_lines(fragment: Fragment) -> list[str]:
+def fragment_lines(fragment: Fragment, bundle: FragmentBundle) -> list[str]:
     """Return the text of one fragment."""
-    lines = [_heading(fragment)]
+    readers = bundle.readers(fragment.id)
+    lines = [_heading(fragment, tuple(dict.fromkeys(readers)))]
     lines.extend("  " + line for line in plan_lines(fragment.plan))
     if fragment.homes and not fragment.partition:
         lines.append(
@@ -93,6 +95,8 @@ def fragment_lines(fragment: Fragment) -> list[str]:
     parts = over_tables(fragment)
     if parts:
         lines.append("  computed by the static engine: " + ", ".join(parts))
+    if len(readers) > 1:
+        lines.append(f"  read {_times(len(readers))}: its rows are sent once")
     lines.extend("  not pushed: " + reason for reason in fragment.reasons)
     lines.extend("  " + note for note in fragment.notes)
     return lines
@@ -203,15 +207,19 @@ def _pushed_parts(plan: Plan) -> list[str]:
             return [describe(plan)]
 
 
-def _heading(fragment: Fragment) -> str:
+def _times(count: int) -> str:
+    return "twice" if count == 2 else f"{count} times"
+
+
+def _heading(fragment: Fragment, readers: tuple[str, ...]) -> str:
     count = len(fragment.sites)
     engine = fragment.engine.upper()
     where = f"{engine} x {count}" if count > 1 else engine
     sites = ", ".join(fragment.sites) or "no site offers its sources"
-    return f"Fragment {fragment.id} [{where}: {sites}]{_route(fragment)}"
+    return f"Fragment {fragment.id} [{where}: {sites}]{_route(fragment, readers)}"
 
 
-def _route(fragment: Fragment) -> str:
+def _route(fragment: Fragment, readers: tuple[str, ...]) -> str:
     if not fragment.consumer:
         return " -> result"
     names = fragment.plan.schema.names
@@ -221,7 +229,7 @@ def _route(fragment: Fragment) -> str:
         by = f" by {homes if fragment.homes else ''}hash of ({columns})"
     else:
         by = ""
-    return f" -> {fragment.consumer} at {', '.join(fragment.destinations)}{by}"
+    return f" -> {', '.join(readers)} at {', '.join(fragment.destinations)}{by}"
 
 
 def _fragment_data(fragment: Fragment, bundle: FragmentBundle) -> dict[str, Any]:
@@ -232,6 +240,7 @@ def _fragment_data(fragment: Fragment, bundle: FragmentBundle) -> dict[str, Any]
         "method": method_of(fragment, bundle),
         "sites": list(fragment.sites),
         "consumer": fragment.consumer or None,
+        "readers": list(dict.fromkeys(bundle.readers(fragment.id))),
         "destinations": list(fragment.destinations),
         "partition": [names[p] for p in fragment.partition],
         "columns": list(names),

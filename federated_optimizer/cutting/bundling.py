@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import msgspec
 
@@ -38,15 +39,11 @@ class _Route:
     homes: tuple[tuple[str, int], ...] = ()
 
 
-NOTHING_READ: Mapping[str, str] = {}
-
-
 class Bundler:
-    """Turns the pieces of a cutter into fragments, parents first.
+    """Turns the pieces of a cutter into fragments.
 
-    A fragment has one consumer, so a cut read by two base fragments is made twice; inside one
-    consumer equal cuts are one fragment. The keys of a join that looks rows up are read from what
-    feeds the join, which nobody computes twice.
+    Equal cuts that go to the same sites are one fragment, whichever fragments read it there: its
+    rows are sent once. Its `consumer` is the first of them.
     """
 
     def __init__(self, topology: Topology, cutter: Cutter) -> None:
@@ -54,6 +51,7 @@ class Bundler:
         self._cutter = cutter
         self._fragments: dict[str, Fragment] = {}
         self._count = 0
+        self._ids: dict[tuple[str, tuple[str, ...]], str] = {}  # by cut and where it goes
 
     def fragments(self, top: BasePiece) -> tuple[Fragment, ...]:
         """Return all fragments below and including the one that gives the result."""
@@ -64,24 +62,29 @@ class Bundler:
         self._count += 1
         return f"f{self._count - 1}"
 
-    def _add(
-        self, piece: Piece, name: str, route: _Route, read: Mapping[str, str] = NOTHING_READ
-    ) -> None:
-        """Add a fragment and those below it.
+    def _add(self, piece: Piece, name: str, route: _Route) -> None:
+        """Add a fragment and those below it that no other one reads yet.
 
         Args:
             piece: Computed by the fragment.
             name: Its id.
-            route: To its consumer.
-            read: The ids of the fragments that its consumer reads, by number of their cut.
+            route: To its first reader.
         """
         engine, sites, reasons = self._place(piece)
-        plan, ids = self._with_names(piece.plan)
-        cuts = {ids[n]: self._cutter.cuts[n] for n in ids if n in self._cutter.cuts}
+        leaves = dict.fromkeys(n.fragment for n in walk_plan(piece.plan) if _is_leaf(n))
+        routes = {number: self._route(number, name, sites) for number in leaves}
+        ids: dict[str, str] = {}
+        first: list[str] = []
+        for number, way in routes.items():
+            key = number, way.destinations
+            if key not in self._ids:
+                self._ids[key] = self._next_id()
+                first.append(number)
+            ids[number] = self._ids[key]
         self._fragments[name] = Fragment(
             id=name,
             engine=engine,
-            plan=plan,
+            plan=_renamed(piece.plan, ids),
             sites=sites,
             consumer=route.consumer,
             destinations=route.destinations,
@@ -91,20 +94,18 @@ class Bundler:
             notes=self._notes(piece) if isinstance(piece, StaticPiece) else (),
             grouped=self._grouped(piece) if isinstance(piece, StaticPiece) else (),
         )
-        for child, cut in cuts.items():
-            destinations = sites if cut.partition or cut.to_all else sites[:1]
-            self._add(cut.piece, child, _Route(name, destinations, cut.partition, cut.homes), ids)
-        for number, keys in self._cutter.keys.items():
-            if number in ids:
-                self._add_keys(keys, ids[number], _Route(name, sites), read)
+        for number in first:
+            below = self._cutter.cuts.get(number)
+            keys = self._cutter.keys[number] if below is None else below.piece
+            self._add(keys, ids[number], routes[number])
 
-    def _add_keys(self, keys: BasePiece, name: str, route: _Route, read: Mapping[str, str]) -> None:
-        """Add the fragment of a stream's keys, which reads what the join reads, at its sites."""
-        engine, sites, _reasons = self._place(keys)
-        plan = _renamed(keys.plan, read)
-        self._fragments[name] = Fragment(
-            name, engine, plan, sites, route.consumer, route.destinations
-        )
+    def _route(self, number: str, reader: str, sites: tuple[str, ...]) -> _Route:
+        """Return the way of a cut's rows, or of a stream's keys, to the sites of a reader."""
+        cut = self._cutter.cuts.get(number)
+        if cut is None:
+            return _Route(reader, sites)
+        to = sites if cut.partition or cut.to_all else sites[:1]
+        return _Route(reader, to, cut.partition, cut.homes)
 
     def _notes(self, piece: StaticPiece) -> tuple[str, ...]:
         """Return what to tell of a static piece: also who evaluates it, if that is known."""
@@ -161,11 +162,9 @@ class Bundler:
                 sites = bases[:1] if spread.single else bases
                 return (Engine.BASE, sites, tuple(dict.fromkeys(reasons)))
 
-    def _with_names(self, plan: Plan) -> tuple[Plan, dict[str, str]]:
-        """Return the plan with final fragment ids in its leaves, and these by number of a cut."""
-        numbers = [n.fragment for n in walk_plan(plan) if isinstance(n, RemoteSource)]
-        ids = {number: self._next_id() for number in dict.fromkeys(numbers)}
-        return (_renamed(plan, ids), ids)
+
+def _is_leaf(plan: Plan) -> TypeGuard[RemoteSource]:
+    return isinstance(plan, RemoteSource)
 
 
 def _renamed(plan: Plan, ids: Mapping[str, str]) -> Plan:

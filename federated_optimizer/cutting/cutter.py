@@ -102,8 +102,8 @@ class Cutter(NetworkCuts):
         Args:
             topology: The sites.
             statistics: What is known of sources and recursions that run.
-            apart: Materialized tables to be fragments of their own. A fragment has one consumer,
-                so what reads them, and all else, is at the first base site.
+            apart: Materialized tables to be fragments of their own. What reads them, and all
+                else, is at the first base site.
             methods: Chosen for sub-plans.
         """
         super().__init__(

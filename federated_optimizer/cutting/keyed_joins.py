@@ -90,9 +90,7 @@ class KeyedCuts(Cuts):
             return None
         stream = self._as_leaf(self._hashed(sides.stream, sides.stream_keys))
         keys = keys_of(stream.plan, sides.stream_keys)
-        name = f"?{len(self.keys) + 1}"
-        self.keys[name] = dataclasses.replace(stream, plan=keys, reasons=())
-        asked = RemoteSource(name, keys.schema)
+        asked = RemoteSource(self._leaf_of_keys(stream, keys), keys.schema)
         wanted, columns = wanted_of(plan, sides, asked, sides.table.plan)
         table = dataclasses.replace(
             sides.table, plan=wanted, notes=(self._note(sides, keys.schema),)
@@ -119,6 +117,16 @@ class KeyedCuts(Cuts):
             return piece
         number = self._number(Cut(piece, piece.spread.columns))
         return BasePiece(RemoteSource(number, piece.plan.schema), piece.spread)
+
+    def _leaf_of_keys(self, stream: BasePiece, keys: Plan) -> str:
+        """Return the leaf for keys of a stream; those that two joins ask for are sent once."""
+        piece = dataclasses.replace(stream, plan=keys, reasons=())
+        for name, known in self.keys.items():
+            if known == piece:
+                return name
+        name = f"?{len(self.keys) + 1}"
+        self.keys[name] = piece
+        return name
 
     def _note(self, sides: Sides, keys: Schema) -> str:
         rows = estimate(sides.table.plan, self.statistics).rows

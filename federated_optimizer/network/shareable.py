@@ -44,11 +44,13 @@ def fragment_prints(bundle: FragmentBundle) -> dict[str, str]:
     Only of those that read nothing but sources, at gateways or at the static engine, and deliver to
     base sites: these receive the rows whoever reads them there.
     """
-    consumers = {fragment.id: fragment for fragment in bundle.fragments}
+    by_id = {fragment.id: fragment for fragment in bundle.fragments}
     found = {}
     for fragment in bundle.fragments:
-        consumer = consumers.get(fragment.consumer)
-        if consumer is None or consumer.engine != Engine.BASE or not fragment.sites:
+        readers = [by_id[name] for name in bundle.readers(fragment.id)]
+        if any(reader.engine != Engine.BASE for reader in readers):
+            continue
+        if not fragment.consumer or not fragment.sites:
             continue
         nodes = walk_plan(fragment.plan)
         if fragment.engine == Engine.BASE or any(isinstance(n, _NOT_BY_ITSELF) for n in nodes):

@@ -1,6 +1,6 @@
 """Prices of the pieces of a plan that is cut, and of what travels between them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from federated_optimizer.alternatives.key_lookup import estimated_keys
 from federated_optimizer.alternatives.method import Method
@@ -36,6 +36,9 @@ from streamsql.algebra.operators import (
     walk_plan,
 )
 
+_Way = tuple[str, tuple[str, ...]]
+"""The leaf that stands for rows, and the sites to which they go."""
+
 
 class CutPrices:
     """Prices of the pieces and cuts of a cutter."""
@@ -59,8 +62,14 @@ class CutPrices:
         return cls(cutter).whole(cutter.gathered(cutter.piece(plan)))
 
     def whole(self, piece: Piece) -> Cost:
-        """Return the price of a piece: of what it computes, and of all that travels to it."""
-        return self.computed(piece).after(self.received(piece))
+        """Return the price of a piece: of what it computes, and of all that travels to it.
+
+        What two fragments read at the same sites is paid once.
+        """
+        return self._whole_of(piece, {})
+
+    def _whole_of(self, piece: Piece, paid: dict[_Way, Cost]) -> Cost:
+        return self.computed(piece).after(self._received(piece, paid))
 
     def shipped(self, piece: Piece, receivers: tuple[str, ...]) -> Cost:
         """Return the price of a piece's rows on their way, each to one of some other sites."""
@@ -77,20 +86,27 @@ class CutPrices:
         away = None if cut is None else cut.away
         return shipment(rows, width, self._sites(piece), receivers, wires, away)
 
-    def received(self, piece: Piece) -> Cost:
+    def _received(self, piece: Piece, paid: dict[_Way, Cost]) -> Cost:
         """Return the price of all that travels to a piece, and to what travels."""
         sites = self._sites(piece)
-        keys = sum((self.shipped(each, sites) for each in self.keys_of(piece.plan)), NOTHING)
-        return sum(
-            (
-                self._moved(rows, cut.piece, sites, cut).after(self.whole(cut.piece))
-                for cut, rows in self._cuts_with_rows(piece.plan)
-            ),
-            keys,
-        )
+        found = NOTHING
+        for name in _leaves(piece.plan):
+            if (name, sites) not in paid:
+                cost = paid[name, sites] = self._of_leaf(name, piece, sites, paid)
+            else:
+                cost = Cost(milliseconds=paid[name, sites].milliseconds)
+            found += cost
+        return found
 
-    def _cuts_with_rows(self, plan: Plan) -> list[tuple[Cut, Estimate]]:
-        return [(cut, self._of_cut(name, plan)) for name, cut in self.cuts_of(plan).items()]
+    def _of_leaf(
+        self, name: str, above: Piece, sites: tuple[str, ...], paid: dict[_Way, Cost]
+    ) -> Cost:
+        """Return the price of what a leaf stands for, and of its way to the sites that read it."""
+        cut = self._cutter.cuts.get(name)
+        if cut is None:
+            return self.shipped(self._cutter.keys[name], sites)
+        sent = self._moved(self._of_cut(name, above.plan), cut.piece, sites, cut)
+        return sent.after(self._whole_of(cut.piece, paid))
 
     def _of_cut(self, name: str, above: Plan) -> Estimate:
         """Return what all sites of a cut send: where each gives its part, as many parts."""
@@ -179,15 +195,9 @@ class CutPrices:
         found = isinstance(plan, Join) and asked is plan.right
         return plan.inputs[0] if found else plan
 
-    def cuts_of(self, plan: Plan) -> dict[str, Cut]:
-        """Return the cuts that a piece's plan reads, by the names of its leaves."""
-        names = dict.fromkeys(n.fragment for n in walk_plan(plan) if isinstance(n, RemoteSource))
-        return {name: self._cutter.cuts[name] for name in names if name in self._cutter.cuts}
-
     def keys_of(self, plan: Plan) -> list[BasePiece]:
         """Return the pieces whose keys a piece's plan reads."""
-        names = dict.fromkeys(n.fragment for n in walk_plan(plan) if isinstance(n, RemoteSource))
-        return [self._cutter.keys[name] for name in names if name in self._cutter.keys]
+        return [self._cutter.keys[name] for name in _leaves(plan) if name in self._cutter.keys]
 
     def _sites(self, piece: Piece) -> tuple[str, ...]:
         match piece:
@@ -197,3 +207,8 @@ class CutPrices:
                 return (site,)
             case BasePiece(spread=spread):
                 return self._bases[:1] if spread.single else self._bases
+
+
+def _leaves(plan: Plan) -> Iterable[str]:
+    """Return the names of the leaves that stand for what comes from other sites."""
+    return dict.fromkeys(n.fragment for n in walk_plan(plan) if isinstance(n, RemoteSource))

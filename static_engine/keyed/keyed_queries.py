@@ -175,11 +175,8 @@ class KeyedQueries:
         """Answer keys, one job per fragment; return whether more are due."""
         chosen = list(queries.values())
         for query in chosen:
+            _take(query)
             for name, looked in query.keyed.looked.items():
-                here, gone = query.keyed.received.take(looked.port)
-                change = looked.keyed.change(here, gone)
-                if change:
-                    query.change(name, change)
                 if self._is_due(query, looked):
                     await self._look_up(query, name, looked, executor_for, compute)
         return any(map(self.is_due, chosen))
@@ -267,3 +264,13 @@ class KeyedQueries:
 
 def _all_looked(queries: Iterable[_Reader]) -> Iterable[_Looked]:
     return [looked for query in queries for looked in query.keyed.looked.values()]
+
+
+def _take(query: _Reader) -> None:
+    """Give the keys that have come to every fragment that looks them up."""
+    received, looked_up = query.keyed.received, query.keyed.looked
+    taken = {port: received.take(port) for port in {each.port for each in looked_up.values()}}
+    for name, looked in looked_up.items():
+        change = looked.keyed.change(*taken[looked.port])
+        if change:
+            query.change(name, change)

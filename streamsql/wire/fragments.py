@@ -6,7 +6,15 @@ import msgspec
 from msgspec.structs import replace
 
 from streamsql.algebra.choices import Way
-from streamsql.algebra.operators import Filter, Plan, Scan, SourceKind, Window, walk_plan
+from streamsql.algebra.operators import (
+    Filter,
+    Plan,
+    RemoteSource,
+    Scan,
+    SourceKind,
+    Window,
+    walk_plan,
+)
 from streamsql.algebra.streams import Emit, is_final, is_stream
 from streamsql.data.schema import Schema
 
@@ -23,7 +31,9 @@ class Fragment(msgspec.Struct, frozen=True):
     """A plan instantiated on each of its sites.
 
     Its output goes to `consumer` (another fragment) at `destinations`, or, when `consumer` is
-    empty, to the console as the query's result. With several destinations rows go to the one that
+    empty, to the console as the query's result. Any number of fragments may read it there
+    (`FragmentBundle.readers`): its rows are sent once, and `consumer` is the first of them. With
+    several destinations rows go to the one that
     `streamsql.wire.partitioning.site_of` chooses by the columns of `partition`; an empty
     `partition` with several destinations sends every row to all of them.
 
@@ -223,10 +233,13 @@ class FragmentBundle(msgspec.Struct, frozen=True):
         """Return the fragments a site runs."""
         return tuple(f for f in self.own if site in f.sites)
 
-    def senders(self, fragment_id: str) -> tuple[tuple[str, str], ...]:
-        """Return the (fragment, site) pairs that feed a fragment."""
+    def readers(self, fragment_id: str) -> tuple[str, ...]:
+        """Return the fragments that read a fragment, one that reads it twice as two."""
         return tuple(
-            (f.id, site) for f in self.own if f.consumer == fragment_id for site in f.sites
+            f.id
+            for f in self.fragments
+            for node in walk_plan(f.plan)
+            if isinstance(node, RemoteSource) and node.fragment == fragment_id
         )
 
     @property

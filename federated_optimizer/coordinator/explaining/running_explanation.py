@@ -63,7 +63,7 @@ def explain_running(
     lines = [head, "; ".join((f"Run {query.run}", *fed))]
     batches, traffic = own_batches(query), own_traffic(query)
     for fragment in query.bundle.fragments:
-        lines.extend(fragment_lines(fragment))
+        lines.extend(fragment_lines(fragment, query.bundle))
         counts = [
             "{} {} sent / {} received".format(site, *batches[site])
             for site in fragment.sites

@@ -13,20 +13,22 @@ const SITES = 28; // letters that fit
 const METHOD = 32;
 const SIGNS = { gateway: "◉", base: "⌂", static: "▤" };
 
-/** Fragments by their distance from the result.
+/** Fragments by their distance from the result, the longest way: below all that read them.
  *  @param {Fragment[]} fragments
  *  @returns {Fragment[][]} */
 export function ranked(fragments) {
   const known = new Map(fragments.map((fragment) => [fragment.id, fragment]));
   /** @type {Fragment[][]} */
   const ranks = [];
+  /** @param {Fragment} fragment
+   *  @param {number} most Ways longer than this go round in circles.
+   *  @returns {number} */
+  const rankOf = ({ readers }, most) => {
+    const above = readers.map((id) => known.get(id)).filter((reader) => reader !== undefined);
+    return most ? Math.max(0, ...above.map((reader) => 1 + rankOf(reader, most - 1))) : 0;
+  };
   for (const fragment of fragments) {
-    let rank = 0;
-    let above = fragment.consumer;
-    for (; above !== null && known.has(above) && rank < fragments.length; rank += 1) {
-      above = known.get(above)?.consumer ?? null;
-    }
-    (ranks[rank] ??= []).push(fragment);
+    (ranks[rankOf(fragment, fragments.length)] ??= []).push(fragment);
   }
   return ranks.filter(Boolean);
 }
@@ -90,16 +92,24 @@ export function fragmentsPicture({ fragments, fed = {} }) {
       "aria-label": `Plan of ${fragments.length} fragments`,
       class: "fragments",
     },
-    ...placed.map((box) => arrow(box, at)),
+    ...placed.flatMap((box) => arrows(box, at)),
     ...placed.map((box) => drawn(box, fed[box.fragment.id])),
   );
 }
 
-/** A fragment's arrow to what reads it, with its rates.
+/** A fragment's arrows to all that read it: its rows are sent once, so the first one has the rates.
  *  @param {Placed} box
  *  @param {Map<string, Placed>} at */
-function arrow({ fragment, x, y }, at) {
-  const to = fragment.consumer === null ? null : at.get(fragment.consumer);
+function arrows(box, at) {
+  const { readers } = box.fragment;
+  if (!readers.length) return [arrow(box, undefined, true)];
+  return readers.map((reader, place) => arrow(box, at.get(reader), !place));
+}
+
+/** @param {Placed} box
+ *  @param {Placed | undefined} to The reader; none: it gives the result.
+ *  @param {boolean} isFirst Whether it has the rates. */
+function arrow({ fragment, x, y }, to, isFirst) {
   const x1 = x + BOX.width / 2;
   const [x2, y2] = to ? [to.x + BOX.width / 2, to.y + BOX.height] : [x1, 14];
   const out = y - (to ? RATE : 0);
@@ -110,7 +120,7 @@ function arrow({ fragment, x, y }, at) {
     shape("path", { class: "edge", d: `M${x1} ${y}V${out}C${x1} ${bend} ${x2} ${bend} ${x2} ${y2 + 8}` }),
     shape("path", { class: "arrow", d: `M${x2 - 5} ${y2 + 9}l5 -9 5 9z` }),
     !to && shape("text", { class: "result-text", x: x1, y: 8, "text-anchor": "middle" }, "result"),
-    shape("text", { class: "rate", x: x1 + 8, y: y - 8 }, rateText(fragment)),
+    isFirst && shape("text", { class: "rate", x: x1 + 8, y: y - 8 }, rateText(fragment)),
   );
 }
 

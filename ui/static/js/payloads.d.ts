@@ -131,6 +131,7 @@ export interface Fragment {
   method: string;
   sites: string[];
   consumer: string | null;
+  readers: string[];
   plan: PlanNode;
   not_pushed: string[];
   estimated: Rates;

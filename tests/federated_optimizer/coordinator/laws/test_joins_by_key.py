@@ -53,6 +53,14 @@ QUERIES: dict[str, tuple[str, Oracle]] = {
         "WHERE NOT EXISTS (SELECT 1 FROM leases l WHERE l.room = s.rid)",
         unleased,
     ),
+    "twice": (
+        "SELECT s.rid, s.status, l.tenant FROM RoomSensor s JOIN leases l ON l.room = s.rid "
+        "UNION ALL SELECT s.rid, s.status, CAST(NULL AS TEXT) AS tenant FROM RoomSensor s "
+        "WHERE NOT EXISTS (SELECT 1 FROM leases l WHERE l.room = s.rid) "
+        "UNION ALL SELECT s.rid, s.status, l.tenant FROM RoomSensor s "
+        "JOIN leases l ON l.room = s.rid",
+        lambda rooms, leases: left(rooms, leases) + inner(rooms, leases),
+    ),
 }
 
 

@@ -1,5 +1,6 @@
 """Different queries with an equal fragment: its sites send once, whoever comes and goes."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -7,8 +8,10 @@ from msgspec.structs import replace
 
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore, StoredQuery
+from streamsql.algebra.operators import Plan, RemoteSource, transform_up
 from streamsql.errors import FederationError
-from streamsql.wire.codec import encode_json
+from streamsql.wire.codec import encode_json, encode_packed
+from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import QueryProblem
 from streamsql.wire.site_messages import SiteRole
 
@@ -236,6 +239,60 @@ def test_fragments_of_a_catalog_of_the_former_release_are_shared(harness: Any) -
         await harness.until(lambda: feeders(second, left), "it reads what others receive")
         await shown(harness, second, queries)
         await harness.until(lambda: left not in at(federation, "gw-1"))
+
+    harness.run(scenario)
+
+
+TWICE = (
+    "SELECT r.rid, r.status FROM RoomSensor r UNION ALL SELECT r.rid, r.status FROM RoomSensor r"
+    " WITH (plan = 2)"
+)
+ROWS[TWICE] = 2 * [("r1", "open")]
+
+
+def doubled(bundle: FragmentBundle) -> FragmentBundle:
+    """Return a bundle in which each reading of a fragment has one of its own, as there were."""
+    top, below = bundle.fragments
+    names = iter(("f1", "f2"))
+
+    def renamed(node: Plan) -> Plan:
+        return RemoteSource(next(names), node.columns) if isinstance(node, RemoteSource) else node
+
+    plan = transform_up(top.plan, renamed)
+    assert next(names, None) is None
+    return replace(bundle, fragments=(replace(top, plan=plan), below, replace(below, id="f2")))
+
+
+def test_rows_that_a_former_release_sent_twice_are_sent_once(harness: Any) -> None:
+    """Sites run the stored bundle until the coordinator is there; its rows stay in view."""
+
+    async def scenario(federation: Any) -> None:
+        first = await federation.standard()
+        feed(federation)
+        query = await harness.start_query(first, TWICE)
+        await shown(harness, first, {query: TWICE})
+        bundle = first._queries.find(query).bundle
+        assert bundle.readers("f1") == ("f0", "f0")
+        await first.close()
+        former = replace(doubled(bundle), version=bundle.version + 1)
+        store = CatalogStore(f"sqlite:///{federation.folder}/catalog.db")
+        store.claim(0)
+        (stored,) = store.queries()
+        store.put_query(dataclasses.replace(stored, bundle=former))
+        store.close()
+        for site in former.sites:
+            topic = federation.topics.fragment(query, site)
+            federation.broker.route(topic, encode_packed(former), 1, retain=True)
+        base = federation.sites["base"].engine
+        await harness.until(lambda: base.queries[query] == former.version, "as it was stored")
+        second = await federation.coordinator()
+        await harness.until(lambda: base.queries[query] > former.version, "planned again")
+        assert second._queries.find(query).bundle.readers("f1") == ("f0", "f0")
+        await shown(harness, second, {query: TWICE})
+        runs = exchanged(federation)
+        federation.sites["gw-1"].put("roomsensor", ("r1", "shut"))
+        await harness.until_rows(second, query, 2 * [("r1", "shut")])
+        assert runs.count(query) == 1
 
     harness.run(scenario)
 
