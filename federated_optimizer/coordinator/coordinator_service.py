@@ -75,6 +75,7 @@ from host.mqtt import MessagingError
 from streamsql.algebra.operators.orders import in_order
 from streamsql.catalog.definitions import Definition
 from streamsql.data.types import Row, Value
+from streamsql.syntax.explain_options import ExplainFormat as Form
 from streamsql.wire.messages import Command
 from streamsql.wire.site_messages import SiteState
 from streamsql.wire.site_settings import SiteSettings
@@ -286,8 +287,8 @@ class Coordinator(OpenedRooms):
         return self.on_behalf(LOCAL).explain(query_id)
 
     @override
-    async def explained(self, query_id: str) -> StatementResult:
-        return await self.on_behalf(LOCAL).explained(query_id)
+    async def explained(self, query_id: str, form: Form = Form.TEXT) -> StatementResult:
+        return await self.on_behalf(LOCAL).explained(query_id, form)
 
     @override
     async def stop(self, query_id: str) -> QueryInfo:

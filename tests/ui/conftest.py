@@ -489,8 +489,12 @@ class FakeCoordinator:
         info = self.query(query_id)
         return StatementResult(ResultKind.TEXT, text=f"Fragment of {info.id}", data={"f": [1]})
 
-    async def explained(self, query_id: str) -> StatementResult:
+    async def explained(
+        self, query_id: str, form: ExplainFormat = ExplainFormat.TEXT
+    ) -> StatementResult:
         """Explain a query, as the console asks for it."""
+        if form == ExplainFormat.DOT:
+            return StatementResult(ResultKind.TEXT, text=f"digraph {query_id} {{}}")
         return self.explain(query_id)
 
     async def stop(self, query_id: str) -> QueryInfo:

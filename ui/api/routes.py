@@ -30,6 +30,7 @@ from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinit
 from streamsql.catalog.sink_definitions import SinkDefinition
 from streamsql.completion import complete
 from streamsql.errors import BindingError, Span
+from streamsql.syntax import ExplainFormat
 from streamsql.syntax.statements import Name
 from ui.api.changes import EventStream, Reading, change_events
 from ui.api.objects import (
@@ -192,9 +193,15 @@ async def rows(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
 
 
 @router.get("/queries/{query_id}/explain")
-async def explain(query_id: str, coordinator: Coordinator) -> dict[str, Any]:
-    """Return the fragments of a running query."""
-    return result_object(await coordinator.explained(find_query(coordinator, query_id).id))
+async def explain(
+    query_id: str,
+    coordinator: Coordinator,
+    form: Annotated[
+        ExplainFormat, Query(alias="format", description="dot: a graph, as text without data")
+    ] = ExplainFormat.TEXT,
+) -> dict[str, Any]:
+    """Return the fragments of a running query, and the plans that were not taken."""
+    return result_object(await coordinator.explained(find_query(coordinator, query_id).id, form))
 
 
 @router.get("/queries/{query_id}/changes")

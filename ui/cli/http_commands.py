@@ -41,6 +41,7 @@ site_app = typer.Typer(help="Settings of engine sites", no_args_is_help=True)
 app.add_typer(site_app, name="site")
 
 QueryName = Annotated[str, typer.Argument(metavar="QUERY", help="Id or name of a running query")]
+ExplainedAs = Annotated[str, typer.Option("--format", help="text, json or dot")]
 SiteName = Annotated[str, typer.Argument(metavar="SITE", help="Id from `pando gateway list`")]
 EXPLAIN_TYPES = ("federated", "alternatives", "logical", "validate")
 
@@ -123,11 +124,13 @@ def query_stop(query: QueryName, form: ListFormat = "table", console: Address = 
 
 
 @query_app.command("explain")
-def query_explain(query: QueryName, form: ListFormat = "table", console: Address = None) -> None:
-    """Show the fragments of a running query."""
+def query_explain(query: QueryName, form: ExplainedAs = "text", console: Address = None) -> None:
+    """Show the fragments of a running query, and the plans that were not taken."""
     with connected(console) as client:
-        shown = client.get(f"/api/queries/{query}/explain")
-        print_json(shown["data"]) if form == "json" else typer.echo(shown["text"])
+        wanted = check_format(form, ("text", "json", "dot"))
+        asked = "dot" if wanted == "dot" else "text"
+        shown = client.get(f"/api/queries/{query}/explain", format=asked)
+        print_json(shown["data"]) if wanted == "json" else typer.echo(shown["text"])
 
 
 query_app.command("why")(questions.query_why)
@@ -141,7 +144,7 @@ def explain(
     kind: Annotated[
         str, typer.Option("--type", help="federated, alternatives, logical or validate")
     ] = "federated",
-    form: Annotated[str, typer.Option("--format", help="text, json or dot")] = "text",
+    form: ExplainedAs = "text",
     console: Address = None,
 ) -> None:
     """Show how a query would be cut into fragments, and why.

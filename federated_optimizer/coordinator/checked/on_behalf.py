@@ -39,6 +39,7 @@ from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
 from federated_optimizer.coordinator.contract.trial_model import TrialsApi
+from federated_optimizer.coordinator.explaining.explaining import explained_running
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
 from federated_optimizer.coordinator.explaining.running_explanation import explain_running
 from federated_optimizer.coordinator.explaining.sharing_notes import Sharing
@@ -60,6 +61,7 @@ from streamsql.catalog.sink_definitions import SinkDefinition
 from streamsql.catalog.system import TABLE_ALARM
 from streamsql.data.types import Row, Value
 from streamsql.errors import FederationError
+from streamsql.syntax import ExplainFormat, parse_statement
 from streamsql.wire.site_settings import SiteSettings
 
 
@@ -178,11 +180,20 @@ class OnBehalf(CoordinatorApi):
         return explain_running(query, queries.planner, Sharing(queries.runs, seen))
 
     @override
-    async def explained(self, query_id: str) -> StatementResult:
-        self._check_read(query_id)
-        shared = self._parts.shared
+    async def explained(
+        self, query_id: str, form: ExplainFormat = ExplainFormat.TEXT
+    ) -> StatementResult:
+        query, parts = self._check_read(query_id), self._parts
+        shared, queries = parts.shared, parts.queries
+        sharing = Sharing(queries.runs, readable(self._rights, self._principal, queries.all()))
+        statement, catalog = parse_statement(query.text), shared.catalog_of(self._principal)
         async with shared.quotas.planning(self._principal):
-            return await shared.beside.run(lambda: self.explain(query_id), "explaining the plan")
+            return await shared.beside.run(
+                lambda: explained_running(
+                    query, statement, catalog, queries.planner, sharing, form
+                ),
+                "explaining the plan",
+            )
 
     @override
     async def stop(self, query_id: str) -> QueryInfo:

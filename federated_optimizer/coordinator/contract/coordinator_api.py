@@ -25,6 +25,7 @@ from federated_optimizer.coordinator.contract.trial_model import TrialsApi
 from host.metrics.families import Sample
 from streamsql.catalog.definitions import Definition
 from streamsql.data.types import Row, Value
+from streamsql.syntax.explain_options import ExplainFormat
 from streamsql.wire.site_settings import SiteSettings
 
 
@@ -258,11 +259,20 @@ class CoordinatorApi(Protocol):
         """
         ...
 
-    async def explained(self, query_id: str) -> StatementResult:
-        """Return what `explain` does, made beside the event loop and charged as planning.
+    async def explained(
+        self, query_id: str, form: ExplainFormat = ExplainFormat.TEXT
+    ) -> StatementResult:
+        """Return what `explain` does, and the plans that were not taken.
+
+        It is made beside the event loop and charged as planning.
+
+        Args:
+            query_id: Of a running query.
+            form: As a graph, there is no data.
 
         Raises:
             KeyError: There is no such query.
+            QueryError: Its text does not hold any more for the present catalog.
             FederationError: It took too long, or the account has used its time.
         """
         ...

@@ -207,16 +207,7 @@ def _analyzed(
     wanted = inner.text.split()
     query = next((q for q in reversed(running) if q.text.split() == wanted), None)
     if query is not None:
-        if statement.format == ExplainFormat.DOT:
-            return StatementResult(ResultKind.TEXT, text=running_dot(query, planner))
-        result = explain_running(query, planner, sharing)
-        if isinstance(inner, Query | Subscribe):
-            bound = replace(planner.bind(inner, catalog), whole_changes=query.origin in ACTING)
-            found, turns = planner.alternatives(bound, inner.text)
-            text = "\n".join((result.text, *rejected_lines(found, turns)))
-            result.data["alternatives"] = alternatives_data(found, turns)
-            result.data["text"] = text.splitlines()
-            result = replace(result, text=text)
+        result = explained_running(query, inner, catalog, planner, sharing, statement.format)
         return replace(result, data=None) if statement.format != ExplainFormat.JSON else result
     raise UnsupportedError(
         "EXPLAIN ANALYZE needs a running query, but no query with this text runs",
@@ -224,6 +215,40 @@ def _analyzed(
         hint="run it first; `pando query explain ID` or Plan in the console shows a query by "
         "its id",
     )
+
+
+def explained_running(  # noqa: PLR0913, PLR0917  (all that an answer is made from)
+    query: RunningQuery,
+    statement: Statement,
+    catalog: Catalog,
+    planner: QueryPlanner,
+    sharing: Sharing | None,
+    form: ExplainFormat,
+) -> StatementResult:
+    """Return what a running query does, and the plans that were not taken for it.
+
+    Args:
+        query: It runs.
+        statement: Of its text; one that only has a query inside, such as an alarm, has no others.
+        catalog: As whoever asks may read it.
+        planner: Knows the plans.
+        sharing: Who shares what; None: nothing else runs.
+        form: As a graph, it is text only.
+
+    Raises:
+        QueryError: The statement does not hold any more for this catalog.
+    """
+    if form == ExplainFormat.DOT:
+        return StatementResult(ResultKind.TEXT, text=running_dot(query, planner))
+    result = explain_running(query, planner, sharing)
+    if not isinstance(statement, Query | Subscribe):
+        return result
+    bound = replace(planner.bind(statement, catalog), whole_changes=query.origin in ACTING)
+    found, turns = planner.alternatives(bound, statement.text)
+    text = "\n".join((result.text, *rejected_lines(found, turns)))
+    result.data["alternatives"] = alternatives_data(found, turns)
+    result.data["text"] = text.splitlines()
+    return replace(result, text=text)
 
 
 def _without_plan(statement: Explain, inner: Statement) -> StatementResult:

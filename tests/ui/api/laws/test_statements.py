@@ -25,6 +25,9 @@ def test_a_select_starts_a_query_that_can_be_read_explained_and_stopped(
     assert shown["query"]["rows"] == 1
     assert client.get(f"/api/queries/{query['id']}").json()["last_change"].endswith("Z")
     assert "Fragment" in client.get("/api/queries/seats/explain").json()["text"]
+    drawn = client.get("/api/queries/seats/explain?format=dot").json()
+    assert drawn["text"].startswith("digraph")
+    assert client.get("/api/queries/seats/explain?format=svg").status_code == 422
     assert client.delete("/api/queries/seats").json()["status"] == "stopped"
     assert client.get("/api/queries/seats").status_code == 404
 

@@ -216,6 +216,8 @@ def test_a_running_query_is_shown_followed_explained_and_stopped(
     tail = pando("query", "tail", "mine", "--limit", "1", "--format", "json")
     assert objects(tail.stdout)[0]["row"] == {"mid": "m1", "weightlevel": 0.5}
     assert "Fragment" in pando("query", "explain", "mine").stdout
+    assert pando("query", "explain", "mine", "--format", "dot").stdout.startswith("digraph")
+    assert json.loads(pando("query", "explain", "mine", "--format", "json").stdout)
     assert "stopped" in pando("query", "stop", "mine").stdout
     assert pando("query", "show", "mine").exit_code == 2
 

@@ -9,7 +9,7 @@ import pytest
 
 from deploy.session.engines import LocalPlanner
 from federated_optimizer.coordinator.explaining.explaining import explained
-from streamsql.syntax import Explain, parse_statement
+from streamsql.syntax import Explain, ExplainFormat, parse_statement
 from tests.streamsql.from_text import catalog_of
 
 SCHEMA = json.loads(Path("docs/schemas/explain.json").read_text())
@@ -84,6 +84,14 @@ def test_the_data_of_running_queries(harness: Any) -> None:
         await harness.until(lambda: all(coordinator.query(q).settled for q in started))
         for query in started:
             check(coordinator.explain(query).data)
+            found = await coordinator.explained(query)
+            check(found.data)
+            assert found.data["alternatives"]["plans"]
+            assert found.text == "\n".join(found.data["text"])
+            assert f"\nPlan {found.data['alternatives']['chosen']} of " in found.text
+            drawn = await coordinator.explained(query, ExplainFormat.DOT)
+            assert drawn.text.startswith("digraph")
+            assert all(f["id"] in drawn.text for f in found.data["fragments"])
         for text in texts:
             (found,) = await coordinator.execute(f"EXPLAIN ANALYZE (FORMAT JSON) {text}")
             check(found.data)
