@@ -21,6 +21,7 @@ from federated_optimizer.coordinator.contract.people_model import (
 )
 from host.clocks import wall_clock
 from streamsql.errors import FederationError, InternalError, QueryError
+from ui.api.cost_routes import router as costs
 from ui.api.explanations import router as explanations
 from ui.api.fleet_routes import router as fleet
 from ui.api.grant_routes import router as grants
@@ -106,6 +107,7 @@ def create_app(
     for router in (
         api,
         explanations,
+        costs,
         site_settings,
         fleet,
         sources,

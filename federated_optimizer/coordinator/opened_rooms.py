@@ -5,11 +5,13 @@ from typing_extensions import override
 from federated_optimizer.coordinator.checked.checked_rooms import CheckedGrants
 from federated_optimizer.coordinator.contract.audit_model import Audit
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi, RowQuestions
+from federated_optimizer.coordinator.contract.cost_model import CostsApi
 from federated_optimizer.coordinator.contract.grant_model import GrantsApi
 from federated_optimizer.coordinator.contract.lake_model import LakeApi
 from federated_optimizer.coordinator.contract.principal import LOCAL
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
+from federated_optimizer.coordinator.facts.calibrated_costs import CalibratedCosts
 from federated_optimizer.coordinator.fleet.fleet import Fleet
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.shared_parts import SharedParts
@@ -50,6 +52,11 @@ class OpenedRooms(CoordinatorApi):
     @override
     def lake(self) -> LakeApi:
         return self._lake
+
+    @property
+    @override
+    def costs(self) -> CostsApi:
+        return CalibratedCosts(self._shared)
 
     @property
     @override

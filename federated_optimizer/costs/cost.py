@@ -15,7 +15,7 @@ class Cost:
         milliseconds: From a change of a row to its effect at the base.
         energy: Microjoules a second of what travels, hop by hop.
         cpu: Milliseconds of processor a second at gateways and base sites.
-        state: Rows that these keep.
+        state: Bytes of memory of what these keep.
         engine: Milliseconds a second of Spark, or of the local executor of stored tables.
     """
 

@@ -78,5 +78,5 @@ def shipment(  # noqa: PLR0913, PLR0917  (rows, their way, and what it costs)
         messages=again * steps,
         milliseconds=farthest * wires.hop_milliseconds + 1_000 * step,
         energy=size * hops * wires.hop_energy,
-        cpu=again * steps * wires.message_microseconds / 1_000,
+        cpu=wires.processor(again * steps, size),
     )

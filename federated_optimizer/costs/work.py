@@ -1,11 +1,11 @@
-"""Costs of computing: processor time and kept rows at gateways and base sites."""
+"""Costs of computing: processor time and memory at gateways and base sites."""
 
 from collections.abc import Iterable, Iterator
 
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.estimates import Estimating
 from federated_optimizer.costs.size_and_motion import Estimate
-from federated_optimizer.statistics.speeds import Micros
+from federated_optimizer.statistics.speeds import Kept, Micros
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateFunction,
@@ -18,6 +18,7 @@ from streamsql.algebra.operators import (
     OverWindow,
     Plan,
     Project,
+    Scan,
     SessionWindow,
     SetOperation,
     TopN,
@@ -35,13 +36,18 @@ class Work:
     Args:
         estimating: Of the rows.
         micros: Speeds of the sites that compute.
+        kept: Memory of what they keep.
         elsewhere: Sub-plans that other sites compute.
     """
 
     def __init__(
-        self, estimating: Estimating, micros: Micros, elsewhere: Iterable[Plan] = ()
+        self,
+        estimating: Estimating,
+        micros: Micros,
+        kept: Kept,
+        elsewhere: Iterable[Plan] = (),
     ) -> None:
-        self._estimating, self._micros = estimating, micros
+        self._estimating, self._micros, self._kept = estimating, micros, kept
         # By id: the plan keeps it from reuse.
         self._known = {id(plan): (plan, NOTHING) for plan in elsewhere}
 
@@ -55,17 +61,21 @@ class Work:
 
     def here(self, plan: Plan) -> Cost:
         """Return the price of an operator without what is below it."""
-        micros = self._micros
+        micros, kept = self._micros, self._kept
         match plan:
+            case Scan():
+                rows = self._estimating.of(plan)
+                return Cost(cpu=rows.events / rows.bunched * micros.step / 1_000)
             case Filter() | Project():
                 return self._passed(plan, micros.filter)
             case Window():
-                kept = self._estimating.of(plan).rows
-                return self._passed(plan, micros.filter, kept)
+                return self._passed(
+                    plan, micros.window, self._estimating.of(plan).rows * kept.window
+                )
             case Join() | AsOfJoin():
-                return self._passed(plan, micros.join, self._rows(plan))
+                return self._passed(plan, micros.join, self._rows(plan) * kept.join)
             case Aggregate(aggregates=calls) if {c.function for c in calls} <= _KEPT_AS_SUMS:
-                return self._passed(plan, micros.group, self._estimating.of(plan).rows)
+                return self._passed(plan, micros.group, self._estimating.of(plan).rows * kept.group)
             case (
                 Aggregate()
                 | Distinct()
@@ -75,25 +85,28 @@ class Work:
                 | HopWindow()
                 | SessionWindow()
             ):
-                return self._passed(plan, micros.group, self._rows(plan))
+                return self._passed(plan, micros.group, self._rows(plan) * kept.order)
             case Fixpoint():
-                kept = self._rows(plan) + self._estimating.of(plan).rows
-                return self._passed(plan, micros.recursion, kept)
+                derived = self._estimating.of(plan)
+                rows = self._rows(plan) + derived.rows
+                read = self._passed(plan, micros.recursion, rows * kept.recursion)
+                return read + Cost(cpu=derived.events * micros.recursion / 1_000)
             case _:
                 return NOTHING
 
     def merged(self, parts: Estimate) -> Cost:
         """Return the price of putting the parts of several sites together."""
-        return Cost(cpu=parts.events * self._micros.group / 1_000, state=parts.rows)
+        cpu = parts.events * self._micros.group / 1_000
+        return Cost(cpu=cpu, state=parts.rows * self._kept.order)
 
     def copied(self, side: Plan, times: int) -> Cost:
         """Return the price of one side of a join that so many more sites join and keep."""
         rows = self._estimating.of(side)
         cpu = rows.events * self._micros.join / 1_000
-        return Cost(cpu=cpu * times, state=rows.rows * times)
+        return Cost(cpu=cpu * times, state=rows.rows * self._kept.join * times)
 
     def _passed(self, plan: Plan, micros: float, kept: float = 0.0) -> Cost:
-        """Return the price of an operator whose input rows take so long each."""
+        """Return the price of an operator whose input rows take so long, and that keeps bytes."""
         changes = sum(self._estimating.of(child).events for child in _inputs(plan))
         return Cost(cpu=changes * micros / 1_000, state=kept)
 

@@ -144,8 +144,9 @@ class _Building:
         self._bases = topology.bases
         self._statistics = statistics
         self._estimating = Estimating(statistics)
-        self._at_gateways = Work(self._estimating, statistics.speeds.gateway)
-        self._at_base_sites = Work(self._estimating, statistics.speeds.base)
+        speeds = statistics.speeds
+        self._at_gateways = Work(self._estimating, speeds.gateway, speeds.kept)
+        self._at_base_sites = Work(self._estimating, speeds.base, speeds.kept)
         self._cutter = Cutter(topology, statistics)
         self._prices = CutPrices(self._cutter)
         self._memo = Memo()

@@ -131,7 +131,7 @@ class CutPrices:
         speeds = self._cutter.statistics.speeds
         micros = speeds.base if isinstance(piece, BasePiece) else speeds.gateway
         plan = self._whole(piece.plan)
-        return Work(self._estimating, micros, self._leaves.values()).of(plan)
+        return Work(self._estimating, micros, speeds.kept, self._leaves.values()).of(plan)
 
     def evaluated(self, piece: StaticPiece) -> Cost:
         """Return the price of evaluating the tables of a piece as a whole."""

@@ -26,7 +26,7 @@ _WORDS = {
     Term.LATENCY: MetricWords("its changes show first", "changes show at once", "takes"),
     Term.ENERGY: MetricWords("it takes the least energy", "it takes no energy", "takes"),
     Term.CPU: MetricWords("it computes least", "it computes nothing", "computes"),
-    Term.STATE: MetricWords("it keeps the fewest rows", "it keeps no rows", "keeps"),
+    Term.STATE: MetricWords("it keeps the fewest bytes", "it keeps nothing", "keeps"),
     Term.ENGINE: MetricWords(
         "it uses Spark and the local executor least", "it uses neither of both", "uses them"
     ),

@@ -111,5 +111,5 @@ def _ranged(price: Price, factor: float, sending: Sending) -> Cost:
         messages=messages,
         milliseconds=price.milliseconds * wires.hop_milliseconds / HOP_MILLISECONDS.value,
         energy=middle * sending.hops * wires.hop_energy,
-        cpu=messages * wires.message_microseconds / 1_000,
+        cpu=wires.processor(messages, middle),
     )

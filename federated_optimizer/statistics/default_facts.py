@@ -40,6 +40,7 @@ def _text(value: float) -> str:
 
 _PAPER = "default: the network of the papers"
 _MEASURED = "measured when this release was made"
+_SERVER = "measured on a core of the server class of the 2020s"
 
 STREAM_ROWS = Default("rows of a stream", 400.0, 1.0, 100_000.0, _PAPER)
 TABLE_ROWS = Default("rows of a table", 1_000.0, 1.0, 10_000_000.0)
@@ -68,13 +69,40 @@ TOKEN_BYTES = Default("bytes of a token", 5.0, 2.0, 9.0, _MEASURED)
 LITERAL_BYTES = Default("bytes of a token in an annotation", 0.5, 0.1, 2.0, _MEASURED)
 HOP_MILLISECONDS = Default("milliseconds from a site to the next", 2.0, 0.5, 100.0, _MEASURED)
 HOP_ENERGY = Default("microjoules of a byte from a site to the next", 1.0, 0.01, 5.0)
-MESSAGE_MICROSECONDS = Default(
-    "microseconds of processor of a message, at both ends", 100.0, 10.0, 1_000.0
+STEP_MICROSECONDS = Default(
+    "microseconds of a step of a fragment that reads something new", 15.0, 2.0, 500.0, _SERVER
 )
-FILTER_MICROSECONDS = Default("microseconds of a row in a filter", 2.0, 0.2, 20.0)
-JOIN_MICROSECONDS = Default("microseconds of a row in a join", 10.0, 1.0, 100.0)
-GROUP_MICROSECONDS = Default("microseconds of a row in groups", 10.0, 1.0, 100.0)
-RECURSION_MICROSECONDS = Default("microseconds of a row in a recursion", 200.0, 10.0, 10_000.0)
+FILTER_MICROSECONDS = Default(
+    "microseconds of a changed row in a filter or projection", 1.0, 0.05, 50.0, _SERVER
+)
+WINDOW_MICROSECONDS = Default("microseconds of a changed row in a window", 3.0, 0.2, 100.0, _SERVER)
+JOIN_MICROSECONDS = Default("microseconds of a changed row in a join", 3.0, 0.2, 100.0, _SERVER)
+GROUP_MICROSECONDS = Default(
+    "microseconds of a changed row in groups, orders or DISTINCT", 3.0, 0.2, 100.0, _SERVER
+)
+RECURSION_MICROSECONDS = Default(
+    "microseconds of a changed row that a recursion reads or derives", 5.0, 0.5, 1_000.0, _SERVER
+)
+BATCH_MICROSECONDS = Default(
+    "microseconds of a batch: encoded, decoded, and the step that reads it",
+    50.0,
+    5.0,
+    2_000.0,
+    _SERVER,
+)
+BYTE_NANOSECONDS = Default(
+    "nanoseconds of a byte of a batch, encoded and decoded", 20.0, 0.5, 1_000.0, _SERVER
+)
+MESSAGE_MICROSECONDS = Default(
+    "microseconds of a message in the broker clients of both ends", 100.0, 10.0, 5_000.0, _SERVER
+)
+WINDOW_BYTES = Default("bytes of a row kept in a window", 400.0, 40.0, 4_000.0, _SERVER)
+JOIN_BYTES = Default("bytes of a row kept in a join", 100.0, 10.0, 2_000.0, _SERVER)
+GROUP_BYTES = Default("bytes of a kept group", 300.0, 30.0, 4_000.0, _SERVER)
+ORDER_BYTES = Default(
+    "bytes of a row kept in an order, a set, MIN or MAX", 100.0, 5.0, 2_000.0, _SERVER
+)
+RECURSION_BYTES = Default("bytes of a row kept in a recursion", 500.0, 50.0, 10_000.0, _SERVER)
 LOCAL_FLOOR = Default("seconds of the smallest local evaluation", 0.005, 0.001, 0.1)
 LOCAL_ROWS = Default("rows a second of the local executor", 200_000.0, 20_000.0, 2_000_000.0)
 SPARK_FLOOR = Default("seconds of the smallest evaluation of Spark", 0.3, 0.05, 5.0)
@@ -107,11 +135,20 @@ DEFAULTS = (
     LITERAL_BYTES,
     HOP_MILLISECONDS,
     HOP_ENERGY,
-    MESSAGE_MICROSECONDS,
+    STEP_MICROSECONDS,
     FILTER_MICROSECONDS,
+    WINDOW_MICROSECONDS,
     JOIN_MICROSECONDS,
     GROUP_MICROSECONDS,
     RECURSION_MICROSECONDS,
+    BATCH_MICROSECONDS,
+    BYTE_NANOSECONDS,
+    MESSAGE_MICROSECONDS,
+    WINDOW_BYTES,
+    JOIN_BYTES,
+    GROUP_BYTES,
+    ORDER_BYTES,
+    RECURSION_BYTES,
     LOCAL_FLOOR,
     LOCAL_ROWS,
     SPARK_FLOOR,

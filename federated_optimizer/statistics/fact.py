@@ -73,6 +73,7 @@ class Quantity(StrEnum):
     VIEW_CHANGES = "changes of the view a change"
     ROWS_A_SECOND = "rows a second"
     FLOOR_SECONDS = "seconds of the smallest evaluation"
+    CONSTANT = "constant of the optimizer"
     DELIVERED = "share of batches that need no repetition"
 
     __hash__ = str.__hash__
@@ -99,6 +100,7 @@ HALF_LIVES = {
     Quantity.DELIVERED: HOUR,
     Quantity.ROWS_A_SECOND: 30 * DAY,
     Quantity.FLOOR_SECONDS: 30 * DAY,
+    Quantity.CONSTANT: 30 * DAY,
 }
 """Time in which the confidence of a fact halves, where it is not a day: rates follow the hour of
 the day, engines stay as they are."""
@@ -112,6 +114,7 @@ class Origin(StrEnum):
     LINKS = "published links"
     TABLES = "told by the static engine"
     TIMED = "timed by the static engine"
+    CALIBRATED = "calibrated"
 
 
 class Fact(msgspec.Struct, frozen=True):

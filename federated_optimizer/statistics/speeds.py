@@ -4,29 +4,61 @@ from dataclasses import dataclass
 
 from federated_optimizer.statistics.default_facts import (
     FILTER_MICROSECONDS,
+    GROUP_BYTES,
     GROUP_MICROSECONDS,
+    JOIN_BYTES,
     JOIN_MICROSECONDS,
     LOCAL_FLOOR,
     LOCAL_ROWS,
+    ORDER_BYTES,
+    RECURSION_BYTES,
     RECURSION_MICROSECONDS,
     SPARK_FLOOR,
     SPARK_ROWS,
+    STEP_MICROSECONDS,
+    WINDOW_BYTES,
+    WINDOW_MICROSECONDS,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Micros:
-    """Microseconds of processor that a changed row takes in an operator of a stream engine.
+    """Microseconds of processor in a stream engine: of a step, and of a changed row in an operator.
+
+    They are those of steps of one reading, as most are; in large steps a row takes less.
 
     Attributes:
+        step: Of a fragment that reads something new of a source, whatever it computes.
         filter: Also of a projection.
         group: Of whatever groups, orders or compares rows.
+        recursion: Of each row that it reads or derives.
     """
 
+    step: float = STEP_MICROSECONDS.value
     filter: float = FILTER_MICROSECONDS.value
+    window: float = WINDOW_MICROSECONDS.value
     join: float = JOIN_MICROSECONDS.value
     group: float = GROUP_MICROSECONDS.value
     recursion: float = RECURSION_MICROSECONDS.value
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Bytes of memory of what operators keep, the rows of sources not counted again.
+
+    Attributes:
+        window: Of a row.
+        join: Of a row of either side.
+        group: Of a group of which only sums are kept.
+        order: Of a row in an order, a set, MIN or MAX.
+        recursion: Of a row that it reads or derives.
+    """
+
+    window: float = WINDOW_BYTES.value
+    join: float = JOIN_BYTES.value
+    group: float = GROUP_BYTES.value
+    order: float = ORDER_BYTES.value
+    recursion: float = RECURSION_BYTES.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +80,7 @@ class Speeds:
 
     gateway: Micros = Micros()
     base: Micros = Micros()
+    kept: Kept = Kept()
     local: Evaluating = Evaluating(LOCAL_FLOOR.value, LOCAL_ROWS.value)
     spark: Evaluating = Evaluating(SPARK_FLOOR.value, SPARK_ROWS.value)
 

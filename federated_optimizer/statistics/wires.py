@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from federated_optimizer.statistics.default_facts import (
+    BATCH_MICROSECONDS,
+    BYTE_NANOSECONDS,
     ENVELOPE_BYTES,
     HOP_ENERGY,
     HOP_MILLISECONDS,
@@ -27,7 +29,10 @@ class Wires:
         message_bytes: Of a message without its rows.
         hop_milliseconds: From a site to the next.
         hop_energy: Microjoules of a byte from a site to the next.
-        message_microseconds: Of processor that a message takes, at both ends together.
+        message_microseconds: Of processor in the clients of the broker, at both ends together.
+        batch_microseconds: Of processor for a message that is a batch of rows: to make, encode and
+            decode it, and the step that reads it.
+        byte_nanoseconds: Of processor that a byte takes to encode and decode.
         delivered: Share of the batches of a site that need no repetition; where it is missing, all.
         hops: Between two sites, in either order; where a pair is missing, one.
     """
@@ -36,12 +41,19 @@ class Wires:
     hop_milliseconds: float = HOP_MILLISECONDS.value
     hop_energy: float = HOP_ENERGY.value
     message_microseconds: float = MESSAGE_MICROSECONDS.value
+    batch_microseconds: float = BATCH_MICROSECONDS.value
+    byte_nanoseconds: float = BYTE_NANOSECONDS.value
     delivered: Mapping[str, float] = field(default_factory=dict)
     hops: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     def between(self, a: str, b: str) -> float:
         """Return the hops between two different sites."""
         return self.hops.get((a, b), self.hops.get((b, a), ONE_HOP))
+
+    def processor(self, messages: float, size: float) -> float:
+        """Return the milliseconds of processor at both ends of messages of so many bytes in all."""
+        micros = messages * (self.message_microseconds + self.batch_microseconds)
+        return (micros + size * self.byte_nanoseconds / 1_000) / 1_000
 
     def repetitions(self, senders: Sequence[str]) -> float:
         """Return how often a batch of some sites is sent until it has arrived, in the mean."""

@@ -15,8 +15,8 @@ class Term(StrEnum):
 
     BYTES, MESSAGES: a second between sites. LATENCY: milliseconds until a change shows. ENERGY:
     microjoules a second of what travels, hop by hop. CPU: milliseconds of processor a second at
-    gateways and base sites. STATE: rows that they keep. ENGINE: milliseconds a second of Spark, or
-    of the local executor of stored tables.
+    gateways and base sites. STATE: bytes of memory that they keep. ENGINE: milliseconds a second of
+    Spark, or of the local executor of stored tables.
     """
 
     BYTES = "bytes"

@@ -77,6 +77,7 @@ _BY_ROLE = {
         GET /api/sinks
         GET /api/sinks/{name}
         GET /api/sinks/{name}/dead
+        GET /api/costs
         GET /api/sites/{site}/settings
         GET /api/history/trials
         GET /api/history/trials/{trial}
@@ -94,6 +95,9 @@ _BY_ROLE = {
         DELETE /api/sources/trials/{trial}
         POST /api/sources/trials/{trial}/proposals
         POST /api/sources/try
+        POST /api/costs
+        DELETE /api/costs
+        POST /api/costs/hops
         PATCH /api/sites/{site}/settings
         DELETE /api/sites/{site}
         POST /api/sites/{site}/restart

@@ -42,6 +42,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     Validation,
     alarm_info,
 )
+from federated_optimizer.coordinator.contract.cost_model import CostConstant, CostsApi, Measured
 from federated_optimizer.coordinator.contract.fleet_model import (
     Enrolment,
     EnrolmentState,
@@ -68,6 +69,7 @@ from federated_optimizer.coordinator.statements.statement_execution import carry
 from federated_optimizer.coordinator.statements.statement_validation import select_all, validate
 from federated_optimizer.coordinator.system.site_settings_changes import changed
 from federated_optimizer.coordinator.trials.source_trials import SourceTrials
+from federated_optimizer.statistics.calibrated_constants import refused
 from host.metrics.families import Sample
 from host.metrics.service_figures import CONNECTED
 from streamsql.binder import bind_query, define
@@ -314,6 +316,48 @@ class NoGrants(GrantsApi):
         raise KeyError(account)
 
 
+class FakeCosts(CostsApi):
+    """One constant, refused as the real ones are.
+
+    Attributes:
+        set: What was calibrated, by name and place.
+        away: Whether the broker is.
+    """
+
+    def __init__(self) -> None:
+        self.set: dict[tuple[str, str], Measured] = {}
+        self.away = False
+
+    @override
+    def all(self) -> tuple[CostConstant, ...]:
+        return tuple(
+            CostConstant(name, "words", place, *measured, 2.0, 1_700_000_000_000_000, "calibrated")
+            for (name, place), measured in self.set.items()
+        )
+
+    @override
+    async def calibrate(
+        self, values: Mapping[str, Measured], place: str
+    ) -> tuple[CostConstant, ...]:
+        for name, measured in values.items():
+            if reason := refused(name, place, *measured):
+                raise BindingError(reason, code="bad_option")
+        self.set.update({(name, place): measured for name, measured in values.items()})
+        return self.all()
+
+    @override
+    async def forget(self) -> int:
+        count = len(self.set)
+        self.set.clear()
+        return count
+
+    @override
+    async def hops(self, rounds: int) -> tuple[float, ...]:
+        if self.away:
+            raise DeploymentError("the console is not connected to its broker")
+        return (0.5,) * rounds
+
+
 class FakeCoordinator:
     """Binds like the real one; the rows of its queries are what a test pushes.
 
@@ -362,6 +406,7 @@ class FakeCoordinator:
         self.sinks = FakeSinks()
         self.past = FakePast()
         self.lake = FakeLake()
+        self.costs = FakeCosts()
         self.figures: Figures = FakeFigures()
 
         self.fleet = FakeFleet()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from federated_optimizer.alarm_life_cycle import AlarmRow
+from federated_optimizer.coordinator.checked.checked_costs import CheckedCosts
 from federated_optimizer.coordinator.checked.checked_lake import CheckedLake
 from federated_optimizer.coordinator.checked.checked_rooms import (
     CheckedAudit,
@@ -31,6 +32,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     StatementResult,
     Validation,
 )
+from federated_optimizer.coordinator.contract.cost_model import CostsApi
 from federated_optimizer.coordinator.contract.fleet_model import FleetApi
 from federated_optimizer.coordinator.contract.grant_model import GrantsApi
 from federated_optimizer.coordinator.contract.history_model import HistoryTrialsApi
@@ -112,6 +114,11 @@ class OnBehalf(CoordinatorApi):
     @override
     def lake(self) -> LakeApi:
         return CheckedLake(self._whole.lake, self._parts.shared, self._principal, self._may_read)
+
+    @property
+    @override
+    def costs(self) -> CostsApi:
+        return CheckedCosts(self._whole.costs, self._parts.shared.audit, self._principal)
 
     @property
     @override

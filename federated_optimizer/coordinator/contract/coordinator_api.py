@@ -14,6 +14,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     StatementResult,
     Validation,
 )
+from federated_optimizer.coordinator.contract.cost_model import CostsApi
 from federated_optimizer.coordinator.contract.fleet_model import FleetApi
 from federated_optimizer.coordinator.contract.grant_model import GrantsApi
 from federated_optimizer.coordinator.contract.history_model import HistoryTrialsApi
@@ -162,6 +163,11 @@ class CoordinatorApi(Protocol):
     @property
     def lake(self) -> LakeApi:
         """Readings that are kept, and care of them."""
+        ...
+
+    @property
+    def costs(self) -> CostsApi:
+        """Constants of the optimizer."""
         ...
 
     @property

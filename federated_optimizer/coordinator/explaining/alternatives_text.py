@@ -39,7 +39,7 @@ _UNITS = {
     Term.LATENCY: "ms",
     Term.ENERGY: "microjoules/s",
     Term.CPU: "ms of processor/s",
-    Term.STATE: "rows kept",
+    Term.STATE: "bytes kept",
     Term.ENGINE: "ms of engines/s",
 }
 _ALWAYS = (Term.BYTES, Term.MESSAGES)
@@ -222,6 +222,6 @@ def _cost_data(cost: Cost) -> dict[str, float]:
         "milliseconds": round(cost.milliseconds, 1),
         "microjoules_per_second": round(cost.energy, 3),
         "cpu_milliseconds_per_second": round(cost.cpu, 3),
-        "rows_kept": round(cost.state, 1),
+        "bytes_kept": round(cost.state),
         "engine_milliseconds_per_second": round(cost.engine, 3),
     }

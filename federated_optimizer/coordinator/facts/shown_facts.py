@@ -7,8 +7,9 @@ from collections.abc import Callable
 from math import floor, log10
 from sys import float_info
 
+from federated_optimizer.statistics.calibrated_constants import WORDS
 from federated_optimizer.statistics.default_facts import DEFAULTS
-from federated_optimizer.statistics.fact import Fact, SubjectKind
+from federated_optimizer.statistics.fact import Fact, Quantity, SubjectKind
 from federated_optimizer.statistics.fact_store import Facts
 from streamsql.data.types import MICROSECONDS, Row
 
@@ -44,7 +45,7 @@ class ShownFacts:
         return self._rows[0]
 
     def costs(self) -> _Shown:
-        """Return the rows of `sys_costs`: measured constants, then the defaults."""
+        """Return the rows of `sys_costs`: measured constants, then the defaults of the others."""
         self._look()
         return self._rows[1]
 
@@ -56,7 +57,10 @@ class ShownFacts:
         facts = tuple(sorted(self._facts, key=lambda fact: fact.key))
         engines = [fact for fact in facts if fact.subject.kind == SubjectKind.ENGINE]
         shown = _resting(self._rows[0], [_fact_row(fact, now) for fact in facts])
-        costs = _resting(self._rows[1], [*map(_cost_row, engines), *_DEFAULT_ROWS])
+        measured = [_cost_row(fact) for fact in engines if _is_known(fact)]
+        words = {row[0] for row in measured}
+        others = (row for row in _DEFAULT_ROWS if row[0] not in words)
+        costs = _resting(self._rows[1], [*measured, *others])
         self._rows = (shown, costs)
 
 
@@ -92,8 +96,13 @@ def _fact_row(fact: Fact, now: int) -> Row:
 
 def _cost_row(fact: Fact) -> Row:
     numbers = map(rounded, (fact.value, fact.low, fact.high))
-    words = f"{fact.quantity} of {fact.subject.name}"
+    words = WORDS.get(fact.key) or f"{fact.quantity} of {fact.subject.name}"
     return (words, *numbers, _at(fact), str(fact.origin))
+
+
+def _is_known(fact: Fact) -> bool:
+    """Whether it is no constant of an earlier release."""
+    return fact.quantity != Quantity.CONSTANT or fact.key in WORDS
 
 
 def _at(fact: Fact) -> int:

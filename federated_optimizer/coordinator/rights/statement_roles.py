@@ -83,6 +83,8 @@ ACTION_ROLES: Mapping[str, Role] = {
     "run on history": Role.ANALYST,
     "look at the lake": Role.ANALYST,
     "care for the lake": Role.OPERATOR,
+    "look at costs": Role.ANALYST,
+    "calibrate": Role.OPERATOR,
     "change sites": Role.OPERATOR,
     "remove gateways": Role.OPERATOR,
     "command sites": Role.OPERATOR,

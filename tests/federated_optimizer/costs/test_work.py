@@ -1,14 +1,14 @@
-"""Processor time and kept rows of operators."""
+"""Processor time and memory of operators."""
 
 import pytest
 
-from federated_optimizer.costs.cost import NOTHING
+from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.estimates import Estimating
 from federated_optimizer.costs.work import Work
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import normalize
 from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
-from federated_optimizer.statistics.speeds import Micros
+from federated_optimizer.statistics.speeds import Kept, Micros
 from streamsql.algebra.operators import Plan, Scan, walk_plan
 from tests.streamsql.from_text import bound_query, catalog_of
 
@@ -24,21 +24,36 @@ STATISTICS = Statistics(
         "e": SourceFacts(rows=30.0, changes=4.0),
     }
 )
-MICROS = Micros(filter=1_000.0, join=10_000.0, group=100_000.0, recursion=1_000_000.0)
+MICROS = Micros(
+    step=10.0,
+    filter=1_000.0,
+    window=3_000.0,
+    join=10_000.0,
+    group=100_000.0,
+    recursion=1_000_000.0,
+)
+KEPT = Kept(window=1.0, join=1_000.0, group=1e6, order=1e9, recursion=1e12)
 """Each unlike the others, so that a sum tells what is in it."""
+ESTIMATING = Estimating(STATISTICS)
+READ = 20 * 0.010
+"""Milliseconds of the steps that read the stream."""
+
+
+def scans_of(plan: Plan) -> list[Scan]:
+    return [node for node in walk_plan(plan) if isinstance(node, Scan)]
 
 
 def work_of(text: str) -> tuple[Plan, Work]:
     bound = bound_query(text, CATALOG)
     plan = normalize(bound.plan, Topology({"gw-1": frozenset("abe")}))
-    return plan, Work(Estimating(STATISTICS), MICROS)
+    return plan, Work(ESTIMATING, MICROS, KEPT)
 
 
 @pytest.mark.parametrize(
     ("text", "cpu", "state"),
     [
-        ("SELECT k, v FROM a [RANGE 10 SECONDS] WHERE v = 3", 20 + 20, 100),
-        ("SELECT DISTINCT k, v FROM a [RANGE 10 SECONDS]", 20 + 20 * 100, 100 + 100),
+        ("SELECT k, v FROM a [RANGE 10 SECONDS] WHERE v = 3", READ + 20 + 20 * 3, 100),
+        ("SELECT DISTINCT k, v FROM a [RANGE 10 SECONDS]", READ + 20 * 3 + 20 * 100, 100 + 100e9),
     ],
 )
 def test_each_operator_takes_its_time_of_each_changed_row(
@@ -52,7 +67,7 @@ def test_each_operator_takes_its_time_of_each_changed_row(
 
 
 def test_a_sum_keeps_groups_and_a_maximum_rows() -> None:
-    for call, kept in (("SUM(w)", 1.0), ("MAX(w)", 50.0)):
+    for call, kept in (("SUM(w)", 1e6), ("MAX(w)", 50e9)):
         plan, work = work_of(f"SELECT {call} AS x FROM b")
         assert work.of(plan).state == pytest.approx(kept), call
 
@@ -60,7 +75,7 @@ def test_a_sum_keeps_groups_and_a_maximum_rows() -> None:
 def test_a_join_keeps_both_sides() -> None:
     plan, work = work_of("SELECT a.v, b.w FROM a [RANGE 10 SECONDS] a JOIN b ON a.v = b.w")
     windowed = 100.0
-    assert work.of(plan).state == pytest.approx(windowed + windowed + 50)
+    assert work.of(plan).state == pytest.approx(windowed + 1_000 * (windowed + 50))
 
 
 def test_a_recursion_works_on_what_changes_below_it() -> None:
@@ -69,11 +84,18 @@ def test_a_recursion_works_on_what_changes_below_it() -> None:
         "SELECT e.src, r.dst FROM e JOIN r ON e.dst = r.src) SELECT src, dst FROM r"
     )
     found = work.of(plan)
-    assert found.cpu >= 4 * 1_000
-    assert found.state > 30
+    derived = ESTIMATING.of(plan)
+    leaves = [ESTIMATING.of(scan) for scan in scans_of(plan)]
+    read = sum(leaf.events for leaf in leaves)
+    assert min(derived.events, read) > 0
+    assert found.cpu == pytest.approx(read * 0.010 + (read + derived.events) * 1_000)
+    assert found.state == pytest.approx((30 * len(leaves) + derived.rows) * 1e12)
 
 
-def test_leaves_cost_nothing() -> None:
-    plan, work = work_of("SELECT k, w FROM b WHERE w = 1")
-    scans = [node for node in walk_plan(plan) if isinstance(node, Scan)]
-    assert [work.of(scan) for scan in scans] == [NOTHING]
+def test_a_leaf_costs_the_steps_that_read_it_and_what_others_compute_nothing() -> None:
+    for text, cpu in (("SELECT k, w FROM b WHERE w = 1", 0.0), ("SELECT k, v FROM a", READ)):
+        plan, work = work_of(text)
+        (scan,) = scans_of(plan)
+        assert work.of(scan) == Cost(cpu=pytest.approx(cpu)), text
+        elsewhere = Work(ESTIMATING, MICROS, KEPT, (scan,))
+        assert elsewhere.of(scan) == NOTHING

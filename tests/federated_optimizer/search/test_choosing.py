@@ -239,6 +239,10 @@ def test_a_query_is_planned_while_no_gateway_has_its_source(
 
 
 LATENCY = metric_of("latency")
+FREE = replace(
+    DEFAULT_WIRES, message_microseconds=0.0, batch_microseconds=0.0, byte_nanoseconds=0.0
+)
+"""Messages take no processor."""
 
 
 def taken(text: str, metric: str, statistics: Statistics) -> Choice:
@@ -255,10 +259,10 @@ def test_the_metric_decides() -> None:
     slow = replace(facts(600, 20), wires=replace(DEFAULT_WIRES, message_microseconds=1e6))
     assert taken(MAX, "cpu", slow).number == PUSHED
     assert taken(MAX, "cpu", busy).number == PUSHED
-    free = replace(facts(600, 20), wires=replace(DEFAULT_WIRES, message_microseconds=0.0))
+    free = replace(facts(600, 20), wires=FREE)
     assert taken(MAX, "cpu", free).number != PUSHED, "the parts have to be put together"
     assert taken(MAX, "state", facts(600, 20)).number != PUSHED, "the base keeps the parts, too"
-    assert taken(MAX, "bytes 1, state 0.001", facts(600, 20)).number == PUSHED
+    assert taken(MAX, "bytes 1, state 0.00001", facts(600, 20)).number == PUSHED
     assert taken(MAX, "bytes 1, state 1000000", facts(600, 20)).number != PUSHED
 
 
@@ -287,7 +291,7 @@ def test_a_query_asks_for_its_metric_and_others_have_that_of_the_system() -> Non
 
 def test_a_running_plan_stays_unless_it_costs_twice_as_much_by_the_metric() -> None:
     ready = normalize(bound_query(MAX, CATALOG).plan, TOPOLOGY)
-    known = replace(facts(600, 20), wires=replace(DEFAULT_WIRES, message_microseconds=0.0))
+    known = replace(facts(600, 20), wires=FREE)
     by_cpu = Search(ready, TOPOLOGY, known, metric_of("cpu"))
     cheap, pushing = by_cpu.taken(), by_cpu.plan(PUSHED)
     assert cheap.cost.cpu < pushing.cost.cpu < 2 * cheap.cost.cpu

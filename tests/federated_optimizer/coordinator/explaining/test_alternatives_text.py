@@ -71,7 +71,7 @@ def test_plans_are_data() -> None:
         "milliseconds": 22.0,
         "microjoules_per_second": 1809.0,
         "cpu_milliseconds_per_second": 0.5,
-        "rows_kept": 40.0,
+        "bytes_kept": 40,
         "engine_milliseconds_per_second": 0.25,
     }
 
@@ -152,7 +152,7 @@ def test_the_fact_that_turns_the_choice_is_named(turn: Turn, words: str) -> None
     [
         ("bytes", "8.8 bytes/s (4.4 to 18)", "600 bytes/s (300 to 1,200)"),
         ("latency", "22 ms, 8.8 bytes/s (4.4 to 18)", "22 ms, 600 bytes/s (300 to 1,200)"),
-        ("state", "0 rows kept, 8.8 bytes/s (4.4 to 18)", "40 rows kept, 600 bytes/s"),
+        ("state", "0 bytes kept, 8.8 bytes/s (4.4 to 18)", "40 bytes kept, 600 bytes/s"),
         (
             "messages 10, state 2",
             "1 by messages 10, state 2, 8.8 bytes/s",
