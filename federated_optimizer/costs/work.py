@@ -64,8 +64,8 @@ class Work:
         micros, kept = self._micros, self._kept
         match plan:
             case Scan():
-                rows = self._estimating.of(plan)
-                return Cost(cpu=rows.events / rows.bunched * micros.step / 1_000)
+                read = self._estimating.of(plan)
+                return Cost(cpu=read.events / read.bunched * micros.step / 1_000)
             case Filter() | Project():
                 return self._passed(plan, micros.filter)
             case Window():
@@ -89,8 +89,8 @@ class Work:
             case Fixpoint():
                 derived = self._estimating.of(plan)
                 rows = self._rows(plan) + derived.rows
-                read = self._passed(plan, micros.recursion, rows * kept.recursion)
-                return read + Cost(cpu=derived.events * micros.recursion / 1_000)
+                reading = self._passed(plan, micros.recursion, rows * kept.recursion)
+                return reading + Cost(cpu=derived.events * micros.recursion / 1_000)
             case _:
                 return NOTHING
 

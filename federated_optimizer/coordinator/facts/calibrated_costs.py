@@ -103,7 +103,8 @@ def _constant(
     name: str, words: str, place: str, default: Default, fact: Fact | None
 ) -> CostConstant:
     if fact is None:
-        shown = (default.value, default.low, default.high, default.value, None, default.why)
-    else:
-        shown = (fact.value, fact.low, fact.high, default.value, fact.at, str(fact.origin))
-    return CostConstant(name, words, place, *shown)
+        low, high, why = default.low, default.high, default.why
+        value = default.value
+        return CostConstant(name, words, place, value, low, high, value, None, why)
+    numbers = (fact.value, fact.low, fact.high)
+    return CostConstant(name, words, place, *numbers, default.value, fact.at, str(fact.origin))

@@ -58,7 +58,7 @@ def test_a_constant_of_some_sites_goes_before_that_of_all_and_that_before_the_de
 def test_calibrated_constants_are_facts_with_words_that_outlive_others() -> None:
     facts = Facts([calibrated("hop_milliseconds", "", 1.5, 1.0, 4.0, 7)])
     (fact,) = facts
-    assert fact.origin == Origin.CALIBRATED == "calibrated"
+    assert str(fact.origin) == str(Origin.CALIBRATED) == "calibrated"
     assert WORDS[fact.key] == "milliseconds from a site to the next"
     facts.discard_old(400 * DAY)
     assert list(facts) == [fact]
