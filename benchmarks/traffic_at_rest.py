@@ -229,6 +229,8 @@ def main() -> None:
     parser.add_argument("--at", metavar="ADDRESS", help="count at this broker, start nothing")
     given = parser.parse_args()
     seconds = given.seconds or (QUICK_SECONDS if given.quick else SECONDS)
+    # Or the building would go on without us.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     found: dict[str, Any] = {}
     if given.at:
         found["this broker"] = asyncio.run(counted(given.at, seconds))
