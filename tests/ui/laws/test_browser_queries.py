@@ -187,6 +187,15 @@ def test_a_plan_is_drawn_before_the_query_runs(query_page: Any, expect: Any, que
     above = query_page.locator("#plan-picture .fragment.base")
     assert above.bounding_box()["y"] < sender.bounding_box()["y"]
     expect(query_page.locator("#plan")).to_contain_text("range of bytes/s")
+    # Sentences go on in the next line; the columns of tables stay below each other.
+    query_page.set_viewport_size({"width": 700, "height": 800})
+    texts, sentences = query_page.locator("#plan > span"), query_page.locator("#plan .sentence")
+    assert max(map(len, sentences.all_text_contents())) > 100
+    assert sentences.evaluate_all("all => all.every(s => s.scrollWidth <= s.clientWidth)")
+    heights = texts.evaluate_all("all => all.map(s => s.offsetHeight)")
+    assert max(heights) >= 2 * min(heights)
+    columns = query_page.locator("#plan .columns")
+    assert set(columns.evaluate_all("all => all.map(s => s.offsetHeight)")) == {min(heights)}
     # Of a query without a picture none stays from before.
     query_page.locator("#queries button", has_text=query.id).click()
     query_page.get_by_role("tab", name="Plan").click()
