@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import msgspec
 
+from federated_optimizer.alternatives.heuristics import heuristics_of
 from federated_optimizer.alternatives.recursions import MUCH, Foresee
 from federated_optimizer.cutting.placing import place
 from federated_optimizer.network.topology import Topology
@@ -80,6 +81,7 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
             statistics=statistics,
             foresee=foresee,
             methods=choice.methods,
+            kept=heuristics_of(bound.heuristics),
         )
         return msgspec.structs.replace(bundle, alternative=choice.number, choices=choice.digest)
 
@@ -136,7 +138,14 @@ def _search(
 ) -> Search:
     """Return the plans of a bound query, whose plan is ready to be cut."""
     metric = bound.metric or metric
-    return Search(ready, topology, statistics, metric, whole_changes=bound.whole_changes)
+    return Search(
+        ready,
+        topology,
+        statistics,
+        metric,
+        whole_changes=bound.whole_changes,
+        kept=heuristics_of(bound.heuristics),
+    )
 
 
 @contextmanager

@@ -66,6 +66,7 @@ def _coordinator_settings(settings: ConsoleSettings) -> CoordinatorSettings:
         adapt=settings.adapt_seconds,
         time_zone=settings.time_zone,
         metric=settings.plan_metric,
+        heuristics=settings.heuristics,
         folders=settings.folders,
         endpoints=sink_endpoints(settings.endpoints),
         fleet=settings.fleet,

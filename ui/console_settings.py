@@ -59,6 +59,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
         time_zone: Of the times of day of REFRESH AT, by its IANA name such as Europe/Berlin.
         metric: By what plans of queries are compared that say nothing, such as latency, or with
             weights: bytes 1, messages 50.
+        heuristics: Whether plans are left out that seldom pay, of queries that say nothing.
         base_dir: Where relative paths of tables start at the static engine; empty where that is
             not known here, and then only the static engine checks the files that tables name.
         table_folders: As the static engine's.
@@ -92,6 +93,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
     functions: str = ""
     time_zone: str = "UTC"
     metric: str = "bytes"
+    heuristics: bool = True
     broker_ca: str = ""
     broker_cert: str = ""
     broker_key: str = ""
@@ -205,6 +207,7 @@ _VARIABLES = {
     "PANDO_TRUSTED_PROXY": "trusted_proxy",
     "PANDO_TIME_ZONE": "time_zone",
     "PANDO_METRIC": "metric",
+    "PANDO_HEURISTICS": "heuristics",
 }
 
 

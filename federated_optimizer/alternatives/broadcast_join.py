@@ -8,6 +8,7 @@
 """
 
 from federated_optimizer.alternatives.gateway_pieces import TwoSided
+from federated_optimizer.alternatives.heuristics import ALL, Heuristics
 from federated_optimizer.alternatives.meeting import Meeting, Move, why_not_in_network
 from federated_optimizer.alternatives.method import Method, Refused
 from federated_optimizer.alternatives.pieces import Colocation, GatewayPiece
@@ -18,17 +19,23 @@ BROADCASTS = (Method.BROADCAST_RIGHT, Method.BROADCAST_LEFT)
 
 
 def broadcast_join(
-    plan: TwoSided, left: GatewayPiece, right: GatewayPiece, method: Method
+    plan: TwoSided,
+    left: GatewayPiece,
+    right: GatewayPiece,
+    method: Method,
+    kept: Heuristics = ALL,
 ) -> Meeting | Refused:
     """Return the join at the gateways of the side that stays, or why it is not there.
 
     The rows that stay tell where they come from, as before; those that travel tell nothing.
     """
     moves_left = method == Method.BROADCAST_LEFT
-    reason = why_not_in_network(plan, left, right) or _refused(plan, moves_left=moves_left)
-    if reason:
-        return Refused(reason)
     stays, goes = (right, left) if moves_left else (left, right)
+    refused = why_not_in_network(plan, (stays,), (goes,), kept)
+    if refused is not None:
+        return refused
+    if reason := _refused(plan, moves_left=moves_left):
+        return Refused(reason)
     words = (
         f"{names_text(goes.sources)} sent to all gateways of {names_text(stays.sources)}, "
         "joined there"

@@ -9,7 +9,8 @@ from itertools import islice, product
 
 import msgspec
 
-from federated_optimizer.alternatives.method import Refused
+from federated_optimizer.alternatives.heuristics import ALL, Heuristic, Heuristics
+from federated_optimizer.alternatives.method import Refused, not_considered
 from federated_optimizer.alternatives.pieces import Colocation, GatewayPiece
 from federated_optimizer.alternatives.words import join_words
 from federated_optimizer.network.topology import Topology
@@ -167,13 +168,14 @@ def aggregate_piece(plan: Aggregate, below: GatewayPiece) -> GatewayPiece | Refu
     )
 
 
-def union_piece(pieces: list[GatewayPiece]) -> GatewayPiece | Refused:
+def union_piece(pieces: list[GatewayPiece], kept: Heuristics = ALL) -> GatewayPiece | Refused:
     """Return a union at the gateways that own all branches."""
     first = pieces[0]
     if any(piece.sites != first.sites for piece in pieces):
         return Refused("UnionAll because: its branches come from different gateways")
-    if sum(piece.joins for piece in pieces) > 1:
-        return Refused("UnionAll because: at most one join runs in the network per fragment")
+    if sum(piece.joins for piece in pieces) > 1 and Heuristic.ONE_JOIN in kept:
+        refused = not_considered(Heuristic.ONE_JOIN)
+        return Refused(f"UnionAll because: {refused.reason}", refused.heuristic)
     shared = set(first.colocations).intersection(*(set(p.colocations) for p in pieces))
     return GatewayPiece(
         UnionAll(tuple(piece.plan for piece in pieces)),
@@ -181,15 +183,19 @@ def union_piece(pieces: list[GatewayPiece]) -> GatewayPiece | Refused:
         tuple(dict.fromkeys(s for piece in pieces for s in piece.sources)),
         # A key of one source says nothing about another source's rows, but equal groups do.
         tuple(c for c in first.colocations if c in shared),
-        max(piece.joins for piece in pieces),
+        sum(piece.joins for piece in pieces),
     )
 
 
-def join_piece(plan: TwoSided, left: GatewayPiece, right: GatewayPiece) -> GatewayPiece | Refused:
+def join_piece(
+    plan: TwoSided, left: GatewayPiece, right: GatewayPiece, kept: Heuristics = ALL
+) -> GatewayPiece | Refused:
     """Return a join or set operation in the network, or why it is not done there."""
-    refused = _join_refused(plan, left, right)
-    if refused:
-        return Refused(f"{join_words(plan)} because: {refused}")
+    refused = _not_considered(plan, left, right, kept)
+    if refused is None and (reason := _join_refused(plan, left, right)):
+        refused = Refused(reason)
+    if refused is not None:
+        return Refused(f"{join_words(plan)} because: {refused.reason}", refused.heuristic)
     offset = len(left.plan.schema)
     moved = tuple(
         Colocation(c.group, tuple(p + offset for p in c.columns)) for c in right.colocations
@@ -201,7 +207,7 @@ def join_piece(plan: TwoSided, left: GatewayPiece, right: GatewayPiece) -> Gatew
         left.sites if _keeps_lonely(plan) else tuple(s for s in left.sites if s in right.sites),
         tuple(dict.fromkeys(left.sources + right.sources)),
         colocations + (moved if plan.kind == JoinKind.INNER else ()),
-        1,
+        left.joins + right.joins + 1,
     )
 
 
@@ -217,12 +223,18 @@ def _keeps_lonely(plan: TwoSided) -> bool:
     return plan.kind in (JoinKind.LEFT, JoinKind.FULL, JoinKind.ANTI, SetKind.EXCEPT)
 
 
+def _not_considered(
+    plan: TwoSided, left: GatewayPiece, right: GatewayPiece, kept: Heuristics
+) -> Refused | None:
+    if not pairs_of(plan) and Heuristic.NO_PRODUCT in kept:
+        return not_considered(Heuristic.NO_PRODUCT)
+    if left.joins + right.joins and Heuristic.ONE_JOIN in kept:
+        return not_considered(Heuristic.ONE_JOIN)
+    return None
+
+
 def _join_refused(plan: TwoSided, left: GatewayPiece, right: GatewayPiece) -> str:
-    """Return why two gateway pieces are not joined in the network, or an empty string."""
-    if not pairs_of(plan):
-        return "products and joins without an equality never run in the network"
-    if left.joins + right.joins:
-        return "at most one join runs in the network per fragment"
+    """Return why two gateway pieces cannot be joined where they are, or an empty string."""
     alone = len(left.sites) == 1 and left.sites == right.sites
     if not alone and not meet_at_one_gateway(plan, left, right):
         return (

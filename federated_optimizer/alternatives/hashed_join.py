@@ -4,12 +4,15 @@ Any join is legal: rows that meet are at one gateway, and so are all those that 
 have met. A key with NULL meets nothing, wherever it is.
 """
 
+from hashlib import sha256
+
 from federated_optimizer.alternatives.gateway_pieces import TwoSided, pairs_of
+from federated_optimizer.alternatives.heuristics import ALL, Heuristics
 from federated_optimizer.alternatives.meeting import (
     Meeting,
     Move,
     meeting_sites,
-    why_not_in_network,
+    why_not_by_key,
 )
 from federated_optimizer.alternatives.method import Refused
 from federated_optimizer.alternatives.pieces import Colocation, GatewayPiece
@@ -19,22 +22,32 @@ from streamsql.algebra.operators import JoinKind
 
 
 def hashed_join(
-    plan: TwoSided, left: GatewayPiece, right: GatewayPiece, topology: Topology
+    plan: TwoSided,
+    left: GatewayPiece,
+    right: GatewayPiece,
+    topology: Topology,
+    kept: Heuristics = ALL,
 ) -> Meeting | Refused:
     """Return the join at the gateways of both sides, or why it is not there."""
-    reason = why_not_in_network(plan, left, right)
-    if reason:
-        return Refused(reason)
+    refused = why_not_by_key(plan, left, right, kept)
+    if refused is not None:
+        return refused
     lefts, rights = zip(*pairs_of(plan), strict=True)
     sites = meeting_sites(left, right, topology)
     words = f"both sides sent to {len(sites)} gateways by hash of their keys, joined there"
-    return Meeting(sites, Move(lefts), Move(rights), met_colocations(plan, lefts), words)
+    lie = met_colocations(plan, Move(lefts), sites)
+    return Meeting(sites, Move(lefts), Move(rights), lie, words)
 
 
-def met_colocations(plan: TwoSided, keys: tuple[int, ...]) -> tuple[Colocation, ...]:
+def met_colocations(plan: TwoSided, move: Move, sites: tuple[str, ...]) -> tuple[Colocation, ...]:
     """Return that joined rows with equal keys of the left side are at one gateway.
+
+    Rows of two joins are at one gateway only if both take the same gateways and homes.
 
     In a full join a row of the right side is where its own key says, and those of the left are
     NULL.
     """
-    return () if plan.kind == JoinKind.FULL else (Colocation(f"rows of {join_words(plan)}", keys),)
+    if plan.kind == JoinKind.FULL:
+        return ()
+    homes = sha256(repr((sites, move.homes)).encode()).hexdigest()[:16]
+    return (Colocation(f"rows of {join_words(plan)} by {homes}", move.partition),)

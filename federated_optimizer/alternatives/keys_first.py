@@ -11,6 +11,7 @@ have found the others.
 from dataclasses import dataclass
 
 from federated_optimizer.alternatives.gateway_pieces import TwoSided
+from federated_optimizer.alternatives.heuristics import ALL, Heuristics
 from federated_optimizer.alternatives.key_lookup import keys_of
 from federated_optimizer.alternatives.meeting import why_not_in_network
 from federated_optimizer.alternatives.method import Method, Refused
@@ -43,16 +44,24 @@ class SemiJoin:
 
 
 def semi_join(
-    plan: TwoSided, left: GatewayPiece, right: GatewayPiece, method: Method
+    plan: TwoSided,
+    left: GatewayPiece,
+    right: GatewayPiece,
+    method: Method,
+    kept: Heuristics = ALL,
 ) -> SemiJoin | Refused:
     """Return what travels, or why it does not; keys are those of the pieces' own plans."""
-    reason = why_not_in_network(plan, left, right)
-    if not reason and plan.kind not in (JoinKind.INNER, JoinKind.SEMI):
-        reason = "rows without a partner count, and would show as such until their keys are back"
-    if reason or not isinstance(plan, Join):
-        return Refused(reason)
     reduces_left = method == Method.KEYS_RIGHT
     reduced, whole = (left, right) if reduces_left else (right, left)
+    refused = why_not_in_network(plan, (reduced,), (whole,), kept)
+    if refused is not None or not isinstance(plan, Join):
+        return refused or Refused("only joins have keys")
+    if plan.kind not in (JoinKind.INNER, JoinKind.SEMI):
+        return Refused(
+            "rows without a partner count, and would show as such until their keys are back"
+        )
+    if not plan.keys:
+        return Refused("without an equality there are no keys")
     mine = tuple(pair[0 if reduces_left else 1] for pair in plan.keys)
     theirs = tuple(pair[1 if reduces_left else 0] for pair in plan.keys)
     pairs = tuple((column, number) for number, column in enumerate(mine))

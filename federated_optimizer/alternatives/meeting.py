@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-from federated_optimizer.alternatives.gateway_pieces import TwoSided
+from federated_optimizer.alternatives.gateway_pieces import TwoSided, pairs_of
+from federated_optimizer.alternatives.heuristics import Heuristic, Heuristics
+from federated_optimizer.alternatives.method import Refused, not_considered
 from federated_optimizer.alternatives.pieces import Colocation, GatewayPiece
 from federated_optimizer.network.topology import Topology
 from streamsql.algebra.operators import Join
@@ -42,19 +44,37 @@ class Meeting:
     words: str
 
 
-def why_not_in_network(plan: TwoSided, left: GatewayPiece, right: GatewayPiece) -> str:
-    """Return why no gateway joins rows of two pieces, whatever travels; else an empty string."""
+def why_not_in_network(
+    plan: TwoSided,
+    stays: tuple[GatewayPiece, ...],
+    goes: tuple[GatewayPiece, ...],
+    kept: Heuristics,
+) -> Refused | None:
+    """Return why no gateway joins rows of two pieces, one of which may stay where it is."""
+    sides = (*stays, *goes)
     if not isinstance(plan, Join):
-        return "only joins are computed where rows of other gateways come to"
-    if not plan.keys:
-        return "products and joins without an equality never run in the network"
-    if left.joins + right.joins:
-        return "at most one join runs in the network per fragment"
-    if not left.sites or not right.sites:
-        return "no gateway has one of its sides"
-    if len(set(left.sites) | set(right.sites)) == 1:
-        return "both sides are at one gateway"
-    return ""
+        return Refused("only joins are computed where rows of other gateways come to")
+    if not all(side.sites for side in sides):
+        return Refused("no gateway has one of its sides")
+    if len({site for side in sides for site in side.sites}) == 1:
+        return Refused("both sides are at one gateway")
+    if not plan.keys and Heuristic.NO_PRODUCT in kept:
+        return not_considered(Heuristic.NO_PRODUCT)
+    if any(side.joins for side in stays) and Heuristic.ONE_JOIN in kept:
+        return not_considered(Heuristic.ONE_JOIN)
+    if any(side.joins for side in goes) and Heuristic.TO_BASE in kept:
+        return not_considered(Heuristic.TO_BASE)
+    return None
+
+
+def why_not_by_key(
+    plan: TwoSided, left: GatewayPiece, right: GatewayPiece, kept: Heuristics
+) -> Refused | None:
+    """Return why rows of both sides do not go to a gateway that their keys say."""
+    refused = why_not_in_network(plan, (), (left, right), kept)
+    if refused is None and not pairs_of(plan):
+        return Refused("without an equality no column says where rows meet")
+    return refused
 
 
 def meeting_sites(left: GatewayPiece, right: GatewayPiece, topology: Topology) -> tuple[str, ...]:

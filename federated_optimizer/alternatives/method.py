@@ -3,6 +3,7 @@
 import enum
 from dataclasses import dataclass
 
+from federated_optimizer.alternatives.heuristics import LIFTED, Heuristic
 from streamsql.algebra.choices import Way
 
 
@@ -57,6 +58,16 @@ IN_NETWORK = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why a method does not compute an operator, in words."""
+    """Why a method does not compute an operator, in words.
+
+    Attributes:
+        heuristic: The rule by which it is not considered, though it would be right.
+    """
 
     reason: str
+    heuristic: Heuristic | None = None
+
+
+def not_considered(heuristic: Heuristic) -> Refused:
+    """Return that a rule leaves a method out."""
+    return Refused(f"{heuristic} ({LIFTED})", heuristic)

@@ -3,6 +3,7 @@
 from federated_optimizer.alternatives.broadcast_join import BROADCASTS, broadcast_join
 from federated_optimizer.alternatives.gateway_pieces import TwoSided
 from federated_optimizer.alternatives.hashed_join import hashed_join
+from federated_optimizer.alternatives.heuristics import ALL, Heuristics
 from federated_optimizer.alternatives.meeting import Meeting
 from federated_optimizer.alternatives.method import Method, Refused
 from federated_optimizer.alternatives.paired_join import paired_join
@@ -21,14 +22,15 @@ def meeting(  # noqa: PLR0913, PLR0917  (what a method may depend on)
     method: Method,
     topology: Topology,
     statistics: Statistics,
+    kept: Heuristics = ALL,
 ) -> Meeting | Refused:
     """Return how the sides of a join meet by a method, or why they do not."""
     match method:
         case Method.BROADCAST_LEFT | Method.BROADCAST_RIGHT:
-            return broadcast_join(plan, left, right, method)
+            return broadcast_join(plan, left, right, method, kept)
         case Method.HASHED:
-            return hashed_join(plan, left, right, topology)
+            return hashed_join(plan, left, right, topology, kept)
         case Method.PAIRED:
-            return paired_join(plan, left, right, topology, statistics)
+            return paired_join(plan, left, right, topology, statistics, kept)
         case _:
             return Refused(f"{method} is no meeting of gateways")

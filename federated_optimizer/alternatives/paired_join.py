@@ -18,11 +18,12 @@ from itertools import islice
 
 from federated_optimizer.alternatives.gateway_pieces import TwoSided, pairs_of
 from federated_optimizer.alternatives.hashed_join import met_colocations
+from federated_optimizer.alternatives.heuristics import ALL, Heuristics
 from federated_optimizer.alternatives.meeting import (
     Meeting,
     Move,
     meeting_sites,
-    why_not_in_network,
+    why_not_by_key,
 )
 from federated_optimizer.alternatives.method import Refused
 from federated_optimizer.alternatives.pieces import GatewayPiece
@@ -37,17 +38,18 @@ from streamsql.data.types import DataType
 NO_DEVICES: Mapping[str, str] = {}
 
 
-def paired_join(
+def paired_join(  # noqa: PLR0913, PLR0917  (what the method depends on)
     plan: TwoSided,
     left: GatewayPiece,
     right: GatewayPiece,
     topology: Topology,
     statistics: Statistics,
+    kept: Heuristics = ALL,
 ) -> Meeting | Refused:
     """Return the join at gateways chosen for each device, or why it is not computed so."""
-    reason = why_not_in_network(plan, left, right)
-    if reason:
-        return Refused(reason)
+    refused = why_not_by_key(plan, left, right, kept)
+    if refused is not None:
+        return refused
     pairs = pairs_of(plan)
     a, b = pairs[0]
     sources = keyed_by(plan.left, a), keyed_by(plan.right, b)
@@ -61,13 +63,16 @@ def paired_join(
     homes = running or tuple(islice(made, MAX_HOMES))
     home = {device: sites[index] for device, index in homes}
     a_move, b_move = (
-        Move((column,), homes, _away(owned, home, source, devices))
-        for column, owned, source in zip(pairs[0], owners, sources, strict=True)
+        # Rows that were joined before do not come from the gateway of their device.
+        Move((column,), homes, None if side.joins else _away(owned, home, source, devices))
+        for column, owned, source, side in zip(
+            pairs[0], owners, sources, (left, right), strict=True
+        )
     )
     named = names_text(source for source in sources if source)
     place = "a gateway chosen for it" if homes else "the gateway of its hash, as none is announced"
     words = f"rows about a device of {named} joined at {place}"
-    return Meeting(sites, a_move, b_move, met_colocations(plan, (a,)), words)
+    return Meeting(sites, a_move, b_move, met_colocations(plan, a_move, sites), words)
 
 
 def keyed_by(side: Plan, column: int) -> str:

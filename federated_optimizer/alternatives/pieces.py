@@ -27,7 +27,7 @@ class GatewayPiece:
     """A sub-plan that every gateway of `sites` runs on its own rows.
 
     Attributes:
-        joins: In-network joins inside, at most one.
+        joins: Joins inside, its own and those whose rows come from other gateways.
         sources: Streams it reads, for reasons in words.
     """
 

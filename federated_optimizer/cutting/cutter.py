@@ -22,6 +22,7 @@ from federated_optimizer.alternatives.gateway_pieces import (
     union_piece,
     window_piece,
 )
+from federated_optimizer.alternatives.heuristics import ALL, Heuristics
 from federated_optimizer.alternatives.method import Method
 from federated_optimizer.alternatives.pieces import (
     SINGLE,
@@ -96,6 +97,7 @@ class Cutter(NetworkCuts):
         statistics: Statistics = NOTHING_KNOWN,
         apart: frozenset[str] = frozenset(),
         methods: Mapping[Plan, Method] = NOT_CHOSEN,
+        kept: Heuristics = ALL,
     ) -> None:
         """Prepare to cut.
 
@@ -105,6 +107,7 @@ class Cutter(NetworkCuts):
             apart: Materialized tables to be fragments of their own. What reads them, and all
                 else, is at the first base site.
             methods: Chosen for sub-plans.
+            kept: Rules that hold where no method was chosen.
         """
         super().__init__(
             topology.bases[:1] if apart else topology.bases, topology, statistics, methods
@@ -113,6 +116,7 @@ class Cutter(NetworkCuts):
         self.chosen: dict[Fixpoint, Chosen] = {}
         self.placed: dict[Plan, Piece] = {}
         self._apart = apart
+        self._kept = kept
 
     def piece(self, plan: Plan, shown: float = 1.0) -> Piece:
         """Return the largest piece that computes a plan, cut where it must be.
@@ -205,7 +209,7 @@ class Cutter(NetworkCuts):
                 return StaticPiece(joined, tables, left.site)
             reason = f"{join_words(plan)} because: a product is larger than its inputs"
         if isinstance(left, GatewayPiece) and isinstance(right, GatewayPiece):
-            placed = self._unless_chosen(plan, join_piece(plan, left, right))
+            placed = self._unless_chosen(plan, join_piece(plan, left, right, self._kept))
             if isinstance(placed, GatewayPiece):
                 return placed
             reason = placed.reason
@@ -249,7 +253,7 @@ class Cutter(NetworkCuts):
         gateways = [p for p in pieces if isinstance(p, GatewayPiece)]
         reasons: tuple[str, ...] = ()
         if len(gateways) == len(pieces):
-            placed = self._unless_chosen(plan, union_piece(gateways))
+            placed = self._unless_chosen(plan, union_piece(gateways, self._kept))
             if isinstance(placed, GatewayPiece):
                 return placed
             reasons = (placed.reason,)

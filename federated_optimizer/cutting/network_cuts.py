@@ -3,6 +3,7 @@
 import dataclasses
 
 from federated_optimizer.alternatives.gateway_pieces import TwoSided, pairs_of
+from federated_optimizer.alternatives.heuristics import NONE
 from federated_optimizer.alternatives.keys_first import SEMI_JOINS, SemiJoin, semi_join
 from federated_optimizer.alternatives.meeting import Meeting, Move
 from federated_optimizer.alternatives.network_methods import MEETINGS, meeting
@@ -26,10 +27,10 @@ class NetworkCuts(OneSidedCuts):
         if not (isinstance(left, GatewayPiece) and isinstance(right, GatewayPiece)):
             return None
         if method in MEETINGS:
-            found = meeting(plan, left, right, method, self.topology, self.statistics)
+            found = meeting(plan, left, right, method, self.topology, self.statistics, NONE)
             return self._met(plan, left, right, found) if isinstance(found, Meeting) else None
         if method in SEMI_JOINS:
-            keyed = semi_join(plan, left, right, method)
+            keyed = semi_join(plan, left, right, method, NONE)
             return self._reduced(plan, left, right, keyed) if isinstance(keyed, SemiJoin) else None
         return None
 
@@ -57,7 +58,9 @@ class NetworkCuts(OneSidedCuts):
         reduced, whole = (left, right) if found.reduces_left else (right, left)
         keys = dataclasses.replace(whole, plan=found.keys, colocations=())
         leaf = RemoteSource(self._number(Cut(keys, (), to_all=True)), found.keys.schema)
-        some = dataclasses.replace(reduced, plan=found.reduced(reduced.plan, leaf), joins=1)
+        some = dataclasses.replace(
+            reduced, plan=found.reduced(reduced.plan, leaf), joins=reduced.joins + 1
+        )
         sides = (some, right) if found.reduces_left else (left, some)
         return self._join_at_base(plan, *sides, ())
 

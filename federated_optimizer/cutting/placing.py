@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from federated_optimizer.alternatives.heuristics import ALL, Heuristics
 from federated_optimizer.alternatives.method import Method
 from federated_optimizer.alternatives.recursions import Foresee
 from federated_optimizer.cutting.bundling import Bundler
@@ -29,20 +30,23 @@ def place(  # noqa: PLR0913 - what a bundle consists of
     statistics: Statistics = NOTHING_KNOWN,
     foresee: Foresee | None = None,
     methods: Mapping[Plan, Method] = NOT_CHOSEN,
+    kept: Heuristics = ALL,
 ) -> FragmentBundle:
     """Cut a normalized plan into fragments; the result is gathered at the first base site.
 
     `version` is greater than that of any earlier bundle of the query; `methods` are those chosen
-    for its sub-plans.
+    for its sub-plans, `kept` the rules under which they were.
 
     Raises:
         UnsupportedError: A recursion's strategy and way do not go together, or the strategy does
             not fit the recursion, which only `foresee` can tell.
     """
-    cutter, fragments = _cut(plan, topology, statistics, methods=methods)
+    cutter, fragments = _cut(plan, topology, statistics, methods=methods, kept=kept)
     apart = _materialized_apart(fragments)
     if apart:
-        cutter, fragments = _cut(plan, topology, statistics, apart)  # one plan, none chosen
+        cutter, fragments = _cut(
+            plan, topology, statistics, apart, kept=kept
+        )  # one plan, none chosen
     recursions = tuple(dict.fromkeys(cutter.recursions))
     if foresee is not None:
         recursions = tuple(_foreseen(r, fragments, foresee) for r in recursions)
@@ -53,14 +57,15 @@ def place(  # noqa: PLR0913 - what a bundle consists of
     )
 
 
-def _cut(
+def _cut(  # noqa: PLR0913, PLR0917  (as `place`)
     plan: Plan,
     topology: Topology,
     statistics: Statistics,
     apart: frozenset[str] = frozenset(),
     methods: Mapping[Plan, Method] = NOT_CHOSEN,
+    kept: Heuristics = ALL,
 ) -> tuple[Cutter, tuple[Fragment, ...]]:
-    cutter = Cutter(topology, statistics, apart, methods)
+    cutter = Cutter(topology, statistics, apart, methods, kept)
     top = cutter.gathered(cutter.piece(plan))
     return cutter, Bundler(topology, cutter).fragments(top)
 

@@ -29,6 +29,7 @@ class Memo:
         root: What the query asks for.
         assumed: What costs rest on that nobody has counted, in words.
         refused: Methods that an operator does not have, with the reason in words.
+        not_considered: Methods that it might have, with the heuristic that leaves them out.
         first: Of groups that have too many alternatives, how many of the first ones may be in a
             complete plan with a number; only the plan that ships everything has a number anyway.
     """
@@ -39,6 +40,7 @@ class Memo:
         self.root: Wanted | None = None
         self.assumed: tuple[str, ...] = ()
         self.refused: tuple[str, ...] = ()
+        self.not_considered: tuple[str, ...] = ()
         self.first: Mapping[Wanted, int] = {}
         self._groups: dict[Plan, int] = {}
         self._counts: dict[Wanted, int] = {}

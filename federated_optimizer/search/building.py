@@ -10,10 +10,9 @@ from dataclasses import replace
 from math import prod
 
 from federated_optimizer.alternatives.early_aggregate import early_aggregates
+from federated_optimizer.alternatives.heuristics import ALL, Heuristics
 from federated_optimizer.alternatives.key_lookup import Sides, sides_of
 from federated_optimizer.alternatives.method import Method, Refused
-from federated_optimizer.alternatives.operators_in_parts import parted
-from federated_optimizer.alternatives.parted import Parted
 from federated_optimizer.alternatives.pieces import (
     BasePiece,
     GatewayPiece,
@@ -22,7 +21,7 @@ from federated_optimizer.alternatives.pieces import (
 )
 from federated_optimizer.alternatives.words import names_text
 from federated_optimizer.costs.cost import Cost
-from federated_optimizer.costs.estimates import Estimating, estimate
+from federated_optimizer.costs.estimates import Estimating
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import shipment
 from federated_optimizer.costs.work import Work
@@ -42,7 +41,8 @@ from federated_optimizer.rules import WIDTH_RULES, run_rules
 from federated_optimizer.search.cut_prices import CutPrices
 from federated_optimizer.search.join_orders import block_tops, join_orders
 from federated_optimizer.search.keyed_alternatives import keyed_cost, keyed_words
-from federated_optimizer.search.network_joins import IN_PARTS, NetworkJoins
+from federated_optimizer.search.network_joins import IN_PARTS, Found, NetworkJoins
+from federated_optimizer.search.parted_alternatives import PartedAlternatives
 from federated_optimizer.search.recursion_alternatives import (
     Sending,
     recursion_alternatives,
@@ -99,7 +99,12 @@ class _TooManyError(Exception):
 
 
 def build(
-    plan: Plan, topology: Topology, statistics: Statistics, *, whole_changes: bool = False
+    plan: Plan,
+    topology: Topology,
+    statistics: Statistics,
+    *,
+    whole_changes: bool = False,
+    kept: Heuristics = ALL,
 ) -> Memo:
     """Return the memo of a plan that is ready to be cut.
 
@@ -114,12 +119,15 @@ def build(
         statistics: What is known of sources.
         whole_changes: Whether changes of one reading must arrive together at the base: then no
             gateway joins rows of other gateways, as these arrive later than its own.
+        kept: Rules by which plans are not considered.
     """
-    try:
-        return _Building(topology, statistics, whole_changes=whole_changes).of(plan)
-    except _TooManyError:
-        fewer = _Building(topology, statistics, whole_changes=whole_changes, few=True)
-        return fewer.of(plan)
+    few = False
+    while True:
+        building = _Building(topology, statistics, kept, whole_changes=whole_changes, few=few)
+        try:
+            return building.of(plan)
+        except _TooManyError:
+            few = True
 
 
 class _Building:
@@ -128,7 +136,8 @@ class _Building:
     Args:
         topology: The sites.
         statistics: What is known of sources.
-        whole_changes: See `build`.
+        kept: See `build`.
+        whole_changes: Likewise.
         few: Whether orders and joins in the network are left out, since there are too many plans.
     """
 
@@ -136,10 +145,12 @@ class _Building:
         self,
         topology: Topology,
         statistics: Statistics,
+        kept: Heuristics,
         *,
         whole_changes: bool,
-        few: bool = False,
+        few: bool,
     ) -> None:
+        self._kept = kept
         self._few = few
         self._bases = topology.bases
         self._statistics = statistics
@@ -147,11 +158,14 @@ class _Building:
         speeds = statistics.speeds
         self._at_gateways = Work(self._estimating, speeds.gateway, speeds.kept)
         self._at_base_sites = Work(self._estimating, speeds.base, speeds.kept)
-        self._cutter = Cutter(topology, statistics)
+        self._cutter = Cutter(topology, statistics, kept=kept)
         self._prices = CutPrices(self._cutter)
         self._memo = Memo()
+        self._parts = PartedAlternatives(
+            self._memo, statistics, self._bases, self._at_gateways, self._at_base_sites
+        )
         self._network = NetworkJoins(
-            self._memo, self._cutter.placed, self._estimating, topology, statistics
+            self._memo, self._cutter.placed, self._estimating, topology, statistics, kept
         )
         if whole_changes:
             self._network.refuse_all(IN_PARTS)
@@ -188,6 +202,7 @@ class _Building:
         if self._few:
             reasons.append(f"{self._narrowed()}: the query has more than {MAX_PLANS:,} plans then")
         self._memo.refused = tuple(dict.fromkeys((*reasons, *self._network.refused)))
+        self._memo.not_considered = self._network.not_considered
         return self._memo
 
     def _narrowed(self) -> str:
@@ -269,60 +284,46 @@ class _Building:
         if not self._few and prod(map(self._memo.count, parts)) > MAX_PLANS:
             raise _TooManyError
 
-    def _in_parts(self, plan: Plan) -> tuple[Alternative, ...]:
-        """Return an operator in parts, where it has some and its input is at gateways."""
+    def _in_parts(self, plan: Plan) -> Iterator[Alternative]:
+        """Yield an operator in parts, where it has some and its input is at gateways."""
         if len(plan.inputs) != 1:
-            return ()
+            return
         (below,) = plan.inputs
         piece = self._cutter.placed[below]
-        if not isinstance(piece, GatewayPiece):
-            return ()
-        return self._parts_of(plan, piece.sites, self._at_sites(below))
-
-    def _parts_of(
-        self, plan: Plan, sites: tuple[str, ...], wanted: Wanted
-    ) -> tuple[Alternative, ...]:
-        """Return an operator in parts over what gateways have."""
-        halves = parted(plan, self._memo.plan(wanted))
-        if not isinstance(halves, Parted):
-            return ()
-        part = estimate(halves.part, self._statistics, sites=len(sites))
-        width = sent_bytes(halves.part, self._statistics)
-        sent = shipment(part, width, sites, self._bases, self._statistics.wires)
-        cost = self._at_base_sites.merged(part).after(sent).after(self._at_gateways.here(plan))
-        return (Alternative(Method.PARTS, (wanted,), cost, halves.words),)
+        if isinstance(piece, GatewayPiece):
+            yield from self._parts.of(plan, self._at_sites(below), piece)
 
     def _in_network(self, plan: Plan, number: int) -> Iterator[Alternative]:
         """Yield a sub-plan at gateways that join rows of other gateways, and in parts above."""
         if self._few:
             return
-        for joined, piece in self._network.pieces(plan).items():
+        for joined, found in self._network.pieces(plan).items():
             here = Wanted(number, _after(joined))
-            self._memo.alternatives[here] = (self._joined(plan, joined),)
-            yield Alternative(Method.SHIP, (here,), self._shipped(plan, piece.sites))
+            self._memo.alternatives[here] = (self._joined(plan, joined, found),)
+            yield Alternative(Method.SHIP, (here,), self._shipped(plan, found.piece.sites))
         if isinstance(plan, Join):
-            for method, cost, words in self._network.semi_joins(plan):
-                sides = self._at_sites(plan.left), self._at_sites(plan.right)
+            for method, below, cost, words in self._network.semi_joins(plan):
                 at_base = self._at_base_sites.here(plan).after(cost)
-                yield Alternative(method, sides, at_base, words)
+                yield Alternative(method, self._after_joins(plan, below), at_base, words)
         for child in plan.inputs[:1] if len(plan.inputs) == 1 else ():
-            below = self._memo.group(child)[0]
-            for joined, piece in self._network.pieces(child).items():
-                yield from self._parts_of(plan, piece.sites, Wanted(below, _after(joined)))
+            group = self._memo.group(child)[0]
+            for joined, found in self._network.pieces(child).items():
+                wanted = Wanted(group, _after(joined))
+                yield from self._parts.of(plan, wanted, found.piece)
 
-    def _joined(self, plan: Plan, joined: Joined) -> Alternative:
+    def _after_joins(self, plan: Plan, below: tuple[Joined, ...]) -> tuple[Wanted, ...]:
+        """Return the inputs of an operator at gateways, each after its joins in the network."""
+        return tuple(
+            Wanted(self._memo.group(child)[0], _after(joined)) if joined else self._at_sites(child)
+            for child, joined in zip(plan.inputs, below, strict=True)
+        )
+
+    def _joined(self, plan: Plan, joined: Joined, found: Found) -> Alternative:
         """Return how gateways compute a sub-plan above, or with, a join of others' rows."""
-        if not isinstance(plan, Join):
-            inputs = tuple(
-                Wanted(self._memo.group(child)[0], _after(joined))
-                if joined in self._network.pieces(child)
-                else self._at_sites(child)
-                for child in plan.inputs
-            )
+        inputs, meeting = self._after_joins(plan, found.below), found.meeting
+        if meeting is None or not isinstance(plan, Join):
             return Alternative(Method.SITES, inputs, self._at_gateways.here(plan))
-        ((_, method),) = joined
-        meeting = self._network.meetings(plan)[method]
-        sides = self._at_sites(plan.left), self._at_sites(plan.right)
+        _, method = joined[-1]
         others = len(meeting.sites) - 1
         work = sum(
             (
@@ -332,15 +333,15 @@ class _Building:
             ),
             self._at_gateways.here(plan),
         )
-        cost = work.after(self._network.moved(plan, meeting))
-        return Alternative(method, sides, cost, meeting.words)
+        cost = work.after(self._network.moved(plan, found))
+        return Alternative(method, inputs, cost, meeting.words)
 
     def _in_order(self, plan: Plan) -> Iterator[Alternative]:
         """Yield the other orders of a block of joins but those that the query has elsewhere."""
         if plan not in self._blocks:
             return
         below = {node for child in plan.inputs for node in walk_plan(child)}
-        for made, words in join_orders(plan, self._cutter):
+        for made, words in join_orders(plan, self._cutter, self._kept):
             # Another block's alternatives might be this order again.
             if not any(node in self._blocks and node not in below for node in walk_plan(made)):
                 self._cutter.piece(made)

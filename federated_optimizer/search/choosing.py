@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
+from federated_optimizer.alternatives.gateway_pieces import TwoSided
+from federated_optimizer.alternatives.heuristics import ALL, Heuristics
 from federated_optimizer.alternatives.method import CUT, IN_NETWORK, Method
 from federated_optimizer.alternatives.recursions import MUCH
 from federated_optimizer.costs.cost import Cost
@@ -104,6 +106,7 @@ class Alternatives:
         assumed: What the prices rest on that nobody has counted, in words.
         refused: Methods that operators do not have, with the reason in words.
         metric: By which they are compared.
+        not_considered: Methods that are left out, with the heuristic in words.
     """
 
     listed: tuple[Listed, ...]
@@ -113,6 +116,7 @@ class Alternatives:
     assumed: tuple[str, ...]
     refused: tuple[str, ...] = ()
     metric: Metric = BY_BYTES
+    not_considered: tuple[str, ...] = ()
 
 
 class Search:
@@ -126,9 +130,10 @@ class Search:
 
     Args:
         whole_changes: Whether changes of one reading must arrive together; see `build`.
+        kept: Rules by which plans are not considered.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (what a choice depends on)
         self,
         query: Plan,
         topology: Topology,
@@ -136,16 +141,23 @@ class Search:
         metric: Metric = BY_BYTES,
         *,
         whole_changes: bool = False,
+        kept: Heuristics = ALL,
     ) -> None:
         self.query, self._topology, self.statistics = query, topology, statistics
-        self._whole_changes = whole_changes
+        self._whole_changes, self._kept = whole_changes, kept
         self.weighing = Weighing(metric)
-        self.memo = build(query, topology, statistics, whole_changes=whole_changes)
+        self.memo = build(query, topology, statistics, whole_changes=whole_changes, kept=kept)
 
     def knowing(self, statistics: Statistics) -> "Search":
         """Return the complete plans of the same query by other statistics."""
-        metric, whole = self.weighing.metric, self._whole_changes
-        return Search(self.query, self._topology, statistics, metric, whole_changes=whole)
+        return Search(
+            self.query,
+            self._topology,
+            statistics,
+            self.weighing.metric,
+            whole_changes=self._whole_changes,
+            kept=self._kept,
+        )
 
     def taken(
         self,
@@ -213,7 +225,7 @@ class Search:
         methods = self._methods(selection, ordered)
         cost = self.memo.cost(selection)
         if len(self._topology.bases) > 1:  # what moves between them is not in the memo
-            cost = CutPrices.of(plan, self._topology, self.statistics, methods)
+            cost = CutPrices.of(plan, self._topology, self.statistics, methods, self._kept)
         return Choice(number, plan, methods, cost, _digest(self.memo, selection))
 
     def alternatives(self, asked: int = 0, running: Running = NOTHING_RUNS) -> Alternatives:
@@ -243,6 +255,7 @@ class Search:
             self.memo.assumed,
             self.memo.refused,
             self.weighing.metric,
+            self.memo.not_considered,
         )
 
     def _cheapest(self) -> Choice:
@@ -293,8 +306,15 @@ class Search:
             ordered.of(self.memo.plan(wanted)): alternative.method
             for wanted, alternative in selection.items()
             if alternative.method in IN_NETWORK
-            or (alternative.method in CUT and len(self.memo.alternatives[wanted]) > 1)
+            or (alternative.method in CUT and self._is_chosen(wanted))
         }
+
+    def _is_chosen(self, wanted: Wanted) -> bool:
+        """Whether the cutter might take another method if nothing was chosen."""
+        if len(self.memo.alternatives[wanted]) > 1:
+            return True
+        # Without the heuristics gateways might join what other gateways have joined.
+        return not self._kept and isinstance(self.memo.plan(wanted), TwoSided)
 
     def _listed(self, number: int) -> Listed:
         selection = self.memo.selection(number)

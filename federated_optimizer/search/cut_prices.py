@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from federated_optimizer.alternatives.heuristics import ALL, Heuristics
 from federated_optimizer.alternatives.key_lookup import estimated_keys
 from federated_optimizer.alternatives.method import Method
 from federated_optimizer.alternatives.pieces import (
@@ -56,9 +57,10 @@ class CutPrices:
         topology: Topology,
         statistics: Statistics,
         methods: Mapping[Plan, Method],
+        kept: Heuristics = ALL,
     ) -> Cost:
         """Return the price of a plan with chosen methods."""
-        cutter = Cutter(topology, statistics, methods=methods)
+        cutter = Cutter(topology, statistics, methods=methods, kept=kept)
         return cls(cutter).whole(cutter.gathered(cutter.piece(plan)))
 
     def whole(self, piece: Piece) -> Cost:

@@ -8,8 +8,10 @@ that another one does not have. The numbers of plans do not depend on statistics
 """
 
 from collections.abc import Iterator
+from itertools import chain as chain_of
 from itertools import combinations
 
+from federated_optimizer.alternatives.heuristics import ALL, Heuristic, Heuristics
 from federated_optimizer.alternatives.pieces import GatewayPiece, Piece, StaticPiece
 from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.memo.memo import Memo, Selection
@@ -58,12 +60,13 @@ def _is_of_block(node: Plan) -> bool:
     return isinstance(node, Join) and node.kind == JoinKind.INNER
 
 
-def join_orders(plan: Plan, cutter: Cutter) -> Iterator[tuple[Plan, str]]:
+def join_orders(plan: Plan, cutter: Cutter, kept: Heuristics = ALL) -> Iterator[tuple[Plan, str]]:
     """Yield other orders of a block with its schema, each in words.
 
     Args:
         plan: The top of the block.
         cutter: Has placed what is in it.
+        kept: Rules by which orders are not considered.
     """
     graph = flatten(plan)
     if not 2 < len(graph.inputs) <= MAX_RELATIONS:
@@ -71,10 +74,10 @@ def join_orders(plan: Plan, cutter: Cutter) -> Iterator[tuple[Plan, str]]:
     pieces = [cutter.placed.get(child) or cutter.piece(child) for child in graph.inputs]
     seen = {plan}
     own = _joined_apart(plan, pieces)
-    for groups in _groupings(graph, pieces):
+    for groups in chain_of(_groupings(graph, pieces), _further(graph, pieces, kept)):
         asked = sum(isinstance(pieces[group[0]], StaticPiece) for group in groups)
         alike = {group for group in groups if len(group) > 1} == own
-        if alike and (not asked or asked == len(groups) - 1):
+        if alike and Heuristic.ONE_JOIN in kept and (not asked or asked == len(groups) - 1):
             continue  # what stored tables are asked by is the same, too
         joined = [chain(graph, [graph.member(i) for i in group]) for group in groups]
         made = run_rules(graph.restored(chain(graph, joined), plan.schema), WIDTH_RULES)
@@ -127,6 +130,25 @@ def _groupings(graph: JoinGraph, pieces: list[Piece]) -> Iterator[list[tuple[int
         first = sorted([*matching, *(group for group in others if taken.isdisjoint(group))])
         for tables in (stored, alone) if stored != alone else (stored,):
             yield [*first, *tables]
+
+
+def _further(
+    graph: JoinGraph, pieces: list[Piece], kept: Heuristics
+) -> Iterator[list[tuple[int, ...]]]:
+    """Yield orders that only chains of joins, or products, at gateways make worth having."""
+    count = len(pieces)
+    members = [graph.member(i) for i in range(count)]
+    at_gateways = [i for i in range(count) if isinstance(pieces[i], GatewayPiece)]
+    stored = static_groups(graph, pieces, set())
+    others = [(i,) for i in range(count) if not isinstance(pieces[i], StaticPiece)]
+    pairs = list(combinations(at_gateways, 2))
+    connected = [pair for pair in pairs if graph.connected(*(members[i] for i in pair))]
+    first = connected if Heuristic.ONE_JOIN not in kept else []
+    if Heuristic.NO_PRODUCT not in kept:
+        first = [*first, *(pair for pair in pairs if pair not in connected)]
+    for pair in first:
+        # The rest one by one, each joined at gateways with what was joined before.
+        yield [pair, *(group for group in others if group[0] not in pair), *stored]
 
 
 def _largest(pairs: list[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], ...]]:

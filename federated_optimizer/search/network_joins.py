@@ -5,14 +5,26 @@ depends on the method of the join, so a sub-plan may have several pieces: one fo
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice, product
+from typing import TypeVar
 
 from federated_optimizer.alternatives.gateway_pieces import (
     OneSided,
     TwoSided,
+    join_piece,
     pairs_of,
     unary_piece,
     union_piece,
+)
+from federated_optimizer.alternatives.heuristics import (
+    ALL,
+    LIFTED,
+    NONE,
+    Heuristic,
+    Heuristics,
 )
 from federated_optimizer.alternatives.key_lookup import keys_of
 from federated_optimizer.alternatives.keys_first import SEMI_JOINS, SemiJoin, semi_join
@@ -31,7 +43,16 @@ from federated_optimizer.memo.memo import Memo
 from federated_optimizer.memo.properties import Joined
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.planning_statistics import Statistics
-from streamsql.algebra.operators import Join, Plan, Scan, UnionAll, Window, walk_plan
+from streamsql.algebra.operators import (
+    AsOfJoin,
+    Join,
+    Plan,
+    Scan,
+    SetOperation,
+    UnionAll,
+    Window,
+    walk_plan,
+)
 
 IN_PARTS = (
     "alarms and sinks act on each change, and of a change that gateways join with rows of other "
@@ -44,8 +65,33 @@ READ_TWICE = Refused(
 )
 """Why a join has no method in the network if a plan could not say where one of its inputs is."""
 
+EXCHANGED_TWICE = Refused(
+    "what gateways exchange for rows that they join would be exchanged again for their keys"
+)
+"""Why keys of rows that gateways have joined do not go to other gateways."""
+
 MAX_PIECES = 16
 """Pieces of a sub-plan that are followed."""
+
+_OF_CHAINS = frozenset({Heuristic.ONE_JOIN, Heuristic.TO_BASE})
+"""Rules by which nothing is joined with rows that gateways have joined."""
+
+_Way = TypeVar("_Way", Meeting, SemiJoin)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A sub-plan at gateways that have joined rows of others, and how it comes about.
+
+    Attributes:
+        piece: What gateways have then.
+        below: Of each input, the joins in the network that it has; none: it has none.
+        meeting: Of a join in the network; None: gateways compute the operator of what they have.
+    """
+
+    piece: GatewayPiece
+    below: tuple[Joined, ...]
+    meeting: Meeting | None = None
 
 
 class NetworkJoins:
@@ -57,15 +103,17 @@ class NetworkJoins:
         estimating: Of what gateways have together.
         topology: The sites.
         statistics: What is known of sources.
+        kept: Rules by which joins are not considered.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  (what pieces depend on)
         self,
         memo: Memo,
         placed: Mapping[Plan, Piece],
         estimating: Estimating,
         topology: Topology,
         statistics: Statistics,
+        kept: Heuristics = ALL,
     ) -> None:
         self._memo = memo
         self._placed = placed
@@ -73,9 +121,10 @@ class NetworkJoins:
         self._topology = topology
         self._statistics = statistics
         self._wires = statistics.wires
-        self._known: dict[Plan, dict[Joined, GatewayPiece]] = {}
-        self._meetings: dict[Plan, dict[Method, Meeting]] = {}
+        self._kept = kept
+        self._known: dict[Plan, dict[Joined, Found]] = {}
         self._refused: dict[str, list[str]] = {}
+        self._left_out: dict[Heuristic, list[str]] = {}
         self._none: Refused | None = None
         self._readings: Counter[Plan] = Counter()
 
@@ -92,76 +141,110 @@ class NetworkJoins:
         """The ways that joins met so far do not have, in words, those of one reason together."""
         return tuple(f"{' or '.join(ways)}: {why}" for why, ways in self._refused.items())
 
-    def pieces(self, plan: Plan) -> Mapping[Joined, GatewayPiece]:
+    @property
+    def not_considered(self) -> tuple[str, ...]:
+        """Right ways that joins met so far do not have because of a heuristic, in words."""
+        return tuple(
+            f"{' or '.join(ways)}: {rule} ({LIFTED})" for rule, ways in self._left_out.items()
+        )
+
+    def pieces(self, plan: Plan) -> Mapping[Joined, Found]:
         """Return the pieces of a sub-plan that gateways do not compute by themselves."""
         if isinstance(self._placed.get(plan), GatewayPiece):
             return {}
         if plan not in self._known:
-            found = dict(self._found(plan))
-            self._known[plan] = dict(list(found.items())[:MAX_PIECES])
+            self._known[plan] = dict(islice(self._found(plan), MAX_PIECES))
         return self._known[plan]
 
-    def _found(self, plan: Plan) -> Iterator[tuple[Joined, GatewayPiece]]:
+    def _options(self, plan: Plan) -> list[tuple[Joined, GatewayPiece]]:
+        """Return the pieces of an input: its own one, or those with joins in the network."""
+        placed = self._placed[plan]
+        if isinstance(placed, GatewayPiece):
+            return [((), placed)]
+        return [(joined, found.piece) for joined, found in self.pieces(plan).items()]
+
+    def _found(self, plan: Plan) -> Iterator[tuple[Joined, Found]]:
         match plan:
-            case Join(left=left, right=right):
-                sides = self._placed[left], self._placed[right]
-                for method, found in self.meetings(plan).items():
-                    sources = [s for side in sides for s in getattr(side, "sources", ())]
-                    yield (
-                        ((self._memo.group(plan)[0], method),),
-                        GatewayPiece(plan, found.sites, tuple(sources), found.colocations, 1),
-                    )
+            case Join() | AsOfJoin() | SetOperation():
+                yield from self._of_join(plan)
             case UnionAll(branches=branches):
                 yield from self._of_union(branches)
             case _ if isinstance(plan, OneSided):
                 for joined, below in self.pieces(plan.input).items():
-                    piece = unary_piece(plan, below)
+                    piece = unary_piece(plan, below.piece)
                     if isinstance(piece, GatewayPiece):
-                        yield joined, piece
+                        yield joined, Found(piece, (joined,))
             case _:
                 return
 
-    def _of_union(self, branches: tuple[Plan, ...]) -> Iterator[tuple[Joined, GatewayPiece]]:
-        """Yield unions in which one branch has a join in the network."""
-        for number, branch in enumerate(branches):
-            for joined, piece in self.pieces(branch).items():
-                all_pieces = [self._placed[other] for other in branches]
-                all_pieces[number] = piece
-                gateways = [each for each in all_pieces if isinstance(each, GatewayPiece)]
-                if len(gateways) == len(branches):
-                    made = union_piece(gateways)
-                    if isinstance(made, GatewayPiece):
-                        yield joined, made
-
-    def meetings(self, plan: TwoSided) -> Mapping[Method, Meeting]:
-        """Return the ways in which gateways may join rows of other gateways."""
-        if plan not in self._meetings:
-            self._meetings[plan] = dict(self._met(plan))
-        return self._meetings[plan]
-
-    def _met(self, plan: TwoSided) -> Iterator[tuple[Method, Meeting]]:
-        none = self._no_method(plan)
-        for left, right in self._sides(plan):
+    def _of_join(self, plan: TwoSided) -> Iterator[tuple[Joined, Found]]:
+        """Yield joins of rows of different gateways, and joins above such joins."""
+        group = self._memo.group(plan)[0]
+        for (a, left), (b, right) in self._sides(plan):
+            local = self._local(plan, left, right)
+            if isinstance(local, GatewayPiece) and (a or b):
+                yield (*a, *b), Found(local, (a, b))
             for method in MEETINGS:
-                found = meeting(plan, left, right, method, self._topology, self._statistics)
-                found = found if none is None or isinstance(found, Refused) else none
+                places = method, self._topology, self._statistics
+                meet = partial(meeting, plan, left, right, *places)
+                found = self._considered(plan, method, meet)
                 if isinstance(found, Meeting):
-                    yield method, found
-                else:
-                    self._refuse(plan, method, found)
+                    sources, joins = left.sources + right.sources, left.joins + right.joins + 1
+                    piece = GatewayPiece(plan, found.sites, sources, found.colocations, joins)
+                    yield (*a, *b, (group, method)), Found(piece, (a, b), found)
 
-    def semi_joins(self, plan: TwoSided) -> Iterator[tuple[Method, Cost, str]]:
-        """Yield the semi-joins before a join at the base, with prices and in words."""
+    def _local(
+        self, plan: TwoSided, left: GatewayPiece, right: GatewayPiece
+    ) -> GatewayPiece | Refused:
+        """Return a join of what gateways have, or why it is not there."""
+        local = join_piece(plan, left, right, self._kept)
+        rule = local.heuristic if isinstance(local, Refused) else None
+        if rule is not None and isinstance(join_piece(plan, left, right, NONE), GatewayPiece):
+            self._leave_out(f"{join_words(plan)} at its gateways", rule)
         none = self._no_method(plan)
-        for left, right in self._sides(plan):
+        return local if none is None else none
+
+    def _considered(
+        self, plan: TwoSided, method: Method, find: Callable[[Heuristics], _Way | Refused]
+    ) -> _Way | Refused:
+        """Return how a method joins two pieces, or why it does not, which is noted."""
+        what, found = f"{join_words(plan)} by {method}", find(self._kept)
+        rule = found.heuristic if isinstance(found, Refused) else None
+        right = found if rule is None else find(NONE)
+        if not isinstance(right, Refused):
+            right = self._no_method(plan) or right
+        if isinstance(right, Refused):
+            self._refuse(what, right)
+            return right
+        if rule is not None:
+            self._leave_out(what, rule)
+        return found
+
+    def _of_union(self, branches: tuple[Plan, ...]) -> Iterator[tuple[Joined, Found]]:
+        """Yield unions of which branches have joins in the network."""
+        every = [self._options(branch) for branch in branches]
+        for chosen in islice(product(*every), MAX_PIECES):
+            pieces = [piece for _, piece in chosen]
+            made = union_piece(pieces, self._kept)
+            rule = made.heuristic if isinstance(made, Refused) else None
+            if rule is not None and isinstance(union_piece(pieces, NONE), GatewayPiece):
+                self._leave_out("UnionAll of rows that gateways have joined", rule)
+            below = tuple(joined for joined, _ in chosen)
+            if any(below) and isinstance(made, GatewayPiece):
+                yield tuple(each for joined in below for each in joined), Found(made, below)
+
+    def semi_joins(self, plan: TwoSided) -> Iterator[tuple[Method, tuple[Joined, ...], Cost, str]]:
+        """Yield semi-joins before a join at the base: joins below, price, and words."""
+        for (a, left), (b, right) in self._sides(plan):
             for method in SEMI_JOINS:
-                found = semi_join(plan, left, right, method)
-                found = found if none is None or isinstance(found, Refused) else none
+                if b if method == Method.KEYS_RIGHT else a:
+                    self._refuse(f"{join_words(plan)} by {method}", EXCHANGED_TWICE)
+                    continue
+                keyed = partial(semi_join, plan, left, right, method)
+                found = self._considered(plan, method, keyed)
                 if isinstance(found, SemiJoin):
                     sides = (left, right) if found.reduces_left else (right, left)
-                    yield method, self._semi_joined(plan, found, *sides), found.words
-                else:
-                    self._refuse(plan, method, found)
+                    yield method, (a, b), self._semi_joined(plan, found, *sides), found.words
 
     def _no_method(self, plan: TwoSided) -> Refused | None:
         """Return why a join has none of the methods; a sub-plan has one method in a whole plan."""
@@ -171,27 +254,53 @@ class NetworkJoins:
         elsewhere = (node for node, count in here.items() if self._readings[node] > count)
         return None if all(isinstance(node, Scan | Window) for node in elsewhere) else READ_TWICE
 
-    def _sides(self, plan: TwoSided) -> Iterator[tuple[GatewayPiece, GatewayPiece]]:
-        """Yield the pieces of both sides, if gateways have both but cannot join them alone."""
-        left, right = self._placed[plan.left], self._placed[plan.right]
-        if isinstance(left, GatewayPiece) and isinstance(right, GatewayPiece):
-            yield left, right
+    def _sides(
+        self, plan: TwoSided
+    ) -> Iterator[tuple[tuple[Joined, GatewayPiece], tuple[Joined, GatewayPiece]]]:
+        """Yield pieces of both sides that gateways have, if they cannot join them alone."""
+        found = product(self._options(plan.left), self._options(plan.right))
+        for left, right in islice(found, MAX_PIECES):
+            if not self._kept & _OF_CHAINS or not (left[0] or right[0]):
+                yield left, right
+            elif self._would_chain(plan, left[1], right[1]):
+                what = f"{join_words(plan)} of rows that gateways have joined with others"
+                self._leave_out(what, Heuristic.ONE_JOIN)
 
-    def _refuse(self, plan: TwoSided, method: Method, refused: Refused) -> None:
-        what, ways = f"{join_words(plan)} by {method}", self._refused.setdefault(refused.reason, [])
+    def _would_chain(self, plan: TwoSided, left: GatewayPiece, right: GatewayPiece) -> bool:
+        """Whether only heuristics forbid a join of what gateways have joined."""
+        if self._no_method(plan) is not None:
+            return False
+        if isinstance(join_piece(plan, left, right, NONE), GatewayPiece):
+            return True
+        places = self._topology, self._statistics
+        ways = (Method.BROADCAST_RIGHT, Method.HASHED)
+        found = (meeting(plan, left, right, way, *places, NONE) for way in ways)
+        return any(isinstance(each, Meeting) for each in found)
+
+    def _refuse(self, what: str, refused: Refused) -> None:
+        ways = self._refused.setdefault(refused.reason, [])
         if what not in ways:
             ways.append(what)
 
-    def moved(self, plan: TwoSided, found: Meeting) -> Cost:
+    def _leave_out(self, what: str, rule: Heuristic) -> None:
+        ways = self._left_out.setdefault(rule, [])
+        if what not in ways:
+            ways.append(what)
+
+    def moved(self, plan: TwoSided, found: Found) -> Cost:
         """Return the price of the rows that travel to where they are joined, on their way there.
 
         Equal sides that go the same way go once.
         """
-        sides = dict.fromkeys(((plan.left, found.left), (plan.right, found.right)))
-        return sum((self._moved(side, move, found.sites) for side, move in sides), NOTHING)
+        meeting = found.meeting
+        if meeting is None:
+            return NOTHING
+        a, b = found.below
+        sides = dict.fromkeys(((plan.left, a, meeting.left), (plan.right, b, meeting.right)))
+        return sum((self._moved(*side, meeting.sites) for side in sides), NOTHING)
 
-    def _moved(self, side: Plan, move: Move | None, sites: tuple[str, ...]) -> Cost:
-        piece = self._placed[side]
+    def _moved(self, side: Plan, joined: Joined, move: Move | None, sites: tuple[str, ...]) -> Cost:
+        piece = self.pieces(side)[joined].piece if joined else self._placed[side]
         if move is None or not isinstance(piece, GatewayPiece):
             return NOTHING
         rows, width = self._estimating.of(side), sent_bytes(side, self._statistics)

@@ -10,6 +10,7 @@ from random import Random
 import duckdb
 
 from federated_optimizer import Topology, normalize
+from federated_optimizer.alternatives.heuristics import ALL, Heuristics
 from federated_optimizer.alternatives.method import IN_NETWORK, Method
 from federated_optimizer.cutting.placing import place
 from federated_optimizer.search.choosing import Search
@@ -78,10 +79,18 @@ QUERIES = (
 class Plans:
     """The complete plans of a query, as bundles."""
 
-    def __init__(self, text: str, topology: Topology, *, whole_changes: bool = False) -> None:
+    def __init__(
+        self,
+        text: str,
+        topology: Topology,
+        *,
+        whole_changes: bool = False,
+        kept: Heuristics = ALL,
+    ) -> None:
         ready = normalize(bound_query(text, CATALOG).plan, topology)
         self._topology = topology
-        self.search = Search(ready, topology, STATISTICS, whole_changes=whole_changes)
+        self._kept = kept
+        self.search = Search(ready, topology, STATISTICS, whole_changes=whole_changes, kept=kept)
         self.count = self.search.memo.count()
 
     def in_network(self) -> dict[Method, int]:
@@ -102,6 +111,7 @@ class Plans:
             version=version,
             statistics=STATISTICS,
             methods=choice.methods,
+            kept=self._kept,
         )
 
 

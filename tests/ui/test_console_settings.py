@@ -36,6 +36,8 @@ def test_wrong_files_are_named(tmp_path: Path, text: str) -> None:
 def test_the_metric_of_plans_is_checked(tmp_path: Path) -> None:
     path = write(tmp_path, '{"broker": "mqtt://b:1", "data_dir": "d"}')
     assert load_settings(path, {}).plan_metric == BY_BYTES
+    assert load_settings(path, {}).heuristics
+    assert not load_settings(path, {"PANDO_HEURISTICS": "false"}).heuristics
     mixed = load_settings(path, {"PANDO_METRIC": "bytes 1, latency 2"}).plan_metric
     assert mixed.weights == ((Term.BYTES, 1.0), (Term.LATENCY, 2.0))
     with pytest.raises(DeploymentError, match="setting metric: 'speed' is no term") as caught:

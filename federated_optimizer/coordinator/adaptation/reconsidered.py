@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from federated_optimizer.alternatives.heuristics import heuristics_of
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis, NotedStatistics
 from federated_optimizer.coordinator.contract.coordinator_model import ACTING
 from federated_optimizer.coordinator.queries.planner import Planned, Planner
@@ -97,11 +98,14 @@ def reconsider(
             other = planner.bind(parse_statement(query.text))
             if (other.metric or metric) != (bound.metric or metric):
                 fixed[query.id] = "another query of its run asks for another metric"
+            elif other.heuristics != bound.heuristics:
+                fixed[query.id] = "another query of its run asks for other heuristics"
     topology = planner.topology()
     noted = NotedStatistics(planner.statistics(current))
     ready = normalize(bound.plan, topology)
     metric = bound.metric or metric
-    search = Search(ready, topology, noted.statistics, metric, whole_changes=whole)
+    kept = heuristics_of(bound.heuristics)
+    search = Search(ready, topology, noted.statistics, metric, whole_changes=whole, kept=kept)
     taken = planned.bundle
     after = _priced(search, taken.alternative)
     number = search.number_of((current.alternative, current.choices))

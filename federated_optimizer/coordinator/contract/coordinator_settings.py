@@ -54,6 +54,7 @@ class CoordinatorSettings:
         max_behind: Changes that may wait for a reader before it gets a snapshot instead.
         time_zone: Of the times of day of REFRESH AT, by its IANA name.
         metric: By which plans of queries are compared that say nothing.
+        heuristics: Whether these leave plans out that seldom pay.
         folders: Whose files tables may name, where the coordinator knows it; the static engine
             checks it in any case, when it opens them.
         endpoints: Receivers that sinks may name.
@@ -80,6 +81,7 @@ class CoordinatorSettings:
     max_behind: int = 50_000
     time_zone: str = "UTC"
     metric: Metric = BY_BYTES
+    heuristics: bool = True
     folders: OpenFolders | None = None
     endpoints: Mapping[str, SinkEndpoint] = field(default_factory=dict)
     fleet: FleetSettings = FleetSettings()

@@ -63,6 +63,7 @@ def alternatives_text(found: Alternatives, turns: Sequence[Turn] = ()) -> str:
     if found.left_out:
         lines.append(f"Left out: {found.left_out:,} other plans.")
     lines.extend(f"Not possible: {reason}." for reason in found.refused)
+    lines.extend(f"Not considered: {reason}." for reason in found.not_considered)
     if found.assumed:
         lines.append("Assumed: " + "; ".join(found.assumed))
     return "\n".join(lines)
@@ -116,6 +117,7 @@ def alternatives_data(found: Alternatives, turns: Sequence[Turn] = ()) -> dict[s
         "left_out": found.left_out,
         "assumed": list(found.assumed),
         "refused": list(found.refused),
+        "not_considered": list(found.not_considered),
         "plans": [
             {
                 "plan": each.number,

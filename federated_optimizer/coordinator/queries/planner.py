@@ -174,7 +174,7 @@ class Planner:
         )
 
     def bind(self, statement: Statement, catalog: Catalog | None = None) -> BoundQuery:
-        """Return the bound query of a SELECT or SUBSCRIBE.
+        """Return the bound query of a SELECT or SUBSCRIBE, with the heuristics of the system.
 
         Args:
             statement: The query.
@@ -183,7 +183,10 @@ class Planner:
         Raises:
             QueryError: It is wrong, or reads what may not be read.
         """
-        return bind_query(query_of(statement), catalog or self._shared.catalog)
+        bound = bind_query(query_of(statement), catalog or self._shared.catalog)
+        if bound.heuristics is not None:
+            return bound
+        return dataclasses.replace(bound, heuristics=self._shared.settings.heuristics)
 
     def recovered(self, text: str, bundle: FragmentBundle) -> Planned:
         """Return the plan of a query that ran before; one that does not bind any more is alone."""

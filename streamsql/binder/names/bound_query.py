@@ -22,6 +22,7 @@ class BoundQuery:
         shared: Whether sites may run it once for all equal queries.
         adapts: Whether its plan may change while it runs.
         metric: By what its plans are compared; None: as the system says.
+        heuristics: Whether plans are left out that seldom pay; None: as the system says.
         whole_changes: Whether the changes of one reading must arrive together, because each change
             of the answer acts on the world.
     """
@@ -37,4 +38,5 @@ class BoundQuery:
     shared: bool = True
     adapts: bool = True
     metric: Metric | None = None
+    heuristics: bool | None = None
     whole_changes: bool = False

@@ -81,7 +81,7 @@ def bind_query(query: Query, catalog: Catalog) -> BoundQuery:
     reads = frozenset(binding.reads)
     bound = replace(bound, order=order, warnings=warnings, reads=reads, asked=asked)
     bound = replace(bound, backfill=options.backfill, shared=options.shared, metric=metric)
-    return replace(bound, adapts=options.adapt)
+    return replace(bound, adapts=options.adapt, heuristics=options.heuristics)
 
 
 def statement_environment(catalog: Catalog, script: Script) -> Environment:

@@ -1,4 +1,4 @@
-"""`WITH (backfill = 'no', …)` behind a query: how it begins, with whom it runs, and if it moves."""
+"""`WITH (backfill = 'no', …)` behind a query: how it begins, runs and is planned."""
 
 from dataclasses import dataclass, replace
 
@@ -9,6 +9,7 @@ _VALUES = {"yes": True, "true": True, "no": False, "false": False}
 _HINTS = {
     "backfill": "backfill = 'no' begins with empty windows; without it they begin full",
     "adapt": "adapt = 'no' keeps the plan; without it another one is taken when it is much cheaper",
+    "heuristics": "heuristics = 'no' considers plans that seldom pay, too",
     "shared": "shared = 'no' runs the query alone; without it equal queries run once for all",
 }
 
@@ -21,15 +22,17 @@ class RunOptions:
         backfill: Whether its windows begin with what the lake has.
         shared: Whether sites may run it once for all equal queries.
         adapt: Whether its plan may change when what it rests on has changed.
+        heuristics: Whether plans are left out that seldom pay; None: as the system says.
     """
 
     backfill: bool = True
     shared: bool = True
     adapt: bool = True
+    heuristics: bool | None = None
 
 
 def run_options_of(query: Query) -> tuple[RunOptions, Query]:
-    """Return what a query says of its run, and the query with its other options.
+    """Return what a query says of its run and its plans, and the query with its other options.
 
     Raises:
         BindingError: One of these options has another value than yes or no.

@@ -4,8 +4,9 @@ import pytest
 
 from federated_optimizer.alternatives.broadcast_join import broadcast_join
 from federated_optimizer.alternatives.gateway_pieces import scan_piece
+from federated_optimizer.alternatives.heuristics import NONE, Heuristic
 from federated_optimizer.alternatives.meeting import Meeting
-from federated_optimizer.alternatives.method import Method, Refused
+from federated_optimizer.alternatives.method import Method, Refused, not_considered
 from federated_optimizer.alternatives.pieces import GatewayPiece
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.testing_bundles import HEAT, NOISE, SEAT, TOPOLOGY
@@ -42,7 +43,7 @@ def test_rows_that_stay_tell_where_they_come_from() -> None:
 @pytest.mark.parametrize(
     ("refused", "why"),
     [
-        (tried(JoinKind.INNER, RIGHT, keyed=False), "products and joins without an equality"),
+        (tried(JoinKind.INNER, RIGHT, keyed=False), "no product at gateways"),
         (tried(JoinKind.FULL, RIGHT), "rows of both sides without partner"),
         (tried(JoinKind.LEFT, LEFT), "each row of the left side is judged once"),
     ],
@@ -57,7 +58,10 @@ def test_a_fragment_has_one_join_and_a_network_two_gateways() -> None:
     seat, heat = scan_piece(SEAT, TOPOLOGY), scan_piece(HEAT, TOPOLOGY)
     joined = GatewayPiece(SEAT, seat.sites, seat.sources, joins=1)
     again = broadcast_join(join, joined, heat, RIGHT)
-    assert again == Refused("at most one join runs in the network per fragment")
+    assert again == not_considered(Heuristic.ONE_JOIN)
+    moved = broadcast_join(join, heat, joined, RIGHT)
+    assert moved == not_considered(Heuristic.TO_BASE)
+    assert isinstance(broadcast_join(join, joined, heat, RIGHT, NONE), Meeting)
     alone = Topology({"gw-1": frozenset({"seat", "heat"})})
     at_one = broadcast_join(join, scan_piece(SEAT, alone), scan_piece(HEAT, alone), RIGHT)
     assert at_one == Refused("both sides are at one gateway")

@@ -102,6 +102,13 @@ def test_costs_that_the_metric_weighs_are_columns() -> None:
     assert alternatives_data(mixed)["metric"] == "messages 100, latency 2, state 0.1"
 
 
+def test_what_heuristics_leave_out_is_told() -> None:
+    left_out = "InnerJoin [product] at its gateways: no product (heuristics = 'no' considers it)"
+    found = replace(FOUND, not_considered=(left_out,))
+    assert f"Not considered: {left_out}." in alternatives_text(found).splitlines()
+    assert alternatives_data(found)["not_considered"] == [left_out]
+
+
 def test_plans_that_may_show_parts_of_a_change_are_named() -> None:
     first, second, *others = FOUND.listed
     parts = replace(FOUND, listed=(first, replace(second, whole_changes=False), *others))
