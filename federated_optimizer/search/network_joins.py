@@ -65,11 +65,6 @@ READ_TWICE = Refused(
 )
 """Why a join has no method in the network if a plan could not say where one of its inputs is."""
 
-EXCHANGED_TWICE = Refused(
-    "what gateways exchange for rows that they join would be exchanged again for their keys"
-)
-"""Why keys of rows that gateways have joined do not go to other gateways."""
-
 MAX_PIECES = 16
 """Pieces of a sub-plan that are followed."""
 
@@ -237,9 +232,6 @@ class NetworkJoins:
         """Yield semi-joins before a join at the base: joins below, price, and words."""
         for (a, left), (b, right) in self._sides(plan):
             for method in SEMI_JOINS:
-                if b if method == Method.KEYS_RIGHT else a:
-                    self._refuse(f"{join_words(plan)} by {method}", EXCHANGED_TWICE)
-                    continue
                 keyed = partial(semi_join, plan, left, right, method)
                 found = self._considered(plan, method, keyed)
                 if isinstance(found, SemiJoin):
