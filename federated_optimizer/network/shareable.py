@@ -69,15 +69,16 @@ def why_alone(bundle: FragmentBundle) -> str:
         return f"its windows begin with what the lake has of {', '.join(bundle.fills)}"
     if bundle.emit != Emit.RELATION:
         return "a stream of changes begins with its query"
-    return next(_reasons(bundle), "")
+    return next((reason for _node, _fragment, reason in reasons_alone(bundle)), "")
 
 
-def _reasons(bundle: FragmentBundle) -> Iterator[str]:
+def reasons_alone(bundle: FragmentBundle) -> Iterator[tuple[Plan, Fragment, str]]:
+    """Yield the operators whose rows rest on more than what sources hold now, and why."""
     for fragment in bundle.fragments:
         for node in walk_plan(fragment.plan):
             reason = _reason(node, fragment)
             if reason:
-                yield reason
+                yield node, fragment, reason
 
 
 def _reason(node: Plan, fragment: Fragment) -> str:

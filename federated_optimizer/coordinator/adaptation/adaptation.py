@@ -12,6 +12,7 @@ from functools import partial
 
 import msgspec
 
+from federated_optimizer.coordinator.adaptation.filled_runs import Alike, when_alike
 from federated_optimizer.coordinator.adaptation.known_runs import (
     MEASURED_SECONDS,
     KnownRun,
@@ -28,10 +29,11 @@ from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.store.plan_decisions import Decision, Outcome
-from federated_optimizer.network.shareable import why_alone
 from federated_optimizer.statistics.planning_statistics import Statistics
 from host.clocks import monotonic_clock
 from streamsql.algebra.metrics import BY_BYTES
+from streamsql.data.durations import duration_text
+from streamsql.data.types import MICROSECONDS
 from streamsql.errors import FederationError
 from streamsql.wire.fragments import FragmentBundle
 
@@ -46,7 +48,10 @@ LONGEST_LOOK = 10_000_000
 AT_ONCE = 16
 """Runs whose plans are made again in one look: forking a process for it costs more than a plan."""
 MOST_MOVES = 2
-"""Moves at the same time: each lets the network do some work twice."""
+"""Moves at the same time, and as many that take the length of a window: each lets the network do
+some work twice."""
+LONGEST_BESIDE = 3_600_000_000
+"""Microseconds that two runs may be beside each other until windows of the new one are filled."""
 FIRST_LOOK = "the first look at the plan since it was deployed"
 
 
@@ -130,7 +135,7 @@ class Adaptation:
             if not is_quiet(leader) or all(query.id in known.fixed for query in live):
                 continue
             if known.waits:
-                if self._has_room():
+                if self._has_room(known.bundle):
                     found[run] = known.waits
                 continue
             if now - known.looked < known.pause(self._pause):
@@ -145,8 +150,14 @@ class Adaptation:
                 found[run] = str(left[0])
         return found
 
-    def _has_room(self) -> bool:
-        return len(self._moving) < MOST_MOVES
+    def _has_room(self, bundle: FragmentBundle) -> bool:
+        """Whether another move may begin; those that take the length of a window hold up no other.
+
+        `bundle` is of a query that would move.
+        """
+        takes_time = when_alike(bundle).microseconds > 0
+        alike = [move for move in self._moving.values() if (move.fills > 0) == takes_time]
+        return len(alike) < MOST_MOVES
 
     async def _reconsider(self, reasons: Mapping[str, str]) -> None:
         """Make the plans of runs again; begin moves where other ones are worth it."""
@@ -193,7 +204,7 @@ class Adaptation:
             return  # it is planned for other sites or definitions by now
         changes = not found.planned.bundle.runs_as(known.bundle)
         why, movers = self._why_kept(found, current, changes=changes)
-        if changes and not why and not self._has_room():
+        if changes and not why and not self._has_room(found.planned.bundle):
             known.waits = reason or FIRST_LOOK
             return
         before, known.basis = known.basis, found.basis
@@ -201,7 +212,8 @@ class Adaptation:
             return
         known.needed = why if movers else ""
         ids = frozenset(query.id for query in current)
-        known.fixed = ids if why_alone(known.bundle) or ids <= set(found.fixed) else frozenset()
+        is_fixed = bool(when_alike(known.bundle).never) or ids <= set(found.fixed)
+        known.fixed = ids if is_fixed else frozenset()
         decision = self._decided(current if why else movers, reason, found, why)
         if why:
             self._decisions.add(decision)
@@ -223,7 +235,8 @@ class Adaptation:
             return next(iter(found.fixed.values())), []
         if not changes:
             return "no other plan is much cheaper", []
-        stays = why_alone(queries[0].bundle) or why_alone(found.planned.bundle)
+        alike = when_alike(found.planned.bundle)
+        stays = when_alike(queries[0].bundle).never or alike.never or _too_long(alike)
         if stays:
             return f"it cannot move: {stays}", []
         needed = self._moves.why_needed(movers)
@@ -233,7 +246,8 @@ class Adaptation:
         value, metric = found.weighing.value, found.weighing.metric
         before, after = (value(plan.cost) - value(plan.fed) for plan in (found.before, found.after))
         saved = (before - after) * HORIZON_SECONDS
-        filling = value(found.filling)
+        beside = alike.microseconds / MICROSECONDS  # both send meanwhile
+        filling = value(found.filling) + after * beside
         if saved <= filling:
             unit = "bytes" if metric == BY_BYTES else f"by {metric}"
             return (
@@ -253,7 +267,7 @@ class Adaptation:
             run=queries[0].run,
             reason=reason or FIRST_LOOK,
             outcome=Outcome.KEPT if why else Outcome.MOVING,
-            detail=why or _begun(found),
+            detail=why or _begun(found, when_alike(found.planned.bundle).microseconds),
             plan_before=before.words,
             plan_after=found.after.words,
             bytes_before=before.cost.bytes,
@@ -277,7 +291,9 @@ class Adaptation:
             self._moving[decision.id] = move
 
     async def _go_on(self, number: int, move: Move) -> None:
-        move.failed = move.failed or ("" if move.moved else self._moves.why_not(move))
+        if not (move.failed or move.moved):
+            self._moves.watch(move)
+            move.failed = self._moves.why_not(move)
         if move.failed:
             self._close(number, move, outcome=Outcome.GIVEN_UP, detail=move.failed)
             await self._moves.give_up(move)
@@ -331,8 +347,19 @@ class Adaptation:
         self._measured = left
 
 
-def _begun(found: Reconsidered) -> str:
+def _too_long(alike: Alike) -> str:
+    if alike.microseconds <= LONGEST_BESIDE:
+        return ""
+    return (
+        f"its windows would take {duration_text(alike.microseconds)} to be filled, and no lake "
+        "fills them"
+    )
+
+
+def _begun(found: Reconsidered, windows: int = 0) -> str:
     said = "the other plan is being filled"
+    if windows:
+        said += f", which takes {duration_text(windows)} because of its windows"
     if found.weighing.value(found.filling):
         return said
     return f"{said}; that has no price by {found.weighing.metric}: costing at most half suffices"

@@ -2,14 +2,16 @@
 
 Make before break: the queries change over when both runs are at rest and hold the same rows. So no
 reader notices, whatever happened meanwhile. Queries that are never at rest change over when both
-hold the same rows and the new run surely has read all that the old one has. When that does not come
-about in time the new run is withdrawn, and all is as before.
+hold the same rows and the new run surely has read all that the old one has. If windows have to be
+filled by time, both run beside each other for that long before. When that does not come about in
+time the new run is withdrawn, and all is as before.
 """
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from federated_optimizer.coordinator.adaptation.filled_runs import when_alike
 from federated_optimizer.coordinator.adaptation.run_cuts import is_not_behind
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from federated_optimizer.coordinator.queries.planner import Planned
@@ -24,6 +26,8 @@ from streamsql.wire.fragments import FragmentBundle
 
 MOVE_MICROSECONDS = 60_000_000
 """Time in which a move has to come about."""
+LAKE_MICROSECONDS = 600_000_000
+"""Time that it has in addition where the lake fills windows."""
 REST_MICROSECONDS = 5_000_000
 """Time in which both runs should be at rest; then they may change over amid changes."""
 COMPARED_SELDOM = 9
@@ -48,6 +52,9 @@ class Move:
         moved: The queries that have changed over.
         failed: Why it is given up, from when this begins.
         compared: Until when rows of busy runs are not compared again.
+        fills: How long both have to run beside each other until windows hold the same.
+        beside: Since when they do, with the same sites in the same incarnations; None: not yet.
+        sites: Those, and whether they are away.
     """
 
     planned: Planned
@@ -61,11 +68,19 @@ class Move:
     moved: tuple[RunningQuery, ...] = ()
     failed: str = ""
     compared: int = 0
+    fills: int = 0
+    beside: int | None = None
+    sites: object = None
 
     @property
     def run(self) -> str:
         """The run that they leave."""
         return next(iter(self.former.values())).query
+
+    @property
+    def filled_for(self) -> int:
+        """Microseconds since windows hold the same, as far as time says; negative: not yet."""
+        return -1 if self.beside is None else monotonic_clock() - self.beside - self.fills
 
     @property
     def seconds(self) -> float:
@@ -117,7 +132,8 @@ class Moves:
             else:
                 trial.join(other, shared.settings.host)
             self._queries.runs.try_out(trial)
-            return Move(planned, trial, former, published=published)
+            fills = when_alike(bundle).microseconds
+            return Move(planned, trial, former, published=published, fills=fills)
 
     def _trial(self, planned: Planned, bundle: FragmentBundle) -> RunningQuery:
         shared = self._shared
@@ -158,6 +174,18 @@ class Moves:
         host = self._shared.settings.host
         return [q for q in found if q.bundle is former[q.id] and host not in q.problems]
 
+    def watch(self, move: Move) -> None:
+        """Note since when both runs are beside each other, and nothing has come or gone."""
+        membership, trial = self._shared.membership, move.trial
+        sites = [
+            (s, membership.epoch(s), membership.is_offline(s)) for s in sorted(trial.bundle.sites)
+        ]
+        if move.sites != sites:
+            # Who was away, or begins anew, may bring what the new run has not seen.
+            move.sites, move.beside = sites, None
+        if move.beside is None and trial.has_inputs():
+            move.beside = monotonic_clock()
+
     def why_not(self, move: Move) -> str:
         """Return why a move cannot come about any more, in words; empty: it may."""
         movers = self.movers(move)
@@ -172,7 +200,8 @@ class Moves:
         leader = self._queries.runs.leader(trial.run)
         if leader is None or leader.bundle is not trial.bundle:
             return "the run that they were to read was planned anew"
-        if monotonic_clock() - move.began > MOVE_MICROSECONDS:
+        lake = LAKE_MICROSECONDS if trial.bundle.fills else 0
+        if monotonic_clock() - move.began > MOVE_MICROSECONDS + move.fills + lake:
             if not trial.has_inputs():
                 return f"the new plan was not filled within {move.seconds:.0f} s"
             return (
@@ -187,7 +216,7 @@ class Moves:
         Counts of sites may be early by one report: so nothing may have come between two looks.
         """
         before, move.seen = move.seen, None
-        if not self._at_rest(move):
+        if move.filled_for < 0 or not self._at_rest(move):
             return False
         move.seen = tuple(
             (query.result.received(), query.result.lives(), query.result.changes)
@@ -203,6 +232,9 @@ class Moves:
         """Whether the new run has read all that the old one has, and gives the same rows now."""
         trial, movers = move.trial, self.movers(move)
         if self.why_not(move) or self._queries.owed.is_owed:
+            return False
+        self.watch(move)
+        if move.filled_for < 0:
             return False
         if not all(query.has_all_sources() for query in (trial, *movers)):
             return False
@@ -235,7 +267,8 @@ class Moves:
         async with self._shared.lock:
             self._shared.presence.check_in_charge()
             await self._store_new(move)
-            if self.why_not(move) or not self._at_rest(move):
+            self.watch(move)
+            if self.why_not(move) or move.filled_for < 0 or not self._at_rest(move):
                 return ()
             move.moved = self._change_over(move)
             return move.moved
@@ -246,8 +279,7 @@ class Moves:
         Raises:
             FederationError: The catalog cannot be written.
         """
-        is_late = monotonic_clock() - move.began >= REST_MICROSECONDS
-        if move.may_be_busy or not is_late or not move.trial.has_inputs():
+        if move.may_be_busy or move.filled_for < REST_MICROSECONDS:
             return
         async with self._shared.lock:
             self._shared.presence.check_in_charge()

@@ -18,7 +18,9 @@ from federated_optimizer.search.choosing import Search
 from federated_optimizer.search.plan_words import plan_words
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.metrics import Metric
-from streamsql.algebra.operators import RemoteSource, walk_plan
+from streamsql.algebra.operators import RemoteSource, Scan, walk_plan
+from streamsql.algebra.window_reach import reaches_of
+from streamsql.data.types import MICROSECONDS
 from streamsql.errors import FederationError, QueryError
 from streamsql.syntax import parse_statement
 from streamsql.wire.codec import encode_packed
@@ -172,7 +174,8 @@ def _fed_cost(planner: Planner, bundle: FragmentBundle) -> Cost:
 def filling_cost(bundle: FragmentBundle, statistics: Statistics) -> Cost:
     """Return the price of all that travels until the sites of a bundle have all that it needs.
 
-    The bundle goes to every site, and each fragment sends all its rows once.
+    The bundle goes to every site, each fragment sends all its rows once, and the lake sends the
+    readings of the windows that it fills.
     """
     known: dict[str, Estimate] = {}
     bytes_sent = float(len(encode_packed(bundle)) * len(bundle.sites))
@@ -191,7 +194,25 @@ def filling_cost(bundle: FragmentBundle, statistics: Statistics) -> Cost:
         width = sent_bytes(fragment.plan, statistics)
         bytes_sent += rows.rows * width + statistics.wires.message_bytes * len(fragment.sites)
         messages += len(fragment.sites)
+    bytes_sent += _bytes_of_lake(bundle, statistics)
     return Cost(bytes_sent, messages=messages, energy=bytes_sent)
+
+
+def _bytes_of_lake(bundle: FragmentBundle, statistics: Statistics) -> float:
+    """Return the bytes of the readings with which the lake fills windows, as far as rates tell."""
+    scans = {
+        node.source: node
+        for fragment in bundle.fragments
+        for node in walk_plan(fragment.plan)
+        if isinstance(node, Scan)
+    }
+    total = 0.0
+    for reach in reaches_of(bundle.fragments):
+        facts = statistics.sources.get(reach.source.lower())
+        if reach.source in bundle.fills and facts is not None and facts.changes is not None:
+            rows = facts.changes * reach.back / MICROSECONDS
+            total += rows * sent_bytes(scans[reach.source], statistics)
+    return total
 
 
 def _feeders_first(bundle: FragmentBundle) -> list[Fragment]:

@@ -25,6 +25,7 @@ def test_many_rows_are_compared_in_a_tenth_of_the_time(monkeypatch: pytest.Monke
     monkeypatch.setattr(moves, "monotonic_clock", lambda: clock["now"])
     monkeypatch.setattr(moves, "is_not_behind", lambda *_: True)
     monkeypatch.setattr(Moves, "why_not", lambda *_: "")
+    monkeypatch.setattr(Moves, "watch", lambda *_: None)
     monkeypatch.setattr(Moves, "movers", lambda *_: [])
     monkeypatch.setattr(Moves, "_show_the_same", compare)
     shared: Any = SimpleNamespace(lock=asyncio.Lock(), presence=SimpleNamespace(taken_over=False))
@@ -32,7 +33,7 @@ def test_many_rows_are_compared_in_a_tenth_of_the_time(monkeypatch: pytest.Monke
     trial: Any = SimpleNamespace(has_all_sources=lambda: True)
     planned: Any = None
     moving = Moves(shared, queries)
-    move = Move(planned, trial, {}, began=0, may_be_busy=True)
+    move = Move(planned, trial, {}, began=0, may_be_busy=True, beside=0)
     end = clock["now"] + 3_000_000
     while clock["now"] < end:
         moving.counts_came([move])
