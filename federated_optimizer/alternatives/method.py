@@ -19,6 +19,7 @@ class Method(enum.StrEnum):
     hash, PAIRED: to one chosen for the device that the key names. KEYS_LEFT and KEYS_RIGHT: the
     keys of this side go to all gateways of the other one, which send to the base what these find.
     ORDER: as another order of the joins. EARLY: as an aggregate of one side of a join before it.
+    BOUND: with a recursion below it that derives only what is asked for.
     """
 
     SHIP = "ship"
@@ -28,6 +29,7 @@ class Method(enum.StrEnum):
     KEYS = "keys"
     ORDER = "order"
     EARLY = "early"
+    BOUND = "bound"
     CENTRE = Way.CENTRE.value
     FLOOD = Way.FLOOD.value
     WITNESS = Way.WITNESS.value
@@ -40,7 +42,10 @@ class Method(enum.StrEnum):
     KEYS_RIGHT = "sending keys of the right side to all gateways of the left"
 
 
-CUT = frozenset(Method) - {Method.SHIP, Method.SITES, Method.ORDER, Method.EARLY}
+REWRITTEN = frozenset({Method.ORDER, Method.EARLY, Method.BOUND})
+"""Methods that compute an equal plan."""
+
+CUT = frozenset(Method) - {Method.SHIP, Method.SITES} - REWRITTEN
 """Methods that the cutter has to be told: it does the others where nobody has chosen."""
 
 IN_NETWORK = frozenset(

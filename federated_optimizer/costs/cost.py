@@ -17,6 +17,7 @@ class Cost:
         cpu: Milliseconds of processor a second at gateways and base sites.
         state: Bytes of memory of what these keep.
         engine: Milliseconds a second of Spark, or of the local executor of stored tables.
+        derived: The part of `cpu` that recursions take.
     """
 
     bytes: float = 0.0
@@ -28,6 +29,7 @@ class Cost:
     cpu: float = 0.0
     state: float = 0.0
     engine: float = 0.0
+    derived: float = 0.0
 
     def __add__(self, other: "Cost") -> "Cost":
         """Return the price of both, which work at the same time."""
@@ -41,6 +43,7 @@ class Cost:
             self.cpu + other.cpu,
             self.state + other.state,
             self.engine + other.engine,
+            self.derived + other.derived,
         )
 
     def after(self, below: "Cost") -> "Cost":
@@ -49,12 +52,14 @@ class Cost:
         return replace(self + below, milliseconds=until)
 
     @property
-    def ties(self) -> tuple[float, float, float]:
-        """By which plans are compared that are equal by the metric: bytes, most bytes, messages.
+    def ties(self) -> tuple[float, float, float, float]:
+        """By which plans are compared that are equal by the metric.
 
-        Of two parts it is the sum.
+        Bytes, most bytes, messages, and what recursions derive: the same links travel, whatever is
+        asked for. Of two parts it is the sum.
         """
-        return (round(self.bytes, 6), round(self.high, 6), round(self.messages, 6))
+        sent = round(self.bytes, 6), round(self.high, 6), round(self.messages, 6)
+        return (*sent, round(self.derived, 6))
 
 
 NOTHING = Cost()

@@ -93,6 +93,8 @@ class Workload:
         whole: Whether whole annotations travel at once (ship = 'eager' or 'ship-all'). Shipped
             lazily a row has the first of its supports, as a witness does, and the next when that
             dies.
+        fetched: Base rows a second that go to the base site and from there to a computing site:
+            those that have to have a partner there.
     """
 
     sites: int
@@ -108,6 +110,7 @@ class Workload:
     at_sites: float = 1.0
     shown: float = 1.0
     whole: bool = False
+    fetched: float = 0.0
 
     @property
     def changes(self) -> float:
@@ -218,7 +221,8 @@ def _derived(way: Way, load: Workload, encoding: Encoding, annotation: float) ->
 
 def _entering(load: Workload, encoding: Encoding) -> float:
     """Base rows that arrive elsewhere (stored tables, windows at the base) travel to a site."""
-    return load.changes * (1.0 - load.at_sites) * (load.base_bytes + encoding.envelope)
+    entering = load.changes * (1.0 - load.at_sites) + load.fetched
+    return entering * (load.base_bytes + encoding.envelope)
 
 
 def _shown(load: Workload, encoding: Encoding) -> float:

@@ -1,6 +1,7 @@
 """The workload of a recursion, for its prices: sizes and rates of its inputs and of its view."""
 
 import hashlib
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -23,6 +24,8 @@ from streamsql.algebra.expressions import (
 from streamsql.algebra.operators import (
     Filter,
     Fixpoint,
+    Join,
+    JoinKind,
     Plan,
     Project,
     Scan,
@@ -78,15 +81,17 @@ def workload(  # noqa: PLR0913  (what the estimate rests on)
     shown: float,
 ) -> tuple[Workload, tuple[str, ...]]:
     """Return what the prices are computed from, and what of it is assumed, in words."""
-    parts = {scan: estimate(scan, statistics) for leaf in leaves for scan in _sources(leaf)}
-    read = _by_source(leaves, statistics)
+    links = tuple(dict.fromkeys(map(_links, leaves)))
+    parts = {scan: estimate(scan, statistics) for leaf in links for scan in _sources(leaf)}
+    read = _by_source(links, lambda leaf: estimate(leaf, statistics))
     # Base and step branches mostly read the same source: once, whatever lets most rows through.
     base = total(max(found, key=_rows) for found in read)
+    asked = asked_share(leaves, lambda leaf: estimate(leaf, statistics))
     here = [e for scan, e in parts.items() if set(topology.owners(scan.source)) & set(sites)]
     moving = sum(e.inserts + e.deletes for e in parts.values())
     at_sites = sum(e.inserts + e.deletes for e in here) / moving if moving else 1.0
     facts = statistics.recursions.get(recursion_key(node))
-    rows, view_rows, assumed = _sizes(node, base, _restricted(read), facts)
+    rows, view_rows, assumed = _sizes(node, base, asked, facts)
     inserts, deletes = base.inserts, base.deletes
     if facts is not None:
         inserts = deletes = facts.changes / 2
@@ -98,7 +103,7 @@ def workload(  # noqa: PLR0913  (what the estimate rests on)
         base_rows=rows,
         inserts=inserts,
         deletes=deletes,
-        base_bytes=min((row_bytes(leaf.schema) for leaf in leaves), default=2.0),
+        base_bytes=min((row_bytes(leaf.schema) for leaf in links), default=2.0),
         view_rows=view_rows,
         view_bytes=row_bytes(node.schema),
         view_changes=moved,
@@ -107,6 +112,7 @@ def workload(  # noqa: PLR0913  (what the estimate rests on)
         at_sites=at_sites,
         shown=shown,
         whole=node.choice.ship in (Shipping.EAGER, Shipping.SHIP_ALL),
+        fetched=sum(_fetched(leaf, statistics) for leaf in leaves if leaf not in links),
     )
     return load, assumed
 
@@ -132,12 +138,27 @@ def _local(
     return max(by_hash, statistics.homes.local)
 
 
-def _by_source(leaves: tuple[Plan, ...], statistics: Statistics) -> list[list[Estimate]]:
+def _links(leaf: Plan) -> Plan:
+    """Return what a leaf has of its own: the left side where it has only rows with a partner."""
+    while isinstance(leaf, Join) and leaf.kind == JoinKind.SEMI:
+        leaf = leaf.left
+    return leaf
+
+
+def _fetched(leaf: Plan, statistics: Statistics) -> float:
+    """Return the rows a second that go to the base for a semi join there, and on from there."""
+    before, after = estimate(_links(leaf), statistics), estimate(leaf, statistics)
+    return before.inserts + before.deletes + after.inserts + after.deletes
+
+
+def _by_source(
+    leaves: Iterable[Plan], estimated: Callable[[Plan], Estimate]
+) -> list[list[Estimate]]:
     """Return the estimates of leaves, those over the same sources together, base branches first."""
     seen: dict[tuple[str, ...], list[Estimate]] = {}
     for leaf in leaves:
-        sources = tuple(scan.source for scan in _sources(leaf))
-        seen.setdefault(sources, []).append(estimate(leaf, statistics))
+        sources = tuple(scan.source for scan in _sources(_links(leaf)))
+        seen.setdefault(sources, []).append(estimated(leaf))
     return list(seen.values())
 
 
@@ -145,9 +166,14 @@ def _rows(relation: Estimate) -> float:
     return relation.rows
 
 
-def _restricted(read: list[list[Estimate]]) -> float:
-    """Return the share of what steps read from which base branches begin: one is restricted."""
-    both = [found for found in read if len(found) > 1]
+def asked_share(leaves: Iterable[Plan], estimated: Callable[[Plan], Estimate]) -> float:
+    """Return the share of what steps read from which base branches begin: one is restricted.
+
+    Args:
+        leaves: Of the recursion, those of base branches first.
+        estimated: Of a leaf.
+    """
+    both = [found for found in _by_source(leaves, estimated) if len(found) > 1]
     shares = [found[0].rows / max(_rows(max(found, key=_rows)), 1e-9) for found in both]
     return max(shares, default=1.0)
 
@@ -163,17 +189,28 @@ def _sizes(
     if facts is not None:
         return facts.base_rows, facts.view_rows, ()
     rows = max(base.rows, 1.0)
-    nodes = rows / DEGREE.value + 1
-    named = _named_columns(node)
-    view = nodes ** min(named, 2)
-    if node.selection is None:
-        view *= DEPTH.value ** min(len(node.schema) - named, 1)
-    view = min(view * share, float(node.limit))
+    view = assumed_rows(node, rows, share)
     text = (
         f"{node.name}: {view:.0f} rows, {DEGREE.value:g} of its base rows per value joined "
         f"({DEGREE.range_text})"
     )
     return rows, view, (*base.assumed, text)
+
+
+def assumed_rows(node: Fixpoint, base_rows: float, share: float) -> float:
+    """Return how many rows a recursion has that nobody has counted.
+
+    Args:
+        node: The recursion.
+        base_rows: Rows that its steps read.
+        share: Of them from which it begins.
+    """
+    nodes = base_rows / DEGREE.value + 1
+    named = _named_columns(node)
+    view: float = nodes ** min(named, 2)
+    if node.selection is None:
+        view *= DEPTH.value ** min(len(node.schema) - named, 1)
+    return min(view * share, float(node.limit))
 
 
 def _named_columns(node: Fixpoint) -> int:

@@ -4,7 +4,10 @@ from collections.abc import Iterable, Iterator
 
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.estimates import Estimating
+from federated_optimizer.costs.recursion_prices import moved_per_change
+from federated_optimizer.costs.recursion_workload import asked_share, assumed_rows
 from federated_optimizer.costs.size_and_motion import Estimate
+from federated_optimizer.statistics.default_facts import DEGREE
 from federated_optimizer.statistics.speeds import Kept, Micros
 from streamsql.algebra.operators import (
     Aggregate,
@@ -87,12 +90,27 @@ class Work:
             ):
                 return self._passed(plan, micros.group, self._rows(plan) * kept.order)
             case Fixpoint():
-                derived = self._estimating.of(plan)
-                rows = self._rows(plan) + derived.rows
-                reading = self._passed(plan, micros.recursion, rows * kept.recursion)
-                return reading + Cost(cpu=derived.events * micros.recursion / 1_000)
+                return self._recursion(plan)
             case _:
                 return NOTHING
+
+    def _recursion(self, plan: Fixpoint) -> Cost:
+        """Return the price of a recursion: of rows that it reads, and that it derives of them.
+
+        A link that comes or goes moves rows of what is asked for; so does a base row that comes or
+        goes because something is asked for.
+        """
+        base = [leaf for branch in plan.base for leaf in _closed_in(branch)]
+        steps = [leaf for branch in plan.step for leaf in _closed_in(branch)]
+        share = asked_share(dict.fromkeys((*base, *steps)), self._estimating.of)
+        links = max((self._estimating.of(leaf).rows for leaf in steps), default=0.0)
+        view = assumed_rows(plan, links, share)
+        began, moving = self._events(base), self._events(steps)
+        moved = moving * moved_per_change(view, links, DEGREE.value)
+        asked = max(began - share * moving, 0.0) * view / max(links * share, 1.0)
+        cpu = (began + moving + moved + asked) * self._micros.recursion / 1_000
+        kept = (self._rows(plan) + view) * self._kept.recursion
+        return Cost(cpu=cpu, state=kept, derived=cpu)
 
     def merged(self, parts: Estimate) -> Cost:
         """Return the price of putting the parts of several sites together."""
@@ -107,8 +125,10 @@ class Work:
 
     def _passed(self, plan: Plan, micros: float, kept: float = 0.0) -> Cost:
         """Return the price of an operator whose input rows take so long, and that keeps bytes."""
-        changes = sum(self._estimating.of(child).events for child in _inputs(plan))
-        return Cost(cpu=changes * micros / 1_000, state=kept)
+        return Cost(cpu=self._events(_inputs(plan)) * micros / 1_000, state=kept)
+
+    def _events(self, plans: Iterable[Plan]) -> float:
+        return sum(self._estimating.of(each).events for each in plans)
 
     def _rows(self, plan: Plan) -> float:
         return sum(self._estimating.of(child).rows for child in _inputs(plan))
@@ -116,12 +136,14 @@ class Work:
 
 def _inputs(plan: Plan) -> tuple[Plan, ...]:
     """Return the inputs of an operator; of a recursion the largest plans that do not read it."""
-    return tuple(_closed(plan)) if isinstance(plan, Fixpoint) else plan.inputs
+    if not isinstance(plan, Fixpoint):
+        return plan.inputs
+    return tuple(leaf for branch in plan.inputs for leaf in _closed_in(branch))
 
 
-def _closed(plan: Plan) -> Iterator[Plan]:
-    for child in plan.inputs:
-        if is_open(child):
-            yield from _closed(child)
-        else:
-            yield child
+def _closed_in(plan: Plan) -> Iterator[Plan]:
+    if is_open(plan):
+        for child in plan.inputs:
+            yield from _closed_in(child)
+    else:
+        yield plan

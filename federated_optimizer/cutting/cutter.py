@@ -34,7 +34,7 @@ from federated_optimizer.alternatives.pieces import (
     Piece,
     StaticPiece,
 )
-from federated_optimizer.alternatives.recursions import Chosen, choose
+from federated_optimizer.alternatives.recursions import Chosen, choose, leaves_of
 from federated_optimizer.alternatives.words import (
     different_places,
     join_words,
@@ -44,7 +44,7 @@ from federated_optimizer.alternatives.words import (
 from federated_optimizer.costs.estimates import selectivity
 from federated_optimizer.cutting.keyed_joins import NOT_CHOSEN
 from federated_optimizer.cutting.network_cuts import NetworkCuts
-from federated_optimizer.cutting.recursion_leaves import agreed, as_set, with_leaves
+from federated_optimizer.cutting.recursion_leaves import agreed, as_set, at_one_base, with_leaves
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
 from streamsql.algebra.choices import Way
@@ -291,14 +291,18 @@ class Cutter(NetworkCuts):
             return self._at_gateways(plan, chosen)
         spread = SINGLE if chosen.way == Way.CENTRE else SOMEHOW
         reasons: list[str] = []
+        leaves = leaves_of(plan)
 
-        def leaf(part: Plan) -> Plan:
+        def moved(part: Plan) -> Plan:
             if spread.single:
                 placed = self.gathered(self.piece(part))
             else:
                 placed = self._hashed(self.piece(part), tuple(range(len(part.schema))))
             reasons.extend(placed.reasons)
             return placed.plan
+
+        def leaf(part: Plan) -> Plan:
+            return at_one_base(part, leaves, moved) if spread.single else moved(part)
 
         inputs = tuple(with_leaves(branch, leaf) for branch in plan.inputs)
         reasons.append(f"Fixpoint {plan.name} because: {chosen.plan.why}")

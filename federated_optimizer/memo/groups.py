@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from federated_optimizer.alternatives.method import IN_NETWORK, Method
+from federated_optimizer.alternatives.method import IN_NETWORK, REWRITTEN, Method
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.memo.properties import Properties
 
@@ -34,7 +34,7 @@ class Alternative:
     @property
     def is_rewritten(self) -> bool:
         """Whether its child is the same relation by another plan."""
-        return self.method in (Method.ORDER, Method.EARLY)
+        return self.method in REWRITTEN
 
     @property
     def is_in_network(self) -> bool:

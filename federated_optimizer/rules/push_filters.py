@@ -199,13 +199,23 @@ def _restricted(plan: Plan, readings: Readings) -> Plan:
     which would have to be maintained.
     """
     if isinstance(plan, Filter) and isinstance(plan.input, Fixpoint):
-        fixpoint = plan.input
-        below, above = _parted(conjuncts(plan.predicate), stable_columns(fixpoint))
-        if below and len(readings[fixpoint]) == 1:
-            base = tuple(_push(branch, below) for branch in fixpoint.base)
-            return filtered(msgspec.structs.replace(fixpoint, base=base), above)
+        bounded = bounded_base(plan.input, plan.predicate)
+        if bounded is not None and len(readings[plan.input]) == 1:
+            return bounded
     inputs = tuple(_restricted(child, readings) for child in plan.inputs)
     return plan if inputs == plan.inputs else with_inputs(plan, inputs)
+
+
+def bounded_base(fixpoint: Fixpoint, predicate: Expression) -> Plan | None:
+    """Return a filtered recursion with the conditions on stable columns in its base branches.
+
+    None if there are none.
+    """
+    below, above = _parted(conjuncts(predicate), stable_columns(fixpoint))
+    if not below:
+        return None
+    base = tuple(_push(branch, below) for branch in fixpoint.base)
+    return filtered(msgspec.structs.replace(fixpoint, base=base), above)
 
 
 def _push_aggregate(aggregate: Aggregate, predicates: list[Expression]) -> Plan:

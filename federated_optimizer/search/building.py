@@ -5,6 +5,7 @@ an operator over rows of gateways may stay there and ship its rows, be computed 
 the base. A recursion has its ways. A stored table that a stream joins travels or is asked for keys.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
@@ -19,6 +20,7 @@ from federated_optimizer.alternatives.pieces import (
     NetworkPiece,
     StaticPiece,
 )
+from federated_optimizer.alternatives.recursion_bounds import is_bounded
 from federated_optimizer.alternatives.words import names_text
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.estimates import Estimating
@@ -45,6 +47,7 @@ from federated_optimizer.search.network_joins import IN_PARTS, Found, NetworkJoi
 from federated_optimizer.search.parted_alternatives import PartedAlternatives
 from federated_optimizer.search.recursion_alternatives import (
     Sending,
+    bound_alternatives,
     recursion_alternatives,
     recursions_refused,
 )
@@ -170,8 +173,8 @@ class _Building:
         if whole_changes:
             self._network.refuse_all(IN_PARTS)
         self._refused: list[str] = []
-        self._blocks: frozenset[Plan] = frozenset()
-        self._aggregates: frozenset[Plan] = frozenset()
+        self._blocks = frozenset[Plan]()
+        self._own: Counter[Plan] = Counter()
 
     def of(self, plan: Plan) -> Memo:
         """Return the memo of a plan.
@@ -187,12 +190,11 @@ class _Building:
             self._refused.append(PUSHED_ONLY)
         if large or shared:
             root = Wanted(self._memo.group(plan)[0], AT_BASE)
-            self._memo.alternatives[root] = (
-                Alternative(Method.BASE, cost=self._prices.whole(piece)),
-            )
+            whole = Alternative(Method.BASE, cost=self._prices.whole(piece))
+            self._memo.alternatives[root] = (whole,)
         else:
             self._network.read(nodes)
-            self._aggregates = frozenset(n for n in nodes if isinstance(n, Aggregate))
+            self._own.update(nodes)
             self._blocks = frozenset() if self._few else block_tops(plan)
             root = self._at_base(plan)
         self._memo.root = root
@@ -248,13 +250,13 @@ class _Building:
             case NetworkPiece() | BasePiece() if isinstance(plan, Fixpoint):
                 return self._recursion(plan)
             case NetworkPiece():  # its way is chosen with what stands above it at the base
-                return self._over(plan)
+                return (*self._bounded(plan), *self._over(plan))
             case BasePiece() if not isinstance(plan, _SEARCHED):
                 return (Alternative(Method.BASE, cost=self._prices.whole(piece)),)
             case BasePiece():
-                found = (*self._in_parts(plan), *self._over(plan))
-                found = (*found, *self._in_network(plan, number))
-                return (*found, *self._in_order(plan), *self._early(plan))
+                found = (*self._bounded(plan), *self._in_parts(plan), *self._over(plan))
+                found = (*found, *self._in_network(plan, number), *self._in_order(plan))
+                return (*found, *self._early(plan))
 
     def _recursion(self, plan: Fixpoint) -> tuple[Alternative, ...]:
         """Return the ways of a recursion, with what its sites compute."""
@@ -264,11 +266,9 @@ class _Building:
         ways = recursion_alternatives(
             plan, self._cutter.chosen, Sending(wires, hops), searched=searched
         )
-        at_base, at_gateways = self._at_base_sites.of(plan), self._at_gateways.of(plan)
-        return tuple(
-            replace(way, cost=(at_base if way.method == Method.CENTRE else at_gateways) + way.cost)
-            for way in ways
-        )
+        works = {Method.CENTRE: self._at_base_sites.of(plan)}
+        other = self._at_gateways.of(plan)
+        return tuple(replace(way, cost=works.get(way.method, other) + way.cost) for way in ways)
 
     def _over(self, plan: Plan) -> tuple[Alternative, ...]:
         """Return an operator at the base, over inputs that are there."""
@@ -344,12 +344,11 @@ class _Building:
         for made, words in join_orders(plan, self._cutter, self._kept):
             # Another block's alternatives might be this order again.
             if not any(node in self._blocks and node not in below for node in walk_plan(made)):
-                self._cutter.piece(made)
-                yield Alternative(Method.ORDER, (self._at_base(made),), words=words)
+                yield Alternative(Method.ORDER, (self._made(made),), words=words)
 
     def _early(self, plan: Plan) -> Iterator[Alternative]:
         """Yield an aggregate of the query with parts of one side before the join below it."""
-        if not isinstance(plan, Aggregate) or plan not in self._aggregates:
+        if not isinstance(plan, Aggregate) or plan not in self._own:
             return
         join = plan.input.input if isinstance(plan.input, Project) else plan.input
         if not isinstance(join, Join) or not isinstance(self._cutter.placed[join], BasePiece):
@@ -361,14 +360,23 @@ class _Building:
             side, made = found
             moved = self._cutter.placed[join.inputs[side]]
             if isinstance(moved, GatewayPiece) and made.schema == plan.schema:
-                narrow = run_rules(made, WIDTH_RULES)
-                self._cutter.piece(narrow)
                 words = f"parts of {names_text(moved.sources)} by key before the join"
-                yield Alternative(Method.EARLY, (self._at_base(narrow),), words=words)
+                children = (self._made(run_rules(made, WIDTH_RULES)),)
+                yield Alternative(Method.EARLY, children, words=words)
+
+    def _bounded(self, plan: Plan) -> Iterator[Alternative]:
+        """Yield an operator of the query over a recursion that derives only what is asked for."""
+        if plan in self._own:
+            yield from bound_alternatives(plan, self._own, self._made, self._refused)
+
+    def _made(self, plan: Plan) -> Wanted:
+        """Return an equal plan that the query does not have, at the base."""
+        self._cutter.piece(plan)
+        return self._at_base(plan)
 
     def _by_keys(self, plan: Plan) -> tuple[Alternative, ...]:
         """Return a join with a table whose stream side sends keys, where it has one."""
-        if not isinstance(plan, Join | AsOfJoin | SetOperation):
+        if not isinstance(plan, Join | AsOfJoin | SetOperation) or is_bounded(plan):
             return ()
         left, right = (self._cutter.placed[child] for child in plan.inputs)
         sides = sides_of(plan, left, right, self._cutter.topology)

@@ -26,7 +26,7 @@ def plan_words(memo: Memo, selection: Selection) -> str:
     for wanted, alternative in selection.items():
         plan = memo.plan(wanted)
         match alternative.method:
-            case Method.ORDER:
+            case Method.ORDER | Method.BOUND:
                 found.append(alternative.words)
             case Method.PARTS | Method.KEYS | Method.EARLY:
                 found.append(f"{describe(plan)}: {alternative.words}")

@@ -4,24 +4,26 @@ What a recursion reads and the filters right above it go where its way wants the
 choice of its own. Between several base sites, which share the work, there is one way.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, fields
 
-from federated_optimizer.alternatives.method import Method
+from federated_optimizer.alternatives.method import Method, Refused
+from federated_optimizer.alternatives.recursion_bounds import bounded_recursions
 from federated_optimizer.alternatives.recursions import Chosen
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.recursion_prices import TRUST, Price
 from federated_optimizer.costs.recursion_workload import recursion_key
 from federated_optimizer.costs.shipments import mixed_bytes
 from federated_optimizer.costs.size_and_motion import UNKNOWN, wider
-from federated_optimizer.memo.groups import Alternative
+from federated_optimizer.memo.groups import Alternative, Wanted
 from federated_optimizer.memo.memo import Memo
 from federated_optimizer.statistics.default_facts import HOP_MILLISECONDS
 from federated_optimizer.statistics.planning_statistics import Placed
 from federated_optimizer.statistics.wires import ONE_HOP, Wires
 from streamsql.algebra.choices import Way
-from streamsql.algebra.operators import Fixpoint, walk_plan
+from streamsql.algebra.operators import Fixpoint, Plan, walk_plan
 
 _DEAR = Cost(*[1e30] * len(fields(Cost)))
 """More than any plan costs."""
@@ -59,6 +61,24 @@ def recursion_alternatives(
     return tuple(
         Alternative(Method(way.value), (), _cost(mine, way, sending) + inside) for way in ways
     )
+
+
+def bound_alternatives(
+    plan: Plan, own: Counter[Plan], made: Callable[[Plan], Wanted], refused: list[str]
+) -> Iterator[Alternative]:
+    """Yield an operator over a recursion that derives only what is asked for.
+
+    Args:
+        plan: The operator.
+        own: How often the query has each of its operators.
+        made: Puts an equal plan into the memo.
+        refused: Gets the reasons why there are no others.
+    """
+    for found in bounded_recursions(plan, own):
+        if isinstance(found, Refused):
+            refused.append(found.reason)
+        else:
+            yield Alternative(Method.BOUND, (made(found.plan),), words=found.words)
 
 
 def recursions_refused(chosen: Iterable[Chosen]) -> tuple[str, ...]:

@@ -4,9 +4,11 @@ import pytest
 
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.estimates import Estimating
+from federated_optimizer.costs.recursion_prices import SUPPORT
 from federated_optimizer.costs.work import Work
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import normalize
+from federated_optimizer.statistics.default_facts import DEGREE
 from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
 from federated_optimizer.statistics.speeds import Kept, Micros
 from streamsql.algebra.operators import Plan, Scan, walk_plan
@@ -78,18 +80,32 @@ def test_a_join_keeps_both_sides() -> None:
     assert work.of(plan).state == pytest.approx(windowed + 1_000 * (windowed + 50))
 
 
-def test_a_recursion_works_on_what_changes_below_it() -> None:
-    plan, work = work_of(
-        "WITH RECURSIVE r AS (SELECT src, dst FROM e UNION "
-        "SELECT e.src, r.dst FROM e JOIN r ON e.dst = r.src) SELECT src, dst FROM r"
-    )
+CLOSURE = (
+    "WITH RECURSIVE r AS (SELECT src, dst FROM e UNION "
+    "SELECT r.src, e.dst FROM r JOIN e ON e.src = r.dst) SELECT src, dst FROM r"
+)
+NODES = 30 / DEGREE.value + 1
+"""Ends of the links."""
+
+
+def test_a_recursion_works_on_what_changes_below_it_and_on_what_it_derives() -> None:
+    plan, work = work_of(CLOSURE)
     found = work.of(plan)
-    derived = ESTIMATING.of(plan)
     leaves = [ESTIMATING.of(scan) for scan in scans_of(plan)]
     read = sum(leaf.events for leaf in leaves)
-    assert min(derived.events, read) > 0
-    assert found.cpu == pytest.approx(read * 0.010 + (read + derived.events) * 1_000)
-    assert found.state == pytest.approx((30 * len(leaves) + derived.rows) * 1e12)
+    supported = NODES**2 * SUPPORT / 30
+    moved = read / len(leaves) * supported * (1 - 2 / DEGREE.value)
+    assert min(moved, read) > 0
+    assert found.cpu == pytest.approx(read * 0.010 + (read + moved) * 1_000)
+    assert found.derived == pytest.approx((read + moved) * 1_000)
+    assert found.state == pytest.approx((30 * len(leaves) + NODES**2) * 1e12)
+
+
+def test_a_recursion_that_is_bounded_keeps_and_derives_the_share_that_is_asked_for() -> None:
+    plan, work = work_of(f"{CLOSURE} WHERE src = 1")
+    found, whole = work.of(plan), work.of(work_of(CLOSURE)[0])
+    assert 0 < found.derived < whole.derived / 3
+    assert 0 < found.state < whole.state / 2
 
 
 def test_a_leaf_costs_the_steps_that_read_it_and_what_others_compute_nothing() -> None:
