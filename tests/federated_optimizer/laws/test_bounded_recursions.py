@@ -146,7 +146,7 @@ def test_a_bounded_recursion_follows_links_and_asked_keys(text: str) -> None:
 def paths(held: Held, now: int) -> dict[tuple[str, str], tuple[int, str]]:
     """Return hops and text of the shortest paths of one hop or more; of several the first text."""
     graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_edges_from((row[0], row[1]) for row in holding(held, now)["link"])
+    graph.add_edges_from((str(row[0]), str(row[1])) for row in holding(held, now)["link"])
     found: dict[tuple[str, str], list[list[str]]] = {}
     for a, b in graph.edges:
         for c, way in nx.single_source_all_shortest_paths(graph, b):
