@@ -49,6 +49,8 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         poll_seconds: How often files are looked at for changes.
         max_table_rows: Most rows a table may have that is kept in this process.
         max_result_rows: Most rows one fragment may produce.
+        max_gateway_rows: Most rows of a table that one query's gateways keep; a row counts as
+            several from 100 bytes on. Plans are made for at most 10,000.
         max_view_rows: Most rows a refreshed view may have that Spark evaluates on this machine.
         epoch_file: Where the session number is kept; empty means in `data_dir`.
         broker_ca: Authority of the broker's certificate, with `mqtts`; empty for the system's.
@@ -87,6 +89,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     poll_seconds: float = 2.0
     max_table_rows: int = 2_000_000
     max_result_rows: int = 1_000_000
+    max_gateway_rows: int = 40_000
     max_view_rows: int = 20_000_000
     epoch_file: str = ""
     broker_ca: str = ""
@@ -130,6 +133,7 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for name, least in (
             ("max_table_rows", 1),
             ("max_result_rows", 1),
+            ("max_gateway_rows", 1),
             ("max_view_rows", 1),
             ("bridge_rows", 0),
             ("local_rows", -1),

@@ -18,6 +18,8 @@ class Method(enum.StrEnum):
     each of which joins its own rows. HASHED: rows of both sides go to the gateway of their key's
     hash, PAIRED: to one chosen for the device that the key names. KEYS_LEFT and KEYS_RIGHT: the
     keys of this side go to all gateways of the other one, which send to the base what these find.
+    STORED_ROWS: a stored table goes to all gateways of a stream, each of which joins its own rows.
+    STORED_KEYS: the keys of a stored table go there, and what these find goes to the base.
     ORDER: as another order of the joins. EARLY: as an aggregate of one side of a join before it.
     BOUND: with a recursion below it that derives only what is asked for.
     """
@@ -40,6 +42,8 @@ class Method(enum.StrEnum):
     PAIRED = "choosing a gateway for each device"
     KEYS_LEFT = "sending keys of the left side to all gateways of the right"
     KEYS_RIGHT = "sending keys of the right side to all gateways of the left"
+    STORED_ROWS = "sending the table to the gateways"
+    STORED_KEYS = "sending keys of the table to the gateways"
 
 
 REWRITTEN = frozenset({Method.ORDER, Method.EARLY, Method.BOUND})
@@ -59,6 +63,9 @@ IN_NETWORK = frozenset(
     }
 )
 """Methods by which rows travel from gateways to gateways."""
+
+TO_GATEWAYS = IN_NETWORK | {Method.STORED_ROWS, Method.STORED_KEYS}
+"""Methods by which rows travel to gateways, from gateways or from the static engine."""
 
 
 @dataclass(frozen=True, slots=True)

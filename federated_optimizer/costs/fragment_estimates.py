@@ -27,6 +27,9 @@ from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, Recursion
 
 STEP_MILLISECONDS = 1_000 * STEP_SECONDS.value
 
+TABLE_AT_GATEWAYS = (Engine.STATIC, Engine.GATEWAY)
+"""Engines of a fragment with rows of a table and of its reader."""
+
 _PUT_TOGETHER = (Aggregate, Distinct, TopN)
 """Operators of which gateways may give parts."""
 
@@ -123,7 +126,9 @@ class _Estimates:
             self._delays[fragment.id] = 0.0
             hop = self._statistics.wires.hop_milliseconds
             read = [self._fragments[n] for n in _read(fragment) if n in self._fragments]
-            hops = [self._delay(f) + hop * _is_sent(f) for f in read]
+            # Rows of a table are at gateways before a reading comes.
+            late = [f for f in read if (f.engine, fragment.engine) != TABLE_AT_GATEWAYS]
+            hops = [self._delay(f) + hop * _is_sent(f) for f in late]
             found = self._delays[fragment.id] = max(hops, default=0.0) + STEP_MILLISECONDS
         return found
 

@@ -4,10 +4,12 @@ It pays only if keys are few, or find few rows. So both rest on counted distinct
 nobody has counted these, each row is taken to have another key, and keys to find every row.
 """
 
+from msgspec.structs import replace
+
 from federated_optimizer.costs.estimates import Estimating, estimate
 from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.statistics.planning_statistics import Statistics
-from streamsql.algebra.operators import Distinct, Join
+from streamsql.algebra.operators import Distinct, Join, Plan, Scan, SourceKind, walk_plan
 
 
 def keys_sent(reduction: Join, statistics: Statistics, sites: int) -> Estimate:
@@ -25,13 +27,29 @@ def keys_sent(reduction: Join, statistics: Statistics, sites: int) -> Estimate:
 
 
 def rows_found(reduction: Join, estimating: Estimating) -> Estimate:
-    """Return the rows that keys find, at all sites together; see `keys_sent`."""
-    counted = _is_counted(reduction, estimating)
-    return estimating.of(reduction if counted else reduction.left)
+    """Return the rows that keys find, at all sites together; see `keys_sent`.
+
+    A stored table, whose rows are counted, has no more keys than rows.
+    """
+    keys = reduction.right
+    if _is_counted(reduction, estimating):
+        return estimating.of(reduction)
+    if isinstance(keys, Distinct) and _is_stored(keys) and _finds_counted(reduction, estimating):
+        return estimating.of(replace(reduction, right=keys.input))
+    return estimating.of(reduction.left)
 
 
 def _is_counted(reduction: Join, estimating: Estimating) -> bool:
-    mine = [column for column, _ in reduction.keys]
-    return estimating.is_counted(reduction.left, mine) and estimating.is_counted(
-        reduction.right, range(len(reduction.right.schema))
+    keys = reduction.right
+    return _finds_counted(reduction, estimating) and estimating.is_counted(
+        keys, range(len(keys.schema))
     )
+
+
+def _finds_counted(reduction: Join, estimating: Estimating) -> bool:
+    return estimating.is_counted(reduction.left, [column for column, _ in reduction.keys])
+
+
+def _is_stored(plan: Plan) -> bool:
+    scans = [node for node in walk_plan(plan) if isinstance(node, Scan)]
+    return all(scan.kind == SourceKind.TABLE for scan in scans)

@@ -1,8 +1,16 @@
-"""Costs of the engines of stored tables: evaluations of whole tables, and keys looked up."""
+"""Costs of stored tables: of evaluating them, of looking up keys, and of rows at gateways."""
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 from federated_optimizer.costs.cost import Cost
+from federated_optimizer.costs.estimates import Estimating
+from federated_optimizer.costs.shipments import broadcast
+from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.statistics.default_facts import SNAPSHOT_SECONDS
 from federated_optimizer.statistics.planning_statistics import Statistics
+from federated_optimizer.statistics.wires import Wires
+from streamsql.algebra.operators import Plan, Scan, walk_plan
 
 
 def read_whole(rows: float, statistics: Statistics) -> Cost:
@@ -14,6 +22,12 @@ def read_whole(rows: float, statistics: Statistics) -> Cost:
     return Cost(engine=1_000 * seconds / SNAPSHOT_SECONDS.value)
 
 
+def evaluated(plan: Plan, estimating: Estimating, statistics: Statistics) -> Cost:
+    """Return the price of evaluating a plan over stored tables; see `read_whole`."""
+    scans = (node for node in walk_plan(plan) if isinstance(node, Scan))
+    return read_whole(sum(estimating.of(scan).rows for scan in scans), statistics)
+
+
 def looked_up(requests: float, statistics: Statistics) -> Cost:
     """Return the price of so many requests a second with keys, each of which has to be answered.
 
@@ -23,3 +37,20 @@ def looked_up(requests: float, statistics: Statistics) -> Cost:
     speeds = statistics.speeds
     floor = 1_000 * (speeds.spark if statistics.local_rows is None else speeds.local).floor
     return Cost(milliseconds=floor, engine=requests * floor)
+
+
+def sent_to_gateways(
+    stored: Estimate, width: float, site: str, gateways: Sequence[str], wires: Wires
+) -> Cost:
+    """Return the price of the rows of a table that go to each of some gateways.
+
+    They are there before a reading comes, so that it does not wait for them.
+
+    Args:
+        stored: Rows that each gateway keeps.
+        width: Bytes of one.
+        site: Of the static engine.
+        gateways: All that join them.
+        wires: What sending costs.
+    """
+    return replace(broadcast(stored, width, (site,), gateways, wires), milliseconds=0.0)

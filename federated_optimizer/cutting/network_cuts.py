@@ -1,4 +1,4 @@
-"""Cuts of joins that gateways compute, or prepare, with rows of other gateways."""
+"""Cuts of joins that gateways compute, or prepare, with rows of other gateways or of tables."""
 
 import dataclasses
 
@@ -6,8 +6,22 @@ from federated_optimizer.alternatives.gateway_pieces import TwoSided, pairs_of
 from federated_optimizer.alternatives.heuristics import NONE
 from federated_optimizer.alternatives.keys_first import SEMI_JOINS, SemiJoin, semi_join
 from federated_optimizer.alternatives.meeting import Meeting, Move
+from federated_optimizer.alternatives.method import Method, Refused
 from federated_optimizer.alternatives.network_methods import MEETINGS, meeting
-from federated_optimizer.alternatives.pieces import SOMEHOW, BasePiece, Cut, GatewayPiece, Piece
+from federated_optimizer.alternatives.pieces import (
+    SOMEHOW,
+    BasePiece,
+    Cut,
+    GatewayPiece,
+    Piece,
+    StaticPiece,
+)
+from federated_optimizer.alternatives.stored_at_gateways import (
+    StoredSide,
+    stored_meeting,
+    stored_semi_join,
+    stored_side,
+)
 from federated_optimizer.cutting.one_sided_cuts import OneSidedCuts
 from streamsql.algebra.operators import JoinKind, Plan, RemoteSource, with_inputs
 
@@ -24,6 +38,9 @@ class NetworkCuts(OneSidedCuts):
         method = self._methods.get(plan)
         if not self._may_look_up or method is None:
             return None
+        stored = stored_side(left, right)
+        if stored is not None:
+            return self._with_table(plan, stored, method)
         if not (isinstance(left, GatewayPiece) and isinstance(right, GatewayPiece)):
             return None
         if method in MEETINGS:
@@ -31,8 +48,35 @@ class NetworkCuts(OneSidedCuts):
             return self._met(plan, left, right, found) if isinstance(found, Meeting) else None
         if method in SEMI_JOINS:
             keyed = semi_join(plan, left, right, method, NONE)
-            return self._reduced(plan, left, right, keyed) if isinstance(keyed, SemiJoin) else None
+            return self._found(plan, left, right, keyed) if isinstance(keyed, SemiJoin) else None
         return None
+
+    def _with_table(self, plan: TwoSided, sides: StoredSide, method: Method) -> Piece | None:
+        """Return a join at, or prepared at, gateways to which a stored table goes."""
+        stream, table = sides.stream, sides.table
+        left, right = (table, stream) if sides.table_first else (stream, table)
+        found: Meeting | SemiJoin | Refused | None = None
+        match method:
+            case Method.STORED_ROWS:
+                found = stored_meeting(plan, sides, self.topology, NONE)
+            case Method.STORED_KEYS:
+                found = stored_semi_join(plan, sides, self.topology, NONE)
+            case _:
+                pass
+        match found:
+            case Meeting():
+                at = self._moved_to(left, found.left), self._moved_to(right, found.right)
+                made = with_inputs(plan, at)
+                joins = stream.joins + 1
+                return GatewayPiece(made, found.sites, stream.sources, found.colocations, joins)
+            case SemiJoin():
+                keys = StaticPiece(found.keys, table.tables, table.site)
+                some = self._reduced(stream, keys, found)
+                if sides.table_first:
+                    return self._join_at_base(plan, table, some, ())
+                return self._join_at_base(plan, some, table, ())
+            case _:
+                return None
 
     def _met(
         self, plan: TwoSided, left: GatewayPiece, right: GatewayPiece, found: Meeting
@@ -44,7 +88,7 @@ class NetworkCuts(OneSidedCuts):
             with_inputs(plan, sides), found.sites, sources, found.colocations, joins
         )
 
-    def _moved_to(self, piece: GatewayPiece, move: Move | None) -> Plan:
+    def _moved_to(self, piece: GatewayPiece | StaticPiece, move: Move | None) -> Plan:
         """Return a side as the join reads it: its own plan, or what comes of it."""
         if move is None:
             return piece.plan
@@ -52,17 +96,22 @@ class NetworkCuts(OneSidedCuts):
         cut = Cut(piece, move.partition, to_all=to_all, homes=move.homes, away=move.away)
         return RemoteSource(self._number(cut), piece.plan.schema)
 
-    def _reduced(
+    def _found(
         self, plan: TwoSided, left: GatewayPiece, right: GatewayPiece, found: SemiJoin
     ) -> BasePiece:
         reduced, whole = (left, right) if found.reduces_left else (right, left)
         keys = dataclasses.replace(whole, plan=found.keys, colocations=())
-        leaf = RemoteSource(self._number(Cut(keys, (), to_all=True)), found.keys.schema)
-        some = dataclasses.replace(
-            reduced, plan=found.reduced(reduced.plan, leaf), joins=reduced.joins + 1
-        )
+        some = self._reduced(reduced, keys, found)
         sides = (some, right) if found.reduces_left else (left, some)
         return self._join_at_base(plan, *sides, ())
+
+    def _reduced(
+        self, side: GatewayPiece, keys: GatewayPiece | StaticPiece, found: SemiJoin
+    ) -> GatewayPiece:
+        """Return the rows of a side that keys find, which go to all of its gateways."""
+        leaf = RemoteSource(self._number(Cut(keys, (), to_all=True)), found.keys.schema)
+        plan, joins = found.reduced(side.plan, leaf), side.joins + 1
+        return dataclasses.replace(side, plan=plan, joins=joins)
 
     def _join_at_base(
         self, plan: TwoSided, left: Piece, right: Piece, reasons: tuple[str, ...]

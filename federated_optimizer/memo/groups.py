@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from federated_optimizer.alternatives.method import IN_NETWORK, REWRITTEN, Method
+from federated_optimizer.alternatives.method import REWRITTEN, TO_GATEWAYS, Method
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.memo.properties import Properties
 
@@ -38,5 +38,5 @@ class Alternative:
 
     @property
     def is_in_network(self) -> bool:
-        """Whether rows travel from gateways to gateways for it."""
-        return self.method in IN_NETWORK or any(c.properties.joined for c in self.children)
+        """Whether rows travel to gateways for it."""
+        return self.method in TO_GATEWAYS or any(c.properties.joined for c in self.children)

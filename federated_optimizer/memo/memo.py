@@ -4,7 +4,7 @@ A complete plan chooses an alternative of the root and of everything that it ask
 plans are numbered from 1 in the order of the alternatives: 1 takes the first everywhere, which
 pushes everything. The plan that ships everything changes places with the last one, if it is not the
 first. A number says the same as long as the query, the definitions and the sites are the same,
-whatever the statistics say.
+whatever the statistics say, but that a stored table may become too large for gateways.
 A group that is read twice is computed once: by what its first reading takes.
 """
 

@@ -2,7 +2,8 @@
 
 What gateways can compute by themselves is found by cutting the plan with nothing chosen. From there
 an operator over rows of gateways may stay there and ship its rows, be computed in parts, or be at
-the base. A recursion has its ways. A stored table that a stream joins travels or is asked for keys.
+the base. A recursion has its ways. A stored table that a stream joins travels, to the base or to
+the gateways, or is asked for keys.
 """
 
 from collections import Counter
@@ -121,7 +122,7 @@ def build(
         topology: The sites.
         statistics: What is known of sources.
         whole_changes: Whether changes of one reading must arrive together at the base: then no
-            gateway joins rows of other gateways, as these arrive later than its own.
+            gateway joins rows of other gateways, as these arrive later than its own, nor tables.
         kept: Rules by which plans are not considered.
     """
     few = False
@@ -231,7 +232,8 @@ class _Building:
 
     def _at_sites(self, plan: Plan) -> Wanted:
         self._at_base(plan)
-        return Wanted(self._memo.group(plan)[0], AT_SITES)
+        stored = isinstance(self._cutter.placed[plan], StaticPiece)
+        return Wanted(self._memo.group(plan)[0], STORED if stored else AT_SITES)
 
     def _alternatives(self, plan: Plan, number: int) -> tuple[Alternative, ...]:
         piece = self._cutter.placed[plan]

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from federated_optimizer.alternatives.gateway_pieces import TwoSided
 from federated_optimizer.alternatives.heuristics import ALL, Heuristics
-from federated_optimizer.alternatives.method import CUT, IN_NETWORK, Method
+from federated_optimizer.alternatives.method import CUT, TO_GATEWAYS, Method
 from federated_optimizer.alternatives.recursions import MUCH
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.recursion_prices import times_text
@@ -85,7 +85,7 @@ class Listed:
         cost: By the estimates.
         words: Where operators are that had a choice.
         whole_changes: Whether the changes of one reading arrive together, as far as the plan has a
-            say in it: no gateway joins rows of other gateways.
+            say in it: no gateway joins rows of other gateways or of tables.
     """
 
     number: int
@@ -305,7 +305,7 @@ class Search:
         return {
             ordered.of(self.memo.plan(wanted)): alternative.method
             for wanted, alternative in selection.items()
-            if alternative.method in IN_NETWORK
+            if alternative.method in TO_GATEWAYS
             or (alternative.method in CUT and self._is_chosen(wanted))
         }
 

@@ -20,7 +20,7 @@ from federated_optimizer.costs.semi_join_estimates import keys_sent, rows_found
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import broadcast, shipment
 from federated_optimizer.costs.size_and_motion import Estimate
-from federated_optimizer.costs.stored_reads import looked_up, read_whole
+from federated_optimizer.costs.stored_reads import evaluated, looked_up, sent_to_gateways
 from federated_optimizer.costs.work import Work
 from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.network.topology import Topology
@@ -32,7 +32,6 @@ from streamsql.algebra.operators import (
     JoinKind,
     Plan,
     RemoteSource,
-    Scan,
     transform_up,
     walk_plan,
 )
@@ -83,6 +82,8 @@ class CutPrices:
         """Return the price of rows of a piece on their way to one, or all, of some other sites."""
         statistics = self._cutter.statistics
         width, wires = sent_bytes(piece.plan, statistics), statistics.wires
+        if cut is not None and cut.to_all and isinstance(piece, StaticPiece):
+            return sent_to_gateways(rows, width, piece.site, receivers, wires)
         if cut is not None and cut.to_all:
             return broadcast(rows, width, self._sites(piece), receivers, wires)
         away = None if cut is None else cut.away
@@ -139,9 +140,7 @@ class CutPrices:
         """Return the price of evaluating the tables of a piece as a whole."""
         if piece.site != self._cutter.topology.static:
             return NOTHING  # the coordinator has what its tables say
-        scans = (node for node in walk_plan(piece.plan) if isinstance(node, Scan))
-        rows = sum(self._estimating.of(scan).rows for scan in scans)
-        return read_whole(rows, self._cutter.statistics)
+        return evaluated(piece.plan, self._estimating, self._cutter.statistics)
 
     def _sent(self, piece: Piece) -> Estimate:
         """Return what a piece sends; of a table that nobody has counted keys may match all."""

@@ -1,4 +1,4 @@
-"""Sub-plans above joins that gateways compute with rows of other gateways.
+"""Sub-plans above joins that gateways compute with rows of other gateways, or of stored tables.
 
 Such a join leaves its rows at gateways, and what stands above it may go on there. How the rows lie
 depends on the method of the join, so a sub-plan may have several pieces: one for each choice below.
@@ -31,7 +31,14 @@ from federated_optimizer.alternatives.keys_first import SEMI_JOINS, SemiJoin, se
 from federated_optimizer.alternatives.meeting import Meeting, Move
 from federated_optimizer.alternatives.method import Method, Refused
 from federated_optimizer.alternatives.network_methods import MEETINGS, meeting
-from federated_optimizer.alternatives.pieces import GatewayPiece, Piece
+from federated_optimizer.alternatives.pieces import GatewayPiece, Piece, StaticPiece
+from federated_optimizer.alternatives.stored_at_gateways import (
+    StoredSide,
+    sent_of,
+    stored_meeting,
+    stored_semi_join,
+    why_too_large,
+)
 from federated_optimizer.alternatives.words import join_words
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.estimates import Estimating, row_bytes
@@ -39,9 +46,11 @@ from federated_optimizer.costs.semi_join_estimates import keys_sent, rows_found
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import broadcast, shipment
 from federated_optimizer.costs.size_and_motion import Estimate
+from federated_optimizer.costs.stored_reads import sent_to_gateways
 from federated_optimizer.memo.memo import Memo
 from federated_optimizer.memo.properties import Joined
 from federated_optimizer.network.topology import Topology
+from federated_optimizer.search.stored_joins import stored_keys_cost
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.operators import (
     AsOfJoin,
@@ -53,6 +62,12 @@ from streamsql.algebra.operators import (
     Window,
     walk_plan,
 )
+
+TABLE_IN_PARTS = (
+    "alarms and sinks act on each change, and a change of a table reaches one gateway before the "
+    "other"
+)
+"""Why a query whose changes must arrive together has no join with a table at gateways."""
 
 IN_PARTS = (
     "alarms and sinks act on each change, and of a change that gateways join with rows of other "
@@ -72,6 +87,9 @@ _OF_CHAINS = frozenset({Heuristic.ONE_JOIN, Heuristic.TO_BASE})
 """Rules by which nothing is joined with rows that gateways have joined."""
 
 _Way = TypeVar("_Way", Meeting, SemiJoin)
+
+Below = tuple[Joined, Joined]
+"""Joins in the network below both sides of a join."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +205,13 @@ class NetworkJoins:
                     sources, joins = left.sources + right.sources, left.joins + right.joins + 1
                     piece = GatewayPiece(plan, found.sites, sources, found.colocations, joins)
                     yield (*a, *b, (group, method)), Found(piece, (a, b), found)
+        for below, sides in self._stored(plan):
+            found = self._fitting(plan, Method.STORED_ROWS, sides, stored_meeting)
+            if isinstance(found, Meeting):
+                stream, table_joins = sides.stream, (group, Method.STORED_ROWS)
+                joins = stream.joins + 1
+                piece = GatewayPiece(plan, found.sites, stream.sources, found.colocations, joins)
+                yield (*below[0], *below[1], table_joins), Found(piece, below, found)
 
     def _local(
         self, plan: TwoSided, left: GatewayPiece, right: GatewayPiece
@@ -237,6 +262,44 @@ class NetworkJoins:
                 if isinstance(found, SemiJoin):
                     sides = (left, right) if found.reduces_left else (right, left)
                     yield method, (a, b), self._semi_joined(plan, found, *sides), found.words
+        for below, stored in self._stored(plan):
+            found = self._fitting(plan, Method.STORED_KEYS, stored, stored_semi_join)
+            if isinstance(found, SemiJoin):
+                places = self._topology.bases, self._statistics, self._estimating
+                cost = stored_keys_cost(plan, stored, found, *places)
+                yield Method.STORED_KEYS, below, cost, found.words
+
+    def _stored(self, plan: TwoSided) -> Iterator[tuple[Below, StoredSide]]:
+        """Yield the sides of a join of what gateways have with a stored table, if it is one."""
+        both = ((plan.left, plan.right, True), (plan.right, plan.left, False))
+        for side, other, table_first in both:
+            table = self._placed[side]
+            if isinstance(table, StaticPiece):
+                for joined, stream in self._options(other):
+                    below = ((), joined) if table_first else (joined, ())
+                    yield below, StoredSide(stream, table, table_first)
+
+    def _fitting(
+        self,
+        plan: TwoSided,
+        method: Method,
+        sides: StoredSide,
+        find: Callable[[TwoSided, StoredSide, Topology, Heuristics], _Way | Refused],
+    ) -> _Way | Refused:
+        """Return how gateways join a table, or why not: they keep no large one."""
+
+        def fitting(kept: Heuristics) -> _Way | Refused:
+            found = find(plan, sides, self._topology, kept)
+            if isinstance(found, Refused):
+                return found
+            if self._none is not None:
+                return Refused(TABLE_IN_PARTS)
+            sent = sent_of(sides, found)
+            width = sent_bytes(sent, self._statistics)
+            reason = why_too_large(sides, self._estimating.of(sent), width)
+            return Refused(reason) if reason else found
+
+        return self._considered(plan, method, fitting)
 
     def _no_method(self, plan: TwoSided) -> Refused | None:
         """Return why a join has none of the methods; a sub-plan has one method in a whole plan."""
@@ -293,9 +356,11 @@ class NetworkJoins:
 
     def _moved(self, side: Plan, joined: Joined, move: Move | None, sites: tuple[str, ...]) -> Cost:
         piece = self.pieces(side)[joined].piece if joined else self._placed[side]
-        if move is None or not isinstance(piece, GatewayPiece):
+        if move is None or not isinstance(piece, GatewayPiece | StaticPiece):
             return NOTHING
         rows, width = self._estimating.of(side), sent_bytes(side, self._statistics)
+        if isinstance(piece, StaticPiece):
+            return sent_to_gateways(rows, width, piece.site, sites, self._wires)
         if not move.partition:
             return broadcast(rows, width, piece.sites, sites, self._wires)
         return shipment(rows, width, piece.sites, sites, self._wires, move.away)

@@ -1,6 +1,6 @@
 """Complete plans in words."""
 
-from federated_optimizer.alternatives.method import IN_NETWORK, Method
+from federated_optimizer.alternatives.method import TO_GATEWAYS, Method
 from federated_optimizer.memo.memo import Memo, Selection
 from federated_optimizer.memo.properties import STORED
 from streamsql.algebra.explain import describe
@@ -33,7 +33,7 @@ def plan_words(memo: Memo, selection: Selection) -> str:
             case Method.CENTRE | Method.FLOOD | Method.WITNESS | Method.ANNOTATIONS:
                 if wanted in chosen and isinstance(plan, Fixpoint):
                     found.append(f"recursion {plan.name} by {alternative.method}")
-            case method if method in IN_NETWORK:
+            case method if method in TO_GATEWAYS:
                 found.append(f"{describe(plan)}: {alternative.words}")
             case Method.SHIP if any(
                 child.group == join

@@ -1,17 +1,18 @@
 """Facts that would turn the choice of a plan: the value of one at which another plan is cheaper.
 
 One fact is varied at a time, everything else stays as it is known. The memo is priced again for
-each value: plans keep their numbers, whatever the statistics say.
+each value: plans keep their numbers, but that a table may become too large for gateways.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import sqrt
+from math import inf, sqrt
 from typing import TypeVar
 
 from typing_extensions import override
 
+from federated_optimizer.alternatives.stored_at_gateways import STORED
 from federated_optimizer.costs.estimates import estimate
 from federated_optimizer.search.choosing import Choice, Listed, Search
 from federated_optimizer.statistics.passing_rows import passed
@@ -132,6 +133,7 @@ class _Turning:
     ) -> None:
         self._search, self._more = search, more
         self._taken, self._rejected = taken, rejected
+        self._plans = {number: search.plan(number) for number in (taken, *rejected)}
 
     def of(self, facts: Sequence[_Fact]) -> tuple[Turn, ...]:
         """Return a turn for each rejected plan that has one, in their order."""
@@ -160,11 +162,23 @@ class _Turning:
     def _cheaper(self, fact: _Fact, value: float, numbers: Sequence[int]) -> Iterator[int]:
         """Yield the plans that cost less than the chosen one if a fact has a value."""
         search = self._search.knowing(fact.setting(value))
-        if not all(0 < n <= search.memo.count() for n in (self._taken, *numbers)):
-            return  # what can be looked up by key is another: numbers say something else
-        order = search.weighing.order
-        chosen = order(search.plan(self._taken).cost)
-        yield from (number for number in numbers if order(search.plan(number).cost) < chosen)
+        order, chosen = search.weighing.order, self._number_in(search, self._taken)
+        if not chosen and set(STORED).isdisjoint(self._plans[self._taken].methods.values()):
+            return  # nobody knows its number there
+        most = order(search.plan(chosen).cost) if chosen else (inf,)  # gateways keep no such table
+        for number in numbers:
+            there = self._number_in(search, number)
+            if there and order(search.plan(there).cost) < most:
+                yield number
+
+    def _number_in(self, search: Search, number: int) -> int:
+        """Return the number of a plan among those by other facts; 0: it is not found there.
+
+        Tables that gateways can keep by these facts only have further plans.
+        """
+        if search.memo.count() == self._search.memo.count():
+            return number
+        return search.number_of((number, self._plans[number].digest))
 
     def _border(self, fact: _Fact, number: int, inside: float, outside: float) -> float:
         """Return the value between two from which on a plan is cheaper."""
@@ -180,7 +194,10 @@ class _Turning:
 
     def _turn(self, number: int, fact: _Fact, value: float) -> Turn:
         beyond = min(value * BEYOND, fact.most) if value > fact.now else value / BEYOND
-        taken = self._more() and self._search.knowing(fact.setting(beyond)).taken().number == number
+        taken = False
+        if self._more():
+            by_then = self._search.knowing(fact.setting(beyond)).taken()
+            taken = by_then.digest == self._plans[number].digest
         return Turn(
             number,
             fact.varied,

@@ -75,6 +75,11 @@ class Bag:
         return len(self.weights)
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of the columns."""
+        return sum(column.nbytes for column in self.columns)
+
+    @property
     def total(self) -> int:
         """The number of rows, each as often as its weight says."""
         return int(self.weights.sum())

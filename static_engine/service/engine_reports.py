@@ -263,4 +263,4 @@ def problem_of(
         error = past.problem(fragment.plan) or evaluations.outcome(fragment.plan).error
         if error is not None:
             return error
-    return query.keyed.error
+    return query.outgrown or query.keyed.error

@@ -1,6 +1,6 @@
 """The part of one query that runs here: results of its fragments and channels to their readers."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -11,11 +11,16 @@ from static_engine.evaluation.static_executor import tables_of
 from static_engine.keyed.keyed_queries import KeyedQuery
 from streamsql.algebra.operators import Plan
 from streamsql.data.delta import Delta, accumulate
-from streamsql.errors import WireError
+from streamsql.errors import FederationError, WireError
 from streamsql.history.past_plans import fixed
 from streamsql.wire.batch_parts import SentParts
 from streamsql.wire.channel_protocol import SendingChannel
-from streamsql.wire.fragments import Fragment, FragmentBundle
+from streamsql.wire.fragments import (
+    GATEWAY_ROW_BYTES,
+    TABLE_OUTGROWN,
+    Fragment,
+    FragmentBundle,
+)
 from streamsql.wire.messages import DeltaBatch, FlowReport
 from streamsql.wire.partitioning import site_of
 
@@ -33,6 +38,7 @@ class InstalledQuery:
         site: Our id.
         epoch: Our session.
         first: Sequence number to begin with; above all used before in this session.
+        max_gateway_rows: Most rows of a fragment that gateways keep.
 
     Raises:
         WireError: A fragment here has a reader but no destination, or reads keys and is no join by
@@ -41,11 +47,21 @@ class InstalledQuery:
     Attributes:
         keyed: The fragments that look keys up.
         whole: The others, which are evaluated over whole tables.
+        outgrown: Why new results are not sent: gateways would have to keep too many rows.
         traffic: Counts of the batches that were sent.
     """
 
-    def __init__(self, bundle: FragmentBundle, site: str, epoch: int, first: int) -> None:
+    def __init__(
+        self,
+        bundle: FragmentBundle,
+        site: str,
+        epoch: int,
+        first: int,
+        max_gateway_rows: int = 40_000,
+    ) -> None:
         self.bundle = bundle
+        self._max_gateway_rows, self._at_gateways = max_gateway_rows, bundle.at_gateways
+        self.outgrown: FederationError | None = None
         bundle = _standing_still(bundle)
         self.fragments = bundle.at(site)
         self._epoch, self._first = epoch, first
@@ -80,6 +96,31 @@ class InstalledQuery:
     def named_tables(self) -> frozenset[str]:
         """Names of all tables that the fragments here name."""
         return frozenset().union(*(tables_of(f.plan) for f in self.fragments))
+
+    def update_all(self, results: Mapping[str, Bag]) -> None:
+        """Take new results of fragments: all or, if gateways would keep too much, none.
+
+        Gateways and base meet rows of one table: they must not have it as it was at two times.
+        """
+        self.outgrown = next(filter(None, map(self._why_outgrown, results.items())), None)
+        if self.outgrown is None:
+            for fragment, result in results.items():
+                self.update(fragment, result)
+
+    def _why_outgrown(self, named: tuple[str, Bag]) -> FederationError | None:
+        """Return why gateways do not keep the result of a fragment; None: they do, or need not."""
+        (name, result), most = named, self._max_gateway_rows
+        if name not in self._at_gateways:
+            return None
+        if max(len(result), result.nbytes / GATEWAY_ROW_BYTES) <= most:
+            return None
+        tables = " and ".join(sorted(tables_of(self.bundle.fragment(name).plan)))
+        return FederationError(
+            f"{tables} has {len(result):,} rows ({result.nbytes / 1e6:,.1f} MB) for the gateways "
+            f"of this query, which keep at most {most:,} of {GATEWAY_ROW_BYTES} bytes",
+            hint="ask for another plan, or raise max_gateway_rows of the static engine",
+            code=TABLE_OUTGROWN,
+        )
 
     def update(self, fragment: str, result: Bag) -> None:
         """Take a fragment's new result."""

@@ -226,10 +226,8 @@ class StaticEngine:
             evaluate = partial(self._evaluations.evaluate, plan, executor, time.monotonic())
             await self._compute(evaluate)
         for query in self._queries.values():
-            for fragment in query.whole:
-                result = self._evaluations.outcome(fragment.plan).result
-                if result is not None:
-                    query.update(fragment.id, result)
+            known = {f.id: self._evaluations.outcome(f.plan).result for f in query.whole}
+            query.update_all({name: bag for name, bag in known.items() if bag is not None})
         self._key_channels.ask(self._queries)
         if await self._keyed.evaluate(self._queries, self._choice.executor, self._compute):
             self._wake.set()
@@ -360,7 +358,10 @@ class StaticEngine:
             self._last_sequence = max(self._last_sequence, old.last_sequence())
             del self._queries[name]
         if bundle is not None:
-            query = InstalledQuery(bundle, self._me, self.epoch, self._last_sequence)
+            query = InstalledQuery(
+                *(bundle, self._me, self.epoch, self._last_sequence),
+                max_gateway_rows=self.settings.max_gateway_rows,
+            )
             if query.fragments:
                 self._queries[name] = query
                 self._poll_at = 0.0

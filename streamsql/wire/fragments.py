@@ -27,6 +27,16 @@ class Engine(enum.StrEnum):
     STATIC = "static"
 
 
+GATEWAY_TABLE_ROWS = 10_000
+"""Rows of a stored table for which a plan is made that sends them to gateways."""
+
+GATEWAY_ROW_BYTES = 100
+"""Of such a row, on average; wider ones count as several."""
+
+TABLE_OUTGROWN = "table_outgrown"
+"""The code of the problem of a query whose gateways would have to keep too many rows."""
+
+
 class Fragment(msgspec.Struct, frozen=True):
     """A plan instantiated on each of its sites.
 
@@ -228,6 +238,14 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     def sites(self) -> frozenset[str]:
         """The sites that run something of the query."""
         return frozenset(site for fragment in self.own for site in fragment.sites)
+
+    @property
+    def at_gateways(self) -> frozenset[str]:
+        """The fragments of stored tables whose rows gateways keep."""
+        readers = {f.id for f in self.fragments if f.engine == Engine.GATEWAY}
+        return frozenset(
+            f.id for f in self.fragments if f.engine == Engine.STATIC and f.consumer in readers
+        )
 
     def at(self, site: str) -> tuple[Fragment, ...]:
         """Return the fragments a site runs."""

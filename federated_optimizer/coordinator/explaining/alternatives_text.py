@@ -20,8 +20,8 @@ class _Column:
 
 
 IN_PARTS = (
-    "gateways join rows of other gateways, so that for a moment the answer may show one part of a "
-    "change before the other"
+    "gateways join rows of other gateways or of tables, so that for a moment the answer may show "
+    "one part of a change before the other"
 )
 """A note on plans with joins in the network."""
 _RANGE_WIDTH = 23

@@ -6,6 +6,7 @@ from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sites.flows import sites_of
 from streamsql.errors import FederationError, WireError
 from streamsql.wire.channel_protocol import Reception
+from streamsql.wire.fragments import TABLE_OUTGROWN
 from streamsql.wire.messages import DeltaBatch, FlowReport, QueryProblem
 
 
@@ -65,6 +66,8 @@ class HeardReports:
                 query.problems.pop(site, None)
             else:
                 query.problems[site] = in_words_of(query, problem)
+                if problem.code == TABLE_OUTGROWN:  # the facts of now allow no such plan
+                    self._queries.has_old_plans = True
             self._queries.refresh(query)
 
     def _stop_unknown(self, run: str, site: str) -> None:

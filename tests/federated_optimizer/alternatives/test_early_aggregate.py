@@ -102,7 +102,8 @@ def facts(seen: float, changes: float) -> Statistics:
 
 def test_a_count_by_room_travels_and_not_each_reading() -> None:
     text = "SELECT r.kind, MAX(s.n) AS m FROM seen s JOIN room r ON r.rid = s.rid GROUP BY r.kind"
-    bound = bound_query(text, CATALOG)
+    # Of an alarm: else the ten rows of the table go to the gateways, which sends less.
+    bound = replace(bound_query(text, CATALOG), whole_changes=True)
     bundle = place_plan(bound, SITES, query="q", statistics=facts(5_000.0, 50.0))
     (sent,) = [f for f in bundle.fragments if f.engine == Engine.GATEWAY]
     assert any(isinstance(node, Aggregate) for node in walk_plan(sent.plan))

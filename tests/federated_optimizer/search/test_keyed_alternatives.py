@@ -36,8 +36,8 @@ def facts(seats: float, changes: float, stored: float | None) -> Statistics:
 
 
 def asks(bundle: FragmentBundle) -> bool:
-    (stored,) = [f for f in bundle.fragments if f.engine == Engine.STATIC]
-    return any(isinstance(node, RemoteSource) for node in walk_plan(stored.plan))
+    stored = [f for f in bundle.fragments if f.engine == Engine.STATIC]
+    return any(isinstance(node, RemoteSource) for f in stored for node in walk_plan(f.plan))
 
 
 def planned(

@@ -1,0 +1,37 @@
+"""Prices of joins at the base of what keys of a stored table find at gateways."""
+
+from federated_optimizer.alternatives.gateway_pieces import TwoSided
+from federated_optimizer.alternatives.keys_first import SemiJoin
+from federated_optimizer.alternatives.stored_at_gateways import StoredSide
+from federated_optimizer.costs.cost import Cost
+from federated_optimizer.costs.estimates import Estimating
+from federated_optimizer.costs.semi_join_estimates import rows_found
+from federated_optimizer.costs.sent_columns import sent_bytes
+from federated_optimizer.costs.shipments import shipment
+from federated_optimizer.costs.stored_reads import evaluated, sent_to_gateways
+from federated_optimizer.statistics.planning_statistics import Statistics
+
+
+def stored_keys_cost(  # noqa: PLR0913, PLR0917  (a join, what travels, and what is known)
+    plan: TwoSided,
+    sides: StoredSide,
+    found: SemiJoin,
+    bases: tuple[str, ...],
+    statistics: Statistics,
+    estimating: Estimating,
+) -> Cost:
+    """Return the price of a table's keys, of what they find, and of the table at the base.
+
+    The table is evaluated once more for its keys, and each gateway keeps them.
+    """
+    stream, table = (plan.right, plan.left) if sides.table_first else (plan.left, plan.right)
+    site, sites, wires = sides.table.site, sides.stream.sites, statistics.wires
+    keys = estimating.of(found.keys)
+    asked = sent_to_gateways(keys, sent_bytes(found.keys, statistics), site, sites, wires)
+    matched = rows_found(found.reduced(stream, found.keys), estimating)
+    answered = shipment(matched, sent_bytes(stream, statistics), sites, bases, wires)
+    width = sent_bytes(table, statistics)
+    stored = shipment(estimating.of(table), width, (site,), bases, wires)
+    again = evaluated(sides.table.plan, estimating, statistics)
+    kept = Cost(state=keys.rows * len(sites))
+    return answered.after(asked).after(again) + stored + kept

@@ -1,0 +1,180 @@
+"""Streams joined at gateways with a small table, in a federation with a real static engine."""
+
+import contextlib
+import random
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from federated_optimizer.alternatives.method import Method
+from federated_optimizer.alternatives.stored_at_gateways import STORED
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
+from host.mqtt.in_memory import Faults
+from streamsql.wire.fragments import TABLE_OUTGROWN
+from tests.federated_optimizer.coordinator.running_static_engine import begin, static_engine
+
+TABLE = (
+    "CREATE TABLE floors (room TEXT, floor INTEGER, PRIMARY KEY (room))"
+    " WITH (source = 'csv', path = 'floors.csv');"
+)
+TEXT = (
+    "SELECT s.rid, s.status, f.floor FROM RoomSensor s JOIN floors f ON f.room = s.rid"
+    " WHERE f.floor > 0"
+)
+ROOMS = [f"r{number}" for number in range(6)]
+SENT = {
+    Method.STORED_ROWS: "floors sent to all gateways of roomsensor, joined there",
+    Method.STORED_KEYS: "keys of floors sent to all gateways of roomsensor",
+}
+
+Floors = dict[str, int]
+
+
+def write(folder: Path, floors: Floors, others: int = 0) -> None:
+    rows = [*floors.items(), *((f"other {n}", 1) for n in range(others))]
+    lines = ["room,floor", *(f"{room},{floor}" for room, floor in rows)]
+    whole = folder / "new.csv"
+    whole.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    whole.rename(folder / "floors.csv")
+
+
+def joined(rooms: dict[str, str], floors: Floors) -> list[tuple[Any, ...]]:
+    """Return the answer of DuckDB."""
+    with closing(duckdb.connect()) as database:
+        database.execute("CREATE TABLE RoomSensor (rid TEXT, status TEXT)")
+        database.execute("CREATE TABLE floors (room TEXT, floor INTEGER)")
+        for name, rows in (("RoomSensor", rooms), ("floors", floors)):
+            for row in rows.items():
+                database.execute(f"INSERT INTO {name} VALUES (?, ?)", row)
+        return database.execute(TEXT).fetchall()
+
+
+async def begun(federation: Any, harness: Any, floors: Floors) -> Any:
+    write(federation.folder, floors)
+    coordinator = await begin(federation, gateways=2)
+    await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 4)
+    await coordinator.execute(TABLE)
+    return coordinator
+
+
+async def number_of(coordinator: Any, words: str) -> int:
+    """Return the number of the plan that does something, as EXPLAIN lists it."""
+    (told,) = await coordinator.execute(f"EXPLAIN ALTERNATIVES {TEXT}")
+    line = next(line for line in told.text.splitlines() if words in line)
+    return int(line.lstrip("* ").split()[0])
+
+
+def at_gateways(coordinator: Any, query: str) -> Iterable[str]:
+    found: frozenset[str] = coordinator._queries.find(query).bundle.at_gateways
+    return found
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("method", STORED)
+def test_answers_follow_both_sides_over_losses_and_deaths(harness: Any, method: Method) -> None:
+    async def scenario(federation: Any) -> None:
+        rng = random.Random(method)
+        floors: Floors = {"r1": 1, "r2": 2}
+        rooms: dict[str, str] = {}
+
+        def gateway(room: str) -> Any:
+            return federation.sites[f"gw-{1 + ROOMS.index(room) % 2}"]
+
+        async with contextlib.AsyncExitStack() as first:
+            await first.enter_async_context(static_engine(federation))
+            coordinator = await begun(federation, harness, floors)
+            number = await number_of(coordinator, SENT[method])
+            query = await harness.start_query(coordinator, f"{TEXT} WITH (plan = {number})")
+            assert at_gateways(coordinator, query)
+            for step in range(14):
+                room = rng.choice(ROOMS)
+                if rng.random() < 0.4:
+                    floors = {r: rng.randrange(3) for r in ROOMS if rng.random() < 0.6}
+                    write(federation.folder, floors)
+                elif room in rooms and rng.random() < 0.4:
+                    gateway(room).put("roomsensor", (room, rooms.pop(room)), delete=True)
+                else:
+                    rooms[room] = rng.choice(["open", "shut"])
+                    gateway(room).put("roomsensor", (room, rooms[room]))
+                if step % 4 == 3:
+                    federation.broker.faults = Faults(lose=0.5)
+                    await federation.broker.settle()
+                    federation.broker.faults = Faults()
+                if step == 8:  # a gateway starts anew, and has read nothing yet
+                    await federation.sites["gw-1"].stop()
+                    rooms = {r: s for r, s in rooms.items() if ROOMS.index(r) % 2}
+                    await federation.site("gw-1", epoch=2)
+                if step == 11:
+                    await federation.sites["base"].stop()
+                    await federation.site("base", "base", epoch=2)
+                await harness.until_rows(coordinator, query, joined(rooms, floors))
+            await harness.until(lambda: coordinator.query(query).settled)
+        # Without the static engine gateways have the table; another one goes on with it.
+        rooms["r2"] = "anew"
+        gateway("r2").put("roomsensor", ("r2", "anew"))
+        await harness.until_rows(coordinator, query, joined(rooms, floors))
+        async with static_engine(federation, epoch=2):
+            floors = {"r2": 2, "r4": 1}
+            write(federation.folder, floors)
+            await harness.until_rows(coordinator, query, joined(rooms, floors))
+
+    harness.run(scenario)
+
+
+def test_a_table_that_has_outgrown_the_gateways_goes_to_the_base(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        async with static_engine(federation) as engine:
+            coordinator = await begun(federation, harness, {"r1": 1})
+            federation.sites["gw-1"].put("roomsensor", ("r0", "open"))
+            federation.sites["gw-2"].put("roomsensor", ("r1", "open"))
+            number = await number_of(coordinator, SENT[Method.STORED_ROWS])
+            chosen = await harness.start_query(coordinator, f"{TEXT} WITH (plan = {number})")
+            await harness.until_rows(coordinator, chosen, [("r1", "open", 1)])
+            assert at_gateways(coordinator, chosen)
+            shown: Counter[tuple[Any, ...]] = Counter()
+
+            def seen() -> bool:
+                shown.update(coordinator.relation(chosen))
+                return not at_gateways(coordinator, chosen)
+
+            most = engine.settings.max_gateway_rows
+            write(federation.folder, {"r0": 2, "r1": 3}, others=most)
+            await harness.until(seen)
+            rows = [("r0", "open", 2), ("r1", "open", 3)]
+            await harness.until_rows(coordinator, chosen, rows)
+            # In between there were rows of the old table, or of the new one, and no others.
+            assert set(shown) <= {("r1", "open", 1), *rows}
+            await harness.until_status(coordinator, chosen, QueryStatus.RUNNING)
+            (told,) = await coordinator.execute(f"EXPLAIN ALTERNATIVES {TEXT}")
+            assert "a gateway keeps at most 10,000" in told.text
+
+    harness.run(scenario)
+
+
+def test_the_problem_names_the_table_and_its_bound(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        async with static_engine(federation) as engine:
+            coordinator = await begun(federation, harness, {"r1": 1})
+            number = await number_of(coordinator, SENT[Method.STORED_KEYS])
+            query = await harness.start_query(coordinator, f"{TEXT} WITH (plan = {number})")
+            await harness.until_rows(coordinator, query, [])
+            problems: dict[str, str] = {}
+            report = engine._reporter.problems
+
+            def noted(current: dict[str, Any]) -> None:
+                problems.update({e.code: e.message for e in current.values() if e is not None})
+                report(current)
+
+            engine._reporter.problems = noted  # type: ignore[method-assign]
+            most = engine.settings.max_gateway_rows
+            write(federation.folder, {"r1": 1}, others=most)
+            await harness.until(lambda: not at_gateways(coordinator, query))
+            assert f"floors has {most + 1:,} rows" in problems[TABLE_OUTGROWN]
+            assert f"at most {most:,} of 100 bytes" in problems[TABLE_OUTGROWN]
+
+    harness.run(scenario)
