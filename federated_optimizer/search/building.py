@@ -2,8 +2,7 @@
 
 What gateways can compute by themselves is found by cutting the plan with nothing chosen. From there
 an operator over rows of gateways may stay there and ship its rows, be computed in parts, or be at
-the base. A recursion has its ways. A stored table that a stream joins travels, to the base or to
-the gateways, or is asked for keys.
+the base. A recursion has its ways. A stored table that a stream joins travels or is asked for keys.
 """
 
 from collections import Counter
@@ -231,9 +230,8 @@ class _Building:
         return wanted
 
     def _at_sites(self, plan: Plan) -> Wanted:
-        self._at_base(plan)
         stored = isinstance(self._cutter.placed[plan], StaticPiece)
-        return Wanted(self._memo.group(plan)[0], STORED if stored else AT_SITES)
+        return replace(self._at_base(plan), properties=STORED if stored else AT_SITES)
 
     def _alternatives(self, plan: Plan, number: int) -> tuple[Alternative, ...]:
         piece = self._cutter.placed[plan]
