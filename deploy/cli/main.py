@@ -15,6 +15,7 @@ from rich.table import Table
 
 from deploy.cli import service_commands  # noqa: F401 - adds its commands
 from deploy.cli.authority_commands import authority_app
+from deploy.cli.calibrate_command import calibrate
 from deploy.cli.endpoint_commands import endpoint_app
 from deploy.cli.installed import version
 from deploy.cli.shared_options import (
@@ -41,7 +42,7 @@ from ui.cli.sink_commands import sink_app
 from ui.cli.table_commands import add_table_commands
 
 DATA = Path("pando-data")
-FIRST = ("up", "doctor", "shell", "run", "explain", "simulate", "bench")
+FIRST = ("up", "doctor", "shell", "run", "explain", "simulate", "calibrate", "bench")
 EPILOG = """\b
 Examples:
   pando up                               start everything on this machine
@@ -61,6 +62,7 @@ app.add_typer(token_app, name="token")
 app.command()(login)
 app.command()(logout)
 app.command()(whoami)
+app.command()(calibrate)
 app.add_typer(authority_app, name="ca")
 add_fleet_commands(gateway_app)
 add_table_commands(table_app)

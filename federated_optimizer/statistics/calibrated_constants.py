@@ -13,7 +13,7 @@ EVERYWHERE, GATEWAYS, BASE = "", "gateways", "base"
 PLACES = (EVERYWHERE, GATEWAYS, BASE)
 """Sites that a constant is about; one about all sites holds where there is none about some."""
 
-_OF_OPERATORS: Mapping[str, Default] = {
+OF_OPERATORS: Mapping[str, Default] = {
     "step_microseconds": defaults.STEP_MICROSECONDS,
     "filter_microseconds": defaults.FILTER_MICROSECONDS,
     "window_microseconds": defaults.WINDOW_MICROSECONDS,
@@ -24,7 +24,7 @@ _OF_OPERATORS: Mapping[str, Default] = {
 """Constants that may differ between gateways and base sites."""
 
 CONSTANTS: Mapping[str, Default] = {
-    **_OF_OPERATORS,
+    **OF_OPERATORS,
     "window_bytes": defaults.WINDOW_BYTES,
     "join_bytes": defaults.JOIN_BYTES,
     "group_bytes": defaults.GROUP_BYTES,
@@ -85,7 +85,7 @@ WORDS: Mapping[Key, str] = {
     **{subject_of(name): words_of(name) for name in (*CONSTANTS, *SPARK)},
     **{
         subject_of(name, place): words_of(name, place)
-        for name in _OF_OPERATORS
+        for name in OF_OPERATORS
         for place in (GATEWAYS, BASE)
     },
 }
@@ -111,7 +111,7 @@ def refused(name: str, place: str, value: float, low: float, high: float) -> str
     default = CONSTANTS.get(name)
     if default is None:
         return f"{name!r:.60} is no constant that can be calibrated"
-    if place not in PLACES or (place and name not in _OF_OPERATORS):
+    if place not in PLACES or (place and name not in OF_OPERATORS):
         return f"{name} has no value of its own for {place!r:.60}"
     least, most = default.low / BEYOND, default.high * BEYOND
     for number in (value, low, high):

@@ -70,41 +70,43 @@ LITERAL_BYTES = Default("bytes of a token in an annotation", 0.5, 0.1, 2.0, _MEA
 HOP_MILLISECONDS = Default("milliseconds from a site to the next", 2.0, 0.5, 100.0, _MEASURED)
 HOP_ENERGY = Default("microjoules of a byte from a site to the next", 1.0, 0.01, 5.0)
 STEP_MICROSECONDS = Default(
-    "microseconds of a step of a fragment that reads something new", 15.0, 2.0, 500.0, _SERVER
+    "microseconds of a step of a fragment that reads something new", 14.0, 2.0, 500.0, _SERVER
 )
 FILTER_MICROSECONDS = Default(
-    "microseconds of a changed row in a filter or projection", 1.0, 0.05, 50.0, _SERVER
+    "microseconds of a changed row in a filter or projection", 0.8, 0.05, 50.0, _SERVER
 )
 WINDOW_MICROSECONDS = Default("microseconds of a changed row in a window", 3.0, 0.2, 100.0, _SERVER)
-JOIN_MICROSECONDS = Default("microseconds of a changed row in a join", 3.0, 0.2, 100.0, _SERVER)
+JOIN_MICROSECONDS = Default("microseconds of a changed row in a join", 5.5, 0.2, 100.0, _SERVER)
 GROUP_MICROSECONDS = Default(
-    "microseconds of a changed row in groups, orders or DISTINCT", 3.0, 0.2, 100.0, _SERVER
+    "microseconds of a changed row in groups, orders or DISTINCT", 7.0, 0.2, 100.0, _SERVER
 )
 RECURSION_MICROSECONDS = Default(
-    "microseconds of a changed row that a recursion reads or derives", 5.0, 0.5, 1_000.0, _SERVER
+    "microseconds of a changed row that a recursion reads or derives", 45.0, 2.0, 1_000.0, _SERVER
 )
 BATCH_MICROSECONDS = Default(
     "microseconds of a batch: encoded, decoded, and the step that reads it",
-    50.0,
+    45.0,
     5.0,
     2_000.0,
     _SERVER,
 )
 BYTE_NANOSECONDS = Default(
-    "nanoseconds of a byte of a batch, encoded and decoded", 20.0, 0.5, 1_000.0, _SERVER
+    "nanoseconds of a byte of a batch, encoded and decoded", 13.0, 0.5, 1_000.0, _SERVER
 )
 MESSAGE_MICROSECONDS = Default(
     "microseconds of a message in the broker clients of both ends", 100.0, 10.0, 5_000.0, _SERVER
 )
-WINDOW_BYTES = Default("bytes of a row kept in a window", 400.0, 40.0, 4_000.0, _SERVER)
-JOIN_BYTES = Default("bytes of a row kept in a join", 100.0, 10.0, 2_000.0, _SERVER)
-GROUP_BYTES = Default("bytes of a kept group", 300.0, 30.0, 4_000.0, _SERVER)
+WINDOW_BYTES = Default("bytes of a row kept in a window", 420.0, 40.0, 4_000.0, _SERVER)
+JOIN_BYTES = Default("bytes of a row kept in a join", 140.0, 10.0, 2_000.0, _SERVER)
+GROUP_BYTES = Default("bytes of a kept group", 450.0, 30.0, 4_000.0, _SERVER)
 ORDER_BYTES = Default(
-    "bytes of a row kept in an order, a set, MIN or MAX", 100.0, 5.0, 2_000.0, _SERVER
+    "bytes of a row kept in an order, a set, MIN or MAX", 105.0, 5.0, 2_000.0, _SERVER
 )
-RECURSION_BYTES = Default("bytes of a row kept in a recursion", 500.0, 50.0, 10_000.0, _SERVER)
-LOCAL_FLOOR = Default("seconds of the smallest local evaluation", 0.005, 0.001, 0.1)
-LOCAL_ROWS = Default("rows a second of the local executor", 200_000.0, 20_000.0, 2_000_000.0)
+RECURSION_BYTES = Default("bytes of a row kept in a recursion", 240.0, 30.0, 10_000.0, _SERVER)
+LOCAL_FLOOR = Default("seconds of the smallest local evaluation", 0.0005, 0.0001, 0.1, _SERVER)
+LOCAL_ROWS = Default(
+    "rows a second of the local executor", 600_000.0, 20_000.0, 5_000_000.0, _SERVER
+)
 SPARK_FLOOR = Default("seconds of the smallest evaluation of Spark", 0.3, 0.05, 5.0)
 SPARK_ROWS = Default("rows a second of Spark", 1_000_000.0, 100_000.0, 100_000_000.0)
 BOOLEAN_BYTES = Default("bytes of a truth value", 1.0, 1.0, 1.0, "the encoding")
