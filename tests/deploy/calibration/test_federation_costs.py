@@ -39,7 +39,8 @@ class FakeConsole:
                 assert query in self.running
                 self.timed = self.timed or self.settles
                 return {"settled": self.settles}
-        raise AssertionError(path)
+            case _:
+                raise AssertionError(path)
 
     def post(self, path: str, body: Object, *, seconds: float = 30.0) -> Any:
         assert seconds >= 30.0

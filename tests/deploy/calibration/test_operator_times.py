@@ -2,7 +2,7 @@
 
 import pytest
 
-from deploy.calibration import operator_times
+from deploy.calibration import workloads
 from deploy.calibration.operator_times import OperatorTimes
 from federated_optimizer.statistics.calibrated_constants import OF_OPERATORS
 
@@ -27,12 +27,12 @@ def test_an_operator_is_what_its_query_takes_beyond_one_without_it(
     times: OperatorTimes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     micros = {
-        operator_times.SILENT: 20.0,
-        operator_times.PLAIN: 30.0,
-        operator_times.LOG: 40.0,
-        operator_times.WINDOW: 46.0,
-        operator_times.JOIN: 37.0,
-        **dict.fromkeys(operator_times.NOTHING.values(), 5.0),
+        workloads.SILENT: 20.0,
+        workloads.PLAIN: 30.0,
+        workloads.LOG: 40.0,
+        workloads.WINDOW: 46.0,
+        workloads.JOIN: 37.0,
+        **dict.fromkeys(workloads.NOTHING.values(), 5.0),
     }
     rounds = {workload: [micros.get(workload, 34.0)] * 4 for workload in times._runs}
     monkeypatch.setattr(times, "_rounds", rounds)
