@@ -3,6 +3,6 @@
 In the order of a calibration: `workloads` (statements, and readings for them), `engine_runs` (the
 stream engine at one or two sites, fed by hand), `operator_times` and `kept_memory` (what operators
 take), `batch_times` (what a batch takes on its way), `broker_times` (a message over a broker),
-`executor_times` (stored tables), `rounds` (medians of several rounds), `calibration` (all of them,
-within a time).
+`executor_times` (stored tables), `rounds` (medians of several rounds), `machine_constants` (all of
+them, within a time).
 """

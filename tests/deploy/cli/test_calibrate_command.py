@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from deploy.calibration import calibration, federation_costs
-from deploy.calibration.calibration import Calibration
+from deploy.calibration import federation_costs, machine_constants
+from deploy.calibration.machine_constants import Calibration
 from deploy.calibration.rounds import Measurement
 from deploy.cli.main import app
 from federated_optimizer.statistics.calibrated_constants import CONSTANTS
@@ -68,7 +68,7 @@ class Asked:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     found = Asked()
-    monkeypatch.setattr(calibration, "calibrate", found.measure)
+    monkeypatch.setattr(machine_constants, "calibrate", found.measure)
     monkeypatch.setattr(federation_costs, "timed_engines", lambda _client: [])
     return found
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from deploy.calibration import calibration as module
-from deploy.calibration.calibration import Calibration, calibrate
+from deploy.calibration import machine_constants as module
+from deploy.calibration.machine_constants import Calibration, calibrate
 from deploy.calibration.rounds import LEAST, Measurement
 from federated_optimizer.statistics.calibrated_constants import CONSTANTS, OF_OPERATORS
 from streamsql.errors import DeploymentError
@@ -70,7 +70,7 @@ def test_every_constant_is_measured_and_progress_is_told() -> None:
 def test_rounds_end_when_most_of_the_time_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = iter(range(0, 10_000, 20))
     monkeypatch.setattr(
-        "deploy.calibration.calibration.time.monotonic", lambda: float(next(moments))
+        "deploy.calibration.machine_constants.time.monotonic", lambda: float(next(moments))
     )
     made = calibrate(lambda _words, _share: None, quick=True)
     assert FakeOperators.rounds == LEAST + 2  # no fewer, however slow the machine is
