@@ -92,13 +92,13 @@ def calibrate(  # noqa: PLR0913, PLR0917  (the command line contract)
 
 def _measured(client: ConsoleClient | None, place: str, *, quick: bool, keep: bool) -> Object:
     """Return what was measured, beside the constants of before."""
-    from deploy.calibration.machine_constants import calibrate as measure  # noqa: PLC0415
     from deploy.calibration.federation_costs import (  # noqa: PLC0415
         constants_of,
         hops_of,
         set_constants,
         timed_engines,
     )
+    from deploy.calibration.machine_constants import calibrate as measure  # noqa: PLC0415
 
     hops, known = None, list[Object]()
     if client is not None:
