@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 
-from benchmarks._optimizer.worlds import START, Readings, World
+import pyarrow as pa
+
+from benchmarks._optimizer.worlds import START, STATIC, Readings, World
 from federated_optimizer.coordinator.facts.heard_columns import HeardColumns
-from federated_optimizer.coordinator.facts.planned_facts import KnownColumns
+from federated_optimizer.coordinator.facts.planned_facts import KnownColumns, TextBytes
 from federated_optimizer.statistics.fact_store import Facts
 from federated_optimizer.statistics.planning_statistics import (
-    ColumnFacts,
     Homes,
     Passing,
     SourceFacts,
@@ -15,6 +16,8 @@ from federated_optimizer.statistics.planning_statistics import (
 )
 from federated_optimizer.statistics.predicate_text import predicate_text
 from federated_optimizer.statistics.wires import Wires
+from static_engine.sources.conversion import batch_of_values
+from static_engine.tables.table_counts import counts_of
 from stream_engine.site.site_sources import SiteSources
 from streamsql.algebra.expressions import conjuncts
 from streamsql.algebra.operators import Filter, Plan, walk_plan
@@ -25,6 +28,7 @@ from streamsql.wire.fragments import filtered_scan
 
 def known_facts(world: World, ready: Plan, readings: Readings) -> Statistics:
     """Return facts of sources, columns, filters and nodes, and how far sites are apart."""
+    counted, now = _counts_of_columns(world, readings), readings[-1][0]
     sources = {name: _counted(world, name, readings) for name in sorted(world.heard)}
     for name, table in world.tables.items():
         sources[name] = SourceFacts(float(len(table)))
@@ -32,7 +36,8 @@ def known_facts(world: World, ready: Plan, readings: Readings) -> Statistics:
         sources=sources,
         passing=_passing(ready, readings),
         homes=_homes(world, readings),
-        columns=_columns(world, readings),
+        columns=KnownColumns(counted, now),
+        text_bytes=TextBytes(counted),
         wires=Wires(hops=world.distances),
     )
 
@@ -78,8 +83,8 @@ def _passing(ready: Plan, readings: Readings) -> Mapping[tuple[str, str], Passin
     return found
 
 
-def _columns(world: World, readings: Readings) -> Mapping[tuple[str, str], ColumnFacts]:
-    """Return what gateways count of columns, and the coordinator makes of it."""
+def _counts_of_columns(world: World, readings: Readings) -> Facts:
+    """Return what gateways and the static engine count of columns, as the coordinator has it."""
     known, now = Facts(), readings[-1][0]
     heard = HeardColumns(known, world.source)
     for site in world.gateways:
@@ -91,8 +96,13 @@ def _columns(world: World, readings: Readings) -> Mapping[tuple[str, str], Colum
                 sources.ingest(world.source(name).name, [event], "")
                 sources.advance(time)
                 heard.hear(site, sources.columns.report(time))
+    for name, rows in world.tables.items():
+        table = world.source(name)
+        data = pa.table(batch_of_values(table, rows, 1, name))
+        count = counts_of(table, data, len(rows))
+        heard.hear(STATIC, {table.name: count} if count else {})
     heard.look(now)
-    return KnownColumns(known, now)
+    return known
 
 
 def _homes(world: World, readings: Readings) -> Homes:

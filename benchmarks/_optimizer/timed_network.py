@@ -31,6 +31,13 @@ class TimedNetwork(Network):
         self._complete = True
         self._clocks = dict.fromkeys(self._clocks, 0.0)
 
+    def send_anew(self, query: str, site: str) -> None:
+        """Let a site send all that its receivers have of it once more, as it does now and then."""
+        for sender, receiver in tuple(self.traffic.messages):
+            if sender == site and receiver not in (CONSOLE, site):
+                self.sites[site].resync(query, receiver)
+                self._to_step[site] = None
+
     def act(self, *, faulty: bool = True) -> bool:
         """Do what is first in time; return whether there was anything to do."""
         arriving = min(self._under_way(), default=None)

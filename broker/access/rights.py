@@ -153,7 +153,13 @@ def _base(site: str) -> _Topics:
 def _static(site: str) -> _Topics:
     written, read = _fragment_site(site)
     # It asks the sender of keys for a snapshot, in its own name.
-    own = (f"host/{site}/state", f"gw/+/cmd/resync/{site}", "gw/+/fill")
+    own = (
+        f"host/{site}/state",
+        f"gw/+/cmd/resync/{site}",
+        "gw/+/fill",
+        # Of stored tables.
+        f"gw/{site}/columns",
+    )
     return (*own, *written), (
         *read,
         f"q/+/x/{site}/+",

@@ -161,7 +161,7 @@ class Columns:
         if plan.kind.is_filter:
             return left
         pairs = tuple(zip(*plan.keys, strict=True)) if plan.keys else ((), ())
-        domain = max(self._domain(plan.left, pairs[0]), self._domain(plan.right, pairs[1]))
+        domain = max(self.domain(plan.left, pairs[0]), self.domain(plan.right, pairs[1]))
         per_left, per_right = right.rows / domain, left.rows / domain
         joined = Estimate(
             left.rows * per_left,
@@ -175,7 +175,7 @@ class Columns:
 
     def _found(self, plan: Join, left: Estimate, right: Estimate) -> Estimate:
         """Return the rows of a left side that keys of the right side find."""
-        domain = self._domain(plan.left, tuple(key for key, _ in plan.keys))
+        domain = self.domain(plan.left, tuple(key for key, _ in plan.keys))
         share, of_one = min(right.rows / domain, 1.0), left.rows / domain
         found = replace(
             left.scaled(share, GUESSED),
@@ -184,7 +184,7 @@ class Columns:
         )
         return _bunched(found, (left, share), (right, of_one))
 
-    def _domain(self, plan: Plan, columns: Sequence[int]) -> float:
+    def domain(self, plan: Plan, columns: Sequence[int]) -> float:
         """Return how many values columns may have, whatever filters leave of them."""
         sources = [self._rows(node) for node in walk_plan(plan) if isinstance(node, Scan)]
         return self.values(plan, columns, max(sources, default=1.0))

@@ -132,6 +132,10 @@ class Estimating:
         """Whether it is known how many distinct values columns have, or they are a whole key."""
         return self._columns.is_counted(plan, columns)
 
+    def values(self, plan: Plan, columns: Sequence[int]) -> float:
+        """Return how many distinct values columns may have, whatever filters leave of them."""
+        return self._columns.domain(plan, columns)
+
     def _leaf(self, plan: Scan | Window | RemoteSource | Values) -> Estimate:
         match plan:
             case Scan():

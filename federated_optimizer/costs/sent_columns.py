@@ -3,7 +3,7 @@
 from statistics import fmean
 
 from federated_optimizer.costs.estimates import row_bytes
-from federated_optimizer.statistics.default_facts import INTEGER_BYTES
+from federated_optimizer.statistics.default_facts import INTEGER_BYTES, TEXT_BYTES
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.column_origins import column_origins
 from streamsql.algebra.expressions import Call, Literal
@@ -47,7 +47,7 @@ def sent_bytes(plan: Plan, statistics: Statistics) -> float:
     """Return the bytes of a row that a plan sends, without its share of the message.
 
     As they were counted of rows with these columns; else by the types of the columns, and by the
-    deciles of whole numbers that are a source's.
+    deciles of whole numbers and the bytes of texts that are a source's.
     """
     columns = sent_columns(plan)
     counted = None if columns is None else statistics.row_bytes.get(columns)
@@ -61,12 +61,26 @@ def sent_bytes(plan: Plan, statistics: Statistics) -> float:
             width += 1.0 - INTEGER_BYTES.value
         elif call is not None and call.function not in _AS_THEY_ARE:
             continue
-        elif origin is not None and plan.schema.dtypes[position] == DataType.INTEGER:
+        elif origin is not None and origin[0] in leaves:
             name = leaves[origin[0]].schema.names[origin[1]].lower()
-            facts = statistics.columns.get((origin[0].lower(), name))
-            if facts is not None and facts.deciles:
-                width += fmean(map(_bytes_of, facts.deciles)) - INTEGER_BYTES.value
+            width += _beyond(plan.schema.dtypes[position], (origin[0].lower(), name), statistics)
     return width
+
+
+def _beyond(dtype: DataType, column: tuple[str, str], statistics: Statistics) -> float:
+    """Return by how many bytes the values of a column differ from what is assumed of their type."""
+    match dtype:
+        case DataType.INTEGER:
+            facts = statistics.columns.get(column)
+            if facts is not None and facts.deciles:
+                return fmean(map(_bytes_of, facts.deciles)) - INTEGER_BYTES.value
+        case DataType.TEXT:
+            size = statistics.text_bytes.get(column)
+            if size is not None:
+                return _head_of(size) + size - TEXT_BYTES.value
+        case _:
+            pass
+    return 0.0
 
 
 def _call(plan: Plan, position: int) -> AggregateCall | None:
@@ -83,6 +97,16 @@ def _is_high_word(call: AggregateCall) -> bool:
             return divisor == WORD
         case _:
             return False
+
+
+def _head_of(size: float) -> int:
+    """Return the bytes in front of a text in MessagePack.
+
+    Examples:
+        >>> [_head_of(size) for size in (0.0, 31.0, 60.0, 5_000.0)]
+        [1, 1, 2, 3]
+    """
+    return 1 if size < 32 else 2 if size < 256 else 3
 
 
 def _bytes_of(number: float) -> float:

@@ -8,7 +8,8 @@ from dataclasses import replace
 from federated_optimizer.alternatives.key_lookup import Sides, estimated_keys, keys_of, wanted_of
 from federated_optimizer.alternatives.words import names_text
 from federated_optimizer.costs.cost import Cost
-from federated_optimizer.costs.estimates import Estimating, row_bytes
+from federated_optimizer.costs.estimates import Estimating
+from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import shipment
 from federated_optimizer.costs.size_and_motion import GUESSED, UNKNOWN, Estimate, wider
 from federated_optimizer.costs.stored_reads import looked_up
@@ -17,7 +18,7 @@ from streamsql.algebra.column_origins import column_origins
 from streamsql.algebra.operators import Join, JoinKind, Plan, Scan, walk_plan
 
 ROWS_A_KEY = 4.0
-"""Rows of a table that a key matches which is not the table's own."""
+"""Rows of a table that a key matches which is not the table's own, if nobody has counted them."""
 
 
 def keyed_cost(
@@ -45,8 +46,8 @@ def keyed_cost(
     if isinstance(wanted, Join) and is_counted(sides.table.tables, statistics):
         rows = answers(wanted, keys, sent, rows, estimating)
     site = (sides.table.site,)
-    asked = shipment(sent, row_bytes(keys.schema), bases, site, statistics.wires)
-    answered = shipment(rows, row_bytes(wanted.schema), site, bases, statistics.wires)
+    asked = shipment(sent, sent_bytes(keys, statistics), bases, site, statistics.wires)
+    answered = shipment(rows, sent_bytes(wanted, statistics), site, bases, statistics.wires)
     return answered.after(looked_up(asked.messages, statistics).after(asked))
 
 
@@ -77,10 +78,12 @@ def answers(
 def _rows_a_key(
     table: Plan, positions: list[int], stored: Estimate, estimating: Estimating
 ) -> float:
-    """Return how many rows of a table a key finds."""
+    """Return how many rows of a table a key finds that is there."""
     scans = [node for node in walk_plan(table) if isinstance(node, Scan)]
     whole = max((estimating.of(scan).rows for scan in scans), default=0.0)
     share = min(stored.rows / whole, 1.0) if whole else 0.0
+    if estimating.is_counted(table, positions):
+        return stored.rows / estimating.values(table, positions)
     origins = column_origins(table)
     read = {origin for p in positions if (origin := origins[p]) is not None}
     own = any(scan.key and {(scan.source, k) for k in scan.key} <= read for scan in scans)

@@ -51,6 +51,7 @@ class Quantity(StrEnum):
     INSERTS = "inserts a second"
     CHANGES = "changes a second"
     ROW_BYTES = "bytes a row"
+    TEXT_BYTES = "bytes of a text"
     DISTINCT = "distinct values"
     LOCAL_DISTINCT = "distinct values at a gateway"
     COMMON = "share of the most common value"

@@ -19,7 +19,6 @@ from federated_optimizer.statistics.fact import (
 )
 from streamsql.wire.site_messages import HASH_BYTES, MOST_HASHES, ColumnCount, SourceCount
 
-_COUNTED = Origin.COUNTED
 _HASHES = 256**HASH_BYTES
 _SURE = 1.96
 """Standard deviations of a range of 95 %."""
@@ -27,32 +26,57 @@ SAMPLED = 0.06
 """By how much a share may be wrong that is read off a sample of 256 readings."""
 MERGED = 0.5
 """Tenths by which a decile may be off that is merged from deciles."""
+_GUESSED = 2.0
+"""Factor by which a number of values may be wrong that is estimated by some rows of a table."""
 Part = tuple[SourceCount, ColumnCount]
 """Counts of a gateway: of the source, and of its column."""
 
 
-def column_facts(subject: Subject, parts: Sequence[Part], at: int) -> list[Fact]:
-    """Return the facts about a column, of which at least one gateway has seen readings."""
+def column_facts(
+    subject: Subject, parts: Sequence[Part], at: int, origin: Origin = Origin.COUNTED
+) -> list[Fact]:
+    """Return the facts about a column, of which at least one gateway has seen readings.
+
+    Args:
+        subject: The column.
+        parts: Of gateways; of a stored table that of the static engine.
+        at: When they were counted.
+        origin: By whom.
+    """
     rows = sum(source.rows for source, _ in parts)
     sampled = sum(source.sampled for source, _ in parts)
     hashes = [_hashes(column.hashes) for _, column in parts]
+    told = [_told(part) for part in parts]
     sure = sureness(rows)
 
     def fact(quantity: Quantity, numbers: tuple[float, float, float]) -> Fact:
-        return Fact(subject, quantity, *numbers, at, sure, _COUNTED)
+        return Fact(subject, quantity, *numbers, at, sure, origin)
 
-    found = [fact(Quantity.DISTINCT, distinct({h for some in hashes for h in some}))]
-    each = [distinct(some) for some in hashes]
+    together = distinct({h for some in hashes for h in some})
+    each = [distinct(some) if say is None else say for some, say in zip(hashes, told, strict=True)]
+    whole = max([together, *(say for say in told if say is not None)])
+    found = [fact(Quantity.DISTINCT, whole)]
     mean, low, high = (sum(numbers) / len(each) for numbers in zip(*each, strict=True))
     found.append(fact(Quantity.LOCAL_DISTINCT, (mean, low, high)))
     if sampled:
         nulls = min(sum(column.nulls for _, column in parts), sampled)
-        found.append(share(subject, Quantity.NULLS, nulls, sampled, at, _COUNTED))
-        found.append(_common(subject, parts, found[0].value, at))
+        found.append(share(subject, Quantity.NULLS, nulls, sampled, at, origin))
+        found.append(_common(subject, parts, whole[0], at, origin))
     compared = sum(source.compared for source, _ in parts)
     if compared:
         same = min(sum(column.same for _, column in parts), compared)
-        found.append(share(subject, Quantity.SAME, same, compared, at, _COUNTED))
+        found.append(share(subject, Quantity.SAME, same, compared, at, origin))
+    sizes = [
+        (source.rows, column.size / source.sampled)
+        for source, column in parts
+        if column.size is not None and source.sampled
+    ]
+    if sizes:
+        mean = sum(weight * size for weight, size in sizes) / sum(weight for weight, _ in sizes)
+        ends = [size for _, size in sizes]
+        # Rounding must not put the mean beyond its ends.
+        low, high = min(*ends, mean), max(*ends, mean)
+        found.append(fact(Quantity.TEXT_BYTES, (mean, low, high)))
     deciles = merged_deciles([(source.rows, column.deciles) for source, column in parts])
     for place, (quantity, value) in enumerate(zip(DECILES, deciles, strict=False)):
         # The share of all readings below a decile is off by so many tenths.
@@ -62,6 +86,16 @@ def column_facts(subject: Subject, parts: Sequence[Part], at: int) -> list[Fact]
         ends = (decile_at(deciles, place - off), decile_at(deciles, place + off))
         found.append(fact(quantity, (value, *ends)))
     return found
+
+
+def _told(part: Part) -> tuple[float, float, float] | None:
+    """Return how many values a column has, with the range, if that is not to be seen by hashes."""
+    source, column = part
+    if column.distinct is None:
+        return None
+    number = max(column.distinct, 0.0)
+    off = 1.0 if source.sampled >= source.rows else _GUESSED
+    return number, number / off, number * off
 
 
 def _weighed(parts: Sequence[Part]) -> float:
@@ -96,7 +130,9 @@ def distinct(hashes: Iterable[int]) -> tuple[float, float, float]:
     return number, max(number - off, float(MOST_HASHES)), number + off
 
 
-def _common(subject: Subject, parts: Sequence[Part], values: float, at: int) -> Fact:
+def _common(
+    subject: Subject, parts: Sequence[Part], values: float, at: int, origin: Origin
+) -> Fact:
     """Return the share of the most common value; of each gateway only its own one is known."""
     rows = sum(source.rows for source, _ in parts)
     often: Counter[int] = Counter()
@@ -109,7 +145,7 @@ def _common(subject: Subject, parts: Sequence[Part], values: float, at: int) -> 
     # All may have the same one, which is the second one elsewhere.
     most = max(sum(often.values()) / rows, least)
     low, high = (
-        share(subject, Quantity.COMMON, round(min(part, 1.0) * sampled), sampled, at, _COUNTED)
+        share(subject, Quantity.COMMON, round(min(part, 1.0) * sampled), sampled, at, origin)
         for part in (least, most)
     )
     return msgspec.structs.replace(low, high=high.high)

@@ -21,9 +21,8 @@ from streamsql.algebra.expressions import (
     conjuncts,
     expression_text,
 )
-from streamsql.algebra.operators import Filter, Scan
+from streamsql.algebra.operators import Filter, Scan, Window
 from streamsql.data.types import Value
-from streamsql.wire.fragments import filtered_scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def passed(node: Filter, statistics: Statistics) -> Passed:
     What was counted for the whole predicate, else the product over its parts: counted ones of
     queries with that part alone, what is known of their columns, and defaults.
     """
-    scan = filtered_scan(node)
+    scan = _filtered(node)
     known = _known(scan, node.predicate, statistics)
     if known is not None:
         return Passed(known.share, known.low, known.high)
@@ -61,6 +60,12 @@ def passed(node: Filter, statistics: Statistics) -> Passed:
         min(part.high for part in parts),
         tuple(word for part in parts for word in part.assumed),
     )
+
+
+def _filtered(node: Filter) -> Scan | None:
+    """Return the source or stored table, as it is now, that a filter reads; else None."""
+    below = node.input.input if isinstance(node.input, Window) else node.input
+    return below if isinstance(below, Scan) and below.history is None else None
 
 
 def default_of(part: Expression) -> Default:
@@ -96,6 +101,10 @@ def _parts(scan: Scan | None, parts: Iterable[Expression], statistics: Statistic
                 facts[column] = about
                 bounds.setdefault(column, []).append((operator, float(value)))
                 continue
+        nulls = None if scan is None else _of_nulls(scan, part, statistics)
+        if nulls is not None:
+            found.append(nulls)
+            continue
         default = default_of(part)
         share = f"{default.value:.2g} of the rows ({default.range_text})"
         words = f"{expression_text(part)} holds for {share}"
@@ -125,6 +134,20 @@ def _equality(facts: ColumnFacts, operator: str, value: Value) -> Passed:
     low = max(present - facts.unsure - equal.high, 0.0)
     high = min(present + facts.unsure, 1.0) - equal.low
     return Passed(share, min(low, share), max(high, share))
+
+
+def _of_nulls(scan: Scan, part: Expression, statistics: Statistics) -> Passed | None:
+    """Return the share that IS NULL or IS NOT NULL leaves of a column that was counted."""
+    match part:
+        case Call(function="IS NULL" | "IS NOT NULL" as asked, arguments=(Column() as column,)):
+            name = scan.schema.names[column.position].lower()
+            about = statistics.columns.get((scan.source.lower(), name))
+        case _:
+            return None
+    if about is None:
+        return None
+    share = max(about.nulls if asked == "IS NULL" else 1.0 - about.nulls, LEAST_SHARE)
+    return Passed(share, max(share - about.unsure, 0.0), min(share + about.unsure, 1.0))
 
 
 def _between(facts: ColumnFacts, ends: Iterable[tuple[str, float]]) -> Passed:

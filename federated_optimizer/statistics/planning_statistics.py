@@ -149,6 +149,7 @@ class Statistics:
         columns: By source and column, in lower case.
         looked_up: Tables, in lower case, in which the query to be planned looks keys up now; that
             is changed only for much smaller ones.
+        text_bytes: Mean bytes of the texts of columns, by source and column, in lower case.
         wires: What sending costs between which sites.
         speeds: Of engines.
     """
@@ -163,6 +164,7 @@ class Statistics:
     passing: Mapping[tuple[str, str], Passing] = field(default_factory=dict)
     row_bytes: Mapping[tuple[str, str], float] = field(default_factory=dict)
     columns: Mapping[tuple[str, str], ColumnFacts] = field(default_factory=dict)
+    text_bytes: Mapping[tuple[str, str], float] = field(default_factory=dict)
     wires: Wires = DEFAULT_WIRES
     speeds: Speeds = DEFAULT_SPEEDS
 

@@ -3,7 +3,7 @@
 import logging
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -20,13 +20,14 @@ from static_engine.tables.table_sizes import TableSizes
 from static_engine.tables.table_watch import TableWatch
 from streamsql.catalog.system import SYS_STREAM
 from streamsql.errors import FederationError
-from streamsql.wire.codec import decode_json, encode_json
+from streamsql.wire.codec import decode_json, encode_json, encode_packed
 from streamsql.wire.messages import FlowReport, QueryProblem, SystemRow, SystemRows
 from streamsql.wire.site_messages import (
     PipelineState,
     RefreshState,
     SiteRole,
     SiteState,
+    SourceCount,
     TableProblem,
     packed_flows,
 )
@@ -34,6 +35,8 @@ from streamsql.wire.site_settings import ReportRequest
 from streamsql.wire.topics import Topics
 
 _FLOW_SECONDS = 10.0
+_COLUMNS_SECONDS = 3_600.0
+"""After which counts of columns are published again: what is lost is missed for so long."""
 _MAX_DETAIL = 1_000
 _PIPELINE_SECONDS = 5
 log = logging.getLogger(__name__)
@@ -57,6 +60,7 @@ class Reporter:
         self._problems: dict[str, QueryProblem] = {}
         self._unsent: set[str] = set()
         self._flows: dict[str, FlowReport] = {}
+        self._columns: dict[str, tuple[SourceCount, float]] = {}  # as published, and when
         self._repetitions = Repetitions(_FLOW_SECONDS)
         self.evaluating = False
 
@@ -64,6 +68,7 @@ class Reporter:
         """Publish everything again, after a connect or on request."""
         self._state = None
         self._flows.clear()
+        self._columns.clear()
         self._unsent.update(self._problems)
 
     def seconds_to_next(self) -> float:
@@ -105,6 +110,21 @@ class Reporter:
         full = msgspec.structs.replace(state, ts=wall_clock(), counters=counters, pipeline=pipeline)
         if self._publish(self._topics.host_state(self._site), encode_json(full)):
             self._state, self._state_at = state, time.monotonic()
+
+    def columns(self, counts: Mapping[str, SourceCount]) -> None:
+        """Publish the counts of the columns of tables that changed, and all of them now and then.
+
+        Values follow from them: they are no part of the state, which every site reads.
+        """
+        self._columns = {t: told for t, told in self._columns.items() if t in counts}
+        moment = time.monotonic()
+        for table, count in counts.items():
+            told, at = self._columns.get(table, (None, 0.0))
+            if (told == count and moment - at < _COLUMNS_SECONDS) or not self._client.connected:
+                continue
+            topic, payload = self._topics.columns(self._site), encode_packed(count)
+            if self._publish(topic, payload, retain=False):
+                self._columns[table] = (count, moment)
 
     def heard_own_state(self, payload: bytes) -> None:
         """Contradict our will if it was published although we run."""

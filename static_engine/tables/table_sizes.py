@@ -1,6 +1,7 @@
 """Sizes of stored tables for the planner: those that were read are counted, others estimated.
 
-Of large tables in databases also the columns that these compare as we do.
+Also counts of their columns, and of large tables in databases the columns that these compare as we
+do.
 """
 
 import time
@@ -17,10 +18,12 @@ from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_folders.delta_folder import rows_of_delta
 from static_engine.sources.table_folders.iceberg_folder import rows_of_iceberg
 from static_engine.sources.table_locations import database_url, table_files
-from static_engine.tables.table_store import TableStore
+from static_engine.tables.table_counts import first_counts, stored_counts
+from static_engine.tables.table_store import StoredTable, TableStore
 from static_engine.tables.table_watch import TableWatch
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.table_options import TableSource
+from streamsql.wire.site_messages import SourceCount
 
 SMALL_ROWS = 10_000
 """Smaller tables are read whole, once for all queries."""
@@ -40,6 +43,7 @@ class _Asked:
         due: When to ask again.
         rows: How many it has; None: nobody says.
         compared: Columns that its database compares as we do, if it is large.
+        counts: Of its columns, by its first rows.
     """
 
     life: object
@@ -47,6 +51,21 @@ class _Asked:
     due: float
     rows: int | None
     compared: frozenset[int]
+    counts: SourceCount | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Counts of the columns of a table that was read.
+
+    Attributes:
+        version: Of the table.
+        due: When to count another version.
+    """
+
+    version: int
+    due: float
+    counts: SourceCount | None
 
 
 class TableSizes:
@@ -63,6 +82,7 @@ class TableSizes:
     ) -> None:
         self._store, self._watch, self._clock = store, watch, clock
         self._asked: dict[str, _Asked] = {}
+        self._read: dict[str, _Read] = {}
 
     def poll(self, wanted: Collection[str] | None = None) -> None:
         """Ask what can tell the size of a table without reading it, where it is due; blocking.
@@ -72,18 +92,22 @@ class TableSizes:
         """
         moment = self._clock()
         self._asked = {n: v for n, v in self._asked.items() if n in self._watch.names}
+        self._read = {n: v for n, v in self._read.items() if n in self._watch.names}
         for name in sorted(self._watch.names)[:_MAX_TABLES]:
             if wanted is not None and name not in wanted:
                 continue
             definition, life = self._watch.definition(name), self._watch.life(name)
-            known = self._asked.get(name)
-            if definition is None or self._store.find(name) is not None:
+            known, table = self._asked.get(name), self._store.find(name)
+            if table is not None:
+                self._count(name, table, moment)
+            if definition is None or table is not None:
                 continue
             if known is None or known.life is not life or moment >= known.due:
                 rows = self._estimate(definition)
                 compared = self._comparing(definition, rows)
                 due = moment + (SOON_SECONDS if rows is None else AGAIN_SECONDS)
-                self._asked[name] = _Asked(life, definition, due, rows, compared)
+                counts = rows and first_counts(definition, rows, self._store.locations)
+                self._asked[name] = _Asked(life, definition, due, rows, compared, counts or None)
                 if rows is None:
                     return  # it may have taken long not to answer
 
@@ -95,6 +119,21 @@ class TableSizes:
             count = table.row_count if table is not None else asked.rows if asked else None
             if count is not None:
                 found[name] = rounded(count)
+        return found
+
+    def _count(self, name: str, table: StoredTable, moment: float) -> None:
+        known = self._read.get(name)
+        if known is None or (known.version != table.version and moment >= known.due):
+            counts = stored_counts(table)
+            self._read[name] = _Read(table.version, moment + SOON_SECONDS, counts)
+
+    def counts(self) -> dict[str, SourceCount]:
+        """Return the counts of the columns of tables, by table."""
+        found: dict[str, SourceCount] = {}
+        for name in sorted(self._watch.names)[:_MAX_TABLES]:
+            known = self._read.get(name) or self._asked.get(name)
+            if known is not None and known.counts is not None:
+                found[name] = known.counts
         return found
 
     def compared(self) -> dict[str, frozenset[int]]:

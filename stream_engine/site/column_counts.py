@@ -1,8 +1,8 @@
 """Counts of what is in the columns of a site's sources, from a sample of their readings.
 
-A step only appends its changes to a short queue, each text as a number in its place. Once in ten
-seconds the queue is looked at: at most `RECENT` changes of a source, however many there were, and
-so few sources at once that the site hardly waits.
+A step only appends its changes to a short queue, in place of each text a number that also has its
+size. Once in ten seconds the queue is looked at: at most `RECENT` changes of a source, however many
+there were, and so few sources at once that the site hardly waits.
 """
 
 from collections import Counter, deque
@@ -46,6 +46,8 @@ AGAIN_MICROSECONDS = 600 * MICROSECONDS
 MAX_SOURCES = 100
 """Sources of a site that are counted: the first ones with readings."""
 _NUMBERS = (DataType.INTEGER, DataType.DOUBLE)
+_HASHED = 32
+"""Bits of the number that is in place of a text; those above are the size of the text in bytes."""
 
 
 class ColumnCounts:
@@ -128,13 +130,7 @@ class _Source:
     def _cut(self, row: Row) -> Row:
         """Return the values that are counted, a number for each text."""
         kept = row if self._picked is None else self._picked(row)
-        # A cryptographic hash takes ten times as long; a look makes one of this number.
-        return tuple(
-            [
-                crc32(value.encode("utf-8", "surrogatepass")) if type(value) is str else value
-                for value in kept
-            ]
-        )
+        return tuple([_number_of(value) if type(value) is str else value for value in kept])
 
     def look(self, now: int) -> int:
         """Take what is in the queue; return how many values were in it."""
@@ -212,6 +208,9 @@ class _Source:
                 _deciles([row[position] for row in self._sample])
                 if field.dtype in _NUMBERS
                 else (),
+                _size([row[position] for row in self._sample])
+                if field.dtype == DataType.TEXT
+                else None,
             )
             for position, field in enumerate(self.fields)
             # Times are always others.
@@ -232,6 +231,17 @@ class _Hashes:
         new = {h for v in values if v is not None and (h := _hash(v)) < below}
         if new:
             self.values = sorted(new.union(self.values))[:MOST_HASHES]
+
+
+def _number_of(text: str) -> int:
+    data = text.encode("utf-8", "surrogatepass")
+    # A cryptographic hash takes ten times as long; a look makes one of this number.
+    return (len(data) << _HASHED) + crc32(data)
+
+
+def _size(numbers: Sequence[Value]) -> int:
+    """Return the bytes of the texts whose numbers these are."""
+    return sum(number >> _HASHED for number in numbers if isinstance(number, int))
 
 
 def _hash(value: Value) -> int:

@@ -232,7 +232,7 @@ MOST_COLUMNS = 50
 
 
 class ColumnCount(msgspec.Struct, frozen=True, array_like=True):
-    """Counts of a column of a source at a gateway.
+    """Counts of a column of a source at a gateway, or of a stored table.
 
     Attributes:
         hashes: The least hashes of its distinct values, each of `HASH_BYTES`, sorted; all there are
@@ -242,6 +242,8 @@ class ColumnCount(msgspec.Struct, frozen=True, array_like=True):
         nulls: How often the sample has NULL.
         same: Of the compared readings those that have the value of the one before them.
         deciles: Of a number, in the sample.
+        size: Of a text: the bytes of all in the sample together; None: nobody says.
+        distinct: Of a stored table: about how many values there are; None: the hashes say it.
     """
 
     hashes: Annotated[bytes, msgspec.Meta(max_length=HASH_BYTES * MOST_HASHES)] = b""
@@ -250,6 +252,8 @@ class ColumnCount(msgspec.Struct, frozen=True, array_like=True):
     nulls: Count = 0
     same: Count = 0
     deciles: Annotated[tuple[Number, ...], msgspec.Meta(max_length=DECILES)] = ()
+    size: Count | None = None
+    distinct: Number | None = None
 
 
 class SourceCount(msgspec.Struct, frozen=True, array_like=True):
@@ -283,18 +287,16 @@ class SiteState(msgspec.Struct, frozen=True):
         settings: Of an engine site: those in use.
         clock: How far its clock is from the coordinator's.
         views: Of the static engine: the views that it refreshes.
-        tables: Of the static engine: about how many rows tables have, as far as it knows.
+        tables: Likewise about how many rows tables have, as far as it knows.
         sources: Of a gateway: the sources that it has, in its will too; empty where nobody says.
         declared: Of a gateway: the declared sources that concern it.
         endpoints: Of a gateway: what declared sources may name.
-        compared: Of the static engine: large tables of databases, with the columns that these
-            compare exactly as we do, so that they can compute groups.
+        compared: Likewise columns of large tables of databases that compare exactly as we do.
         fills: Of the static engine: whether it has a lake from which windows begin full.
         connection: Of an engine site: why it was last cut off from the broker, now that it is back.
         pipeline: Of the static engine: what its pipeline does; None: it has none.
         table_problems: Of the static engine: the tables whose sources are not as they should be.
-        counted: Of a gateway: of each of its sources the events read and the rows that came or
-            went, in this life.
+        counted: Of a gateway: events read and rows that came or went, by source, in this life.
     """
 
     online: bool

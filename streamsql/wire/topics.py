@@ -117,7 +117,7 @@ class Topics:
         return f"{self.root}/gw/{site}/flow"
 
     def columns(self, site: str = "+") -> str:
-        """Counts that a gateway has made of the columns of a source (`SourceCount`).
+        """Counts of the columns of a gateway's source or a stored table (`SourceCount`).
 
         Values follow from it: only the coordinator may read them.
         """

@@ -115,7 +115,7 @@ RULES = {
     ),
     "output": Rule(lambda v: _only(v["site"], ANSWERING), _WATCHING),
     "flow": Rule(lambda v: _only(v["site"], ANSWERING), _COORDINATOR),
-    "columns": Rule(lambda v: _only(v["site"], ENGINES), _COORDINATOR),
+    "columns": Rule(lambda v: _only(v["site"], ANSWERING), _COORDINATOR),
     "error": Rule(lambda v: _only(v["site"], ANSWERING) | _COORDINATOR, _COORDINATOR),
 }
 """By method of `Topics`."""

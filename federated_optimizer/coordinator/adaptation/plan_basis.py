@@ -43,6 +43,7 @@ _WORDS = {
     ("sources", "changes"): "changes a second of {}",
     ("passing", "share"): "share of {0} that passes {1}",
     ("row_bytes", ""): "bytes of a row ({1}) of {0}",
+    ("text_bytes", ""): "bytes of a text {1} of {0}",
     ("columns", ""): "distinct values of {1} of {0}",
     ("columns", "distinct"): "distinct values of {1} of {0}",
     ("columns", "local"): "distinct values of {1} of {0} at a gateway",

@@ -1,15 +1,18 @@
-"""Facts about columns, from what gateways count."""
+"""Facts about columns, from what gateways count, and of stored tables the static engine."""
 
 from collections.abc import Callable, Mapping
 
-from federated_optimizer.statistics.fact import Subject, SubjectKind
+from federated_optimizer.statistics.fact import Origin, Subject, SubjectKind
 from federated_optimizer.statistics.fact_store import Facts
 from federated_optimizer.statistics.merged_columns import Part, column_facts
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.wire.site_messages import MOST_COLUMNS, SourceCount
 
-MAX_COUNTS = 10_000
-"""Sources of sites whose counts are kept, over all sites."""
+MAX_BYTES = 32 * 2**20
+"""About how many bytes all counts that are kept take."""
+_COLUMN_BYTES = 500
+"""Of a column without its hashes and deciles, as an object with its name."""
+_NUMBER_BYTES = 32
 
 MAX_AT_ONCE = 20
 """Sources of which a look makes facts: those of a thousand gateways take a tenth of a second."""
@@ -28,6 +31,7 @@ class HeardColumns:
     def __init__(self, facts: Facts, definition: Callable[[str], SourceDefinition | None]) -> None:
         self._facts, self._definition = facts, definition
         self._counts: dict[str, dict[str, SourceCount]] = {}
+        self._bytes = 0
         self._news: dict[str, None] = {}
 
     def hear(self, site: str, told: Mapping[str, SourceCount]) -> None:
@@ -36,8 +40,10 @@ class HeardColumns:
             if not count.rows or self._definition(source) is None:
                 continue
             counts = self._counts.setdefault(source.lower(), {})
-            if site in counts or sum(map(len, self._counts.values())) < MAX_COUNTS:
+            more = _bytes_of(count) - _bytes_of(counts.get(site))
+            if self._bytes + more <= MAX_BYTES:
                 counts[site] = count
+                self._bytes += more
                 self._news[source.lower()] = None
 
     def look(self, now: int) -> None:
@@ -51,11 +57,11 @@ class HeardColumns:
     def forget(self, site: str) -> None:
         """Discard a site that was removed permanently."""
         for counts in self._counts.values():
-            counts.pop(site, None)
+            self._bytes -= _bytes_of(counts.pop(site, None))
 
     def forget_source(self, source: str) -> None:
         """Discard a source, in lower case, that is gone or was defined anew."""
-        self._counts.pop(source, None)
+        self._bytes -= sum(map(_bytes_of, self._counts.pop(source, {}).values()))
 
     def _put(
         self, definition: SourceDefinition, counts: Mapping[str, SourceCount], now: int
@@ -66,5 +72,19 @@ class HeardColumns:
             ]
             if parts:
                 subject = Subject(SubjectKind.COLUMN, definition.name.lower(), name.lower())
+                if definition.is_table:
+                    # The last one is that of all rows, also if there are fewer of them now.
+                    for fact in column_facts(subject, parts, now, Origin.TABLES):
+                        self._facts.put(fact)
+                    continue
                 for fact in column_facts(subject, parts, now):
                     self._facts.learn(fact)
+
+
+def _bytes_of(count: SourceCount | None) -> int:
+    """Return about how many bytes counts take."""
+    columns = () if count is None else count.columns.values()
+    return sum(
+        _COLUMN_BYTES + len(column.hashes) + _NUMBER_BYTES * len(column.deciles)
+        for column in columns
+    )

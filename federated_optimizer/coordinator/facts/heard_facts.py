@@ -131,9 +131,17 @@ class HeardFacts:
         self._rated.setdefault(site, set()).update(inserts)
         self._put_sensors(site, at)
 
-    def hear_columns(self, site: str, count: SourceCount) -> None:
-        """Take what a gateway has counted of the columns of one of its sources."""
-        self._columns.hear(site, {count.source: count})
+    def hear_columns(self, site: str, count: SourceCount, *, stored: bool = False) -> None:
+        """Take what a gateway has counted of the columns of one of its sources.
+
+        Args:
+            site: Its id.
+            count: Of a source; of another thing it is not taken.
+            stored: It is the static engine, which counts tables.
+        """
+        definition = self._definition(count.source)
+        if definition is not None and definition.is_table == stored:
+            self._columns.hear(site, {count.source: count})
 
     def hear_birth(self, birth: Birth, at: int) -> None:
         """Take the sensors that a gateway announces."""

@@ -123,27 +123,48 @@ class PassingRows(Mapping[tuple[str, str], Passing]):
         return sum(1 for _ in self)
 
 
-class RowBytes(Mapping[tuple[str, str], float]):
-    """The bytes of rows as they were sent, by source and columns, looked up one by one."""
+class _OfColumns(Mapping[tuple[str, str], float]):
+    """A number about columns, by source and column or columns, looked up one by one."""
 
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
+    def __init__(self, facts: Facts, quantity: Quantity) -> None:
+        self._facts, self._quantity = facts, quantity
 
     @override
     def __getitem__(self, key: tuple[str, str]) -> float:
-        fact = self._facts.find(Subject(SubjectKind.COLUMN, *key), Quantity.ROW_BYTES)
+        fact = self._facts.find(Subject(SubjectKind.COLUMN, *key), self._quantity)
         if fact is None:
             raise KeyError(key)
-        return fact.low
+        return self._number(fact)
+
+    def _number(self, fact: Fact) -> float:
+        return fact.value
 
     @override
     def __iter__(self) -> Iterator[tuple[str, str]]:
         kind = self._facts.of_kind(SubjectKind.COLUMN)
-        return (fact.subject[1:] for fact in kind if fact.quantity == Quantity.ROW_BYTES)
+        return (fact.subject[1:] for fact in kind if fact.quantity == self._quantity)
 
     @override
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+class RowBytes(_OfColumns):
+    """The bytes of rows as they were sent, without their share of the message."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts, Quantity.ROW_BYTES)
+
+    @override
+    def _number(self, fact: Fact) -> float:
+        return fact.low
+
+
+class TextBytes(_OfColumns):
+    """The mean bytes of the texts of a column of a source or stored table."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(facts, Quantity.TEXT_BYTES)
 
 
 class KnownColumns(Mapping[tuple[str, str], ColumnFacts]):

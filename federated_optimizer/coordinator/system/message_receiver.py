@@ -165,8 +165,9 @@ class Receiver:
             self._counts(site, decode_compressed_packed(payload, SiteFlows))
             return
         count = decode_packed(payload, SourceCount)
-        if self._shared.membership.epoch(site) >= 0:  # else it was removed
-            self._heard.hear_columns(site, count)
+        role = self._shared.membership.role(site)
+        if role is not None:  # else it was removed
+            self._heard.hear_columns(site, count, stored=role == SiteRole.STATIC)
 
     def _counts(self, site: str, flows: SiteFlows) -> None:
         """Ingest a site's counts; those of a query that are refused do not stop the others.

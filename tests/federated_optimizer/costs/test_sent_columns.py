@@ -7,8 +7,10 @@ from federated_optimizer.costs.sent_columns import sent_bytes, sent_columns
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import normalize
 from federated_optimizer.search.cut_prices import CutPrices
+from federated_optimizer.statistics.default_facts import TEXT_BYTES
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.operators import Plan
+from streamsql.wire.codec import encode_packed
 from tests.streamsql.from_text import bound_query, catalog_of
 
 CATALOG = catalog_of(
@@ -44,6 +46,22 @@ def test_counted_bytes_take_the_place_of_those_of_types() -> None:
     assert sent_bytes(sent, known) == 44.0
     assert sent_bytes(other, known) == row_bytes(other.schema)
     assert sent_bytes(sent, Statistics()) == row_bytes(sent.schema)
+
+
+@pytest.mark.parametrize("size", [0.0, 5.0, 60.0, 3_000.0])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT note FROM heat",
+        "SELECT note, MAX(celsius) AS c FROM heat GROUP BY note",
+        "SELECT h.note FROM heat h JOIN door d ON h.room = d.room",
+    ],
+)
+def test_texts_are_as_long_as_they_were_counted(text: str, size: float) -> None:
+    plan = plan_of(text)
+    known = Statistics(text_bytes={("heat", "note"): size})
+    written = len(encode_packed("x" * int(size)))
+    assert sent_bytes(plan, known) - sent_bytes(plan, Statistics()) == written - TEXT_BYTES.value
 
 
 def test_prices_of_shipments_follow_what_was_counted() -> None:

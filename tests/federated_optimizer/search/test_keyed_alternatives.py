@@ -9,7 +9,7 @@ from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import alternatives
 from federated_optimizer.search.choosing import Alternatives
 from federated_optimizer.statistics.default_facts import SPARK_FLOOR
-from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
+from federated_optimizer.statistics.planning_statistics import ColumnFacts, SourceFacts, Statistics
 from streamsql.algebra.operators import RemoteSource, walk_plan
 from streamsql.wire.fragments import Engine, FragmentBundle
 from tests.streamsql.from_text import bound_query, catalog_of
@@ -141,3 +141,16 @@ def test_what_is_not_asked_for_keys_is_refused_in_words(text: str, told: str) ->
     found = listed(text)
     assert any(told in reason for reason in found.refused)
     assert not any("asked for keys" in each.words for each in found.listed)
+
+
+@pytest.mark.parametrize(("size", "by_keys"), [(1.0, False), (1_000.0, True)])
+def test_long_texts_stay_in_their_table(size: float, by_keys: bool) -> None:
+    known = replace(facts(40.0, 0.3, 100.0), text_bytes={("lease", "tenant"): size})
+    assert asks(planned(TENANTS, TOPOLOGY, known)) == by_keys
+
+
+@pytest.mark.parametrize(("values", "by_keys"), [(3.0, False), (3_000.0, True)])
+def test_keys_that_many_rows_have_bring_as_many(values: float, by_keys: bool) -> None:
+    counted = {("lease", "rid"): ColumnFacts(values, values)}
+    known = replace(facts(40.0, 0.6, 3_000.0), columns=counted)
+    assert asks(planned(TENANTS, TOPOLOGY, known)) == by_keys

@@ -80,6 +80,16 @@ def test_a_common_value_of_one_gateway_weighs_as_its_readings() -> None:
     assert found[Quantity.COMMON].value == pytest.approx(0.1, abs=0.03)
 
 
+def test_a_mean_text_is_that_of_all_readings_and_earlier_gateways_do_not_say_it() -> None:
+    few, many, silent = (
+        SourceCount(rows, 10, 0, {"n": ColumnCount(size=size)})
+        for rows, size in ((100, 500), (300, 100), (900, None))
+    )
+    found = facts_of(few, many, silent)[Quantity.TEXT_BYTES]
+    assert (found.value, found.low, found.high) == (20.0, 10.0, 50.0)
+    assert Quantity.TEXT_BYTES not in facts_of(silent)
+
+
 def test_what_makes_no_sense_is_no_fact_of_more_than_there_is() -> None:
     """Counts come from other sites: they may say anything."""
     absurd = ColumnCount(b"abc", 5, often=900, nulls=800, same=700, deciles=(1.0, 2.0))

@@ -13,7 +13,7 @@ from federated_optimizer.statistics.fact import (
 )
 from federated_optimizer.statistics.fact_store import Facts
 from federated_optimizer.statistics.passing_rows import passed
-from federated_optimizer.statistics.planning_statistics import Passing, Statistics
+from federated_optimizer.statistics.planning_statistics import ColumnFacts, Passing, Statistics
 from streamsql.algebra.operators import Filter, walk_plan
 from tests.streamsql.from_text import bound_query, catalog_of
 
@@ -75,3 +75,19 @@ def test_a_count_fades_to_the_range_of_the_default() -> None:
     assert aged.high > 0.99
     with pytest.raises(KeyError):
         fresh["heat", "celsius > 31.0"]
+
+
+def test_columns_of_stored_tables_give_shares_too() -> None:
+    facts = {("t", "room"): ColumnFacts(4.0, 4.0, nulls=0.2)}
+    known = Statistics(columns=facts)
+    assert passed(filtered("room = 'a'", "t"), known).share == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(("where", "share"), [("IS NULL", 0.3), ("IS NOT NULL", 0.7)])
+def test_null_is_as_frequent_as_it_was_counted(where: str, share: float) -> None:
+    facts = {("heat", "room"): ColumnFacts(4.0, 4.0, nulls=0.3, unsure=0.1)}
+    found = passed(filtered(f"room {where}"), Statistics(columns=facts))
+    assert found.share == pytest.approx(share)
+    assert (found.low, found.high) == (pytest.approx(share - 0.1), pytest.approx(share + 0.1))
+    assert not found.assumed
+    assert passed(filtered(f"room {where}"), Statistics()).assumed

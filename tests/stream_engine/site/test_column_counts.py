@@ -211,6 +211,16 @@ def test_of_texts_their_values_are_counted() -> None:
     assert column.often == 12
 
 
+def test_of_texts_the_bytes_of_the_sample_are_counted() -> None:
+    counts = ColumnCounts()
+    scan = Scan("log", SourceKind.STREAM, Schema.of(("t", DataType.TEXT), ("n", DataType.INTEGER)))
+    texts = ("\u0142" * 10, "", None, "x" * 70_000)
+    counts.note(scan, {(n, (texts[n % 4], n)): 1 for n in range(100)})
+    count = counts.report(0)["log"]
+    assert count.columns["t"].size == 25 * (20 + 70_000)
+    assert count.columns["n"].size is None
+
+
 def test_keys_beyond_the_counted_columns_tell_readings_apart() -> None:
     counts = ColumnCounts()
     scan = wide("log", 60, DataType.INTEGER, key=(55,))

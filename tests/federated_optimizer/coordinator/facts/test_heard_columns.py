@@ -1,7 +1,10 @@
 """Facts about columns, from what gateways count."""
 
+import pytest
+
+from federated_optimizer.coordinator.facts import heard_columns
 from federated_optimizer.coordinator.facts.heard_facts import LOOK_MICROSECONDS, HeardFacts
-from federated_optimizer.coordinator.facts.planned_facts import KnownColumns, RowBytes
+from federated_optimizer.coordinator.facts.planned_facts import KnownColumns, RowBytes, TextBytes
 from federated_optimizer.coordinator.sites.published_links import LinkTable
 from federated_optimizer.statistics.fact import DAY, Origin, Quantity, Subject, SubjectKind, exact
 from federated_optimizer.statistics.fact_store import Facts
@@ -33,8 +36,8 @@ class Heard:
         self.heard = HeardFacts(self.facts, catalog)
         self.moment = 0
 
-    def hear(self, site: str, told: SourceCount, now: int = 0) -> None:
-        self.heard.hear_columns(site, told)
+    def hear(self, site: str, told: SourceCount, now: int = 0, *, stored: bool = False) -> None:
+        self.heard.hear_columns(site, told, stored=stored)
         self.look(now)
 
     def look(self, now: int = 0) -> None:
@@ -103,3 +106,45 @@ def test_facts_of_columns_stand_in_the_store_with_their_origin() -> None:
     bytes_of = Subject(SubjectKind.COLUMN, "heat", "level, room")
     heard.facts.put(exact(bytes_of, Quantity.ROW_BYTES, 9.0, 0, Origin.COUNTED))
     assert heard.distinct() == 3
+
+
+NOTES = "CREATE TABLE Big (id INTEGER, note TEXT); CREATE SOURCE Heat (room TEXT, level INTEGER);"
+
+
+def of_table(rows: int, values: float) -> SourceCount:
+    note = ColumnCount(often=30, nulls=10, size=6_000, distinct=values)
+    count = SourceCount(rows, 100, 0, {"note": note}, "Big")
+    return decode_packed(encode_packed(count), SourceCount)
+
+
+def test_columns_of_tables_are_told_by_the_static_engine() -> None:
+    heard = Heard(catalog_of(NOTES))
+    heard.hear("static", of_table(20_000, 300.0), now=7, stored=True)
+    found = KnownColumns(heard.facts, 0)["big", "note"]
+    assert (found.distinct, found.common, found.nulls, found.same) == (300, 0.3, 0.1, None)
+    assert dict(TextBytes(heard.facts)) == {("big", "note"): 60.0}
+    fact = heard.facts.find(Subject(SubjectKind.COLUMN, "big", "note"), Quantity.DISTINCT)
+    assert fact is not None
+    assert (fact.low, fact.high, fact.at) == (150, 600, 7), "most rows were not looked at"
+    assert fact.origin == Origin.TABLES
+    heard.hear("static", of_table(100, 2.0), stored=True)
+    found = KnownColumns(heard.facts, 0)["big", "note"]
+    assert found.distinct == 2, "the table is smaller now, and that is sure"
+
+
+def test_gateways_count_no_tables_and_the_static_engine_no_sources() -> None:
+    heard = Heard(catalog_of(NOTES))
+    heard.hear("gw-1", of_table(20_000, 300.0))
+    heard.hear("static", told((1, 2, 3)), stored=True)
+    assert len(heard.facts) == 0
+
+
+def test_counts_are_kept_up_to_a_number_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = Heard(catalog_of(NOTES))
+    monkeypatch.setattr(heard_columns, "MAX_BYTES", 3_500)
+    for number in range(40):
+        heard.hear(f"gw-{number}", told((number,)))
+    assert heard.distinct() == 2, "counts of two gateways are kept"
+    heard.heard.forget("gw-0")
+    heard.hear("gw-39", told((7, 8, 9), rows=5_000))
+    assert heard.distinct() == 4, "there is room for another one"

@@ -1,0 +1,104 @@
+"""Sizes that are told of stored tables: rows, and counts of their columns."""
+
+import sqlite3
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from static_engine.sources.table_locations import Locations
+from static_engine.tables import table_store
+from static_engine.tables.table_sizes import TableSizes
+from static_engine.tables.table_store import TableStore
+from static_engine.tables.table_watch import TableWatch
+from streamsql.algebra.operators import SourceKind
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from streamsql.wire.site_messages import SourceCount
+
+SCHEMA = Schema.of(("Id", DataType.INTEGER), ("Note", DataType.TEXT), ("empty", DataType.TEXT))
+ROWS = [(n, "\u0142" * 10 if n % 2 else None, None) for n in range(20_000)]
+
+
+def check(count: SourceCount, distinct: int) -> None:
+    assert (count.source, count.rows, count.compared) == ("t", len(ROWS), 0)
+    whole, note, empty = (count.columns[name] for name in SCHEMA.names)
+    assert whole.distinct == pytest.approx(distinct, rel=0.01)
+    assert (note.distinct, note.often) == (1, count.sampled - note.nulls)
+    assert note.nulls == pytest.approx(count.sampled / 2, abs=2)
+    assert note.size == 20 * note.often
+    assert (whole.size, whole.nulls, len(whole.deciles)) == (None, 0, 11)
+    assert (empty.nulls, empty.distinct, empty.size) == (count.sampled, 0, 0)
+    assert not note.hashes, "texts can be found by them"
+
+
+def opened(folder: Path, *options: tuple[str, str]) -> tuple[TableStore, TableWatch, TableSizes]:
+    store = TableStore(Locations(folder), folder / "snapshots")
+    watch = TableWatch(store)
+    watch.define(
+        (SourceDefinition("t", SourceKind.TABLE, SCHEMA, key=(0,), options=tuple(options)),)
+    )
+    return store, watch, TableSizes(store, watch)
+
+
+def parquet(folder: Path) -> tuple[tuple[str, str], ...]:
+    names = [name.lower() for name in SCHEMA.names]
+    columns = dict(zip(names, zip(*ROWS, strict=True), strict=True))
+    pq.write_table(pa.table({name: list(values) for name, values in columns.items()}), folder / "t")
+    (folder / "t").rename(folder / "t.parquet")
+    return ("source", "parquet"), ("path", "t.parquet")
+
+
+def database(folder: Path) -> tuple[tuple[str, str], ...]:
+    with sqlite3.connect(folder / "t.db") as connection:
+        connection.execute("CREATE TABLE t (id INTEGER, note TEXT, empty TEXT)")
+        connection.executemany("INSERT INTO t VALUES (?, ?, ?)", ROWS)
+    connection.close()
+    return ("source", "sql"), ("url", f"sqlite:///{folder}/t.db"), ("table", "t")
+
+
+@pytest.mark.parametrize("written", [parquet, database])
+def test_columns_of_tables_are_counted_without_reading_them(
+    tmp_path: Path, written: object
+) -> None:
+    assert callable(written)
+    store, _, sizes = opened(tmp_path, *written(tmp_path))
+    sizes.poll()
+    assert store.find("t") is None
+    assert sizes.rows() == {"t": len(ROWS)}
+    check(sizes.counts()["t"], len(ROWS))
+
+
+@pytest.mark.parametrize("memory", [16 * 2**20, 1_000], ids=["in memory", "a snapshot"])
+def test_columns_of_tables_that_were_read_are_counted(
+    tmp_path: Path, memory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_store, "_MEMORY_BYTES", memory)
+    store, watch, sizes = opened(tmp_path, ("source", "csv"), ("path", "t.csv"))
+    lines = ["Id,Note,empty", *(f"{n},{note or ''}," for n, note, _ in ROWS)]
+    (tmp_path / "t.csv").write_text("\n".join(lines), encoding="utf-8")
+    sizes.poll()
+    assert sizes.counts() == {}  # a text file does not say how many rows it has
+    watch.poll(frozenset({"t"}))
+    table = store.find("t")
+    assert table is not None
+    assert (table.data is None) == (memory == 1_000)
+    sizes.poll()
+    count = sizes.counts()["t"]
+    check(count, len(ROWS))
+    spread = memory > 1_000
+    assert (count.columns["Id"].deciles[-1] == len(ROWS) - 1) == spread
+    watch.define(())
+    sizes.poll()
+    assert sizes.counts() == {}
+
+
+def test_of_what_cannot_be_read_nothing_is_told(tmp_path: Path) -> None:
+    options = parquet(tmp_path)
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "t.parquet")  # columns are missing
+    _, _, sizes = opened(tmp_path, *options)
+    sizes.poll()
+    assert sizes.rows() == {"t": 1}
+    assert sizes.counts() == {}
