@@ -72,11 +72,11 @@ def column_facts(
         if column.size is not None and source.sampled
     ]
     if sizes:
-        mean = sum(weight * size for weight, size in sizes) / sum(weight for weight, _ in sizes)
-        ends = [size for _, size in sizes]
+        size = sum(weight * each for weight, each in sizes) / sum(weight for weight, _ in sizes)
+        ends = [each for _, each in sizes]
         # Rounding must not put the mean beyond its ends.
-        low, high = min(*ends, mean), max(*ends, mean)
-        found.append(fact(Quantity.TEXT_BYTES, (mean, low, high)))
+        told_size = (size, min(*ends, size), max(*ends, size))
+        found.append(fact(Quantity.TEXT_BYTES, told_size))
     deciles = merged_deciles([(source.rows, column.deciles) for source, column in parts])
     for place, (quantity, value) in enumerate(zip(DECILES, deciles, strict=False)):
         # The share of all readings below a decile is off by so many tenths.

@@ -88,6 +88,7 @@ def test_null_is_as_frequent_as_it_was_counted(where: str, share: float) -> None
     facts = {("heat", "room"): ColumnFacts(4.0, 4.0, nulls=0.3, unsure=0.1)}
     found = passed(filtered(f"room {where}"), Statistics(columns=facts))
     assert found.share == pytest.approx(share)
-    assert (found.low, found.high) == (pytest.approx(share - 0.1), pytest.approx(share + 0.1))
+    assert found.low == pytest.approx(share - 0.1)
+    assert found.high == pytest.approx(share + 0.1)
     assert not found.assumed
     assert passed(filtered(f"room {where}"), Statistics()).assumed
