@@ -73,9 +73,9 @@ def column_facts(
     ]
     if sizes:
         size = sum(weight * each for weight, each in sizes) / sum(weight for weight, _ in sizes)
-        ends = [each for _, each in sizes]
+        means = [each for _, each in sizes]
         # Rounding must not put the mean beyond its ends.
-        told_size = (size, min(*ends, size), max(*ends, size))
+        told_size = (size, min(*means, size), max(*means, size))
         found.append(fact(Quantity.TEXT_BYTES, told_size))
     deciles = merged_deciles([(source.rows, column.deciles) for source, column in parts])
     for place, (quantity, value) in enumerate(zip(DECILES, deciles, strict=False)):
