@@ -89,7 +89,7 @@ class Reporter:
         pipeline: PipelineState | None = None,
         table_problems: tuple[TableProblem, ...] = (),
     ) -> None:
-        """Publish the state if it is new or old enough."""
+        """Publish the state if it is new or old enough, then what is new of columns of tables."""
         state = SiteState(
             online=True,
             epoch=self._epoch,
@@ -105,13 +105,18 @@ class Reporter:
             pipeline=pipeline and _seldom(pipeline),
             table_problems=table_problems,
         )
-        if (state == self._state and self.seconds_to_next() > 0) or not self._client.connected:
+        if not self._client.connected:
             return
-        full = msgspec.structs.replace(state, ts=wall_clock(), counters=counters, pipeline=pipeline)
-        if self._publish(self._topics.host_state(self._site), encode_json(full)):
-            self._state, self._state_at = state, time.monotonic()
+        if state != self._state or self.seconds_to_next() <= 0:
+            told = {"ts": wall_clock(), "counters": counters, "pipeline": pipeline}
+            full = msgspec.structs.replace(state, **told)
+            if self._publish(self._topics.host_state(self._site), encode_json(full)):
+                self._state, self._state_at = state, time.monotonic()
+        # Who has not heard the state does not know that tables are counted here.
+        if sizes is not None and self._state is not None:
+            self._tell_columns(sizes.counts())
 
-    def columns(self, counts: Mapping[str, SourceCount]) -> None:
+    def _tell_columns(self, counts: Mapping[str, SourceCount]) -> None:
         """Publish the counts of the columns of tables that changed, and all of them now and then.
 
         Values follow from them: they are no part of the state, which every site reads.
@@ -120,7 +125,7 @@ class Reporter:
         moment = time.monotonic()
         for table, count in counts.items():
             told, at = self._columns.get(table, (None, 0.0))
-            if (told == count and moment - at < _COLUMNS_SECONDS) or not self._client.connected:
+            if told == count and moment - at < _COLUMNS_SECONDS:
                 continue
             topic, payload = self._topics.columns(self._site), encode_packed(count)
             if self._publish(topic, payload, retain=False):

@@ -283,7 +283,6 @@ class StaticEngine:
             pipeline=None if self._pipeline is None else self._pipeline.state(),
             table_problems=self._problems.as_begun(broken),
         )
-        self._reporter.columns(self._keyed.sizes.counts())
         # After the state, which discards the problems of the earlier incarnation.
         busy, queries = self._reporter.evaluating, self._queries.items()
         self._reporter.problems({name: self._problem_of(query) for name, query in queries})
