@@ -80,7 +80,7 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
             emit=bound.emit,
             statistics=statistics,
             foresee=foresee,
-            methods=choice.methods,
+            taken=choice.taken,
             kept=heuristics_of(bound.heuristics),
         )
         return msgspec.structs.replace(bundle, alternative=choice.number, choices=choice.digest)

@@ -197,10 +197,10 @@ def _timed(name: str, text: str, catalog: Catalog, topology: Topology, repeats: 
     query = _query(text)
     bound = bind_query(query, catalog)
     ready = normalize(bound.plan, topology)
-    methods = Search(ready, topology, statistics).taken(bound.asked).methods
+    taken = Search(ready, topology, statistics).taken(bound.asked).taken
 
     def placed() -> object:
-        return place(ready, topology, query="q1", text=text, statistics=statistics, methods=methods)
+        return place(ready, topology, query="q1", text=text, statistics=statistics, taken=taken)
 
     bundle = placed()
     steps: dict[str, Callable[[], object]] = {

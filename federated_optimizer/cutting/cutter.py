@@ -13,7 +13,6 @@ below its gateways, or compute it in parts.
 """
 
 import dataclasses
-from collections.abc import Mapping
 
 from federated_optimizer.alternatives.gateway_pieces import (
     TwoSided,
@@ -42,9 +41,9 @@ from federated_optimizer.alternatives.words import (
     names_text,
 )
 from federated_optimizer.costs.estimates import selectivity
-from federated_optimizer.cutting.keyed_joins import NOT_CHOSEN
 from federated_optimizer.cutting.network_cuts import NetworkCuts
 from federated_optimizer.cutting.recursion_leaves import agreed, as_set, at_one_base, with_leaves
+from federated_optimizer.cutting.taken_plans import Taken
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
 from streamsql.algebra.choices import Way
@@ -96,7 +95,6 @@ class Cutter(NetworkCuts):
         topology: Topology,
         statistics: Statistics = NOTHING_KNOWN,
         apart: frozenset[str] = frozenset(),
-        methods: Mapping[Plan, Method] = NOT_CHOSEN,
         kept: Heuristics = ALL,
     ) -> None:
         """Prepare to cut.
@@ -106,55 +104,58 @@ class Cutter(NetworkCuts):
             statistics: What is known of sources and recursions that run.
             apart: Materialized tables to be fragments of their own. What reads them, and all
                 else, is at the first base site.
-            methods: Chosen for sub-plans.
             kept: Rules that hold where no method was chosen.
         """
-        super().__init__(
-            topology.bases[:1] if apart else topology.bases, topology, statistics, methods
-        )
+        super().__init__(topology.bases[:1] if apart else topology.bases, topology, statistics)
         self.recursions: list[RecursionPlan] = []
         self.chosen: dict[Fixpoint, Chosen] = {}
         self.placed: dict[Plan, Piece] = {}
         self._apart = apart
         self._kept = kept
 
-    def piece(self, plan: Plan, shown: float = 1.0) -> Piece:
-        """Return the largest piece that computes a plan, cut where it must be.
+    def piece(self, plan: Plan) -> Piece:
+        """Return the largest piece that computes a plan, cut where it must be."""
+        return self.taken(Taken(plan))
+
+    def taken(self, taken: Taken, shown: float = 1.0) -> Piece:
+        """Return the largest piece that computes a plan with methods that were chosen.
 
         Args:
-            plan: Whole, or the input of an operator.
+            taken: Whole, or the input of an operator.
             shown: Share of its rows that filters right above it let through.
         """
-        placed = self.placed[plan] = self._placed(plan, shown)
+        placed = self.placed[taken.plan] = self._placed(taken, shown)
         return placed
 
-    def _placed(self, plan: Plan, shown: float) -> Piece:
+    def _placed(self, taken: Taken, shown: float) -> Piece:
+        plan, below, method = taken.plan, taken.below, taken.method
         match plan:
             case Scan():
                 return self._scan(plan)
             case Window():
                 return self._window(plan)
             case Filter(predicate=predicate):
-                return self._unary(plan, self.piece(plan.input, shown * selectivity(predicate)))
+                passing = shown * selectivity(predicate)
+                return self._unary(plan, self.taken(below[0], passing), method)
             case Project():
-                return self._unary(plan, self.piece(plan.input, shown))
+                return self._unary(plan, self.taken(below[0], shown), method)
             case Materialize():
                 return self._materialize(plan)
             case Distinct() | Aggregate() | TopN() | OverWindow() | HopWindow() | SessionWindow():
-                return self._unary(plan, self.piece(plan.input))
+                return self._unary(plan, self.taken(below[0]), method)
             case Join() | AsOfJoin() | SetOperation():
-                return self._join(plan, self.piece(plan.left), self.piece(plan.right))
+                return self._join(plan, self.taken(below[0]), self.taken(below[1]), method)
             case OnClose():
                 return self._on_close(plan)
             case ToStream():
                 return self._to_stream(plan)
             case StreamWindow():
-                below = self.gathered(self.piece(plan.input))
-                return BasePiece(with_inputs(plan, (below.plan,)), SINGLE, below.reasons)
+                rows = self.gathered(self.piece(plan.input))
+                return BasePiece(with_inputs(plan, (rows.plan,)), SINGLE, rows.reasons)
             case UnionAll():
-                return self._union(plan)
+                return self._union(plan, list(map(self.taken, below)), method)
             case Fixpoint():
-                return self._fixpoint(plan, shown)
+                return self._fixpoint(plan, shown, method)
             case Values():
                 return BasePiece(plan, SINGLE)
             case RecursiveReference() | RemoteSource():
@@ -193,8 +194,8 @@ class Cutter(NetworkCuts):
             )
         return BasePiece(plan, SINGLE, (placed.reason,))
 
-    def _join(self, plan: TwoSided, left: Piece, right: Piece) -> Piece:
-        networked = self._network_join(plan, left, right)
+    def _join(self, plan: TwoSided, left: Piece, right: Piece, method: Method | None) -> Piece:
+        networked = self._network_join(plan, left, right, method)
         if networked is not None:
             return networked
         reason = f"{join_words(plan)} because: {different_places(left, right)}"
@@ -209,12 +210,13 @@ class Cutter(NetworkCuts):
                 return StaticPiece(joined, tables, left.site)
             reason = f"{join_words(plan)} because: a product is larger than its inputs"
         if isinstance(left, GatewayPiece) and isinstance(right, GatewayPiece):
-            placed = self._unless_chosen(plan, join_piece(plan, left, right, self._kept))
+            local = join_piece(plan, left, right, self._kept)
+            placed = self._unless_chosen(plan, local, method)
             if isinstance(placed, GatewayPiece):
                 return placed
             reason = placed.reason
         reasons = () if _both_base(left, right) else (reason,)
-        keyed = self._keyed_join(plan, left, right, reasons)
+        keyed = self._keyed_join(plan, left, right, reasons, method)
         if keyed is not None:
             return keyed
         return self._join_at_base(plan, left, right, reasons)
@@ -244,8 +246,7 @@ class Cutter(NetworkCuts):
         reason = f"{describe(plan)} because: an instant is over when all sites have passed it"
         return BasePiece(made, SINGLE, (reason,))
 
-    def _union(self, plan: UnionAll) -> Piece:
-        pieces = [self.piece(branch) for branch in plan.branches]
+    def _union(self, plan: UnionAll, pieces: list[Piece], method: Method | None) -> Piece:
         statics = [p for p in pieces if isinstance(p, StaticPiece)]
         if len(statics) == len(pieces) and len({p.site for p in statics}) == 1:
             tables = tuple(dict.fromkeys(t for p in statics for t in p.tables))
@@ -253,7 +254,7 @@ class Cutter(NetworkCuts):
         gateways = [p for p in pieces if isinstance(p, GatewayPiece)]
         reasons: tuple[str, ...] = ()
         if len(gateways) == len(pieces):
-            placed = self._unless_chosen(plan, union_piece(gateways, self._kept))
+            placed = self._unless_chosen(plan, union_piece(gateways, self._kept), method)
             if isinstance(placed, GatewayPiece):
                 return placed
             reasons = (placed.reason,)
@@ -268,7 +269,7 @@ class Cutter(NetworkCuts):
             sum((base.reasons for base in bases), ()) + reasons,
         )
 
-    def _fixpoint(self, plan: Fixpoint, shown: float) -> Piece:
+    def _fixpoint(self, plan: Fixpoint, shown: float, method: Method | None) -> Piece:
         past = self._of_past(plan)
         if past is not None:
             return past
@@ -276,7 +277,6 @@ class Cutter(NetworkCuts):
         read = (node.name for node in walk_plan(plan) if isinstance(node, Materialize))
         table = next((name for name in read if name in self._apart), "")
         together = f"it reads {table}, which is MATERIALIZED for other readers too"
-        method = self._methods.get(plan)
         chosen = choose(
             plan,
             topology,

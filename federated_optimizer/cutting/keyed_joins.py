@@ -15,7 +15,7 @@ So a row of S waits until its key is answered, and never shows as one without pa
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from federated_optimizer.alternatives.gateway_pieces import TwoSided
 from federated_optimizer.alternatives.key_lookup import Sides, keys_of, sides_of, wanted_of
@@ -39,8 +39,6 @@ from streamsql.algebra.operators import (
 )
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-
-NOT_CHOSEN: Mapping[Plan, Method] = {}
 
 LARGE_ROWS = 10_000.0
 """Smaller tables travel whole where nobody has chosen: a join that has all of their rows waits for
@@ -68,19 +66,21 @@ class KeyedCuts(Cuts):
         bases: tuple[str, ...],
         topology: Topology,
         statistics: Statistics,
-        methods: Mapping[Plan, Method] = NOT_CHOSEN,
     ) -> None:
         super().__init__(bases)
-        self._methods = methods
         self.topology = topology
         self.statistics = statistics
         self.keys: dict[str, BasePiece] = {}
 
     def _keyed_join(
-        self, plan: TwoSided, left: Piece, right: Piece, reasons: tuple[str, ...]
+        self,
+        plan: TwoSided,
+        left: Piece,
+        right: Piece,
+        reasons: tuple[str, ...],
+        method: Method | None,
     ) -> BasePiece | None:
         """Return the join by keys, or None where the table should rather travel whole."""
-        method = self._methods.get(plan)
         if method not in (None, Method.KEYS):
             return None
         if not (isinstance(plan, Join) and self._may_look_up):

@@ -29,13 +29,14 @@ from streamsql.algebra.operators import JoinKind, Plan, RemoteSource, with_input
 class NetworkCuts(OneSidedCuts):
     """Cuts, operators over one input, and joins in the network whose method was chosen."""
 
-    def _network_join(self, plan: TwoSided, left: Piece, right: Piece) -> Piece | None:
+    def _network_join(
+        self, plan: TwoSided, left: Piece, right: Piece, method: Method | None
+    ) -> Piece | None:
         """Return the join by the method that was chosen for it; None: none of these was.
 
         Below windows that close none is taken: progress goes straight to the base, and would
         overtake rows that make a detour.
         """
-        method = self._methods.get(plan)
         if not self._may_look_up or method is None:
             return None
         stored = stored_side(left, right)

@@ -5,7 +5,6 @@ all else that gateways cannot do by themselves is at the base.
 """
 
 import dataclasses
-from collections.abc import Mapping
 
 from federated_optimizer.alternatives.first_k import shortened
 from federated_optimizer.alternatives.gateway_pieces import OneSided, unary_piece
@@ -24,9 +23,7 @@ from federated_optimizer.alternatives.pieces import (
     regrouped,
 )
 from federated_optimizer.alternatives.words import chosen_reason, filter_reason, network_reason
-from federated_optimizer.cutting.keyed_joins import NOT_CHOSEN, KeyedCuts
-from federated_optimizer.network.topology import Topology
-from federated_optimizer.statistics.planning_statistics import Statistics
+from federated_optimizer.cutting.keyed_joins import KeyedCuts
 from streamsql.algebra.expressions import expression_text
 from streamsql.algebra.operators import (
     Aggregate,
@@ -46,27 +43,21 @@ from streamsql.algebra.operators import (
 class OneSidedCuts(KeyedCuts):
     """Cuts, and operators over one input."""
 
-    def __init__(
-        self,
-        bases: tuple[str, ...],
-        topology: Topology,
-        statistics: Statistics,
-        methods: Mapping[Plan, Method] = NOT_CHOSEN,
-    ) -> None:
-        super().__init__(bases, topology, statistics, methods)
-
-    def _unless_chosen(self, plan: Plan, placed: GatewayPiece | Refused) -> GatewayPiece | Refused:
+    @staticmethod
+    def _unless_chosen(
+        plan: Plan, placed: GatewayPiece | Refused, method: Method | None
+    ) -> GatewayPiece | Refused:
         """Return a piece, or that another method was chosen for what gateways can do."""
-        if isinstance(placed, GatewayPiece) and plan in self._methods:
+        if isinstance(placed, GatewayPiece) and method is not None:
             return Refused(chosen_reason(plan))
         return placed
 
-    def _unary(self, plan: OneSided, below: Piece) -> Piece:
+    def _unary(self, plan: OneSided, below: Piece, method: Method | None = None) -> Piece:
         match below:
             case StaticPiece():
                 return StaticPiece(with_inputs(plan, (below.plan,)), below.tables, below.site)
             case GatewayPiece():
-                return self._over_gateways(plan, below)
+                return self._over_gateways(plan, below, method)
             case NetworkPiece() if isinstance(plan, Filter | Project | HopWindow | Materialize):
                 # Every row of the relation is shown by one of its sites.
                 made = with_inputs(plan, (below.plan,))
@@ -76,12 +67,12 @@ class OneSidedCuts(KeyedCuts):
             case BasePiece():
                 return self._unary_at_base(plan, below, ())
 
-    def _over_gateways(self, plan: OneSided, below: GatewayPiece) -> Piece:
-        placed = self._unless_chosen(plan, unary_piece(plan, below))
+    def _over_gateways(self, plan: OneSided, below: GatewayPiece, method: Method | None) -> Piece:
+        placed = self._unless_chosen(plan, unary_piece(plan, below), method)
         if isinstance(placed, GatewayPiece):
             return placed
-        method = self._methods.get(plan, Method.PARTS if isinstance(plan, TopN) else Method.BASE)
-        halves = parted(plan, below.plan) if method == Method.PARTS else None
+        in_parts = method == Method.PARTS or (method is None and isinstance(plan, TopN))
+        halves = parted(plan, below.plan) if in_parts else None
         if not isinstance(halves, Parted):
             return self._unary_at_base(plan, below, (placed.reason,))
         part = GatewayPiece(halves.part, below.sites, below.sources, (), below.joins)

@@ -1,16 +1,14 @@
 """A plan as the fragments of a bundle, cut by the methods that were chosen."""
 
 from collections import Counter
-from collections.abc import Mapping
 
 import msgspec
 
 from federated_optimizer.alternatives.heuristics import ALL, Heuristics
-from federated_optimizer.alternatives.method import Method
 from federated_optimizer.alternatives.recursions import Foresee
 from federated_optimizer.cutting.bundling import Bundler
 from federated_optimizer.cutting.cutter import Cutter
-from federated_optimizer.cutting.keyed_joins import NOT_CHOSEN
+from federated_optimizer.cutting.taken_plans import Taken
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
 from streamsql.algebra.column_origins import column_units
@@ -29,24 +27,22 @@ def place(  # noqa: PLR0913 - what a bundle consists of
     emit: Emit = Emit.RELATION,
     statistics: Statistics = NOTHING_KNOWN,
     foresee: Foresee | None = None,
-    methods: Mapping[Plan, Method] = NOT_CHOSEN,
+    taken: Taken | None = None,
     kept: Heuristics = ALL,
 ) -> FragmentBundle:
     """Cut a normalized plan into fragments; the result is gathered at the first base site.
 
-    `version` is greater than that of any earlier bundle of the query; `methods` are those chosen
-    for its sub-plans, `kept` the rules under which they were.
+    `version` is greater than that of any earlier bundle of the query; `taken` is the plan
+    with the methods that were chosen, if somebody has, `kept` the rules under which they were.
 
     Raises:
         UnsupportedError: A recursion's strategy and way do not go together, or the strategy does
             not fit the recursion, which only `foresee` can tell.
     """
-    cutter, fragments = _cut(plan, topology, statistics, methods=methods, kept=kept)
+    cutter, fragments = _cut(taken or Taken(plan), topology, statistics, kept=kept)
     apart = _materialized_apart(fragments)
-    if apart:
-        cutter, fragments = _cut(
-            plan, topology, statistics, apart, kept=kept
-        )  # one plan, none chosen
+    if apart:  # one plan, none is chosen
+        cutter, fragments = _cut(Taken(plan), topology, statistics, apart, kept)
     recursions = tuple(dict.fromkeys(cutter.recursions))
     if foresee is not None:
         recursions = tuple(_foreseen(r, fragments, foresee) for r in recursions)
@@ -57,16 +53,15 @@ def place(  # noqa: PLR0913 - what a bundle consists of
     )
 
 
-def _cut(  # noqa: PLR0913, PLR0917  (as `place`)
-    plan: Plan,
+def _cut(
+    taken: Taken,
     topology: Topology,
     statistics: Statistics,
     apart: frozenset[str] = frozenset(),
-    methods: Mapping[Plan, Method] = NOT_CHOSEN,
     kept: Heuristics = ALL,
 ) -> tuple[Cutter, tuple[Fragment, ...]]:
-    cutter = Cutter(topology, statistics, apart, methods, kept)
-    top = cutter.gathered(cutter.piece(plan))
+    cutter = Cutter(topology, statistics, apart, kept)
+    top = cutter.gathered(cutter.taken(taken))
     return cutter, Bundler(topology, cutter).fragments(top)
 
 

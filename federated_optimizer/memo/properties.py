@@ -9,6 +9,10 @@ Joined = tuple[tuple[int, Method], ...]
 """Joins that gateways compute with rows of other gateways: the group of each, and its method."""
 
 
+Sent = tuple[tuple[str, ...], tuple[int, ...], tuple[tuple[str, int], ...]]
+"""The way of rows to other sites: these, columns by whose hash they go, and homes."""
+
+
 class Place(enum.StrEnum):
     """Places of the rows of a group.
 
@@ -35,11 +39,13 @@ class Properties:
 
     Attributes:
         joined: Joins below after which rows of gateways lie otherwise than where they come from.
+        sent: Where rows of gateways have been sent. Who reads them there pays for their way once.
     """
 
     place: Place
     time: Time = Time.LIVE
     joined: Joined = ()
+    sent: Sent | None = None
 
 
 AT_SITES = Properties(Place.SITES)

@@ -193,7 +193,6 @@ class _Building:
             whole = Alternative(Method.BASE, cost=self._prices.whole(piece))
             self._memo.alternatives[root] = (whole,)
         else:
-            self._network.read(nodes)
             self._own.update(nodes)
             self._blocks = frozenset() if self._few else block_tops(plan)
             root = self._at_base(plan)
@@ -240,7 +239,7 @@ class _Building:
                 here = Wanted(number, AT_SITES)
                 work = self._at_gateways.of(plan)
                 self._memo.alternatives[here] = (Alternative(Method.SITES, cost=work),)
-                ship = Alternative(Method.SHIP, (here,), self._shipped(plan, piece.sites))
+                ship = Alternative(Method.SHIP, (self._network.to_base(plan),))
                 return (ship, *self._over(plan)) if isinstance(plan, _SEARCHED) else (ship,)
             case StaticPiece():
                 here = Wanted(number, STORED)
@@ -302,9 +301,9 @@ class _Building:
             self._memo.alternatives[here] = (self._joined(plan, joined, found),)
             yield Alternative(Method.SHIP, (here,), self._shipped(plan, found.piece.sites))
         if isinstance(plan, Join):
-            for method, below, cost, words in self._network.semi_joins(plan):
+            for method, sides, cost, words in self._network.semi_joins(plan):
                 at_base = self._at_base_sites.here(plan).after(cost)
-                yield Alternative(method, self._after_joins(plan, below), at_base, words)
+                yield Alternative(method, sides, at_base, words)
         for child in plan.inputs[:1] if len(plan.inputs) == 1 else ():
             group = self._memo.group(child)[0]
             for joined, found in self._network.pieces(child).items():
@@ -320,8 +319,9 @@ class _Building:
 
     def _joined(self, plan: Plan, joined: Joined, found: Found) -> Alternative:
         """Return how gateways compute a sub-plan above, or with, a join of others' rows."""
-        inputs, meeting = self._after_joins(plan, found.below), found.meeting
+        meeting = found.meeting
         if meeting is None or not isinstance(plan, Join):
+            inputs = self._after_joins(plan, found.below)
             return Alternative(Method.SITES, inputs, self._at_gateways.here(plan))
         _, method = joined[-1]
         others = len(meeting.sites) - 1
@@ -333,8 +333,7 @@ class _Building:
             ),
             self._at_gateways.here(plan),
         )
-        cost = work.after(self._network.moved(plan, found))
-        return Alternative(method, inputs, cost, meeting.words)
+        return Alternative(method, self._network.moved(plan, found), work, meeting.words)
 
     def _in_order(self, plan: Plan) -> Iterator[Alternative]:
         """Yield the other orders of a block of joins but those that the query has elsewhere."""

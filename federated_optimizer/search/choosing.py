@@ -4,24 +4,24 @@ A query that runs keeps its plan unless another one is much cheaper: a change of
 anew, and estimates are not that good.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from hashlib import sha256
 
-from federated_optimizer.alternatives.gateway_pieces import TwoSided
 from federated_optimizer.alternatives.heuristics import ALL, Heuristics
-from federated_optimizer.alternatives.method import CUT, TO_GATEWAYS, Method
+from federated_optimizer.alternatives.method import Method
 from federated_optimizer.alternatives.recursions import MUCH
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.recursion_prices import times_text
 from federated_optimizer.costs.weighing import Weighing
+from federated_optimizer.cutting.taken_plans import Taken
+from federated_optimizer.memo.complete_plans import taken_plan
 from federated_optimizer.memo.groups import Alternative, Wanted
 from federated_optimizer.memo.memo import Memo, Selection
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.building import build
 from federated_optimizer.search.cheapest_plans import cheapest
 from federated_optimizer.search.cut_prices import CutPrices
-from federated_optimizer.search.join_orders import Reordered
 from federated_optimizer.search.metric_words import words_of
 from federated_optimizer.search.plan_words import plan_words
 from federated_optimizer.search.recursion_alternatives import keeping_ways
@@ -63,17 +63,26 @@ class Choice:
 
     Attributes:
         number: Of it in the memo.
-        plan: To be cut: that of the query, with the orders of joins that were chosen.
-        methods: For the cutter.
+        taken: To be cut: the plan of the query with the orders of joins and the methods that were
+            chosen.
         cost: By the estimates.
         digest: Of what was chosen; another memo may number it otherwise.
     """
 
     number: int
-    plan: Plan
-    methods: Mapping[Plan, Method]
+    taken: Taken = field(compare=False)
     cost: Cost
     digest: str
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the query with the orders of joins that were chosen."""
+        return self.taken.plan
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        """All that were chosen."""
+        return self.taken.methods
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,13 +229,11 @@ class Search:
     def plan(self, number: int) -> Choice:
         """Return the plan of a number."""
         selection = self.memo.selection(number)
-        ordered = Reordered(self.memo, selection)
-        plan = ordered.of(self.query)
-        methods = self._methods(selection, ordered)
+        taken = taken_plan(self.memo, selection, self._kept)
         cost = self.memo.cost(selection)
         if len(self._topology.bases) > 1:  # what moves between them is not in the memo
-            cost = CutPrices.of(plan, self._topology, self.statistics, methods, self._kept)
-        return Choice(number, plan, methods, cost, _digest(self.memo, selection))
+            cost = CutPrices.of(taken, self._topology, self.statistics, self._kept)
+        return Choice(number, taken, cost, _digest(self.memo, selection))
 
     def alternatives(self, asked: int = 0, running: Running = NOTHING_RUNS) -> Alternatives:
         """Return what EXPLAIN ALTERNATIVES shows; see `taken`.
@@ -300,21 +307,6 @@ class Search:
             value = self.weighing.value(self.memo.cost(selection))
             found.setdefault((taken, round(value, 6)), number)
         return list(found.values())
-
-    def _methods(self, selection: Selection, ordered: Reordered) -> dict[Plan, Method]:
-        return {
-            ordered.of(self.memo.plan(wanted)): alternative.method
-            for wanted, alternative in selection.items()
-            if alternative.method in TO_GATEWAYS
-            or (alternative.method in CUT and self._is_chosen(wanted))
-        }
-
-    def _is_chosen(self, wanted: Wanted) -> bool:
-        """Whether the cutter might take another method if nothing was chosen."""
-        if len(self.memo.alternatives[wanted]) > 1:
-            return True
-        # Without the heuristics gateways might join what other gateways have joined.
-        return not self._kept and isinstance(self.memo.plan(wanted), TwoSided)
 
     def _listed(self, number: int) -> Listed:
         selection = self.memo.selection(number)

@@ -1,10 +1,9 @@
 """Prices of the pieces of a plan that is cut, and of what travels between them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from federated_optimizer.alternatives.heuristics import ALL, Heuristics
 from federated_optimizer.alternatives.key_lookup import estimated_keys
-from federated_optimizer.alternatives.method import Method
 from federated_optimizer.alternatives.pieces import (
     BasePiece,
     Cut,
@@ -23,6 +22,7 @@ from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.costs.stored_reads import evaluated, looked_up, sent_to_gateways
 from federated_optimizer.costs.work import Work
 from federated_optimizer.cutting.cutter import Cutter
+from federated_optimizer.cutting.taken_plans import Taken
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.keyed_alternatives import answers, is_counted
 from federated_optimizer.statistics.planning_statistics import Statistics
@@ -52,15 +52,14 @@ class CutPrices:
     @classmethod
     def of(
         cls,
-        plan: Plan,
+        taken: Taken,
         topology: Topology,
         statistics: Statistics,
-        methods: Mapping[Plan, Method],
         kept: Heuristics = ALL,
     ) -> Cost:
         """Return the price of a plan with chosen methods."""
-        cutter = Cutter(topology, statistics, methods=methods, kept=kept)
-        return cls(cutter).whole(cutter.gathered(cutter.piece(plan)))
+        cutter = Cutter(topology, statistics, kept=kept)
+        return cls(cutter).whole(cutter.gathered(cutter.taken(taken)))
 
     def whole(self, piece: Piece) -> Cost:
         """Return the price of a piece: of what it computes, and of all that travels to it.

@@ -14,7 +14,6 @@ from itertools import combinations
 from federated_optimizer.alternatives.heuristics import ALL, Heuristic, Heuristics
 from federated_optimizer.alternatives.pieces import GatewayPiece, Piece, StaticPiece
 from federated_optimizer.cutting.cutter import Cutter
-from federated_optimizer.memo.memo import Memo, Selection
 from federated_optimizer.rules import WIDTH_RULES, run_rules
 from federated_optimizer.search.join_graph import JoinGraph, Member, flatten
 from federated_optimizer.search.joins_by_place import chain, matchings, static_groups
@@ -27,7 +26,6 @@ from streamsql.algebra.operators import (
     Project,
     Scan,
     walk_plan,
-    with_inputs,
 )
 
 MAX_RELATIONS = 7
@@ -168,28 +166,3 @@ def _words(graph: JoinGraph, groups: list[tuple[int, ...]]) -> str:
 def _name(member: Member) -> str:
     sources = [node.source for node in walk_plan(member.plan) if isinstance(node, Scan)]
     return " and ".join(dict.fromkeys(sources)) or "the rest"
-
-
-class Reordered:
-    """The plans of a selection, with other plans of the same relations where they were chosen."""
-
-    def __init__(self, memo: Memo, selection: Selection) -> None:
-        self._orders = {
-            memo.plan(wanted): memo.plan(alternative.children[0])
-            for wanted, alternative in selection.items()
-            if alternative.is_rewritten
-        }
-        self._known: dict[Plan, Plan] = {}
-
-    def of(self, plan: Plan) -> Plan:
-        """Return a plan of the memo as it is cut."""
-        if not self._orders or isinstance(plan, Fixpoint):
-            return plan
-        if plan not in self._known:
-            ordered = self._orders.get(plan)
-            if ordered is not None:
-                self._known[plan] = self.of(ordered)
-            else:
-                inputs = tuple(map(self.of, plan.inputs))
-                self._known[plan] = plan if inputs == plan.inputs else with_inputs(plan, inputs)
-        return self._known[plan]

@@ -4,8 +4,7 @@ Such a join leaves its rows at gateways, and what stands above it may go on ther
 depends on the method of the join, so a sub-plan may have several pieces: one for each choice below.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, product
@@ -45,10 +44,10 @@ from federated_optimizer.costs.estimates import Estimating, row_bytes
 from federated_optimizer.costs.semi_join_estimates import keys_sent, rows_found
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import broadcast, shipment
-from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.costs.stored_reads import sent_to_gateways
+from federated_optimizer.memo.groups import Alternative, Wanted
 from federated_optimizer.memo.memo import Memo
-from federated_optimizer.memo.properties import Joined
+from federated_optimizer.memo.properties import STORED, Joined, Place, Properties, Sent
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.stored_joins import stored_keys_cost
 from federated_optimizer.statistics.planning_statistics import Statistics
@@ -56,11 +55,8 @@ from streamsql.algebra.operators import (
     AsOfJoin,
     Join,
     Plan,
-    Scan,
     SetOperation,
     UnionAll,
-    Window,
-    walk_plan,
 )
 
 TABLE_IN_PARTS = (
@@ -75,11 +71,6 @@ IN_PARTS = (
 )
 """Why a query whose changes must arrive together has no join in the network."""
 
-READ_TWICE = Refused(
-    "another part of the query reads the same rows, and may have them computed elsewhere"
-)
-"""Why a join has no method in the network if a plan could not say where one of its inputs is."""
-
 MAX_PIECES = 16
 """Pieces of a sub-plan that are followed."""
 
@@ -90,6 +81,9 @@ _Way = TypeVar("_Way", Meeting, SemiJoin)
 
 Below = tuple[Joined, Joined]
 """Joins in the network below both sides of a join."""
+
+_Side = tuple[Joined, GatewayPiece]
+"""A side of a join that gateways have, with the joins in the network below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +133,6 @@ class NetworkJoins:
         self._refused: dict[str, list[str]] = {}
         self._left_out: dict[Heuristic, list[str]] = {}
         self._none: Refused | None = None
-        self._readings: Counter[Plan] = Counter()
-
-    def read(self, nodes: Iterable[Plan]) -> None:
-        """Take the operators of a query: no join is offered over what is read elsewhere as well."""
-        self._readings.update(nodes)
 
     def refuse_all(self, reason: str) -> None:
         """Let no gateway join rows of other gateways, for a reason in words."""
@@ -221,8 +210,7 @@ class NetworkJoins:
         rule = local.heuristic if isinstance(local, Refused) else None
         if rule is not None and isinstance(join_piece(plan, left, right, NONE), GatewayPiece):
             self._leave_out(f"{join_words(plan)} at its gateways", rule)
-        none = self._no_method(plan)
-        return local if none is None else none
+        return local if self._none is None else self._none
 
     def _considered(
         self, plan: TwoSided, method: Method, find: Callable[[Heuristics], _Way | Refused]
@@ -232,7 +220,7 @@ class NetworkJoins:
         rule = found.heuristic if isinstance(found, Refused) else None
         right = found if rule is None else find(NONE)
         if not isinstance(right, Refused):
-            right = self._no_method(plan) or right
+            right = self._none or right
         if isinstance(right, Refused):
             self._refuse(what, right)
             return right
@@ -253,21 +241,22 @@ class NetworkJoins:
             if any(below) and isinstance(made, GatewayPiece):
                 yield tuple(each for joined in below for each in joined), Found(made, below)
 
-    def semi_joins(self, plan: TwoSided) -> Iterator[tuple[Method, tuple[Joined, ...], Cost, str]]:
-        """Yield semi-joins before a join at the base: joins below, price, and words."""
-        for (a, left), (b, right) in self._sides(plan):
+    def semi_joins(self, plan: TwoSided) -> Iterator[tuple[Method, tuple[Wanted, ...], Cost, str]]:
+        """Yield semi-joins before a join at the base: what it reads, price, and words."""
+        for sides in self._sides(plan):
+            (_, left), (_, right) = sides
             for method in SEMI_JOINS:
                 keyed = partial(semi_join, plan, left, right, method)
                 found = self._considered(plan, method, keyed)
                 if isinstance(found, SemiJoin):
-                    sides = (left, right) if found.reduces_left else (right, left)
-                    yield method, (a, b), self._semi_joined(plan, found, *sides), found.words
+                    yield method, self._keyed(plan, method, found, sides), NOTHING, found.words
         for below, stored in self._stored(plan):
             found = self._fitting(plan, Method.STORED_KEYS, stored, stored_semi_join)
             if isinstance(found, SemiJoin):
                 places = self._topology.bases, self._statistics, self._estimating
                 cost = stored_keys_cost(plan, stored, found, *places)
-                yield Method.STORED_KEYS, below, cost, found.words
+                here = map(self._here, plan.inputs, below)
+                yield Method.STORED_KEYS, tuple(here), cost, found.words
 
     def _stored(self, plan: TwoSided) -> Iterator[tuple[Below, StoredSide]]:
         """Yield the sides of a join of what gateways have with a stored table, if it is one."""
@@ -301,17 +290,7 @@ class NetworkJoins:
 
         return self._considered(plan, method, fitting)
 
-    def _no_method(self, plan: TwoSided) -> Refused | None:
-        """Return why a join has none of the methods; a sub-plan has one method in a whole plan."""
-        if self._none is not None:
-            return self._none
-        here = Counter(walk_plan(plan))
-        elsewhere = (node for node, count in here.items() if self._readings[node] > count)
-        return None if all(isinstance(node, Scan | Window) for node in elsewhere) else READ_TWICE
-
-    def _sides(
-        self, plan: TwoSided
-    ) -> Iterator[tuple[tuple[Joined, GatewayPiece], tuple[Joined, GatewayPiece]]]:
+    def _sides(self, plan: TwoSided) -> Iterator[tuple[_Side, _Side]]:
         """Yield pieces of both sides that gateways have, if they cannot join them alone."""
         found = product(self._options(plan.left), self._options(plan.right))
         for left, right in islice(found, MAX_PIECES):
@@ -323,7 +302,7 @@ class NetworkJoins:
 
     def _would_chain(self, plan: TwoSided, left: GatewayPiece, right: GatewayPiece) -> bool:
         """Whether only heuristics forbid a join of what gateways have joined."""
-        if self._no_method(plan) is not None:
+        if self._none is not None:
             return False
         if isinstance(join_piece(plan, left, right, NONE), GatewayPiece):
             return True
@@ -342,43 +321,63 @@ class NetworkJoins:
         if what not in ways:
             ways.append(what)
 
-    def moved(self, plan: TwoSided, found: Found) -> Cost:
-        """Return the price of the rows that travel to where they are joined, on their way there.
+    def moved(self, plan: TwoSided, found: Found) -> tuple[Wanted, ...]:
+        """Return both sides of a join where gateways join them; what does not move is there."""
+        assert found.meeting is not None  # noqa: S101  (else nothing moves)
+        moves, sites = (found.meeting.left, found.meeting.right), found.meeting.sites
+        return tuple(
+            self._here(side, joined)
+            if move is None
+            else self._sent(side, joined, (sites, move.partition, move.homes), move)
+            for side, joined, move in zip(plan.inputs, found.below, moves, strict=True)
+        )
 
-        Equal sides that go the same way go once.
-        """
-        meeting = found.meeting
-        if meeting is None:
-            return NOTHING
-        a, b = found.below
-        sides = dict.fromkeys(((plan.left, a, meeting.left), (plan.right, b, meeting.right)))
-        return sum((self._moved(*side, meeting.sites) for side in sides), NOTHING)
+    def to_base(self, plan: Plan, joined: Joined = ()) -> Wanted:
+        """Return rows that gateways have where the base has them."""
+        return self._sent(plan, joined, (self._topology.bases, (), ()))
 
-    def _moved(self, side: Plan, joined: Joined, move: Move | None, sites: tuple[str, ...]) -> Cost:
-        piece = self.pieces(side)[joined].piece if joined else self._placed[side]
-        if move is None or not isinstance(piece, GatewayPiece | StaticPiece):
-            return NOTHING
-        rows, width = self._estimating.of(side), sent_bytes(side, self._statistics)
+    def _sent(self, plan: Plan, joined: Joined, way: Sent, move: Move | None = None) -> Wanted:
+        """Return rows of gateways at other sites: those who read them there pay once together."""
+        piece = self.pieces(plan)[joined].piece if joined else self._placed[plan]
+        assert isinstance(piece, GatewayPiece | StaticPiece)  # noqa: S101  (whose rows move)
+        rows, width = self._estimating.of(plan), sent_bytes(plan, self._statistics)
+        sites = way[0]
         if isinstance(piece, StaticPiece):
-            return sent_to_gateways(rows, width, piece.site, sites, self._wires)
-        if not move.partition:
-            return broadcast(rows, width, piece.sites, sites, self._wires)
-        return shipment(rows, width, piece.sites, sites, self._wires, move.away)
+            cost = sent_to_gateways(rows, width, piece.site, sites, self._wires)
+        elif move is not None and not move.partition:
+            cost = broadcast(rows, width, piece.sites, sites, self._wires)
+        else:
+            away = None if move is None else move.away
+            cost = shipment(rows, width, piece.sites, sites, self._wires, away)
+        return self._shipped(plan, joined, Properties(Place.SITES, joined=joined, sent=way), cost)
 
-    def _semi_joined(
-        self, plan: TwoSided, found: SemiJoin, reduced: GatewayPiece, whole: GatewayPiece
-    ) -> Cost:
-        """Return the price of the keys, of what they find, and of the side that is sent whole."""
+    def _shipped(self, plan: Plan, joined: Joined, to: Properties, cost: Cost) -> Wanted:
+        here = self._here(plan, joined)
+        there = Wanted(here.group, to)
+        self._memo.alternatives[there] = (Alternative(Method.SHIP, (here,), cost),)
+        return there
+
+    def _here(self, plan: Plan, joined: Joined) -> Wanted:
+        """Return rows where they come from, or where gateways have joined them with others."""
+        stored = isinstance(self._placed[plan], StaticPiece)
+        properties = STORED if stored else Properties(Place.SITES, joined=joined)
+        return Wanted(self._memo.group(plan)[0], properties)
+
+    def _keyed(
+        self, plan: TwoSided, method: Method, found: SemiJoin, sides: tuple[_Side, ...]
+    ) -> tuple[Wanted, ...]:
+        """Return what the base joins: the rows of a side that keys find, and the other side."""
+        (joined, reduced), (other, whole) = sides if found.reduces_left else sides[::-1]
         some, all_ = (plan.left, plan.right) if found.reduces_left else (plan.right, plan.left)
         columns = [pair[1 if found.reduces_left else 0] for pair in pairs_of(plan)]
         keys = keys_of(all_, columns, with_null=True)
         reduction = found.reduced(some, keys)
         sent = keys_sent(reduction, self._statistics, len(whole.sites))
         asked = broadcast(sent, row_bytes(keys.schema), whole.sites, reduced.sites, self._wires)
-        matched = rows_found(reduction, self._estimating)
-        answered = self._to_base(some, matched, reduced)
-        return answered.after(asked) + self._to_base(all_, self._estimating.of(all_), whole)
-
-    def _to_base(self, side: Plan, rows: Estimate, piece: GatewayPiece) -> Cost:
-        width = sent_bytes(side, self._statistics)
-        return shipment(rows, width, piece.sites, self._topology.bases, self._wires)
+        matched, width = rows_found(reduction, self._estimating), sent_bytes(some, self._statistics)
+        bases = self._topology.bases
+        answered = shipment(matched, width, reduced.sites, bases, self._wires).after(asked)
+        by = (*joined, *other, (self._memo.group(plan)[0], method))
+        there = self._shipped(some, joined, Properties(Place.BASE, joined=by), answered)
+        both = (there, self.to_base(all_, other))
+        return both if found.reduces_left else both[::-1]

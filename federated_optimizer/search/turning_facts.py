@@ -163,7 +163,7 @@ class _Turning:
         """Yield the plans that cost less than the chosen one if a fact has a value."""
         search = self._search.knowing(fact.setting(value))
         order, chosen = search.weighing.order, self._number_in(search, self._taken)
-        if not chosen and set(STORED).isdisjoint(self._plans[self._taken].methods.values()):
+        if not chosen and set(STORED).isdisjoint(self._plans[self._taken].methods):
             return  # nobody knows its number there
         most = order(search.plan(chosen).cost) if chosen else (inf,)  # gateways keep no such table
         for number in numbers:

@@ -75,6 +75,33 @@ QUERIES = (
     "SELECT a.mid, b.mid AS other FROM seat a JOIN seat b ON a.rid = b.rid AND a.weight < b.weight",
 )
 
+HEAVY = "WITH x AS (SELECT mid, rid, weight FROM seat WHERE weight > 0) "
+TWICE = (
+    "SELECT * FROM seat WHERE weight > 1 UNION ALL"
+    " SELECT s.* FROM (SELECT * FROM seat WHERE weight > 1) AS s JOIN room r ON s.rid = r.rid",
+    "SELECT s.mid, s.rid, s.weight FROM seat s JOIN room r ON s.rid = r.rid WHERE EXISTS"
+    " (SELECT 1 FROM seat u WHERE u.weight > 1 AND u.rid = r.status) AND s.weight > 1",
+    *(
+        HEAVY + text
+        for text in (
+            "SELECT a.mid, b.mid AS o FROM x a JOIN x b ON a.rid = b.rid AND a.weight < b.weight",
+            "SELECT mid FROM x WHERE weight = 2"
+            " UNION ALL SELECT a.mid FROM x a JOIN room r ON a.rid = r.rid",
+            "SELECT a.mid, a.weight, g.n FROM x a"
+            " JOIN (SELECT rid, COUNT(*) AS n FROM x GROUP BY rid) g ON a.rid = g.rid",
+            "SELECT a.mid, r.status FROM x a JOIN room r ON a.rid = r.rid"
+            " UNION ALL SELECT a.mid, r.status FROM x a JOIN room r ON a.rid = r.rid",
+            "SELECT a.mid, r.light FROM x a JOIN room r ON a.rid = r.rid"
+            " UNION ALL SELECT a.mid, m.watt FROM x a JOIN meter m ON a.mid = m.mid",
+            "SELECT a.mid FROM x a JOIN room r ON a.rid = r.rid WHERE r.status = 'open'"
+            " UNION ALL SELECT a.mid FROM x a JOIN room r ON a.rid = r.rid WHERE r.light = 1",
+            "SELECT DISTINCT weight FROM x WHERE NOT EXISTS"
+            " (SELECT 1 FROM x y JOIN room r ON y.rid = r.rid WHERE y.weight = x.weight)",
+        )
+    ),
+)
+"""Queries that read the same rows twice."""
+
 
 class Plans:
     """The complete plans of a query, as bundles."""
@@ -97,7 +124,7 @@ class Plans:
         """Return a plan for each method by which rows travel between gateways."""
         found = {}
         for number in range(1, self.count + 1):
-            used = IN_NETWORK.intersection(self.search.plan(number).methods.values())
+            used = IN_NETWORK.intersection(self.search.plan(number).methods)
             found.update(dict.fromkeys(used, number))
         return found
 
@@ -110,7 +137,7 @@ class Plans:
             query="q",
             version=version,
             statistics=STATISTICS,
-            methods=choice.methods,
+            taken=choice.taken,
             kept=self._kept,
         )
 

@@ -94,7 +94,7 @@ class Plans:
         """Return a plan for each method by which rows of a table go to gateways."""
         found = {}
         for number in range(1, self.count + 1):
-            used = set(STORED).intersection(self.search.plan(number).methods.values())
+            used = set(STORED).intersection(self.search.plan(number).methods)
             found.update(dict.fromkeys(used, number))
         return found
 
@@ -107,7 +107,7 @@ class Plans:
             query="q",
             version=version,
             statistics=self._statistics,
-            methods=choice.methods,
+            taken=choice.taken,
             kept=self._kept,
         )
 

@@ -89,7 +89,7 @@ def test_parts_before_the_join_give_the_rows_of_duckdb(topology: Topology, text:
     worlds = [world(seed) for seed in range(6)]
     for number in numbers[:: max(len(numbers) // 6, 1)]:
         choice = search.plan(number)
-        bundle = place(choice.plan, topology, query="q", methods=choice.methods)
+        bundle = place(choice.plan, topology, query="q", taken=choice.taken)
         for readings, oracle in worlds:
             found = Counter(expand(evaluate_bundle(bundle, readings, NOW)))
             assert found == Counter(oracle.execute(text).fetchall()), number

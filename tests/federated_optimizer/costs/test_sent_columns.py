@@ -4,6 +4,7 @@ import pytest
 
 from federated_optimizer.costs.estimates import row_bytes
 from federated_optimizer.costs.sent_columns import sent_bytes, sent_columns
+from federated_optimizer.cutting.taken_plans import Taken
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import normalize
 from federated_optimizer.search.cut_prices import CutPrices
@@ -67,7 +68,7 @@ def test_texts_are_as_long_as_they_were_counted(text: str, size: float) -> None:
 def test_prices_of_shipments_follow_what_was_counted() -> None:
     plan = plan_of("SELECT room, celsius FROM heat")
     prices = [
-        CutPrices.of(plan, SITES, Statistics(row_bytes=known), {}).bytes
+        CutPrices.of(Taken(plan), SITES, Statistics(row_bytes=known)).bytes
         for known in ({}, {("heat", "celsius, room"): 1_000.0})
     ]
     assert prices[1] > 5 * prices[0]

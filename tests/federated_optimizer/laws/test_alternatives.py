@@ -57,7 +57,7 @@ def test_every_complete_plan_gives_the_rows_of_the_query(
     numbers = st.integers(1, search.memo.count())
     for number in data.draw(st.lists(numbers, min_size=1, max_size=MOST, unique=True)):
         choice = search.plan(number)
-        bundle = place(choice.plan, topology, query="q1", methods=choice.methods)
+        bundle = place(choice.plan, topology, query="q1", taken=choice.taken)
         assert decode_packed(encode_packed(bundle), FragmentBundle) == bundle
         assert evaluate_bundle(bundle, world, NOW) == wanted, number
 
@@ -73,7 +73,7 @@ def test_every_way_of_a_recursion_gives_its_rows(data: st.DataObject) -> None:
     numbers = st.integers(1, search.memo.count())
     for number in data.draw(st.lists(numbers, min_size=1, max_size=MOST, unique=True)):
         choice = search.plan(number)
-        bundle = place(choice.plan, TOPOLOGY, query="q1", methods=choice.methods)
+        bundle = place(choice.plan, TOPOLOGY, query="q1", taken=choice.taken)
         assert evaluate_bundle(bundle, world, NOW) == wanted, number
 
 
@@ -107,7 +107,7 @@ def test_groups_of_parts_are_brought_together_by_other_columns(text: str) -> Non
     search = Search(ready, SPREAD, Statistics())
     for number in range(1, min(search.memo.count(), 60) + 1):
         choice = search.plan(number)
-        bundle = place(choice.plan, SPREAD, query="q1", methods=choice.methods)
+        bundle = place(choice.plan, SPREAD, query="q1", taken=choice.taken)
         for seed in range(3):
             whole, at = Database(), {site: Database() for site in SPREAD.bases}
             chance = random.Random(seed)

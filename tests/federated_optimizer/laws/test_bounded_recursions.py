@@ -202,7 +202,7 @@ def test_sites_answer_as_duckdb_by_every_way_of_a_bounded_recursion(
             assert isinstance(definition, SourceDefinition)
             for site in owners:
                 network.declare(site, definition.scan())
-        network.install(place(choice.plan, topology, query="q", methods=choice.methods))
+        network.install(place(choice.plan, topology, query="q", taken=choice.taken))
         random, held, now = Random(f"{text} {number}"), Held(link={}, asked={}), SECOND
         for _ in range(2):
             for _ in range(12):

@@ -122,7 +122,7 @@ def test_such_a_plan_is_priced_as_what_it_is_cut_into(text: str) -> None:
     plans = Plans(text, ONE_BASE, kept=NONE)
     for number in range(1, plans.count + 1, max(plans.count // 60, 1)):
         choice = plans.search.plan(number)
-        cut = CutPrices.of(choice.plan, ONE_BASE, STATISTICS, choice.methods, NONE)
+        cut = CutPrices.of(choice.taken, ONE_BASE, STATISTICS, NONE)
         assert isclose(choice.cost.bytes, cut.bytes, rel_tol=0.02), (number, choice.methods)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from federated_optimizer import Topology
 from federated_optimizer.alternatives.method import IN_NETWORK, Method
-from federated_optimizer.search.network_joins import IN_PARTS, READ_TWICE
+from federated_optimizer.search.network_joins import IN_PARTS
 from stream_engine.simulation.network import Faults
 from streamsql.data.events import SourceEvent
 from streamsql.wire.fragments import Engine
@@ -13,6 +13,7 @@ from tests.federated_optimizer.simulated_joins import (
     OWNERS,
     QUERIES,
     THREE_BASES,
+    TWICE,
     Federation,
     Plans,
 )
@@ -85,16 +86,8 @@ def test_plans_without_joins_in_the_network_are_known_in_both_searches() -> None
         digests = {few.search.plan(number).digest for number in range(1, few.count + 1)}
         assert len(digests) == few.count
         others = (many.search.plan(number) for number in range(1, many.count + 1))
-        alone = {o.digest for o in others if IN_NETWORK.isdisjoint(o.methods.values())}
+        alone = {o.digest for o in others if IN_NETWORK.isdisjoint(o.methods)}
         assert digests == alone
-
-
-HEAVY = "SELECT * FROM seat WHERE weight > 1"
-TWICE = (
-    f"{HEAVY} UNION ALL SELECT s.* FROM ({HEAVY}) AS s JOIN room r ON s.rid = r.rid",
-    "SELECT s.mid, s.rid, s.weight FROM seat s JOIN room r ON s.rid = r.rid WHERE EXISTS"
-    " (SELECT 1 FROM seat u WHERE u.weight > 1 AND u.rid = r.status) AND s.weight > 1",
-)
 
 
 @pytest.mark.parametrize("text", [*QUERIES, *TWICE])
@@ -107,11 +100,6 @@ def test_what_a_plan_says_to_be_in_the_network_is_cut_so(text: str) -> None:
         sites = {f.id: f.engine for f in bundle.fragments}
         exchanged = any(sites.get(f.consumer) == Engine.GATEWAY for f in bundle.fragments)
         assert exchanged == bool(said), (number, said)
-
-
-def test_a_join_over_rows_that_are_read_twice_says_why_it_is_not_in_the_network() -> None:
-    for text in TWICE:
-        assert any(READ_TWICE.reason in each for each in Plans(text, ONE_BASE).search.memo.refused)
 
 
 MOVING = (Method.HASHED, Method.PAIRED)

@@ -72,11 +72,11 @@ def test_a_plan_says_what_it_is_cut_into_and_is_priced_so(text: str) -> None:
             f.engine == Engine.STATIC and engines.get(f.consumer) == Engine.GATEWAY
             for f in bundle.fragments
         )
-        used = set(choice.methods.values())
+        used = set(choice.methods)
         assert down == (not set(STORED).isdisjoint(used)), number
         if Method.KEYS in used:
             continue  # of its answers
-        cut = CutPrices.of(choice.plan, ONE_BASE, NOTHING_KNOWN, choice.methods)
+        cut = CutPrices.of(choice.taken, ONE_BASE, NOTHING_KNOWN)
         assert choice.cost.bytes == pytest.approx(cut.bytes, rel=0.02), (number, choice.methods)
 
 
@@ -94,8 +94,8 @@ def test_without_heuristics_gateways_join_tables_with_what_they_have_joined(text
     assert plans.count > few.count
     found: dict[tuple[Method, ...], int] = {}
     for number in range(1, plans.count + 1, max(plans.count // 400, 1)):
-        used = sorted(set(STORED).intersection(plans.search.plan(number).methods.values()))
-        joins = sum(method in TO_GATEWAYS for method in plans.search.plan(number).methods.values())
+        used = sorted(set(STORED).intersection(plans.search.plan(number).methods))
+        joins = sum(method in TO_GATEWAYS for method in plans.search.plan(number).methods)
         if used:
             found[*used, *((used[0],) * joins)] = number
     assert found
@@ -193,10 +193,10 @@ def test_few_rows_of_a_selective_table_are_worth_their_way_to_the_gateways() -> 
     busy = {"seat": SourceFacts(600.0, 120.0), "tag": SourceFacts(2.0)}
     few = Plans(text, ONE_BASE, Statistics(sources=busy))
     chosen = few.search.taken()
-    assert not TO_GATEWAYS.isdisjoint(chosen.methods.values())
+    assert not TO_GATEWAYS.isdisjoint(chosen.methods)
     still = {"seat": SourceFacts(600.0, 0.001), "tag": SourceFacts(8_000.0)}
     many = Plans(text, ONE_BASE, Statistics(sources=still))
-    assert TO_GATEWAYS.isdisjoint(many.search.taken().methods.values())
+    assert TO_GATEWAYS.isdisjoint(many.search.taken().methods)
 
 
 def test_a_table_that_grows_too_large_turns_the_choice() -> None:
@@ -205,7 +205,7 @@ def test_a_table_that_grows_too_large_turns_the_choice() -> None:
     facts = {"seat": SourceFacts(9_000.0, 900.0), "place": SourceFacts(3_000.0)}
     search = Plans(text, ONE_BASE, Statistics(sources=facts, columns=columns)).search
     taken = search.taken()
-    assert not set(STORED).isdisjoint(taken.methods.values())
+    assert not set(STORED).isdisjoint(taken.methods)
     turns = turning_facts(search, taken, search.alternatives().listed, lambda: True)
     grown = [turn for turn in turns if turn.varied == Varied.ROWS and turn.subject == "place"]
     assert grown

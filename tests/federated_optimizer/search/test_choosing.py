@@ -10,6 +10,7 @@ from federated_optimizer import plan as place_plan
 from federated_optimizer.alternatives.method import Method
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.weighing import Weighing
+from federated_optimizer.cutting.taken_plans import Taken
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import alternatives, normalize
 from federated_optimizer.search.choosing import COMPARED, MAX_LISTED, PUSHED, Choice, Listed, Search
@@ -171,7 +172,7 @@ def test_of_too_many_plans_the_one_that_ships_everything_stays(
     assert process_time() - started < 5.0
     pushing, shipping = search.plan(PUSHED), search.plan(search.memo.shipping)
     assert taken.cost.bytes <= min(pushing.cost.bytes, shipping.cost.bytes)
-    assert set(shipping.methods.values()) == {Method.BASE}
+    assert set(shipping.methods) == {Method.BASE}
     assert shipping.digest != pushing.digest
     assert search.number_of((0, shipping.digest)) == shipping.number
     said = [each for each in search.memo.refused if "the query has more than" in each]
@@ -213,7 +214,7 @@ def test_of_large_queries_over_several_bases_few_plans_are_compared() -> None:
     [(101.0, "sends about as much"), (106.0, "sends 1.1 times as much"), (120.0, "1.2 times")],
 )
 def test_small_differences_are_not_told_as_once_as_much(sent: float, told: str) -> None:
-    taken = Choice(1, HEAT, {}, Cost(100.0), "")
+    taken = Choice(1, Taken(HEAT), Cost(100.0), "")
     search = Search(HEAT, SMALL, Statistics())
     assert told in search._why(taken, [Listed(1, taken.cost, ""), Listed(2, Cost(sent), "")])
 

@@ -74,7 +74,7 @@ def test_every_order_gives_the_rows_of_the_query(topology: Topology, data: st.Da
     numbers = st.integers(1, search.memo.count())
     for number in data.draw(st.lists(numbers, min_size=1, max_size=4, unique=True)):
         choice = search.plan(number)
-        bundle = place(choice.plan, topology, query="q1", methods=choice.methods)
+        bundle = place(choice.plan, topology, query="q1", taken=choice.taken)
         assert bundle.schema == plan.schema
         assert evaluate_bundle(bundle, world, NOW) == wanted, number
 
@@ -112,7 +112,7 @@ def test_no_order_at_all_is_cheaper(plan: Plan, statistics: Statistics) -> None:
 def pair_in_network(text: str, statistics: Statistics) -> set[str]:
     ready = normalize(bound_query(text, CATALOG).plan, SITES)
     choice = Search(ready, SITES, statistics).taken()
-    bundle = place(choice.plan, SITES, query="q", methods=choice.methods)
+    bundle = place(choice.plan, SITES, query="q", taken=choice.taken)
     joined = [
         {node.source for node in walk_plan(fragment.plan) if isinstance(node, Scan)}
         for fragment in bundle.fragments
