@@ -61,10 +61,14 @@ class Bounded:
     Attributes:
         plan: With the same schema and rows.
         words: For the list of plans.
+        whole: The recursion.
+        recursion: What it becomes.
     """
 
     plan: Plan
     words: str
+    whole: Fixpoint
+    recursion: Fixpoint
 
 
 def bounded_recursions(plan: Plan, own: Counter[Plan]) -> Iterator[Bounded | Refused]:
@@ -109,7 +113,9 @@ def _by_filter(
         made = bounded_base(found.recursion, predicate or plan.predicate)
         if made is not None:
             named = asked & stable_columns(found.recursion)
-            yield Bounded(made, _words(node, named))
+            begun = made.input if isinstance(made, Filter) else made
+            if isinstance(begun, Fixpoint):
+                yield Bounded(made, _words(node, named), node, begun)
 
 
 def _by_join(join: Join, side: int, own: Counter[Plan]) -> Iterator[Bounded | Refused]:
@@ -132,13 +138,11 @@ def _by_join(join: Join, side: int, own: Counter[Plan]) -> Iterator[Bounded | Re
             kept = sorted(stable_columns(found.recursion) & keys.keys())
             semi = tuple((column, keys[column]) for column in kept)
             begins = (Join(each, other, JoinKind.SEMI, semi) for each in found.recursion.base)
-            bounded = filtered(
-                msgspec.structs.replace(found.recursion, base=tuple(begins)),
-                conjuncts(found.condition),
-            )
+            begun = msgspec.structs.replace(found.recursion, base=tuple(begins))
+            bounded = filtered(begun, conjuncts(found.condition))
             inputs = (_replaced(target, node, bounded), other)
             made = with_inputs(join, inputs if side == 0 else inputs[::-1])
-            yield Bounded(made, f"{_words(node, kept)} ({describe(join)})")
+            yield Bounded(made, f"{_words(node, kept)} ({describe(join)})", node, begun)
 
 
 def _keeping(

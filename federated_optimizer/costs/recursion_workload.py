@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import msgspec
 
@@ -115,6 +116,29 @@ def workload(  # noqa: PLR0913  (what the estimate rests on)
         fetched=sum(_fetched(leaf, statistics) for leaf in leaves if leaf not in links),
     )
     return load, assumed
+
+
+def with_bounded(
+    statistics: Statistics, whole: Fixpoint, bounded: Fixpoint, leaves: tuple[Plan, ...]
+) -> Statistics:
+    """Return statistics in which a bounded recursion has its share of what the whole one has.
+
+    Both read the same links. What was counted of it, if it ran, stays.
+
+    Args:
+        statistics: What is known.
+        whole: A recursion.
+        bounded: What it is if only some of its rows are derived.
+        leaves: Of the bounded one, those of base branches first.
+    """
+    key, facts = recursion_key(bounded), statistics.recursions.get(recursion_key(whole))
+    if facts is None or key in statistics.recursions:
+        return statistics
+    share = asked_share(leaves, lambda leaf: estimate(leaf, statistics))
+    part = replace(
+        facts, view_rows=facts.view_rows * share, view_changes=facts.view_changes * share
+    )
+    return replace(statistics, recursions={**statistics.recursions, key: part})
 
 
 def _aged(node: Fixpoint, facts: RecursionFacts) -> tuple[str, ...]:

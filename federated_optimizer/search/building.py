@@ -366,7 +366,7 @@ class _Building:
     def _bounded(self, plan: Plan) -> Iterator[Alternative]:
         """Yield an operator of the query over a recursion that derives only what is asked for."""
         if plan in self._own:
-            yield from bound_alternatives(plan, self._own, self._made, self._refused)
+            yield from bound_alternatives(plan, self._own, self._cutter, self._made, self._refused)
 
     def _made(self, plan: Plan) -> Wanted:
         """Return an equal plan that the query does not have, at the base."""

@@ -11,12 +11,13 @@ from dataclasses import dataclass, fields
 
 from federated_optimizer.alternatives.method import Method, Refused
 from federated_optimizer.alternatives.recursion_bounds import bounded_recursions
-from federated_optimizer.alternatives.recursions import Chosen
+from federated_optimizer.alternatives.recursions import Chosen, leaves_of
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.recursion_prices import TRUST, Price
-from federated_optimizer.costs.recursion_workload import recursion_key
+from federated_optimizer.costs.recursion_workload import recursion_key, with_bounded
 from federated_optimizer.costs.shipments import mixed_bytes
 from federated_optimizer.costs.size_and_motion import UNKNOWN, wider
+from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.memo.groups import Alternative, Wanted
 from federated_optimizer.memo.memo import Memo
 from federated_optimizer.statistics.default_facts import HOP_MILLISECONDS
@@ -64,13 +65,18 @@ def recursion_alternatives(
 
 
 def bound_alternatives(
-    plan: Plan, own: Counter[Plan], made: Callable[[Plan], Wanted], refused: list[str]
+    plan: Plan,
+    own: Counter[Plan],
+    cutter: Cutter,
+    made: Callable[[Plan], Wanted],
+    refused: list[str],
 ) -> Iterator[Alternative]:
     """Yield an operator over a recursion that derives only what is asked for.
 
     Args:
         plan: The operator.
         own: How often the query has each of its operators.
+        cutter: Learns of a recursion that has not run what was counted of the whole one.
         made: Puts an equal plan into the memo.
         refused: Gets the reasons why there are no others.
     """
@@ -78,6 +84,9 @@ def bound_alternatives(
         if isinstance(found, Refused):
             refused.append(found.reason)
         else:
+            cutter.statistics = with_bounded(
+                cutter.statistics, found.whole, found.recursion, leaves_of(found.recursion)
+            )
             yield Alternative(Method.BOUND, (made(found.plan),), words=found.words)
 
 

@@ -10,6 +10,7 @@ from federated_optimizer.planning import alternatives
 from federated_optimizer.search.choosing import Alternatives, Listed
 from federated_optimizer.statistics.planning_statistics import (
     ColumnFacts,
+    RecursionFacts,
     SourceFacts,
     Statistics,
 )
@@ -159,3 +160,20 @@ def test_links_are_sent_once_for_base_and_step() -> None:
         bundle = place_plan(bound_query(text, CATALOG), GATEWAYS, query="q")
         plans = [str(fragment.plan) for fragment in bundle.fragments if fragment.sites != ("base",)]
         assert sum("source='link'" in each for each in plans) == 1
+
+
+def test_what_the_whole_recursion_counted_is_known_of_a_part_of_it() -> None:
+    """Both send the same links, at a rate that only a recursion that ran can tell."""
+    bound = bound_query(JOINED, CATALOG)
+    (ran,) = place_plan(
+        bound_query("SELECT * FROM reachable", CATALOG), GATEWAYS, query="q"
+    ).recursions
+    counted = RecursionFacts(base_rows=400.0, view_rows=9_000.0, changes=0.3, view_changes=40.0)
+    facts = replace(knowing(5.0), recursions={ran.key: counted})
+    found = alternatives(bound, GATEWAYS, facts)
+    bounded, whole = centre(found)
+    assert bounded.cost.bytes == pytest.approx(whole.cost.bytes)
+    assert whole.cost.bytes != pytest.approx(
+        centre(alternatives(bound, GATEWAYS, knowing(5.0)))[1].cost.bytes
+    )
+    assert found.chosen == bounded.number
