@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from federated_optimizer.costs.size_and_motion import GUESSED, Estimate, wider
+from federated_optimizer.costs.stored_columns import finding
 from federated_optimizer.statistics.column_shares import equal_share
 from federated_optimizer.statistics.default_facts import SAME_VALUE
 from federated_optimizer.statistics.planning_statistics import ColumnFacts
@@ -25,6 +26,7 @@ from streamsql.algebra.operators import (
     Plan,
     Project,
     Scan,
+    SourceKind,
     TopN,
     walk_plan,
 )
@@ -97,12 +99,18 @@ class Columns:
         )
 
     def changing(self, plan: Plan, columns: Sequence[int]) -> float:
-        """Return how likely a reading in another one's place differs in some columns."""
+        """Return how likely a reading in another one's place differs in some columns.
+
+        Those of a stored table change with the key that has found its row.
+        """
         leaves = _leaves(plan)
         origins = column_origins(plan)
-        same = 1.0
+        same, stored = 1.0, set[str]()
         for column in columns:
             source, position = origins[column] or ("", -1)
+            if source in leaves and leaves[source].kind == SourceKind.TABLE:
+                stored.add(source)
+                continue
             if source in leaves and position in leaves[source].key:
                 continue
             facts = self._facts(leaves, origins[column])
@@ -110,6 +118,8 @@ class Columns:
                 same *= facts.same
                 continue
             same *= SAME_VALUE.value if _is_state(plan, column) else 0.0
+        for found in filter(None, (finding(plan, table) for table in sorted(stored))):
+            same *= 1.0 - self.changing(*found)
         return 1.0 - same
 
     def _kept(self, plan: Plan, columns: Sequence[int]) -> list[str]:
@@ -119,6 +129,8 @@ class Columns:
             source, position = origins[column] or ("", -1)
             facts, is_state = self._facts(leaves, origins[column]), _is_state(plan, column)
             unknown = facts is None or facts.same is None
+            if source in leaves and leaves[source].kind == SourceKind.TABLE:
+                continue
             if source in leaves and is_state and unknown and position not in leaves[source].key:
                 name = leaves[source].schema.names[position]
                 share = f"{SAME_VALUE.value:g} of the readings ({SAME_VALUE.range_text})"
@@ -168,10 +180,26 @@ class Columns:
             left.inserts * per_left + right.inserts * per_right,
             left.deletes * per_left + right.deletes * per_right,
             tuple(dict.fromkeys(left.assumed + right.assumed)),
-            min(left.replaced, right.replaced),
+            self._replaced(plan, (left, per_left), (right, per_right)),
             wider(left.factor, right.factor, GUESSED),
         )
         return _bunched(joined, (left, per_left), (right, per_right))
+
+    def _replaced(
+        self, plan: Join, left: tuple[Estimate, float], right: tuple[Estimate, float]
+    ) -> float:
+        """Return the share of changes of a join that put a row in the place of another one.
+
+        Each side comes with the rows of the join that a row of it is in.
+        """
+        still = [not (side.inserts or side.deletes) for side, _ in (left, right)]
+        if still[0] == still[1]:
+            return min(left[0].replaced, right[0].replaced)
+        number = 0 if still[1] else 1
+        (moving, met), side = (left, right)[number], plan.inputs[number]
+        # Of a reading with another key the old row or the new one may have no partner.
+        other_key = self.changing(side, [pair[number] for pair in plan.keys])
+        return moving.replaced * (1.0 - other_key * (1.0 - min(met, 1.0)))
 
     def _found(self, plan: Join, left: Estimate, right: Estimate) -> Estimate:
         """Return the rows of a left side that keys of the right side find."""
