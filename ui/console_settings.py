@@ -60,6 +60,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
         metric: By what plans of queries are compared that say nothing, such as latency, or with
             weights: bytes 1, messages 50.
         heuristics: Whether plans are left out that seldom pay, of queries that say nothing.
+        base_gateway: Id of the gateway next to which base sites are; empty: nobody knows.
         base_dir: Where relative paths of tables start at the static engine; empty where that is
             not known here, and then only the static engine checks the files that tables name.
         table_folders: As the static engine's.
@@ -94,6 +95,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
     time_zone: str = "UTC"
     metric: str = "bytes"
     heuristics: bool = True
+    base_gateway: str = ""
     broker_ca: str = ""
     broker_cert: str = ""
     broker_key: str = ""

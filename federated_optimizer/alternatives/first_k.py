@@ -15,9 +15,13 @@ def parted_top(plan: TopN, below: Plan) -> Parted | Refused:
     def whole(parts: Plan) -> Plan:
         return msgspec.structs.replace(plan, input=parts)
 
+    def merged(parts: Plan) -> Plan:
+        return shortened(plan, parts)
+
     first = plan.limit + plan.offset
     words = f"first {first} of every gateway before the first of all"
-    return Parted(shortened(plan, below), whole, plan.partition, plan.partition, words)
+    by = plan.partition
+    return Parted(shortened(plan, below), merged, whole, by, by, words)
 
 
 def shortened(plan: TopN, below: Plan) -> Plan:

@@ -8,4 +8,4 @@ def parted_distinct(plan: Distinct, below: Plan) -> Parted:
     """Return Distinct in parts."""
     columns = tuple(range(len(plan.schema)))
     words = "DISTINCT of every gateway before that of all"
-    return Parted(Distinct(below), Distinct, columns, columns, words)
+    return Parted(Distinct(below), Distinct, Distinct, columns, columns, words)

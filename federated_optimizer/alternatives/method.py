@@ -12,9 +12,9 @@ class Method(enum.StrEnum):
 
     SHIP: where its inputs are, and its rows travel to the base, or to gateways that join them.
     BASE: at the base, over inputs that are there. PARTS: every gateway computes a part of it, and
-    the base puts them together. SITES: where its inputs are, and nothing travels. KEYS: at the
-    base, and a stored table is asked for the keys of the other side.
-    CENTRE, FLOOD, WITNESS, ANNOTATIONS: the ways of a recursion.
+    the base puts them together. TREE: likewise, and gateways merge parts of others on their way.
+    SITES: where its inputs are, and nothing travels. KEYS: at the base, and a stored table is asked
+    for the keys of the other side. CENTRE, FLOOD, WITNESS, ANNOTATIONS: the ways of a recursion.
     BROADCAST_LEFT and BROADCAST_RIGHT: this side of a join goes to all gateways of the other one,
     each of which joins its own rows. HASHED: rows of both sides go to the gateway of their key's
     hash, PAIRED: to one chosen for the device that the key names. KEYS_LEFT and KEYS_RIGHT: the
@@ -28,6 +28,7 @@ class Method(enum.StrEnum):
     SHIP = "ship"
     BASE = "base"
     PARTS = "parts"
+    TREE = "parts merged on their way"
     SITES = "sites"
     KEYS = "keys"
     ORDER = "order"

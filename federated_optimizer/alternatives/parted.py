@@ -12,6 +12,7 @@ class Parted:
 
     Attributes:
         part: Over the rows of one gateway.
+        merged: Returns, of the parts of some gateways, a part that stands for all of them.
         whole: Returns, of the parts of all gateways, the operator's rows.
         together: Columns of the part; parts that agree on them are needed at one place.
         in_whole: Where the whole has these columns, one for one.
@@ -19,6 +20,7 @@ class Parted:
     """
 
     part: Plan
+    merged: Callable[[Plan], Plan]
     whole: Callable[[Plan], Plan]
     together: tuple[int, ...]
     in_whole: tuple[int, ...]

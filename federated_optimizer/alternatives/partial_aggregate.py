@@ -8,6 +8,8 @@
 | MIN, MAX, BOOL_AND, BOOL_OR | the same | the same |
 | ARG_MIN(x, by), ARG_MAX(x, by) | the same, and MIN(by) or MAX(by) | the same over both |
 
+Parts of some gateways are merged into one: counts are added, all else is aggregated likewise.
+
 A part is a relation: when the last row of a group goes at a gateway, so does its part.
 Where no aggregate counts copies of a row, distinct rows of every gateway are parts of all.
 """
@@ -47,14 +49,14 @@ def parted_aggregate(plan: Aggregate, below: Plan) -> Parted | Refused:
     if isinstance(phases, Phases):
         part = Aggregate(below, plan.group, tuple(phases.parts))
         words = "a part of every gateway before the whole"
-        return Parted(part, phases.whole, group, group, words)
+        return Parted(part, phases.merged, phases.whole, group, group, words)
     if plan.aggregates and all(_is_of_set(call) for call in plan.aggregates):
 
         def whole(parts: Plan) -> Plan:
             return Aggregate(parts, plan.group, plan.aggregates)
 
         words = "distinct rows of every gateway before the whole"
-        return Parted(Distinct(below), whole, plan.group, group, words)
+        return Parted(Distinct(below), Distinct, whole, plan.group, group, words)
     return phases
 
 
@@ -110,6 +112,31 @@ class Phases:
         kept = tuple(Column(p, f.name, f.dtype) for p, f in enumerate(over.schema.fields[:width]))
         names = self.plan.schema.names
         return Project(over, (*kept, *self._results), names)
+
+    def merged(self, parts: Plan) -> Plan:
+        """Return parts of some gateways as one part of all their rows.
+
+        A count of a part is a number to be added; of all else a part is aggregated likewise.
+        """
+        width = len(self.plan.group)
+        columns = [Column(width + n, p.name, p.dtype) for n, p in enumerate(self.parts)]
+        by = {
+            (p.function, p.arguments): column for p, column in zip(self.parts, columns, strict=True)
+        }
+
+        def call(part: AggregateCall, column: Column) -> AggregateCall:
+            match part.function:
+                case F.COUNT_ALL | F.COUNT | F.SUM:
+                    return AggregateCall(F.SUM, (column,), part.name)
+                case F.ARG_MIN | F.ARG_MAX:
+                    best = F.MIN if part.function == F.ARG_MIN else F.MAX
+                    other = by[best, tuple(part.arguments[1:])]
+                    return AggregateCall(part.function, (column, other), part.name)
+                case _:
+                    return AggregateCall(part.function, (column,), part.name)
+
+        calls = tuple(map(call, self.parts, columns))
+        return Aggregate(parts, tuple(range(width)), calls)
 
     def _part(self, function: AggregateFunction, arguments: Sequence[Expression]) -> Column:
         """Return the column of the parts that a call of the first phase gives."""

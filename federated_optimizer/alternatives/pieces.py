@@ -10,6 +10,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from federated_optimizer.costs.tree_shares import TreeShare
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Plan, Project
 
@@ -29,6 +30,7 @@ class GatewayPiece:
     Attributes:
         joins: Joins inside, its own and those whose rows come from other gateways.
         sources: Streams it reads, for reasons in words.
+        share: Of parts that gateways merge on their way to the base.
     """
 
     plan: Plan
@@ -36,6 +38,7 @@ class GatewayPiece:
     sources: tuple[str, ...]
     colocations: tuple[Colocation, ...] = ()
     joins: int = 0
+    share: TreeShare | None = None
 
 
 @dataclass(frozen=True, slots=True)

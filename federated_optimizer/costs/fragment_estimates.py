@@ -8,6 +8,7 @@ from federated_optimizer.costs.semi_join_estimates import keys_sent, rows_found
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import mixed_bytes, shipment
 from federated_optimizer.costs.size_and_motion import UNKNOWN, Estimate
+from federated_optimizer.costs.tree_shares import tree_shares
 from federated_optimizer.statistics.default_facts import STEP_SECONDS
 from federated_optimizer.statistics.planning_statistics import Statistics
 from federated_optimizer.statistics.wires import Wires
@@ -62,6 +63,7 @@ class _Estimates:
     def __init__(self, bundle: FragmentBundle, statistics: Statistics, reader: str) -> None:
         self._bundle, self._statistics, self._reader = bundle, statistics, reader
         self._fragments = {fragment.id: fragment for fragment in bundle.fragments}
+        self._shares = tree_shares(bundle, statistics.wires)
         self._plans: dict[str, Plan] = {}
         self._delays: dict[str, float] = {}
 
@@ -75,7 +77,9 @@ class _Estimates:
         if together is not None:
             cost = _priced(together, self._statistics.wires)
             return FragmentEstimate(None, cost, UNKNOWN, together.assumed)
-        width = sent_bytes(self._whole(fragment), self._statistics)
+        share = self._shares.get(fragment.id)
+        sent_plan = self._whole(fragment) if share is None else share.part
+        width = sent_bytes(sent_plan, self._statistics)
         receivers = fragment.destinations if fragment.consumer else (self._reader,)
         to_each = not fragment.partition and len(receivers) > 1
         targets = [(receiver,) for receiver in receivers] if to_each else [tuple(receivers)]
@@ -89,6 +93,9 @@ class _Estimates:
 
     def _relation(self, fragment: Fragment) -> Estimate:
         """Return what all sites of a fragment have together."""
+        share = self._shares.get(fragment.id)
+        if share is not None:
+            return share.rows(self._statistics)
         sites = len(fragment.sites) if is_part(fragment, self._bundle) else 1
         found = self._reduction(fragment)
         if found is not None:
@@ -173,7 +180,11 @@ def _read_as_keys(fragment: Fragment) -> tuple[str, ...]:
 
 def is_part(fragment: Fragment, bundle: FragmentBundle) -> bool:
     """Whether each gateway gives its part of groups, distinct or first rows to who reads them."""
-    if len(fragment.sites) < 2 or fragment.engine != Engine.GATEWAY or not fragment.consumer:
+    if fragment.engine != Engine.GATEWAY or not fragment.consumer:
+        return False
+    if fragment.id in tree_shares(bundle):
+        return True
+    if len(fragment.sites) < 2:
         return False
     to_all = not fragment.partition and len(fragment.destinations) > 1
     above = (reader.plan for reader in _readers(fragment, bundle))

@@ -8,12 +8,14 @@ import dataclasses
 
 from federated_optimizer.alternatives.first_k import shortened
 from federated_optimizer.alternatives.gateway_pieces import OneSided, unary_piece
+from federated_optimizer.alternatives.meeting_tree import MeetingTree, meeting_tree
 from federated_optimizer.alternatives.method import Method, Refused
 from federated_optimizer.alternatives.operators_in_parts import parted
 from federated_optimizer.alternatives.parted import Parted
 from federated_optimizer.alternatives.pieces import (
     SOMEHOW,
     BasePiece,
+    Cut,
     GatewayPiece,
     NetworkPiece,
     Piece,
@@ -34,8 +36,10 @@ from streamsql.algebra.operators import (
     OverWindow,
     Plan,
     Project,
+    RemoteSource,
     SessionWindow,
     TopN,
+    UnionAll,
     with_inputs,
 )
 
@@ -71,14 +75,38 @@ class OneSidedCuts(KeyedCuts):
         placed = self._unless_chosen(plan, unary_piece(plan, below), method)
         if isinstance(placed, GatewayPiece):
             return placed
-        in_parts = method == Method.PARTS or (method is None and isinstance(plan, TopN))
+        in_parts = method in (Method.PARTS, Method.TREE)
+        in_parts = in_parts or (method is None and isinstance(plan, TopN))
         halves = parted(plan, below.plan) if in_parts else None
         if not isinstance(halves, Parted):
             return self._unary_at_base(plan, below, (placed.reason,))
         part = GatewayPiece(halves.part, below.sites, below.sources, (), below.joins)
-        base = self._hashed(part, halves.together, subset=True)
-        spread = moved(base.spread, dict(zip(halves.together, halves.in_whole, strict=True)))
-        return BasePiece(halves.whole(base.plan), spread, (*base.reasons, placed.reason))
+        found = meeting_tree(below, self.topology, self.statistics)
+        if method == Method.TREE and isinstance(found, MeetingTree):
+            sent = self._merged(part, halves, found, None)
+        else:
+            sent = [part]
+        parts = [self._hashed(each, halves.together, subset=True) for each in sent]
+        base = parts[0].plan if len(parts) == 1 else UnionAll(tuple(each.plan for each in parts))
+        lie = dict(zip(halves.together, halves.in_whole, strict=True))
+        return BasePiece(halves.whole(base), moved(parts[0].spread, lie), (placed.reason,))
+
+    def _merged(
+        self, part: GatewayPiece, halves: Parted, tree: MeetingTree, parent: str | None
+    ) -> list[GatewayPiece]:
+        """Return what comes to a gateway of a tree, or to the base, from the gateways below it."""
+        found = []
+        if leaves := tree.leaves(parent):
+            found.append(
+                dataclasses.replace(part, sites=leaves, share=tree.share(part.plan, leaves))
+            )
+        for site in tree.inner(parent):
+            cuts = [Cut(each, ()) for each in self._merged(part, halves, tree, site)]
+            read = (RemoteSource(self._number(cut), part.plan.schema) for cut in cuts)
+            merged = halves.merged(UnionAll((part.plan, *read)))
+            share = tree.share(part.plan, (site,))
+            found.append(dataclasses.replace(part, plan=merged, sites=(site,), share=share))
+        return found
 
     def _unary_at_base(self, plan: OneSided, below: Piece, reasons: tuple[str, ...]) -> BasePiece:
         base = self._input_at_base(plan, below)

@@ -178,4 +178,4 @@ class Memo:
 
 def _ships(alternative: Alternative) -> bool:
     """Whether its rows go to the base as they are."""
-    return not alternative.is_in_network and alternative.method != Method.EARLY
+    return not alternative.is_in_network and alternative.method not in (Method.EARLY, Method.TREE)

@@ -165,7 +165,7 @@ class _Building:
         self._prices = CutPrices(self._cutter)
         self._memo = Memo()
         self._parts = PartedAlternatives(
-            self._memo, statistics, self._bases, self._at_gateways, self._at_base_sites
+            self._memo, topology, statistics, self._at_gateways, self._at_base_sites
         )
         self._network = NetworkJoins(
             self._memo, self._cutter.placed, self._estimating, topology, statistics, kept
@@ -200,6 +200,7 @@ class _Building:
         self._memo.assumed = self._estimating.of(plan).assumed
         self._check(root)
         reasons = [*recursions_refused(self._cutter.chosen.values()), *self._refused]
+        reasons += self._parts.refused
         if self._few:
             reasons.append(f"{self._narrowed()}: the query has more than {MAX_PLANS:,} plans then")
         self._memo.refused = tuple(dict.fromkeys((*reasons, *self._network.refused)))
@@ -255,7 +256,7 @@ class _Building:
             case BasePiece():
                 found = (*self._bounded(plan), *self._in_parts(plan), *self._over(plan))
                 found = (*found, *self._in_network(plan, number), *self._in_order(plan))
-                return (*found, *self._early(plan))
+                return (*found, *self._early(plan), *self._in_tree(plan))
 
     def _recursion(self, plan: Fixpoint) -> tuple[Alternative, ...]:
         """Return the ways of a recursion, with what its sites compute."""
@@ -291,6 +292,13 @@ class _Building:
         piece = self._cutter.placed[below]
         if isinstance(piece, GatewayPiece):
             yield from self._parts.of(plan, self._at_sites(below), piece)
+
+    def _in_tree(self, plan: Plan) -> Iterator[Alternative]:
+        """Yield an operator in parts that gateways merge, where its input is at gateways."""
+        for below in () if self._few or len(plan.inputs) != 1 else plan.inputs:
+            piece = self._cutter.placed[below]
+            if isinstance(piece, GatewayPiece):
+                yield from self._parts.merged(plan, self._at_sites(below), piece)
 
     def _in_network(self, plan: Plan, number: int) -> Iterator[Alternative]:
         """Yield a sub-plan at gateways that join rows of other gateways, and in parts above."""

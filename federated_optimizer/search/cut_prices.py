@@ -1,6 +1,7 @@
 """Prices of the pieces of a plan that is cut, and of what travels between them."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from federated_optimizer.alternatives.heuristics import ALL, Heuristics
 from federated_optimizer.alternatives.key_lookup import estimated_keys
@@ -80,7 +81,9 @@ class CutPrices:
     ) -> Cost:
         """Return the price of rows of a piece on their way to one, or all, of some other sites."""
         statistics = self._cutter.statistics
-        width, wires = sent_bytes(piece.plan, statistics), statistics.wires
+        share = piece.share if isinstance(piece, GatewayPiece) else None
+        width = sent_bytes(piece.plan if share is None else share.part, statistics)
+        wires = statistics.wires
         if cut is not None and cut.to_all and isinstance(piece, StaticPiece):
             return sent_to_gateways(rows, width, piece.site, receivers, wires)
         if cut is not None and cut.to_all:
@@ -114,6 +117,8 @@ class CutPrices:
         """Return what all sites of a cut send: where each gives its part, as many parts."""
         cut = self._cutter.cuts[name]
         piece = cut.piece
+        if isinstance(piece, GatewayPiece) and piece.share is not None:
+            return piece.share.rows(self._cutter.statistics)
         if not isinstance(piece, GatewayPiece) or len(piece.sites) < 2:
             return self._sent(piece)
         if not gives_parts(piece.plan, above, name, to_all=cut.to_all):
@@ -132,8 +137,13 @@ class CutPrices:
             return looked_up(asked, self._cutter.statistics) if keys else self.evaluated(piece)
         speeds = self._cutter.statistics.speeds
         micros = speeds.base if isinstance(piece, BasePiece) else speeds.gateway
-        plan = self._whole(piece.plan)
-        return Work(self._estimating, micros, speeds.kept, self._leaves.values()).of(plan)
+        share = piece.share if isinstance(piece, GatewayPiece) else None
+        plan = self._whole(piece.plan) if share is None else share.part
+        work = Work(self._estimating, micros, speeds.kept, self._leaves.values()).of(plan)
+        if share is None:
+            return work
+        by = share.sites / share.all
+        return replace(work, cpu=work.cpu * by, state=work.state * by)
 
     def evaluated(self, piece: StaticPiece) -> Cost:
         """Return the price of evaluating the tables of a piece as a whole."""

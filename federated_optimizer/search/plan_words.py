@@ -28,7 +28,7 @@ def plan_words(memo: Memo, selection: Selection) -> str:
         match alternative.method:
             case Method.ORDER | Method.BOUND:
                 found.append(alternative.words)
-            case Method.PARTS | Method.KEYS | Method.EARLY:
+            case Method.PARTS | Method.TREE | Method.KEYS | Method.EARLY:
                 found.append(f"{describe(plan)}: {alternative.words}")
             case Method.CENTRE | Method.FLOOD | Method.WITNESS | Method.ANNOTATIONS:
                 if wanted in chosen and isinstance(plan, Fixpoint):

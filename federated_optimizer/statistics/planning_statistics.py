@@ -90,6 +90,9 @@ class Homes:
     local: float = 0.0
 
 
+Parents = Mapping[str, str | None]
+"""Gateways by the one to which each sends its parts; None: to the base."""
+
 Met = tuple[tuple[str, ...], tuple[str, ...]]
 """Sources whose devices meet, and the gateways where they do."""
 
@@ -104,11 +107,14 @@ class Devices:
         homes: Of joins that a query to be planned computes now, which stay as they are: by the
             sources whose keys are joined, in lower case and sorted ("" of a side that is joined by
             another column), and by the gateways.
+        trees: Of gateways that merge parts of an operator now, which stay likewise: by all its
+            gateways, to which one each sends; None: to the base.
     """
 
     gateways: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     bytes: Mapping[tuple[str, str], float] = field(default_factory=dict)
     homes: Mapping[Met, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+    trees: Mapping[tuple[str, ...], Parents] = field(default_factory=dict)
 
     def sent(self, source: str, gateway: str) -> float:
         """Return what a device sends at a gateway: of all alike where nothing is known."""

@@ -55,6 +55,8 @@ class CoordinatorSettings:
         time_zone: Of the times of day of REFRESH AT, by its IANA name.
         metric: By which plans of queries are compared that say nothing.
         heuristics: Whether these leave plans out that seldom pay.
+        base_gateway: The gateway next to which base sites are, so that ways to them are counted in
+            links, too; empty: a hop from each gateway.
         folders: Whose files tables may name, where the coordinator knows it; the static engine
             checks it in any case, when it opens them.
         endpoints: Receivers that sinks may name.
@@ -82,6 +84,7 @@ class CoordinatorSettings:
     time_zone: str = "UTC"
     metric: Metric = BY_BYTES
     heuristics: bool = True
+    base_gateway: str = ""
     folders: OpenFolders | None = None
     endpoints: Mapping[str, SinkEndpoint] = field(default_factory=dict)
     fleet: FleetSettings = FleetSettings()
@@ -98,3 +101,8 @@ class CoordinatorSettings:
             raise DeploymentError(
                 f"setting time_zone: {error}", hint="write for example UTC or Europe/Berlin"
             ) from None
+
+    @property
+    def beside(self) -> tuple[tuple[str, str], ...]:
+        """Base sites, each with the gateway next to it, if it is known."""
+        return tuple((base, self.base_gateway) for base in self.bases if self.base_gateway)

@@ -6,6 +6,7 @@ from typing import Protocol
 from federated_optimizer.alternatives.paired_join import keyed_by
 from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.costs.estimates import row_bytes
+from federated_optimizer.costs.tree_shares import trees_in
 from federated_optimizer.statistics.fact import Quantity, SubjectKind
 from federated_optimizer.statistics.fact_store import Facts
 from federated_optimizer.statistics.planning_statistics import Devices, Met
@@ -98,11 +99,12 @@ def devices_of(
         sources: Of the catalog.
         gateways: Of the devices.
         facts: All there are.
-        current: What the query to be planned runs now: its homes stay.
+        current: What the query to be planned runs now: its homes and trees stay.
     """
     keyed = _keyed(sources)
     sent = {name: row_bytes(keyed[name].schema) for name in gateways}
-    return Devices(gateways, _bytes(sent, facts), _homes(current))
+    trees = {} if current is None else trees_in(current)
+    return Devices(gateways, _bytes(sent, facts), _homes(current), trees)
 
 
 def _keyed(sources: Iterable[SourceDefinition]) -> dict[str, SourceDefinition]:

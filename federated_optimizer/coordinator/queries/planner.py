@@ -170,7 +170,7 @@ class Planner:
             homes=shared.links.homes(),
             devices=self._devices.devices(current),
             local_rows=shared.membership.local_rows(),
-            wires=wires_of(shared.facts, shared.links.hops(), now),
+            wires=wires_of(shared.facts, shared.links.hops(shared.settings.beside), now),
             speeds=speeds_of(shared.facts),
             looked_up=frozenset() if current is None else looked_up(current),
         )

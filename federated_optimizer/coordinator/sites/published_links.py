@@ -29,7 +29,7 @@ class LinkTable:
     def __init__(self) -> None:
         self.version = 0
         self._links: dict[Key, tuple[str, str, float | None]] = {}
-        self._hops: tuple[int, LinkHops] = (0, LinkHops())
+        self._hops: tuple[tuple[object, ...], LinkHops] = ((0, ()), LinkHops())
         self._shown: tuple[int, frozenset[str], tuple[Link, ...]] | None = None
 
     def put(self, gateway: str, levels: Levels, link: LinkMessage) -> bool:
@@ -66,14 +66,18 @@ class LinkTable:
         local = sum(gateway.get(target) == owner for owner, _source, target in links)
         return Homes(gateway, local / len(links) if links else 0.0)
 
-    def hops(self) -> LinkHops:
-        """Return the hops between gateways: the same object until a link changes."""
-        version = self.version
-        if self._hops[0] != version:
+    def hops(self, beside: tuple[tuple[str, str], ...] = ()) -> LinkHops:
+        """Return the hops between gateways: the same object until a link changes.
+
+        Args:
+            beside: Pairs of a base site and the gateway next to it.
+        """
+        state = self.version, beside
+        if self._hops[0] != state:
             gateway = self.homes().gateway
             ends = ((owner, _ends(levels)[1]) for owner, levels in tuple(self._links))
             crossing = {(a, home) for a, end in ends if (home := gateway.get(end, a)) != a}
-            self._hops = version, LinkHops(crossing)
+            self._hops = state, LinkHops({*crossing, *beside} if crossing else ())
         return self._hops[1]
 
     def costs(self) -> Iterator[tuple[str, str, float | None]]:

@@ -52,5 +52,8 @@ def test_gateways_are_as_many_hops_apart_as_links_are_between_them() -> None:
     assert hops["gw-1", "gw-2"] == hops["gw-3", "gw-2"] == 1
     assert hops["gw-1", "gw-3"] == hops["gw-3", "gw-1"] == 2
     assert table.hops() is hops, "nothing has changed"
+    beside = table.hops((("base", "gw-1"),))
+    assert [beside[gateway, "base"] for gateway in ("gw-1", "gw-2", "gw-3")] == [1, 2, 3]
+    assert beside["gw-1", "gw-3"] == 2
     table.remove("gw-2", ("mesh", "c", "d"))
     assert ("gw-1", "gw-3") not in table.hops()
