@@ -81,11 +81,10 @@ class OneSidedCuts(KeyedCuts):
         if not isinstance(halves, Parted):
             return self._unary_at_base(plan, below, (placed.reason,))
         part = GatewayPiece(halves.part, below.sites, below.sources, (), below.joins)
-        found = meeting_tree(below, self.topology, self.statistics)
-        if method == Method.TREE and isinstance(found, MeetingTree):
-            sent = self._merged(part, halves, found, None)
-        else:
-            sent = [part]
+        sent = [part]
+        if method == Method.TREE:
+            tree = meeting_tree(below, self.topology, self.statistics)
+            sent = sent if isinstance(tree, Refused) else self._merged(part, halves, tree, None)
         parts = [self._hashed(each, halves.together, subset=True) for each in sent]
         base = parts[0].plan if len(parts) == 1 else UnionAll(tuple(each.plan for each in parts))
         lie = dict(zip(halves.together, halves.in_whole, strict=True))

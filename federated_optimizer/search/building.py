@@ -256,7 +256,7 @@ class _Building:
             case BasePiece():
                 found = (*self._bounded(plan), *self._in_parts(plan), *self._over(plan))
                 found = (*found, *self._in_network(plan, number), *self._in_order(plan))
-                return (*found, *self._early(plan), *self._in_tree(plan))
+                return (*found, *self._early(plan), *self._in_parts(plan, merged=True))
 
     def _recursion(self, plan: Fixpoint) -> tuple[Alternative, ...]:
         """Return the ways of a recursion, with what its sites compute."""
@@ -284,21 +284,12 @@ class _Building:
         if not self._few and prod(map(self._memo.count, parts)) > MAX_PLANS:
             raise _TooManyError
 
-    def _in_parts(self, plan: Plan) -> Iterator[Alternative]:
-        """Yield an operator in parts, where it has some and its input is at gateways."""
-        if len(plan.inputs) != 1:
-            return
-        (below,) = plan.inputs
-        piece = self._cutter.placed[below]
+    def _in_parts(self, plan: Plan, *, merged: bool = False) -> Iterator[Alternative]:
+        """Yield an operator in parts, or these merged on their way, over rows of gateways."""
+        piece = self._cutter.placed[plan.inputs[0]] if len(plan.inputs) == 1 else None
         if isinstance(piece, GatewayPiece):
-            yield from self._parts.of(plan, self._at_sites(below), piece)
-
-    def _in_tree(self, plan: Plan) -> Iterator[Alternative]:
-        """Yield an operator in parts that gateways merge, where its input is at gateways."""
-        for below in () if self._few or len(plan.inputs) != 1 else plan.inputs:
-            piece = self._cutter.placed[below]
-            if isinstance(piece, GatewayPiece):
-                yield from self._parts.merged(plan, self._at_sites(below), piece)
+            ways = self._parts.merged if merged else self._parts.of
+            yield from ways(plan, self._at_sites(plan.inputs[0]), piece)
 
     def _in_network(self, plan: Plan, number: int) -> Iterator[Alternative]:
         """Yield a sub-plan at gateways that join rows of other gateways, and in parts above."""

@@ -75,7 +75,7 @@ class Trees:
         ready = normalize(bound_query(text, CATALOG).plan, topology)
         self.search = Search(ready, topology, statistics, metric_of(metric))
         every = (self.search.plan(n + 1) for n in range(self.search.memo.count()))
-        self.choices = [each for each in every if Method.TREE in each.methods.values()]
+        self.choices = [each for each in every if Method.TREE in each.methods]
 
     def bundle(self, choice: Choice, version: int = 1) -> FragmentBundle:
         """Return a plan as fragments."""
@@ -85,7 +85,7 @@ class Trees:
             query="q",
             version=version,
             statistics=self.statistics,
-            methods=choice.methods,
+            taken=choice.taken,
         )
 
     def first(self, version: int = 1) -> FragmentBundle:
@@ -227,7 +227,7 @@ def test_a_tree_is_priced_as_what_it_is_cut_into(
     trees = Trees(text, topology, statistics)
     for choice in trees.choices:
         cost = trees.search.memo.cost(trees.search.memo.selection(choice.number))
-        cut = CutPrices.of(choice.plan, topology, statistics, choice.methods)
+        cut = CutPrices.of(choice.taken, topology, statistics)
         assert isclose(cost.energy, cut.energy, rel_tol=0.02) or topology is TWO_BASES
         bundle = trees.bundle(choice)
         told = fragment_estimates(bundle, statistics, "console")
@@ -260,11 +260,11 @@ def test_one_group_far_away_is_merged_where_energy_counts() -> None:
     text = "SELECT SUM(v) AS s FROM reading"
     by_energy = Trees(text, ONE_BASE, IN_LINE, "energy").search
     taken = by_energy.taken()
-    assert Method.TREE in taken.methods.values()
+    assert Method.TREE in taken.methods
     pushed = by_energy.plan(1)
-    assert Method.PARTS in pushed.methods.values()
+    assert Method.PARTS in pushed.methods
     assert taken.cost.energy < 0.6 * pushed.cost.energy
     assert not any(
-        Method.TREE in Trees(text, ONE_BASE, ANYWHERE, metric).search.taken().methods.values()
+        Method.TREE in Trees(text, ONE_BASE, ANYWHERE, metric).search.taken().methods
         for metric in ("bytes", "latency", "energy")
     )
