@@ -77,7 +77,7 @@ class MeetingTree:
 
     @property
     def words(self) -> str:
-        """Where parts meet, for EXPLAIN."""
+        """The meeting gateways, for EXPLAIN."""
         named = names_text(self.meeting[:NAMED])
         more = len(self.meeting) - NAMED
         named += f" and {more} more" if more > 0 else ""
