@@ -326,8 +326,10 @@ class Search:
         least, more = self._value(taken), self._value(others[0])
         if more <= least:
             same = f"plan {second.number} costs as much"
-            sends_more = second.cost.bytes > taken.cost.bytes
-            return f"{same} by {self.weighing.metric}, and sends more" if sends_more else same
+            if second.cost.bytes > taken.cost.bytes:
+                return f"{same} by {self.weighing.metric}, and sends more"
+            derives_more = second.cost.derived > AS_MUCH * taken.cost.derived
+            return f"{same}, and its recursions derive more" if derives_more else same
         if not least:
             return f"{words.nothing}; plan {second.number}, the second, {words.does} some"
         factor = more / least

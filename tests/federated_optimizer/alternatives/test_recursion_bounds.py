@@ -128,6 +128,7 @@ def test_the_same_rows_travel_to_the_base_and_fewer_are_derived() -> None:
     assert bounded.cost.derived < whole.cost.derived / 2
     assert bounded.cost.state < whole.cost.state / 3
     assert found.chosen == bounded.number
+    assert found.why == f"plan {whole.number} costs as much, and its recursions derive more"
     (made,) = place_plan(
         replace(bound_query(JOINED, CATALOG), asked=whole.number), GATEWAYS, query="q"
     ).recursions
