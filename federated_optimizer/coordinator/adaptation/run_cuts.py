@@ -2,14 +2,44 @@
 
 A cut is a moment at each site. Counts that sites report show that one run's answer holds all that
 was before a cut, or that another's holds nothing that came after it. No clocks are compared.
+
+A run may read rows of others, which its base sites give it as they come. Then the channels of these
+belong to what it reads, and its cut is one of all their reports.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.sites.flows import OUTPUT
-from streamsql.wire.fragments import Engine
+from streamsql.wire.fragments import Engine, Fragment
 from streamsql.wire.messages import FlowReport
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Channels of one run that a query reads.
+
+    Attributes:
+        query: Reads the run.
+        senders: Sites whose channels count.
+        receivers: Sites at their ends; all sites of the run itself send its answer, too.
+        is_fed: The run is another's.
+    """
+
+    query: RunningQuery
+    senders: frozenset[str]
+    receivers: frozenset[str]
+    is_fed: bool = False
+
+    @property
+    def sites(self) -> frozenset[str]:
+        """All of these sites."""
+        return self.senders | self.receivers
+
+    def told(self, site: str) -> int:
+        """Return the number of the message in which a site has reported."""
+        return self.query.flows.told_by(site)
 
 
 def is_not_behind(new: RunningQuery, old: RunningQuery) -> bool:
@@ -20,30 +50,99 @@ def is_not_behind(new: RunningQuery, old: RunningQuery) -> bool:
     was idle, and every channel has brought all that its sender had sent. At no site is the cut of
     the new run before that of the old one.
 
-    False means that nobody knows. That is so for runs that read other runs, stored tables, or
-    readings that base sites take from gateways themselves: these have other counts.
+    False means that nobody knows. That is so for runs that read stored tables, or readings that
+    base sites take from gateways themselves: these have other counts.
     """
-    sites = new.bundle.sites
-    if set(sites) != set(old.bundle.sites) or not (_counts_all(new) and _counts_all(old)):
+    ours, others = _parts(new), _parts(old)
+    if ours is None or others is None or _sites(ours) != _sites(others):
         return False
-    if not all(0 < old.flows.told_by(site) <= new.flows.told_by(site) for site in sites):
+    if not all(_last(others, site) <= _first(ours, site) for site in _sites(ours)):
         return False
-    if not all(map(new.flows.is_idle, sites)):
+    if not (_in_order(ours, is_reached=True) and _in_order(others, is_reached=False)):
         return False
-    reached = all(n is not None and n >= sent for sent, n in _channels(new))
-    return reached and all(n is not None and n <= sent for sent, n in _channels(old))
+    if not all(part.query.flows.is_idle(site) for part in ours for site in part.sites):
+        return False
+    reached = all(n is not None and n >= sent for sent, n in _channels(ours))
+    return reached and all(n is not None and n <= sent for sent, n in _channels(others))
 
 
-def _counts_all(query: RunningQuery) -> bool:
-    """Whether all that a run reads goes through its own channels between engines that step."""
-    fragments = query.bundle.fragments
+def _parts(query: RunningQuery) -> list[_Part] | None:
+    """Return what a query reads, its own run first; None: something there has other counts."""
+    sites = query.bundle.sites
+    parts = [_Part(query, sites, sites)]
+    fed: dict[str, list[Fragment]] = {}
+    fragments = {fragment.id: fragment for fragment in query.bundle.fragments}
+    for feed in query.bundle.feeds:
+        feeder = query.leader_of(feed.run)
+        if feeder is None or feeder.bundle.version != feed.version:
+            return None
+        fed.setdefault(feed.run, []).append(fragments[feed.fragment])
+        if len(fed[feed.run]) == 1:
+            parts.append(_Part(feeder, frozenset(), frozenset(), is_fed=True))
+    for number, part in enumerate(parts):
+        if part.is_fed:
+            read = fed[part.query.run]
+            senders = frozenset(site for fragment in read for site in fragment.sites)
+            receivers = frozenset(site for fragment in read for site in fragment.destinations)
+            parts[number] = _Part(part.query, senders, receivers, is_fed=True)
+    return parts if all(map(_counts_all, parts)) and not query.read_by_bases() else None
+
+
+def _counts_all(part: _Part) -> bool:
+    """Whether all that is read of a run goes through its channels between engines that step."""
+    flows, fragments = part.query.flows, part.query.bundle.fragments
     is_stepped = all(fragment.engine != Engine.STATIC for fragment in fragments)
-    is_fed = bool(query.bundle.feeds or query.flows.outdated or query.flows.later)
-    return is_stepped and not is_fed and not query.read_by_bases()
+    is_doubtful = bool((flows.outdated | flows.later) & part.sites)
+    is_told = all(part.told(site) > 0 for site in part.sites)
+    return is_stepped and is_told and not is_doubtful
 
 
-def _channels(query: RunningQuery) -> Iterator[tuple[int, int | None]]:
-    """Yield what each sender of a run had sent, and what had arrived; None: nobody knows."""
+def _sites(parts: list[_Part]) -> frozenset[str]:
+    return frozenset(site for part in parts for site in part.sites)
+
+
+def _last(parts: list[_Part], site: str) -> int:
+    return max(part.told(site) for part in parts if site in part.sites)
+
+
+def _first(parts: list[_Part], site: str) -> int:
+    return min(part.told(site) for part in parts if site in part.sites)
+
+
+def _in_order(parts: list[_Part], *, is_reached: bool) -> bool:
+    """Whether reports of a run and of those that feed it say something of each other.
+
+    What a feeder had received counts for what the run held then: not later than the run's own
+    report if that is reached, and not before it if the answer is not beyond it.
+    """
+    own, *feeders = parts
+    for part in feeders:
+        for site in part.receivers & own.sites:
+            first, second = (part, own) if is_reached else (own, part)
+            if first.told(site) > second.told(site):
+                return False
+    return True
+
+
+def _channels(parts: list[_Part]) -> Iterator[tuple[int, int | None]]:
+    """Yield what each sender had sent, and what had arrived; None: nobody knows."""
+    for part in parts:
+        yield from _fed_channels(part) if part.is_fed else _own_channels(part.query)
+
+
+def _fed_channels(part: _Part) -> Iterator[tuple[int, int | None]]:
+    reports = part.query.flows.reports()
+    for sender in part.senders:
+        for to in part.receivers:
+            report, receiver = reports.get(sender), reports.get(to)
+            if report is None or receiver is None or to not in report.sent:
+                yield 0, None
+            else:
+                sent = report.sent[to]
+                yield sent, _arrived(sender, report, receiver.received, receiver.lives)
+
+
+def _own_channels(query: RunningQuery) -> Iterator[tuple[int, int | None]]:
     reports = query.flows.reports()
     result = query.result
     for sender, report in reports.items():

@@ -55,6 +55,7 @@ TOPOLOGY = Topology(
 TEXT = "SELECT s.mid, r.status FROM seat s JOIN room r ON s.rid = r.rid"
 ROOMS, SEATS = 2, 3
 STATUSES = ("free", "taken")
+FEEDER = "SELECT rid, status FROM room"
 LOST_REPORTS = 0.2
 REPEATED = 0.2
 LATE = 0.9
@@ -74,10 +75,18 @@ class SimulatedFederation(RecordedNetwork):
         view: What the reader has.
     """
 
-    def __init__(self, seed: int, patch: pytest.MonkeyPatch, *, meeting: bool) -> None:
-        """`meeting` allows plans by which rows of a gateway meet others at another gateway.
+    def __init__(
+        self, seed: int, patch: pytest.MonkeyPatch, *, meeting: bool, fed: bool = False
+    ) -> None:
+        """Start the query.
 
-        When that one dies they leave the answer though their own gateway lives, and come again.
+        Args:
+            seed: Of all that happens.
+            patch: For the clocks.
+            meeting: Whether there are plans by which rows of a gateway meet others at another
+                gateway. When that one dies they leave the answer though their own gateway lives,
+                and come again.
+            fed: Whether another query has the rows of the plan that ships everything.
         """
         super().__init__(SITES, seed=seed, faults=Faults(repetition=REPEATED))
         for module in (moves, paced_requests, query_registry, flows):
@@ -99,9 +108,9 @@ class SimulatedFederation(RecordedNetwork):
         self.view: Counter[Any] = Counter()
         self.outcomes: Counter[str] = Counter()
         self.move: Move | None = None
-        self._open(meeting=meeting)
+        self._open(meeting=meeting, fed=fed)
 
-    def _open(self, *, meeting: bool) -> None:
+    def _open(self, *, meeting: bool, fed: bool) -> None:
         self.membership = Membership()
         for site in SITES:
             self._hear(site, online=True)
@@ -122,9 +131,12 @@ class SimulatedFederation(RecordedNetwork):
         plans = [self._planned(number) for number in self._numbers()]
         self.plans = [p for p in plans if meeting or not _meets(p.bundle)]
         planned = self.plans[0]
-        self.query = self.queries.start(
-            planned, id="q1", text=TEXT, name="q1", origin=Origin.USER, created=0
-        )
+        told: dict[str, Any] = {"origin": Origin.USER, "created": 0}
+        if fed:
+            bound = bind_query(query_of(FEEDER), CATALOG)
+            feeder = Planned(plan(bound, TOPOLOGY, query="q0", text=FEEDER), ())
+            self.queries.start(feeder, id="q0", text=FEEDER, name="q0", **told)
+        self.query = self.queries.start(planned, id="q1", text=TEXT, name="q1", **told)
         self.query.result.follow(self._tell)
 
     def _next(self) -> int:
@@ -147,7 +159,7 @@ class SimulatedFederation(RecordedNetwork):
 
     def publish(self, bundle: FragmentBundle, previous: object = None) -> None:  # noqa: ARG002
         self._bundles[bundle.query] = bundle
-        for site in bundle.sites & self.sites.keys():
+        for site in sorted(bundle.sites & self.sites.keys()):
             self.orders[site].append(lambda s=site, b=bundle: self._installed(s, b))  # type: ignore[misc]
 
     def _installed(self, site: str, bundle: FragmentBundle) -> None:
@@ -156,7 +168,7 @@ class SimulatedFederation(RecordedNetwork):
 
     def withdraw(self, bundle: FragmentBundle) -> None:
         self._bundles.pop(bundle.query, None)
-        for site in bundle.sites & self.sites.keys():
+        for site in sorted(bundle.sites & self.sites.keys()):
             self.withdraw_from(bundle.query, site)
 
     def withdraw_from(self, run: str, site: str) -> None:
@@ -200,13 +212,13 @@ class SimulatedFederation(RecordedNetwork):
     def _deliver(self, sender: str, receiver: str, *, faulty: bool) -> None:
         """Deliver the next message of some run: each has topics of its own, in their own order.
 
-        Those of a run on trial wait most often, so that it is behind.
+        Those of a run on trial, and of the one that feeds it, wait most often: it is behind.
         """
         queue = self._channels[sender, receiver]
         ahead = list(itertools.takewhile(lambda m: isinstance(m, _Payload), queue))
         runs = sorted({m.query for m in ahead if isinstance(m, _Payload)})
-        tried = {trial.run for trial in self.queries.runs.tried()}
-        others = [run for run in runs if run not in tried]
+        late = {"q0", *(trial.run for trial in self.queries.runs.tried())}
+        others = [run for run in runs if run not in late]
         if others and self._random.random() < LATE:
             runs = others
         if runs:
@@ -299,6 +311,10 @@ class SimulatedFederation(RecordedNetwork):
         planned = self._random.choice(others)
         self.move = await self.moves.begin(planned, [self.query])
 
+    def bundles(self, move: Move) -> tuple[FragmentBundle, ...]:
+        """Return what a query leaves and what it moves to."""
+        return (*move.former.values(), move.trial.bundle)
+
     async def look(self) -> None:
         """Go on with a move as the coordinator does four times a second."""
         self.queries.refresh_all()
@@ -320,6 +336,7 @@ class SimulatedFederation(RecordedNetwork):
             self.outcomes["at rest"] += bool(moved)
         elif moved:
             self.outcomes["busy"] += 1
+            self.outcomes["busy and fed"] += any(each.feeds for each in self.bundles(move))
         else:
             await self.moves.may_be_busy(move)
         if moved:

@@ -50,7 +50,11 @@ class Run:
     def query(self, bundle: FragmentBundle = BUNDLE) -> RunningQuery:
         result = SimpleNamespace(received=lambda: self.received, lives=lambda: {"base": 1})
         query = SimpleNamespace(
-            bundle=bundle, flows=self.flows, result=result, read_by_bases=frozenset
+            bundle=bundle,
+            flows=self.flows,
+            result=result,
+            read_by_bases=frozenset,
+            leader_of=lambda _run: None,
         )
         return cast("RunningQuery", query)
 

@@ -25,6 +25,17 @@ def test_no_timing_makes_a_move_seen(
     assert world.outcomes["at rest"] + world.outcomes["busy"] >= 2, world.outcomes
 
 
+def test_a_query_that_reads_rows_of_another_one_moves_amid_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = 0
+    for seed in range(SEEDS):
+        world = SimulatedFederation(seed, monkeypatch, meeting=False, fed=True)
+        asyncio.run(live_through(world, dying=seed % 2 > 0))
+        found += world.outcomes["busy and fed"]
+    assert found >= SEEDS
+
+
 def test_without_the_proof_by_counts_a_status_is_told_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
