@@ -178,3 +178,29 @@ def test_the_problem_names_the_table_and_its_bound(harness: Any) -> None:
             assert f"at most {most:,} of 100 bytes" in problems[TABLE_OUTGROWN]
 
     harness.run(scenario)
+
+
+def test_a_table_that_plans_keep_from_gateways_by_now_leaves_them(harness: Any) -> None:
+    """It is not too large yet to be sent there."""
+
+    async def scenario(federation: Any) -> None:
+        async with static_engine(federation) as engine:
+            write(federation.folder, {"r1": 1})
+            for name, role in (("base", "base"), ("gw-1", "gateway"), ("gw-2", "gateway")):
+                await federation.site(name, role)
+            coordinator = await federation.coordinator(define_schema=True, adapt=0.2)
+            await harness.until(lambda: sum(s.online for s in coordinator.sites()) == 4)
+            await coordinator.execute(TABLE)
+            federation.sites["gw-2"].put("roomsensor", ("r1", "open"))
+            number = await number_of(coordinator, SENT[Method.STORED_ROWS])
+            text = f"{TEXT} WITH (plan = {number})"
+            query = await harness.start_query(coordinator, text)
+            await harness.until_rows(coordinator, query, [("r1", "open", 1)])
+            looked = coordinator._adaptation._known
+            await harness.until(lambda: any(known.basis for known in looked.values()))
+            others = engine.settings.max_gateway_rows // 2
+            write(federation.folder, {"r1": 2}, others=others)
+            await harness.until(lambda: not at_gateways(coordinator, query))
+            await harness.until_rows(coordinator, query, [("r1", "open", 2)])
+
+    harness.run(scenario)
