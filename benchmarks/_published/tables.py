@@ -3,6 +3,11 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from benchmarks._published.calibration_tables import (
+    calibration_constants,
+    calibration_figures,
+    calibration_worst,
+)
 from benchmarks._published.markdown_tables import Found, table
 from benchmarks._published.optimizer_tables import (
     optimizer_goals,
@@ -208,6 +213,19 @@ TABLES = {
         "results/optimizer.md", "optimizer.json", "pando bench optimizer --out docs/results",
         optimizer_planning,
     ),
+    **{
+        f"calibration-{name}": Published(
+            "results/calibration.md",
+            "calibration.json",
+            "pando bench calibration --out docs/results",
+            render,
+        )
+        for name, render in {
+            "figures": calibration_figures,
+            "constants": calibration_constants,
+            "worst": calibration_worst,
+        }.items()
+    },
     "security": Published(
         "security.md",
         "security.json",

@@ -96,7 +96,7 @@ def calibrate(
     stage("operators and batches", operators.measurements)
     if operators_only:
         return made
-    stage("batches", lambda: batches.measurements(operators.batch()))
+    stage("batches", lambda: batches.measurements(operators.silent()))
     stage("a message over a broker", lambda: _broker(2 if quick else 8, hops))
     stage("the local executor of stored tables", lambda: executor_times(2 if quick else 5))
     report("done", 1.0)

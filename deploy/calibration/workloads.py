@@ -14,6 +14,8 @@ from streamsql.syntax import CreateSource, parse_script
 DEVICES = 200
 ROOMS = 20
 NODES = 24
+FIRST = -1
+"""A level that no reading has, so that the first one of a device changes its row."""
 BEGIN = 1_700_000_000 * MICROSECONDS
 PERIOD = MICROSECONDS // 10
 """Between two readings, in the time of the engine."""
@@ -85,7 +87,7 @@ def standing(now: int) -> Iterator[tuple[str, SourceEvent]]:
     """Yield the rows that are there before anything is measured, by source."""
     for device in range(DEVICES):
         mid, rid = f"m-{device}", f"r-{device % ROOMS}"
-        yield Source.SENSOR, SourceEvent((mid, rid, device % 4, device / 2, now), now)
+        yield Source.SENSOR, SourceEvent((mid, rid, FIRST, device / 2, now), now)
         yield "place", SourceEvent((mid, rid, 1.0 * device, now), now)
     for src, dst in _edges():
         yield Source.EDGE, SourceEvent((src, dst, 1.0, now), now)

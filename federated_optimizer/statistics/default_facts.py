@@ -76,7 +76,7 @@ FILTER_MICROSECONDS = Default(
     "microseconds of a changed row in a filter or projection", 0.8, 0.05, 50.0, _SERVER
 )
 WINDOW_MICROSECONDS = Default("microseconds of a changed row in a window", 3.0, 0.2, 100.0, _SERVER)
-JOIN_MICROSECONDS = Default("microseconds of a changed row in a join", 5.5, 0.2, 100.0, _SERVER)
+JOIN_MICROSECONDS = Default("microseconds of a changed row in a join", 6.0, 0.2, 100.0, _SERVER)
 GROUP_MICROSECONDS = Default(
     "microseconds of a changed row in groups, orders or DISTINCT", 7.0, 0.2, 100.0, _SERVER
 )
@@ -85,13 +85,13 @@ RECURSION_MICROSECONDS = Default(
 )
 BATCH_MICROSECONDS = Default(
     "microseconds of a batch: encoded, decoded, and the step that reads it",
-    45.0,
+    42.0,
     5.0,
     2_000.0,
     _SERVER,
 )
 BYTE_NANOSECONDS = Default(
-    "nanoseconds of a byte of a batch, encoded and decoded", 13.0, 0.5, 1_000.0, _SERVER
+    "nanoseconds of a byte of a small batch, encoded and decoded", 150.0, 10.0, 5_000.0, _SERVER
 )
 MESSAGE_MICROSECONDS = Default(
     "microseconds of a message in the broker clients of both ends", 100.0, 10.0, 5_000.0, _SERVER

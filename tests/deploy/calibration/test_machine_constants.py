@@ -26,7 +26,7 @@ class FakeOperators:
     def measurements(self) -> Iterator[Measurement]:
         return map(usual, OF_OPERATORS)
 
-    def batch(self) -> list[float]:
+    def silent(self) -> list[float]:
         return [10.0]
 
 
@@ -34,8 +34,8 @@ class FakeBatches:
     def round(self) -> None:
         """Measure nothing."""
 
-    def measurements(self, made: list[float]) -> Iterator[Measurement]:
-        assert made == [10.0]
+    def measurements(self, silent: list[float]) -> Iterator[Measurement]:
+        assert silent == [10.0]
         return map(usual, ("batch_microseconds", "byte_nanoseconds"))
 
 

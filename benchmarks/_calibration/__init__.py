@@ -1,0 +1,1 @@
+"""Processor time of sites, measured and estimated (`benchmarks/calibration.py`)."""
