@@ -12,7 +12,7 @@ from functools import partial
 
 import msgspec
 
-from federated_optimizer.coordinator.adaptation.filled_runs import Alike, when_alike
+from federated_optimizer.coordinator.adaptation.filled_runs import MARGIN, Alike, when_alike
 from federated_optimizer.coordinator.adaptation.known_runs import (
     MEASURED_SECONDS,
     KnownRun,
@@ -50,8 +50,9 @@ AT_ONCE = 16
 MOST_MOVES = 2
 """Moves at the same time, and as many that take the length of a window: each lets the network do
 some work twice."""
-LONGEST_BESIDE = 3_600_000_000
-"""Microseconds that two runs may be beside each other until windows of the new one are filled."""
+LONGEST_BESIDE = 3_600_000_000 + MARGIN
+"""Microseconds that two runs may be beside each other until windows of the new one are filled: an
+hour's window may."""
 FIRST_LOOK = "the first look at the plan since it was deployed"
 
 
