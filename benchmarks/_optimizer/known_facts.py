@@ -1,6 +1,7 @@
 """Statistics that a running federation would have counted of the readings."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -15,6 +16,7 @@ from federated_optimizer.statistics.planning_statistics import (
     Statistics,
 )
 from federated_optimizer.statistics.predicate_text import predicate_text
+from federated_optimizer.statistics.speeds import DEFAULT_SPEEDS
 from federated_optimizer.statistics.wires import Wires
 from static_engine.sources.conversion import batch_of_values
 from static_engine.tables.table_counts import counts_of
@@ -39,6 +41,12 @@ def known_facts(world: World, ready: Plan, readings: Readings) -> Statistics:
         columns=KnownColumns(counted, now),
         text_bytes=TextBytes(counted),
         wires=Wires(hops=world.distances),
+        # Evaluations take no time of the simulation, as the static engine would have timed.
+        speeds=replace(
+            DEFAULT_SPEEDS,
+            local=replace(DEFAULT_SPEEDS.local, floor=0.0),
+            spark=replace(DEFAULT_SPEEDS.spark, floor=0.0),
+        ),
     )
 
 

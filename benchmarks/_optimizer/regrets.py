@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import correlation, median
 from typing import Any
 
-from benchmarks._optimizer.forced_plans import METRICS, Outcome
+from benchmarks._optimizer.forced_plans import METRICS, Measured, Outcome
 from federated_optimizer.search.choosing import PUSHED
 from streamsql.algebra.metrics import Term
 
@@ -40,8 +40,8 @@ def _of_world(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "other rows": [each.name for each in outcomes if not each.right],
         "spearman": {
             term.value: spearman(
-                [getattr(plan.estimated, name) for plan in plans],
-                [plan.used.of(term) for plan in plans],
+                [getattr(plan.estimated, name) for plan in _measured(plans, term)],
+                [plan.used.of(term) for plan in _measured(plans, term)],
             )
             for term, name in METRICS.items()
         },
@@ -58,6 +58,11 @@ def _of_world(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         },
         "over the better end": round(max(each.above for each in outcomes), 2),
     }
+
+
+def _measured(plans: Sequence[Measured], term: Term) -> list[Measured]:
+    """Return the plans of which a figure was measured: of some no row changed, so none was late."""
+    return [plan for plan in plans if term != Term.LATENCY or plan.used.milliseconds]
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:

@@ -79,7 +79,7 @@ class _Estimates:
             return FragmentEstimate(None, cost, UNKNOWN, together.assumed)
         share = self._shares.get(fragment.id)
         sent_plan = self._whole(fragment) if share is None else share.part
-        width = sent_bytes(sent_plan, self._statistics)
+        width = sent_bytes(sent_plan, self._statistics, relation)
         receivers = fragment.destinations if fragment.consumer else (self._reader,)
         to_each = not fragment.partition and len(receivers) > 1
         targets = [(receiver,) for receiver in receivers] if to_each else [tuple(receivers)]

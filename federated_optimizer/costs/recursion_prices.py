@@ -58,7 +58,8 @@ PAPER = Encoding(token=5.0, literal=2.0, envelope=0.0)
 PRODUCT = Encoding(
     token=defaults.TOKEN_BYTES.value,
     literal=defaults.LITERAL_BYTES.value,
-    envelope=defaults.ENVELOPE_BYTES.value,
+    # The five empty fields between the reading's age and dead tokens are written.
+    envelope=defaults.ENVELOPE_BYTES.value + 5.0,
 )
 """Measured in the simulator (400 and 200 links, 12 sites), where messages are packed: rows of one
 message share tables of values and tokens and are compressed, so a token in an annotation is nearly

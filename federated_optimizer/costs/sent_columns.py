@@ -2,11 +2,17 @@
 
 from statistics import fmean
 
+from federated_optimizer.costs.column_estimates import Columns
 from federated_optimizer.costs.estimates import row_bytes
-from federated_optimizer.statistics.default_facts import INTEGER_BYTES, TEXT_BYTES
+from federated_optimizer.costs.size_and_motion import Estimate
+from federated_optimizer.statistics.default_facts import (
+    DOUBLE_BYTES,
+    INTEGER_BYTES,
+    TEXT_BYTES,
+)
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.column_origins import column_origins
-from streamsql.algebra.expressions import Call, Literal
+from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
@@ -21,6 +27,7 @@ from streamsql.algebra.operators import (
 )
 from streamsql.algebra.scalar_numbers import WORD
 from streamsql.data.types import DataType
+from streamsql.wire.batch_parts import Decimal, by_digits
 
 _AS_THEY_ARE = frozenset({AggregateFunction.MIN, AggregateFunction.MAX})
 """Aggregates that are one of the values."""
@@ -43,28 +50,67 @@ def sent_columns(plan: Plan) -> tuple[str, str] | None:
     return source.lower(), ", ".join(sorted(names))
 
 
-def sent_bytes(plan: Plan, statistics: Statistics) -> float:
+def sent_bytes(plan: Plan, statistics: Statistics, rows: Estimate | None = None) -> float:
     """Return the bytes of a row that a plan sends, without its share of the message.
 
     As they were counted of rows with these columns; else by the types of the columns, and by the
-    deciles of whole numbers and the bytes of texts that are a source's.
+    deciles of numbers and the bytes of texts that are a source's.
+
+    Args:
+        plan: Of one place.
+        statistics: Of the sources.
+        rows: If it is given, the mean over them: of two rows of which one takes the place of the
+            other the second one has only the columns that differ.
     """
     columns = sent_columns(plan)
     counted = None if columns is None else statistics.row_bytes.get(columns)
     if counted is not None:
         return counted
+    widths = _widths(plan, statistics)
+    whole = row_bytes(plan.schema, ()) + sum(widths)
+    if rows is None or not rows.replaced:
+        return whole
+    differing = Columns(lambda _: rows.rows, statistics.columns, 1).changing
+    again = sum(
+        width * (1.0 if _is_group(plan, position) else 1.0 - differing(plan, (position,)))
+        for position, width in enumerate(widths)
+    )
+    return whole - min(rows.replaced, 1.0) / 2.0 * again
+
+
+def _is_group(plan: Plan, position: int) -> bool:
+    """Whether a column tells groups apart: the row that takes a group's place has it, too."""
+    match plan:
+        case Aggregate(group=group):
+            return position < len(group)
+        case Filter(input=child) | Distinct(input=child):
+            return _is_group(child, position)
+        case Project(input=child, expressions=expressions):
+            expression = expressions[position]
+            return isinstance(expression, Column) and _is_group(child, expression.position)
+        case _:
+            return False
+
+
+def _widths(plan: Plan, statistics: Statistics) -> list[float]:
+    """Return the expected bytes of a value of each column."""
     leaves = {node.source: node for node in walk_plan(plan) if isinstance(node, Scan)}
-    width = row_bytes(plan.schema)
+    widths = []
     for position, origin in enumerate(column_origins(plan)):
+        dtype = plan.schema.dtypes[position]
+        width = row_bytes(plan.schema, (position,)) - row_bytes(plan.schema, ())
         call = _call(plan, position)
         if call is not None and _is_high_word(call):
-            width += 1.0 - INTEGER_BYTES.value
-        elif call is not None and call.function not in _AS_THEY_ARE:
-            continue
-        elif origin is not None and origin[0] in leaves:
+            width = 1.0
+        elif (
+            (call is None or call.function in _AS_THEY_ARE)
+            and origin is not None
+            and origin[0] in leaves
+        ):
             name = leaves[origin[0]].schema.names[origin[1]].lower()
-            width += _beyond(plan.schema.dtypes[position], (origin[0].lower(), name), statistics)
-    return width
+            width += _beyond(dtype, (origin[0].lower(), name), statistics)
+        widths.append(width)
+    return widths
 
 
 def _beyond(dtype: DataType, column: tuple[str, str], statistics: Statistics) -> float:
@@ -74,6 +120,10 @@ def _beyond(dtype: DataType, column: tuple[str, str], statistics: Statistics) ->
             facts = statistics.columns.get(column)
             if facts is not None and facts.deciles:
                 return fmean(map(_bytes_of, facts.deciles)) - INTEGER_BYTES.value
+        case DataType.DOUBLE:
+            facts = statistics.columns.get(column)
+            if facts is not None and facts.deciles:
+                return fmean(map(_bytes_by_digits, facts.deciles)) - DOUBLE_BYTES.value
         case DataType.TEXT:
             size = statistics.text_bytes.get(column)
             if size is not None:
@@ -107,6 +157,17 @@ def _head_of(size: float) -> int:
         [1, 1, 2, 3]
     """
     return 1 if size < 32 else 2 if size < 256 else 3
+
+
+def _bytes_by_digits(number: float) -> float:
+    """Return the bytes of a DOUBLE in a batch of few rows: of its digits, if these are few.
+
+    Examples:
+        >>> [_bytes_by_digits(n) for n in (20.5, 5.0, 1234.5678, 1 / 3, 1e300)]
+        [5.0, 3.0, 7.0, 9.0, 9.0]
+    """
+    written = by_digits(number)
+    return 2.0 + _bytes_of(written.digits) if isinstance(written, Decimal) else DOUBLE_BYTES.value
 
 
 def _bytes_of(number: float) -> float:

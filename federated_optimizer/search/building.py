@@ -389,8 +389,8 @@ class _Building:
 
     def _shipped(self, plan: Plan, sites: tuple[str, ...]) -> Cost:
         """Return the price of a sub-plan's rows on their way to the base."""
-        width = sent_bytes(plan, self._cutter.statistics)
         rows, wires = self._estimating.of(plan), self._statistics.wires
+        width = sent_bytes(plan, self._statistics, rows)
         return shipment(rows, width, sites, self._bases, wires)
 
 

@@ -82,7 +82,8 @@ class CutPrices:
         """Return the price of rows of a piece on their way to one, or all, of some other sites."""
         statistics = self._cutter.statistics
         share = piece.share if isinstance(piece, GatewayPiece) else None
-        width = sent_bytes(piece.plan if share is None else share.part, statistics)
+        sent_plan = self._whole(piece.plan) if share is None else share.part
+        width = sent_bytes(sent_plan, statistics, rows)
         wires = statistics.wires
         if cut is not None and cut.to_all and isinstance(piece, StaticPiece):
             return sent_to_gateways(rows, width, piece.site, receivers, wires)

@@ -40,7 +40,7 @@ from federated_optimizer.alternatives.stored_at_gateways import (
 )
 from federated_optimizer.alternatives.words import join_words
 from federated_optimizer.costs.cost import NOTHING, Cost
-from federated_optimizer.costs.estimates import Estimating, row_bytes
+from federated_optimizer.costs.estimates import Estimating
 from federated_optimizer.costs.semi_join_estimates import keys_sent, rows_found
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import broadcast, shipment
@@ -340,8 +340,8 @@ class NetworkJoins:
         """Return rows of gateways at other sites: those who read them there pay once together."""
         piece = self.pieces(plan)[joined].piece if joined else self._placed[plan]
         assert isinstance(piece, GatewayPiece | StaticPiece)  # noqa: S101  (whose rows move)
-        rows, width = self._estimating.of(plan), sent_bytes(plan, self._statistics)
-        sites = way[0]
+        rows, sites = self._estimating.of(plan), way[0]
+        width = sent_bytes(plan, self._statistics, rows)
         if isinstance(piece, StaticPiece):
             cost = sent_to_gateways(rows, width, piece.site, sites, self._wires)
         elif move is not None and not move.partition:
@@ -373,8 +373,10 @@ class NetworkJoins:
         keys = keys_of(all_, columns, with_null=True)
         reduction = found.reduced(some, keys)
         sent = keys_sent(reduction, self._statistics, len(whole.sites))
-        asked = broadcast(sent, row_bytes(keys.schema), whole.sites, reduced.sites, self._wires)
-        matched, width = rows_found(reduction, self._estimating), sent_bytes(some, self._statistics)
+        width = sent_bytes(keys, self._statistics)
+        asked = broadcast(sent, width, whole.sites, reduced.sites, self._wires)
+        matched = rows_found(reduction, self._estimating)
+        width = sent_bytes(some, self._statistics, matched)
         bases = self._topology.bases
         answered = shipment(matched, width, reduced.sites, bases, self._wires).after(asked)
         by = (*joined, *other, (self._memo.group(plan)[0], method))

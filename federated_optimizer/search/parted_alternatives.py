@@ -57,7 +57,7 @@ class PartedAlternatives:
         if not isinstance(halves, Parted):
             return
         part = estimate(halves.part, self._statistics, sites=len(piece.sites))
-        width = sent_bytes(halves.part, self._statistics)
+        width = sent_bytes(halves.part, self._statistics, part)
         sent = shipment(part, width, piece.sites, self._topology.bases, self._statistics.wires)
         cost = self._at_base_sites.merged(part).after(sent).after(self._at_gateways.here(plan))
         yield Alternative(Method.PARTS, (below,), cost, halves.words)
@@ -82,10 +82,11 @@ class PartedAlternatives:
         leaves = tree.leaves(parent)
         groups = [leaves] if leaves else []
         groups += [(site,) for site in tree.inner(parent)]
-        width, wires = sent_bytes(part, self._statistics), self._statistics.wires
+        wires = self._statistics.wires
         cost, coming = NOTHING, Estimate(0.0, 0.0, 0.0)
         for senders in groups:
             rows = tree.share(part, senders).rows(self._statistics)
+            width = sent_bytes(part, self._statistics, rows)
             way = shipment(rows, width, senders, receivers, wires)
             if senders[0] in tree.below:
                 below, merged = self._sent(part, tree, senders[0])

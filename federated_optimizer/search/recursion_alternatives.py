@@ -20,7 +20,7 @@ from federated_optimizer.costs.size_and_motion import UNKNOWN, wider
 from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.memo.groups import Alternative, Wanted
 from federated_optimizer.memo.memo import Memo
-from federated_optimizer.statistics.default_facts import HOP_MILLISECONDS
+from federated_optimizer.statistics.default_facts import HOP_MILLISECONDS, STEP_SECONDS
 from federated_optimizer.statistics.planning_statistics import Placed
 from federated_optimizer.statistics.wires import ONE_HOP, Wires
 from streamsql.algebra.choices import Way
@@ -133,12 +133,14 @@ def _cost(chosen: Chosen, way: Way, sending: Sending) -> Cost:
 def _ranged(price: Price, factor: float, sending: Sending) -> Cost:
     middle, wires = price.bytes_per_second, sending.wires
     messages = middle / mixed_bytes(wires)
+    # From one site to the next a row waits for the sender's step, and for its way.
+    one = sending.hops * wires.hop_milliseconds + 1_000 * STEP_SECONDS.value
     return Cost(
         bytes=middle,
         low=middle / factor,
         high=middle * factor,
         messages=messages,
-        milliseconds=price.milliseconds * wires.hop_milliseconds / HOP_MILLISECONDS.value,
+        milliseconds=price.milliseconds / HOP_MILLISECONDS.value * one,
         energy=middle * sending.hops * wires.hop_energy,
         cpu=wires.processor(messages, middle),
     )

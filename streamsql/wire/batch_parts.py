@@ -101,7 +101,7 @@ _MOST = 2**31 - 1
 """All digits of such a number together."""
 
 
-class _Decimal(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class Decimal(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A number: how many digits are behind the point, and the whole number that all digits are."""
 
     places: Annotated[int, msgspec.Meta(ge=0, le=_DIGITS)]
@@ -109,7 +109,7 @@ class _Decimal(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 _AlikeRow = Annotated[
-    tuple[bool | Integer | Number | RowText | _Decimal | None, ...],
+    tuple[bool | Integer | Number | RowText | Decimal | None, ...],
     msgspec.Meta(max_length=MAX_NAMES),
 ]
 """Weight, a bit for each column that is as in the row before, and the other columns."""
@@ -205,7 +205,7 @@ def _alike(rows: tuple[WeightedRow, ...]) -> list[list[Any]]:
                 if type(value) is str:
                     repeated += _TEXT_BYTES * len(value)
             else:
-                values.append(_digits(value) if type(value) is float else value)
+                values.append(by_digits(value) if type(value) is float else value)
         told.append([each.weight, same, *values])
         before = row
     return told if repeated <= MAX_REPEATED_BYTES else []
@@ -216,7 +216,7 @@ def _is_same(a: Value, b: Value) -> bool:
     return type(a) is type(b) and a == b and (type(a) is not float or a != 0.0)
 
 
-def _digits(value: float) -> float | _Decimal:
+def by_digits(value: float) -> float | Decimal:
     """Return a number by its digits where it has few, exactly."""
     for places in range(_DIGITS + 1):
         scale: int = 10**places
@@ -225,7 +225,7 @@ def _digits(value: float) -> float | _Decimal:
             break
         digits = round(whole)
         if digits and digits / scale == value:
-            return _Decimal(places, digits)
+            return Decimal(places, digits)
     return value
 
 
@@ -261,7 +261,7 @@ def _told(alike: Iterable[tuple[Any, ...]]) -> Iterator[WeightedRow]:
 
 def _number(value: Any) -> Any:
     """Return a value; a number that is written by its digits as a number."""
-    return value.digits / 10**value.places if type(value) is _Decimal else value
+    return value.digits / 10**value.places if type(value) is Decimal else value
 
 
 def is_small(delta: Delta) -> bool:

@@ -1,17 +1,22 @@
 """Bytes of rows: counted ones for the columns that a plan sends, in any order."""
 
+from statistics import fmean
+
 import pytest
 
 from federated_optimizer.costs.estimates import row_bytes
 from federated_optimizer.costs.sent_columns import sent_bytes, sent_columns
+from federated_optimizer.costs.shipments import ROW_BYTES
+from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.cutting.taken_plans import Taken
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import normalize
 from federated_optimizer.search.cut_prices import CutPrices
 from federated_optimizer.statistics.default_facts import TEXT_BYTES
-from federated_optimizer.statistics.planning_statistics import Statistics
+from federated_optimizer.statistics.planning_statistics import ColumnFacts, Statistics
 from streamsql.algebra.operators import Plan
 from streamsql.wire.codec import encode_packed
+from streamsql.wire.messages import DeltaBatch, WeightedRow
 from tests.streamsql.from_text import bound_query, catalog_of
 
 CATALOG = catalog_of(
@@ -72,3 +77,36 @@ def test_prices_of_shipments_follow_what_was_counted() -> None:
         for known in ({}, {("heat", "celsius, room"): 1_000.0})
     ]
     assert prices[1] > 5 * prices[0]
+
+
+def counted(*numbers: float) -> ColumnFacts:
+    return ColumnFacts(float(len(set(numbers))), 1.0, same=0.1, deciles=tuple(sorted(numbers)))
+
+
+@pytest.mark.parametrize("numbers", [(20.5,) * 11, (1 / 3,) * 11, (5.0,) * 6 + (1234.5678,) * 5])
+def test_numbers_are_as_long_as_the_encoder_writes_them(numbers: tuple[float, ...]) -> None:
+    plan = plan_of("SELECT celsius FROM heat")
+    known = Statistics(columns={("heat", "celsius"): counted(*numbers)})
+    batches = [DeltaBatch(1, 1, 1, "f", (WeightedRow((n,), 1),)) for n in numbers]
+    empty = len(encode_packed(DeltaBatch(1, 1, 1, "f")))
+    written = fmean(len(encode_packed(batch)) - empty for batch in batches)
+    assert sent_bytes(plan, known) + ROW_BYTES == pytest.approx(written)
+
+
+def test_of_a_row_in_the_place_of_another_one_only_what_differs_is_sent() -> None:
+    plan = plan_of("SELECT note, celsius FROM heat")
+    facts = {("heat", "note"): ColumnFacts(9.0, 9.0, same=0.75), ("heat", "celsius"): counted(20.5)}
+    known = Statistics(columns=facts, text_bytes={("heat", "note"): 40.0})
+    alone, paired = (Estimate(10.0, 1.0, 1.0, replaced=share) for share in (0.0, 1.0))
+    whole = sent_bytes(plan, known, alone)
+    assert whole == sent_bytes(plan, known)
+    text, number = 42.0, whole - 2.0 - 42.0
+    saved = text * 0.75 + number * 0.1
+    assert sent_bytes(plan, known, paired) == pytest.approx(whole - saved / 2)
+
+
+def test_rows_of_a_group_have_its_columns_once() -> None:
+    plan = plan_of("SELECT note, MAX(celsius) AS c FROM heat GROUP BY note")
+    known = Statistics(text_bytes={("heat", "note"): 40.0})
+    paired = Estimate(10.0, 1.0, 1.0, replaced=1.0)
+    assert sent_bytes(plan, known, paired) == sent_bytes(plan, known) - 42.0 / 2
