@@ -297,6 +297,50 @@ def test_rows_that_a_former_release_sent_twice_are_sent_once(harness: Any) -> No
     harness.run(scenario)
 
 
+MET = (
+    "SELECT l.src, r.status FROM Link l JOIN RoomSensor r ON l.dst = r.rid"
+    " UNION ALL SELECT l.src, r.status FROM Link l JOIN RoomSensor r ON l.src = r.rid"
+)
+
+
+@pytest.mark.parametrize("name", ["base", "gw-1", "gw-2"])
+def test_rows_read_twice_by_joins_at_gateways_survive_restarts(harness: Any, name: str) -> None:
+    """Rooms go to all gateways once, for both joins there."""
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        rooms = [("a", "open"), ("r1", "shut"), ("r2", "open")]
+        links = [("a", "r1", 1.0), ("b", "r9", 1.0), ("r2", "a", 1.0)]
+        rows = [("a", "open"), ("a", "shut"), ("r2", "open"), ("r2", "open")]
+        federation.sites["gw-1"].put("roomsensor", *rooms)
+        federation.sites["gw-2"].put("link", *links)
+        (told,) = await coordinator.execute(f"EXPLAIN ALTERNATIVES {MET}")
+        said = "roomsensor sent to all gateways of link"
+        line = next(line for line in told.text.splitlines() if line.count(said) > 1)
+        number = int(line.replace("*", " ").split()[0])
+        query = await harness.start_query(coordinator, f"{MET} WITH (plan = {number})")
+        bundle = coordinator._queries.find(query).bundle
+        twice = [f.id for f in bundle.fragments if len(set(bundle.readers(f.id))) > 1]
+        assert len(twice) == 1, coordinator.explain(query).text
+        assert "read twice: its rows are sent once" in coordinator.explain(query).text
+        await harness.until_rows(coordinator, query, rows)
+        await harness.until(lambda: coordinator.query(query).settled, "settled")
+        federation.broker.cut(name)
+        await federation.sites[name].stop()
+        role = SiteRole.BASE if name == "base" else SiteRole.GATEWAY
+        again = await federation.site(name, role, epoch=2)
+        if name == "gw-1":
+            again.put("roomsensor", *rooms)
+        if name == "gw-2":
+            again.put("link", *links)
+        await harness.until_rows(coordinator, query, rows)
+        await harness.until(lambda: coordinator.query(query).settled, "settled again")
+        federation.sites["gw-1"].put("roomsensor", ("a", "shut"))
+        await harness.until_rows(coordinator, query, [("a", "shut"), *rows[1:3], ("r2", "shut")])
+
+    harness.run(scenario)
+
+
 def test_a_query_that_runs_alone_gives_and_takes_nothing(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard()
