@@ -66,6 +66,9 @@ QUERIES = (
     "SELECT DISTINCT p.label FROM seat s JOIN place p ON s.rid = p.rid WHERE s.weight > 0",
     "SELECT mid FROM seat WHERE weight = 3 UNION ALL"
     " SELECT s.mid FROM seat s JOIN tag t ON s.mid = t.mid",
+    "SELECT s.mid, p.label FROM seat s LEFT JOIN place p ON s.rid = p.rid AND s.weight < p.floor",
+    "SELECT s.mid FROM seat s WHERE EXISTS"
+    " (SELECT 1 FROM tag t WHERE t.mid = s.mid AND t.tag > s.weight)",
     "SELECT s.mid, p.label, t.tag FROM seat s JOIN place p ON s.rid = p.rid"
     " JOIN tag t ON t.mid = s.mid",
     "SELECT s.mid, m.watt, p.label FROM seat s JOIN meter m ON s.mid = m.mid"

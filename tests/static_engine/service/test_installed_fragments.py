@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from static_engine.evaluation.bags import PART_ROWS, Bag
 from static_engine.service import installed_fragments
@@ -17,7 +18,7 @@ from streamsql.errors import WireError
 from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
 from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import encode_packed
-from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from streamsql.wire.fragments import TABLE_OUTGROWN, Engine, Fragment, FragmentBundle
 from streamsql.wire.partitioning import site_of
 
 SCHEMA = Schema.of(("k", DataType.INTEGER), ("v", DataType.TEXT))
@@ -92,6 +93,39 @@ def test_a_reader_without_destination_is_refused() -> None:
     broken = Fragment("a", Engine.STATIC, Scan("t", SourceKind.TABLE, SCHEMA), ("static",), "top")
     with pytest.raises(WireError, match="no destination"):
         installed(broken)
+
+
+WIDE: Delta = {(number, "w" * 1_000): 1 for number in range(4)}
+"""Four rows that count as more than forty, by their bytes."""
+
+
+@pytest.mark.parametrize("grown", [{(n, "x"): 1 for n in range(41)}, WIDE], ids=["many", "wide"])
+def test_gateways_and_base_keep_what_they_had_of_a_table_that_gateways_cannot_keep(
+    grown: Delta,
+) -> None:
+    here, keys = fragment("f1", ("base",)), fragment("f2", ("gw-1", "gw-2"))
+    readers = (
+        Fragment("top", Engine.BASE, here.plan, ("base",)),
+        Fragment("low", Engine.GATEWAY, here.plan, ("gw-1", "gw-2"), "top", ("base",)),
+    )
+    keys = replace(keys, consumer="low")
+    bundle = FragmentBundle("q", 3, (here, keys, *readers), SCHEMA)
+    query, ends = InstalledQuery(bundle, "static", 1, 0, max_gateway_rows=40), Readers()
+    query.update_all({"f1": bag(ONE), "f2": bag(ONE)})
+    ends.drain(query)
+    assert query.outgrown is None
+    query.update_all({"f1": bag(grown), "f2": bag(grown)})
+    assert query.outgrown is not None
+    assert query.outgrown.code == TABLE_OUTGROWN
+    assert "t_f2" in query.outgrown.message
+    assert not query.has_work
+    assert [ends.contents("base", "f1"), ends.contents("gw-2", "f2")] == [ONE, ONE]
+    some: Delta = {(n, "x"): 1 for n in range(40)}
+    query.update_all({"f1": bag(grown), "f2": bag(some)})
+    ends.drain(query)
+    assert query.outgrown is None
+    assert ends.contents("base", "f1") == grown
+    assert ends.contents("gw-1", "f2") == ends.contents("gw-2", "f2") == some
 
 
 def test_sequence_numbers_continue_after_a_reinstallation() -> None:
