@@ -11,6 +11,8 @@ from random import Random
 import duckdb
 import networkx as nx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from federated_optimizer import normalize
 from federated_optimizer.alternatives.method import Method
@@ -18,12 +20,22 @@ from federated_optimizer.cutting.placing import place
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.choosing import Search
 from federated_optimizer.statistics.planning_statistics import Statistics
+from federated_optimizer.testing_bundles import (
+    NOW,
+    SPREAD_TOPOLOGY,
+    TOPOLOGY,
+    evaluate_bundle,
+    readings,
+)
+from federated_optimizer.testing_plans import plans, recursions, with_way
 from stream_engine.simulation.network import Faults, Network
 from stream_engine.testing.circuit_runs import LocalRun
-from streamsql.algebra.operators import Plan
+from streamsql.algebra.choices import Way
+from streamsql.algebra.operators import Join, JoinKind, Plan
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
+from streamsql.reference import evaluate
 from tests.streamsql.from_text import bound_query, catalog_of
 
 SECOND = 1_000_000
@@ -74,6 +86,8 @@ QUERIES = (
     CHAINS + "SELECT n, path FROM r WHERE dst = 'n1'",
     COPIES + "SELECT r.n, r.path FROM r JOIN asked a ON r.src = a.node",
 )
+MOST = 6
+"""Plans of one query that are run: the first ones have bounded recursions."""
 NODES = [f"n{k}" for k in range(5)]
 Held = dict[str, dict[Row, tuple[int, Row]]]
 
@@ -216,3 +230,39 @@ def test_sites_answer_as_duckdb_by_every_way_of_a_bounded_recursion(
             network.settle(limit=60_000)
             assert not network.failures
             assert Counter(network.result("q")) == answer(text, held, now), choice.digest
+
+
+@st.composite
+def joined_recursions(draw: st.DrawFn) -> Plan:
+    """Return a join of any kind of what reads a recursion with any other plan."""
+    recursion = with_way(draw(recursions()), Way.AUTO)
+    other = draw(plans(2))
+    left, right = (recursion, other) if draw(st.booleans()) else (other, recursion)
+    pairs = [
+        (a, b)
+        for a, mine in enumerate(left.schema.dtypes)
+        for b, theirs in enumerate(right.schema.dtypes)
+        if mine == theirs
+    ]
+    if not pairs:
+        return recursion
+    keys = tuple(draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=2, unique=True)))
+    return Join(left, right, draw(st.sampled_from(list(JoinKind))), keys)
+
+
+@pytest.mark.parametrize("topology", [TOPOLOGY, SPREAD_TOPOLOGY], ids=["one base", "three bases"])
+@settings(max_examples=40)
+@given(data=st.data())
+def test_every_plan_of_a_joined_recursion_gives_its_rows(
+    topology: Topology, data: st.DataObject
+) -> None:
+    plan = data.draw(joined_recursions())
+    world = data.draw(readings(topology, least=data.draw(st.sampled_from([0, 5]))))
+    search = Search(normalize(plan, topology), topology, Statistics())
+    wanted = evaluate(plan, world.whole, NOW)
+    numbers = range(1, search.memo.count() + 1)
+    some = [number for number in numbers if number < MOST]
+    for number in dict.fromkeys((*some, search.memo.shipping)):
+        choice = search.plan(number)
+        bundle = place(choice.plan, topology, query="q1", taken=choice.taken)
+        assert evaluate_bundle(bundle, world, NOW) == wanted, number
