@@ -31,8 +31,8 @@ def test_parts_go_on_by_another_gateway_until_theirs_is_back(harness: Any) -> No
             await federation.site(f"gw-{number}")
         coordinator = await federation.coordinator(define_schema=True, patience=0.4)
         await harness.until(lambda: sum(site.online for site in coordinator.sites()) == 4)
-        number = await merged_plan(coordinator, TEXT)
-        query = await harness.start_query(coordinator, f"{TEXT} WITH (plan = {number})")
+        asked = await merged_plan(coordinator, TEXT)
+        query = await harness.start_query(coordinator, f"{TEXT} WITH (plan = {asked})")
         assert trees(coordinator, query) == [{"gw-1": None, "gw-2": "gw-1", "gw-3": "gw-1"}]
         for number in range(1, 4):
             federation.sites[f"gw-{number}"].put("seatsensor", (f"m{number}", "r", 10.0 * number))
