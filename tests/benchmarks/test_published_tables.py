@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks._published.pages import DOCS, END, PAGES, rendered, with_tables
 from benchmarks._published.tables import TABLES, device_faults, intake, number, sinks
+from benchmarks.calibration import ROUNDS
 from benchmarks.connectors import SECONDS, TURNS
 from benchmarks.device_faults import arguments, settings
 from benchmarks.optimizer import SEED
@@ -26,6 +27,7 @@ FULL = {
     "security.json": {"messages": 1_000_000, "requests": 100_000, "seed": 7},
     "mapping.json": {"turns": 5, "seconds": 1.0},
     "optimizer.json": {"seed": SEED, "quick": False},
+    "calibration.json": {"seed": SEED, "quick": False, "rounds": ROUNDS},
 }
 
 
