@@ -230,10 +230,15 @@ class Search:
         """Return the plan of a number."""
         selection = self.memo.selection(number)
         taken = taken_plan(self.memo, selection, self._kept)
-        cost = self.memo.cost(selection)
+        return Choice(number, taken, self._cost(number), _digest(self.memo, selection))
+
+    def _cost(self, number: int) -> Cost:
+        """Return the price of a plan; what the search counts twice is paid once here."""
+        selection = self.memo.selection(number)
         if len(self._topology.bases) > 1:  # what moves between them is not in the memo
-            cost = CutPrices.of(taken, self._topology, self.statistics, self._kept)
-        return Choice(number, taken, cost, _digest(self.memo, selection))
+            taken = taken_plan(self.memo, selection, self._kept)
+            return CutPrices.of(taken, self._topology, self.statistics, self._kept)
+        return self.memo.cost(selection)
 
     def alternatives(self, asked: int = 0, running: Running = NOTHING_RUNS) -> Alternatives:
         """Return what EXPLAIN ALTERNATIVES shows; see `taken`.
@@ -266,8 +271,8 @@ class Search:
         )
 
     def _cheapest(self) -> Choice:
-        """Return the cheapest plan; what the search counts twice is paid once here."""
-        return min(map(self.plan, self._compared()), key=self._order)
+        costs = {number: self._cost(number) for number in self._compared()}
+        return self.plan(min(costs, key=lambda n: (*self.weighing.order(costs[n]), n)))
 
     def _value(self, plan: Choice | Listed) -> float:
         return self.weighing.value(plan.cost)
@@ -316,7 +321,7 @@ class Search:
         elif selection == self.memo.selection(self.memo.shipping):
             words = f"ship everything: {words}"
         whole = not any(alternative.is_in_network for alternative in selection.values())
-        return Listed(number, self.plan(number).cost, words, whole)
+        return Listed(number, self._cost(number), words, whole)
 
     def _why(self, taken: Choice, listed: list[Listed]) -> str:
         others = [each for each in listed if each.number != taken.number]
