@@ -15,6 +15,11 @@ from federated_optimizer.statistics.wires import DEFAULT_WIRES, Wires
 
 ROW_BYTES = 1
 """Of a row beside its values: its weight."""
+OF_LARGE_BATCHES = 0.1
+"""What a byte takes to encode and decode in batches of more than 32 rows, over one in small ones.
+
+Measured: 12 ns to 150 (`deploy/calibration/batch_times.py`). Rows that are sent anew travel so.
+"""
 
 
 def mixed_bytes(wires: Wires) -> float:
@@ -65,11 +70,9 @@ def shipment(  # noqa: PLR0913, PLR0917  (rows, their way, and what it costs)
     sent = min(going, steps * (1.0 + relation.rows / len(senders)))
     changes = relation.inserts + relation.deletes - 2.0 * (going - sent)
     again = away * wires.repetitions(senders)
-    size = again * (
-        changes * (width + ROW_BYTES)
-        + steps * wires.message_bytes
-        + relation.rows * (width + ROW_BYTES) / SNAPSHOT_SECONDS.value
-    )
+    live = again * (changes * (width + ROW_BYTES) + steps * wires.message_bytes)
+    anew = again * relation.rows * (width + ROW_BYTES) / SNAPSHOT_SECONDS.value
+    size = live + anew
     hops, farthest = wires.distances(senders, receivers)
     return Cost(
         bytes=size,
@@ -78,5 +81,5 @@ def shipment(  # noqa: PLR0913, PLR0917  (rows, their way, and what it costs)
         messages=again * steps,
         milliseconds=farthest * wires.hop_milliseconds + 1_000 * step,
         energy=size * hops * wires.hop_energy,
-        cpu=wires.processor(again * steps, size),
+        cpu=wires.processor(again * steps, live + anew * OF_LARGE_BATCHES),
     )

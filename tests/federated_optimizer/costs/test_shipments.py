@@ -73,3 +73,14 @@ def test_rows_that_one_reading_brings_travel_in_one_message() -> None:
     assert many.bytes - one.bytes == pytest.approx(
         (many.messages - one.messages) * DEFAULT_WIRES.message_bytes, rel=0.01
     )
+
+
+def test_a_byte_of_rows_that_are_sent_anew_takes_less_processor_than_one_of_a_change() -> None:
+    still = Estimate(rows=36_000.0, inserts=0.0, deletes=0.0)
+    anew = shipment(still, 99.0, ("a",), ("base",))
+    assert anew.bytes == pytest.approx(1_000.0)
+    assert anew.cpu == pytest.approx(1_000.0 * 0.1 * DEFAULT_WIRES.byte_nanoseconds / 1e6)
+    moving = shipment(Estimate(rows=0.0, inserts=5.0, deletes=0.0), 99.0, ("a",), ("base",))
+    fixed = DEFAULT_WIRES.message_microseconds + DEFAULT_WIRES.batch_microseconds
+    bytes_alone = moving.cpu - moving.messages * fixed / 1_000
+    assert bytes_alone == pytest.approx(moving.bytes * DEFAULT_WIRES.byte_nanoseconds / 1e6)
