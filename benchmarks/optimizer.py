@@ -5,7 +5,7 @@
 **Choice.** Every plan of each query is forced in a simulated federation and measured: bytes and
 messages between sites a second, with 48 bytes for the header of a message; bytes times the way that
 each message went (energy); milliseconds of virtual time from a reading to the last row that it
-changes. A stored table that travels is counted once an hour. The worlds:
+changes, of the slowest reading. A stored table that travels is counted once an hour. The worlds:
 
 * building: the queries of the papers and of the sample building, over stored tables of a few and of
   30,000 rows, and recursions, each way forced; three gateways, one link from each to the base;

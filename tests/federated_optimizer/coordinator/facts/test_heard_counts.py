@@ -8,6 +8,7 @@ from federated_optimizer.coordinator.facts.heard_counts import HeardCounts, fact
 from federated_optimizer.coordinator.sites.flows import FlowReports
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import plan
+from federated_optimizer.statistics.default_facts import ENVELOPE_BYTES
 from federated_optimizer.statistics.fact import DAY, Quantity, SubjectKind, sureness
 from federated_optimizer.statistics.fact_store import Facts
 from streamsql.wire.fragments import FragmentBundle
@@ -125,7 +126,7 @@ def test_rows_have_the_bytes_that_they_were_sent_with() -> None:
     (fact,) = facts
     assert fact.subject == (SubjectKind.COLUMN, "heat", "celsius, room")
     assert (fact.quantity, fact.value, fact.high) == (Quantity.ROW_BYTES, 40.0, 40.0)
-    assert fact.low == pytest.approx((2_000 - 12 * 38) / 50)
+    assert fact.low == pytest.approx((2_000 - 12 * ENVELOPE_BYTES.value) / 50)
 
 
 def test_batches_that_had_to_be_sent_again_lower_the_share_of_their_site() -> None:
