@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx
 
-from host.mqtt.broker_address import tls_context
 from streamsql.errors import BindingError, DeploymentError, FederationError, Span
 from ui.cli.federations import authority_at
 from ui.cli.sign_ins import secret_for
@@ -112,6 +111,8 @@ def _trusted(address: str) -> ssl.SSLContext | bool:
     """
     if not address.startswith("https://"):
         return True
+    from host.mqtt.broker_address import tls_context  # noqa: PLC0415  (keeps `pando --help` quick)
+
     ca, cert, key = (os.environ.get(name, "") for name in ("PANDO_CA", "PANDO_CERT", "PANDO_KEY"))
     try:
         return tls_context(

@@ -8,7 +8,6 @@ from urllib.parse import quote
 import typer
 
 from streamsql.errors import DeploymentError, FederationError, QueryError, Span
-from streamsql.syntax.parse import parse_statement
 from ui.cli import questions
 from ui.cli.client import ConsoleClient
 from ui.cli.console_command import LISTS, Address, Format, ListFormat, connected
@@ -329,6 +328,8 @@ def _explained(client: ConsoleClient, sql: str, kind: str, form: str) -> dict[st
     """
     if kind not in EXPLAIN_TYPES:
         raise DeploymentError(f"--type {kind!r}?", hint=f"use {', '.join(EXPLAIN_TYPES)}")
+    from streamsql.syntax.parse import parse_statement  # noqa: PLC0415  (keeps `pando --help` quick)
+
     parse_statement(sql)
     text = f"EXPLAIN (TYPE {kind}, FORMAT {form})\n{sql}"
     try:

@@ -7,14 +7,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from streamsql.errors import DeploymentError, FederationError
-from streamsql.syntax.parse import parse_script
-from streamsql.syntax.statements import CreateSource
 from ui.cli.client import ConsoleClient
 from ui.cli.console_command import LISTS, Address, ListFormat, connected
 from ui.cli.printing import Terminal, check_format, print_json, print_list
@@ -26,6 +24,9 @@ from ui.cli.trial_printing import (
     print_rows,
     print_statements,
 )
+
+if TYPE_CHECKING:
+    from streamsql.syntax.statements import CreateSource
 
 LOOK_SECONDS = 0.3
 _ZONES = "zoneinfo"
@@ -188,7 +189,7 @@ def local_zone() -> str:
 
 
 def _try_source(
-    client: ConsoleClient, source: CreateSource, body: dict[str, Any], shown: _Shown
+    client: ConsoleClient, source: "CreateSource", body: dict[str, Any], shown: _Shown
 ) -> None:
     printer = Terminal(highlight=False, soft_wrap=True)
     if shown.is_for_people:
@@ -350,12 +351,15 @@ def _options(topic: str, written: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _sources_of(file: Path) -> list[CreateSource]:
+def _sources_of(file: Path) -> "list[CreateSource]":
     """Return the statements of a file.
 
     Raises:
         FederationError: It cannot be read, is wrong, or holds more than CREATE SOURCE.
     """
+    from streamsql.syntax.parse import parse_script  # noqa: PLC0415  (keeps `pando --help` quick)
+    from streamsql.syntax.statements import CreateSource  # noqa: PLC0415  (keeps `pando --help` quick)
+
     sources: list[CreateSource] = []
     for statement in parse_script(_text_of(file)):
         if not isinstance(statement, CreateSource):
