@@ -1,45 +1,11 @@
 """`pando calibrate`: measure the constants by which plans are compared."""
 
-import contextlib
-import json
-import time
-from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from federated_optimizer.coordinator.facts.shown_facts import rounded
-from federated_optimizer.statistics.calibrated_constants import (
-    CONSTANTS,
-    EVERYWHERE,
-    PLACES,
-    SPARK,
-    words_of,
-)
-from federated_optimizer.statistics.fact import Origin
-from host.files.atomic_file import replace_file
-from streamsql.errors import DeploymentError
-from ui.cli.client import ConsoleClient
 from ui.cli.console_command import Address, guarded
-from ui.cli.printing import print_json, print_list
-
-if TYPE_CHECKING:
-    from deploy.calibration.rounds import Measurement
-
-_UNITS = {
-    "microseconds": "µs",
-    "milliseconds": "ms",
-    "nanoseconds": "ns",
-    "bytes": "B",
-    "floor": "s",
-    "rows": "rows/s",
-}
-_SPEED = "rows a second of "
-COLUMNS = ("what", "unit", "before", "measured", "spread", "origin")
-Object = dict[str, Any]
 
 
 def calibrate(  # noqa: PLR0913, PLR0917  (the command line contract)
@@ -70,174 +36,13 @@ def calibrate(  # noqa: PLR0913, PLR0917  (the command line contract)
       pando calibrate --no-save --out costs.json
       pando calibrate --forget
     """
-    from deploy.calibration.federation_costs import federation  # noqa: PLC0415  (keeps help quick)
-
-    with guarded(), federation(console) as client:
-        if forget:
-            _forget(client, as_json=as_json)
-            return
-        where = _place(place)
-        if out is not None and not out.absolute().parent.is_dir():
-            raise _unwritable(out, "there is no such folder")
-        began = time.monotonic()
-        result = _measured(client, where, quick=quick, keep=not no_save)
-        result["seconds"] = round(time.monotonic() - began, 1)
-        if out is not None:
-            _write(out, result)
-        if as_json:
-            print_json(result)
-        else:
-            _print(result)
-
-
-def _measured(client: ConsoleClient | None, place: str, *, quick: bool, keep: bool) -> Object:
-    """Return what was measured, beside the constants of before."""
-    from deploy.calibration.federation_costs import (  # noqa: PLC0415
-        constants_of,
-        hops_of,
-        set_constants,
-        timed_engines,
+    from deploy.calibration.calibration_run import (  # noqa: PLC0415  (keeps `pando --help` quick)
+        forget_constants,
+        run_calibration,
     )
-    from deploy.calibration.machine_constants import calibrate as measure  # noqa: PLC0415
 
-    hops, known = None, list[Object]()
-    if client is not None:
-        known = constants_of(client)
-        # Before all else: who may not set constants is told so before half a minute has passed.
-        hops = hops_of(client) if keep else None
-    with _progress() as report:
-        made = measure(
-            report,
-            quick=quick,
-            operators_only=place != EVERYWHERE,
-            hops=None if hops is None else lambda: hops,
-        )
-        if client is not None and not quick and place == EVERYWHERE:
-            report("the static engine", 1.0)
-            made.notes += timed_engines(client)
-    saved = client is not None and keep and bool(made.measured)
-    after = list[Object]()
-    if client is not None:
-        after = set_constants(client, made.measured, place) if saved else constants_of(client)
-    return {
-        "console": None if client is None else client.address,
-        "saved": saved,
-        "constants": list(_rows(made.measured, place, known, after)),
-        "notes": made.notes,
-    }
-
-
-def _rows(
-    measured: Mapping[str, "Measurement"], place: str, known: list[Object], after: list[Object]
-) -> Iterator[Object]:
-    """Yield the constants that were measured, here or by the static engine."""
-    before = {(each["name"], each["place"]): each["value"] for each in known}
-    timed = {each["name"]: each for each in after if each["origin"] == str(Origin.TIMED)}
-    for name, default in {**CONSTANTS, **SPARK}.items():
-        old = before.get((name, place), before.get((name, EVERYWHERE), default.value))
-        row = {"name": name, "words": words_of(name, place), "place": place, "before": old}
-        found = measured.get(name)
-        if name in timed and place == EVERYWHERE:
-            numbers = {key: timed[name][key] for key in ("value", "low", "high", "origin")}
-            yield {**row, **numbers}
-        elif found is not None:
-            numbers = {"value": found.value, "low": found.low, "high": found.high}
-            yield {**row, **numbers, "origin": str(Origin.CALIBRATED), "rounds": found.rounds}
-
-
-def _forget(client: ConsoleClient | None, *, as_json: bool) -> None:
-    if client is None:
-        raise DeploymentError("no federation runs here", hint="name its console with --console URL")
-    count: int = client.delete("/api/costs")["forgotten"]
-    if as_json:
-        print_json({"console": client.address, "forgotten": count})
-    else:
-        typer.echo(f"{count} calibrated constants forgotten; plans are made with the defaults")
-
-
-def _place(text: str) -> str:
-    """Return the place that an option means.
-
-    Raises:
-        DeploymentError: It is none.
-    """
-    names = {place or "all": place for place in PLACES}
-    if text not in names:
-        raise DeploymentError(f"--for {text!r:.40}?", hint=f"use {', '.join(names)}")
-    return names[text]
-
-
-def _write(file: Path, result: Object) -> None:
-    """Write the result.
-
-    Raises:
-        DeploymentError: The file cannot be written.
-    """
-    try:
-        replace_file(file, (json.dumps(result, ensure_ascii=False, indent=1) + "\n").encode())
-    except OSError as error:
-        raise _unwritable(file, error.strerror or str(error)) from error
-
-
-def _unwritable(file: Path, why: str) -> DeploymentError:
-    return DeploymentError(f"cannot write {file}: {why}", hint="choose another file with --out")
-
-
-def _print(result: Object) -> None:
-    rows = [
-        {
-            "what": _what(each["words"]),
-            "unit": _unit(each["name"]),
-            "before": _number(each["before"]),
-            "measured": _number(each["value"]),
-            "spread": f"{_number(each['low'])} to {_number(each['high'])}",
-            "origin": each["origin"],
-        }
-        for each in result["constants"]
-    ]
-    mixed = len({each["origin"] for each in rows}) > 1
-    print_list(rows, COLUMNS if mixed else COLUMNS[:-1], "table")
-    for note in result["notes"]:
-        typer.echo(f"note: {note}", err=True)
-    if result["saved"]:
-        typer.echo(f"The federation at {result['console']} plans with these constants from now on.")
-    elif result["console"] is None:
-        typer.echo("No federation runs here, so nothing was set.")
-
-
-def _what(words: str) -> str:
-    """Return a constant in words without its unit.
-
-    Examples:
-        >>> _what("bytes of a kept group"), _what("milliseconds from a site to the next")
-        ('a kept group', 'from a site to the next')
-        >>> _what("rows a second of Spark")
-        'Spark'
-    """
-    if words.startswith(_SPEED):
-        return words.removeprefix(_SPEED)
-    return words.partition(" ")[2].removeprefix("of ")
-
-
-def _unit(name: str) -> str:
-    return _UNITS[name.rpartition("_")[2]]
-
-
-def _number(value: float) -> str:
-    """Return a number with three digits that count.
-
-    Examples:
-        >>> _number(0.000137), _number(13.68), _number(430244.1)
-        ('0.000137', '13.7', '430,000')
-    """
-    shown = rounded(value)
-    return f"{shown:,.0f}" if abs(shown) >= 100 else f"{shown:.6f}".rstrip("0").rstrip(".")
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[Callable[[str, float], None]]:
-    """Yield what shows on standard error how far it is."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("", total=1.0)
-        yield lambda words, share: shown.update(task, description=words, completed=share)
+    with guarded():
+        if forget:
+            forget_constants(console, as_json=as_json)
+        else:
+            run_calibration(console, place, out, quick=quick, keep=not no_save, as_json=as_json)

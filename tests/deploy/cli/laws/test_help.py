@@ -1,6 +1,8 @@
 """`--help` of every command says what it does and shows how it is used."""
 
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -65,3 +67,12 @@ def test_examples_are_shown(command: str) -> None:
 @pytest.mark.parametrize("command", [c for c in ALL if c[-1] == "list"], ids=" ".join)
 def test_everything_that_lists_can_do_so_in_json(command: tuple[str, ...]) -> None:
     assert "--format" in help_of(*command)
+
+
+def test_a_command_loads_neither_the_language_nor_the_optimizer_before_it_needs_them() -> None:
+    heavy = ("federated_optimizer", "sqlglot", "streamsql.syntax", "host.mqtt", "stream_engine")
+    asked = f"import deploy.cli.main, sys; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", asked], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]"

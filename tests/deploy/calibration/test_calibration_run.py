@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from deploy.calibration import federation_costs, machine_constants
+from deploy.calibration import calibration_run
 from deploy.calibration.machine_constants import Calibration
 from deploy.calibration.rounds import Measurement
 from deploy.cli.main import app
@@ -68,8 +68,8 @@ class Asked:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     found = Asked()
-    monkeypatch.setattr(machine_constants, "calibrate", found.measure)
-    monkeypatch.setattr(federation_costs, "timed_engines", lambda _client: [])
+    monkeypatch.setattr(calibration_run, "measure", found.measure)
+    monkeypatch.setattr(calibration_run, "timed_engines", lambda _client: [])
     return found
 
 
@@ -86,7 +86,7 @@ def _answering(monkeypatch: pytest.MonkeyPatch, console: FakeConsole | None) -> 
     def federation(_address: str | None) -> Iterator[FakeConsole | None]:
         yield console
 
-    monkeypatch.setattr(federation_costs, "federation", federation)
+    monkeypatch.setattr(calibration_run, "federation", federation)
 
 
 def pando(*arguments: str) -> Result:
