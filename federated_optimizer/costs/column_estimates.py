@@ -72,6 +72,7 @@ class Columns:
         rows: Of a source at one site.
         known: Facts about columns, by source and name in lower case.
         sites: That have rows of the sources; 1: it is all of them.
+        merged: Gateways whose rows a site has.
     """
 
     def __init__(
@@ -79,8 +80,10 @@ class Columns:
         rows: Callable[[Scan], float],
         known: Mapping[tuple[str, str], ColumnFacts],
         sites: int,
+        merged: int = 1,
     ) -> None:
         self._rows, self._known, self._sites = rows, known, sites
+        self._merged = merged
 
     def projected(self, plan: Project, below: Estimate) -> Estimate:
         """Return a projection: a row that takes the place of an equal one does not move."""
@@ -347,7 +350,9 @@ class Columns:
         )
 
     def _distinct(self, facts: ColumnFacts) -> float:
-        return max(facts.local if self._sites > 1 else facts.distinct, 1.0)
+        # Gateways that meet have as many values as may be: merging is not to look too good.
+        here = min(facts.local * self._merged, max(facts.distinct, facts.local))
+        return max(here if self._sites > 1 else facts.distinct, 1.0)
 
     def _spread(self, plan: Plan, columns: Sequence[int]) -> Spread | None:
         """Return how values of columns are spread, if that is known of all of them."""

@@ -89,6 +89,7 @@ def estimate(
     statistics: Statistics,
     *,
     sites: int = 1,
+    merged: int = 1,
     leaves: Mapping[str, Estimate] = NO_LEAVES,
 ) -> Estimate:
     """Return the estimate of a plan without recursive references.
@@ -97,10 +98,11 @@ def estimate(
         plan: Of one place, or of each of some sites.
         statistics: Of the sources.
         sites: Sites that compute the plan of their own rows; the estimate is that of all of them.
+        merged: Gateways whose rows each site has.
         leaves: Of its leaves `RemoteSource`, by name; of others nothing comes.
     """
     # No gateway has some sources: nothing comes of them.
-    return Estimating(statistics, max(sites, 1), leaves).of(plan).scaled(sites)
+    return Estimating(statistics, max(sites, 1), leaves, merged).of(plan).scaled(sites)
 
 
 class Estimating:
@@ -111,12 +113,13 @@ class Estimating:
         statistics: Statistics,
         sites: int = 1,
         leaves: Mapping[str, Estimate] = NO_LEAVES,
+        merged: int = 1,
     ) -> None:
         self._statistics = statistics
         self._sites = sites
         self._leaves = leaves
         self._columns = Columns(
-            lambda scan: _scan(scan, statistics).rows / sites, statistics.columns, sites
+            lambda scan: _scan(scan, statistics).rows / sites, statistics.columns, sites, merged
         )
         self._repeated = RepeatedConditions()
         self._known: dict[int, tuple[Plan, Estimate]] = {}  # by id: the plan keeps it from reuse

@@ -36,7 +36,8 @@ class TreeShare:
             every = estimate(self.part, statistics, sites=self.all)
             return every.scaled(self.sites * self.merged / self.all)
         places = max(round(self.all / self.merged), 1)
-        return estimate(self.part, statistics, sites=places).scaled(self.sites / places)
+        all_ = estimate(self.part, statistics, sites=places, merged=self.merged)
+        return all_.scaled(self.sites / places)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,12 @@ from collections.abc import Callable
 import pytest
 
 from federated_optimizer.costs.estimates import estimate
-from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
+from federated_optimizer.costs.tree_shares import TreeShare
+from federated_optimizer.statistics.planning_statistics import (
+    ColumnFacts,
+    SourceFacts,
+    Statistics,
+)
 from tests.streamsql.from_text import bound_query, catalog_of
 
 CATALOG = catalog_of(
@@ -45,3 +50,21 @@ def test_links_that_are_heard_again_as_they_were_hardly_move() -> None:
     assert ends.inserts < 0.01
     times = estimate(bound_query("SELECT src, ts FROM link", CATALOG).plan, known)
     assert times.inserts == pytest.approx(5.0)
+
+
+def test_gateways_that_meet_have_the_values_of_all_of_them() -> None:
+    """Merging parts of devices that are at one gateway each saves nothing."""
+    part = bound_query("SELECT DISTINCT room FROM heat [RANGE 1 MINUTE]", TREE).plan
+    apart = ColumnFacts(distinct=24.0, local=4.0)
+    known = Statistics(sources={"heat": SourceFacts(None, 0.8)}, columns={("heat", "room"): apart})
+    alone = estimate(part, known, sites=6)
+    met = TreeShare(part, 2, 3, 6).rows(known)
+    assert met.rows == pytest.approx(alone.rows, rel=0.3)
+    assert met.events == pytest.approx(alone.events, rel=0.3)
+    same = Statistics(
+        sources=known.sources, columns={("heat", "room"): ColumnFacts(distinct=4.0, local=4.0)}
+    )
+    assert TreeShare(part, 2, 3, 6).rows(same).events < 0.5 * estimate(part, same, sites=6).events
+
+
+TREE = catalog_of("CREATE SOURCE Heat (room TEXT, celsius DOUBLE);")
