@@ -82,8 +82,7 @@ class Columns:
         sites: int,
         merged: int = 1,
     ) -> None:
-        self._rows, self._known, self._sites = rows, known, sites
-        self._merged = merged
+        self._rows, self._known, self._sites, self._merged = rows, known, sites, merged
 
     def projected(self, plan: Project, below: Estimate) -> Estimate:
         """Return a projection: a row that takes the place of an equal one does not move."""
@@ -132,9 +131,8 @@ class Columns:
             source, position = origins[column] or ("", -1)
             facts, is_state = self._facts(leaves, origins[column]), _is_state(plan, column)
             unknown = facts is None or facts.same is None
-            if source in leaves and leaves[source].kind == SourceKind.TABLE:
-                continue
-            if source in leaves and is_state and unknown and position not in leaves[source].key:
+            is_live = source in leaves and leaves[source].kind != SourceKind.TABLE
+            if is_live and is_state and unknown and position not in leaves[source].key:
                 name = leaves[source].schema.names[position]
                 share = f"{SAME_VALUE.value:g} of the readings ({SAME_VALUE.range_text})"
                 found.append(f"{source}: {share} keep {name}")
@@ -345,14 +343,13 @@ class Columns:
             return origin in {(name, scan.key[0]) for name, scan in keyed.items()}
 
         keyed = {name: scan for name, scan in leaves.items() if len(scan.key) == 1}
-        return all(
-            is_key(origins[c]) or self._facts(leaves, origins[c]) is not None for c in columns
-        )
+        facts = (self._facts(leaves, origins[c]) for c in columns)
+        return all(is_key(origins[c]) or f is not None for c, f in zip(columns, facts, strict=True))
 
     def _distinct(self, facts: ColumnFacts) -> float:
         # Gateways that meet have as many values as may be: merging is not to look too good.
-        here = min(facts.local * self._merged, max(facts.distinct, facts.local))
-        return max(here if self._sites > 1 else facts.distinct, 1.0)
+        here = facts.local * self._merged if self._sites > 1 else facts.distinct
+        return max(min(here, max(facts.distinct, facts.local)), 1.0)
 
     def _spread(self, plan: Plan, columns: Sequence[int]) -> Spread | None:
         """Return how values of columns are spread, if that is known of all of them."""
