@@ -7,6 +7,7 @@ do.
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import TypeVar
 
 from static_engine.sources.database_groups import compared_columns
 from static_engine.sources.database_sizes import estimated_rows
@@ -59,13 +60,18 @@ class _Read:
     """Counts of the columns of a table that was read.
 
     Attributes:
+        life: See `TableWatch.life`.
         version: Of the table.
         due: When to count another version.
     """
 
+    life: object
     version: int
     due: float
     counts: SourceCount | None
+
+
+_KnownT = TypeVar("_KnownT", _Asked, _Read)
 
 
 class TableSizes:
@@ -97,17 +103,20 @@ class TableSizes:
             if wanted is not None and name not in wanted:
                 continue
             definition, life = self._watch.definition(name), self._watch.life(name)
-            known, table = self._asked.get(name), self._store.find(name)
+            known, table = self._asked.get(name), self._stored(name)
             if table is not None:
-                self._count(name, table, moment)
+                self._count(name, table, life, moment)
             if definition is None or table is not None:
                 continue
-            if known is None or known.life is not life or moment >= known.due:
+            # What was counted of a version that is not kept any more may not hold now.
+            is_gone = name in self._read
+            if is_gone or known is None or known.life is not life or moment >= known.due:
                 rows = self._estimate(definition)
                 compared = self._comparing(definition, rows)
                 due = moment + (SOON_SECONDS if rows is None else AGAIN_SECONDS)
                 counts = rows and first_counts(definition, rows, self._store.locations)
                 self._asked[name] = _Asked(life, definition, due, rows, compared, counts or None)
+                self._read.pop(name, None)
                 if rows is None:
                     return  # it may have taken long not to answer
 
@@ -115,23 +124,35 @@ class TableSizes:
         """Return the rows of the tables of which something is known."""
         found: dict[str, int] = {}
         for name in sorted(self._watch.names)[:_MAX_TABLES]:
-            table, asked = self._store.find(name), self._asked.get(name)
+            table, asked = self._stored(name), self._current(self._asked.get(name), name)
             count = table.row_count if table is not None else asked.rows if asked else None
             if count is not None:
                 found[name] = rounded(count)
         return found
 
-    def _count(self, name: str, table: StoredTable, moment: float) -> None:
-        known = self._read.get(name)
+    def _stored(self, name: str) -> StoredTable | None:
+        """Return the rows that are kept of a table as it is defined now."""
+        table = self._store.find(name)
+        is_current = table is not None and table.definition == self._watch.definition(name)
+        return table if is_current else None
+
+    def _current(self, known: _KnownT | None, name: str) -> _KnownT | None:
+        """Return what is known of a table, unless it was defined in another way then."""
+        is_current = known is not None and known.life is self._watch.life(name)
+        return known if is_current else None
+
+    def _count(self, name: str, table: StoredTable, life: object, moment: float) -> None:
+        known = self._current(self._read.get(name), name)
         if known is None or (known.version != table.version and moment >= known.due):
             counts = stored_counts(table)
-            self._read[name] = _Read(table.version, moment + SOON_SECONDS, counts)
+            self._read[name] = _Read(life, table.version, moment + SOON_SECONDS, counts)
 
     def counts(self) -> dict[str, SourceCount]:
         """Return the counts of the columns of tables, by table."""
         found: dict[str, SourceCount] = {}
         for name in sorted(self._watch.names)[:_MAX_TABLES]:
-            known = self._read.get(name) or self._asked.get(name)
+            read, asked = self._read.get(name), self._asked.get(name)
+            known = self._current(read, name) or self._current(asked, name)
             if known is not None and known.counts is not None:
                 found[name] = known.counts
         return found

@@ -16,7 +16,7 @@ from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.site_messages import SourceCount
+from streamsql.wire.site_messages import ColumnCount, SourceCount
 
 SCHEMA = Schema.of(("Id", DataType.INTEGER), ("Note", DataType.TEXT), ("empty", DataType.TEXT))
 ROWS = [(n, "\u0142" * 10 if n % 2 else None, None) for n in range(20_000)]
@@ -102,3 +102,71 @@ def test_of_what_cannot_be_read_nothing_is_told(tmp_path: Path) -> None:
     sizes.poll()
     assert sizes.rows() == {"t": 1}
     assert sizes.counts() == {}
+
+
+class Unread:
+    """A file of numbers that a query has read and that none reads any more."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file, self.now = folder / "t.parquet", 0.0
+        self.store = TableStore(Locations(folder), folder / "snapshots")
+        self.watch = TableWatch(self.store, lambda: self.now)
+        self.sizes = TableSizes(self.store, self.watch, lambda: self.now)
+        self.write("id", list(range(100)))
+        self.define("id", DataType.INTEGER)
+        self.watch.poll(frozenset({"t"}))
+        self.sizes.poll()
+
+    def write(self, column: str, values: list[int] | list[str]) -> None:
+        pq.write_table(pa.table({column: values}), self.file)
+
+    def define(self, column: str, dtype: DataType) -> None:
+        options = (("source", "parquet"), ("path", self.file.name))
+        schema = Schema.of((column, dtype))
+        self.watch.define((SourceDefinition("t", SourceKind.TABLE, schema, options=options),))
+
+    def poll(self, seconds: float) -> SourceCount | None:
+        self.now += seconds
+        self.watch.poll(frozenset())
+        self.sizes.poll()
+        return self.sizes.counts().get("t")
+
+
+def test_counts_of_a_table_that_is_kept_no_more_make_room_for_those_of_its_file(
+    tmp_path: Path,
+) -> None:
+    unread = Unread(tmp_path)
+    unread.write("id", list(range(1_000, 51_000)))
+    kept = unread.poll(300)
+    assert kept is not None
+    assert (unread.sizes.rows(), kept.rows) == ({"t": 100}, 100), "one version is told"
+    fresh = unread.poll(400)
+    assert unread.store.find("t") is None
+    assert fresh is not None
+    assert (unread.sizes.rows(), fresh.rows) == ({"t": 50_000}, 50_000)
+    assert fresh.columns["id"].deciles[0] == 1_000
+    unread.write("id", [7])
+    assert unread.poll(700) == SourceCount(1, 1, 0, {"id": fresh_count(7)}, "t")
+    unread.file.unlink()
+    assert unread.poll(700) is None
+
+
+def fresh_count(number: int) -> ColumnCount:
+    return ColumnCount(often=1, deciles=(float(number),) * 11, distinct=1.0)
+
+
+def test_counts_of_a_definition_are_not_told_of_the_next_one(tmp_path: Path) -> None:
+    unread = Unread(tmp_path)
+    unread.write("name", ["x" * 500] * 50)
+    unread.define("name", DataType.TEXT)
+    assert (unread.sizes.counts(), unread.sizes.rows()) == ({}, {})
+    unread.sizes.poll()  # the store still has what was read before
+    assert unread.store.find("t") is not None
+    for count in (unread.sizes.counts()["t"], unread.poll(10)):
+        assert count is not None
+        assert (count.rows, set(count.columns)) == (50, {"name"})
+        assert count.columns["name"].size == 500 * 50
+    assert unread.sizes.rows() == {"t": 50}
+    unread.watch.poll(frozenset({"t"}))
+    unread.sizes.poll()
+    assert unread.sizes.counts()["t"].rows == 50
