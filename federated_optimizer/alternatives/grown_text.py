@@ -35,7 +35,8 @@ def grown_text(
         base: That of a link alone.
         own: The text so far, as `head` reads it.
         width: Columns of a link; others are those of the relation.
-        joined: By columns of a link, the column of the link before it that is equal.
+        joined: By columns of a link, the column of the link before it that has the same value,
+            not only an equal one.
     """
     parts, more, first = list(_parts(head)), list(_parts(base)), own.position
     reads = [isinstance(part, Column) and part.position == first for part in parts]
@@ -52,6 +53,11 @@ def grown_text(
     if rest is None:
         return None
     return _concatenated([own, *rest] if in_front else [*reversed(rest), own], own.dtype)
+
+
+def identical(one: Expression, other: Expression) -> bool:
+    """Whether expressions are written alike; 0.0 == -0.0, and their text is not."""
+    return one == other and repr(one) == repr(other)
 
 
 def _rest(
@@ -72,7 +78,7 @@ def _rest(
     whole = [*added, *(map_columns(part, of_first) for part in base)]
     rest = whole[len(base) :]
     read = {position for part in rest for position in columns_of(part) if position < _SECOND}
-    if whole[: len(base)] != base or not read <= back.keys():
+    if not all(map(identical, whole, base)) or not read <= back.keys():
         return None
     return [map_columns(part, of_second) for part in rest]
 

@@ -16,21 +16,24 @@ Sound because both derive one row from each chain, and the rows are equal. Colum
 | stable: b(xn)               | r.c              | b(y)             | of the last link      |
 | counter: a literal          | r.c + literal    | r.c + literal    | length of the chain   |
 | LEAST, GREATEST of b        | LEAST(b(x), r.c) | LEAST(r.c, b(y)) | associative           |
-| sum of INTEGER b, best kept | b(x) + r.c       | r.c + b(y)       | associative           |
+| sum of INTEGER b >= 0, MIN  | b(x) + r.c       | r.c + b(y)       | associative           |
 | text                        | p(x) || r.c      | r.c || q(y)      | p(x) b(y) = b(x) q(y) |
 
 The links join by what a front column has: k(x) must be what a stable column keeps, so that it is
-known at the other end. Conditions on counters hold of lengths. Sums of DOUBLE are refused: added in
-another order they differ in the last digit. So are chains whose base has other rows than the step
-(b of X and s of Y are not a closure of one relation), UNION ALL, and recursions that keep the best
-rows of groups that leave an end out.
+known at the other end. Conditions on counters hold of lengths. LEAST and GREATEST are associative
+also where 0.0 meets -0.0, since the first of equal arguments is taken; NaN is no value of DOUBLE.
+Sums of DOUBLE are refused: added in another order they differ in the last digit. Sums of INTEGER
+that leave 64 bits are NULL, on the way, too, so they are refused unless a condition on the links
+says that no part is negative: then a sum that leaves them does so in every order. So are chains
+whose base has other rows than the step (b of X and s of Y are not a closure of one relation), UNION
+ALL, and recursions that keep the best rows of groups that leave an end out.
 """
 
 from dataclasses import dataclass
 
 import msgspec
 
-from federated_optimizer.alternatives.grown_text import grown_text
+from federated_optimizer.alternatives.grown_text import grown_text, identical
 from federated_optimizer.alternatives.method import Refused
 from streamsql.algebra.choices import Copies
 from streamsql.algebra.expressions import (
@@ -136,7 +139,7 @@ def _chain(node: Fixpoint) -> _Chain:
     at = 0 if sides[0] is not None else 1
     relation, edges = sides[at] or (), top.inputs[1 - at]
     links, plain, _ = _peeled(edges)
-    first, based, kept = _peeled(base, filters=True)
+    first, based, kept = _peeled(base, down_to=links)
     if first != links:
         raise _RefusedError(_ONE_RELATION)
     width = len(links.schema)
@@ -157,14 +160,17 @@ def _chain(node: Fixpoint) -> _Chain:
 _Peeled = tuple[Plan, tuple[Expression, ...], tuple[Expression, ...]]
 
 
-def _peeled(plan: Plan, *, filters: bool = False) -> _Peeled:
-    """Return what stands below projections, and over it the columns and conditions of the plan."""
+def _peeled(plan: Plan, *, down_to: Plan | None = None) -> _Peeled:
+    """Return what stands below projections, and over it the columns and conditions of the plan.
+
+    With `down_to` also below filters, but not below this plan, which may be filtered itself.
+    """
     match plan:
         case Project(input=child, expressions=expressions):
-            below, columns, conditions = _peeled(child, filters=filters)
+            below, columns, conditions = _peeled(child, down_to=down_to)
             return below, tuple(_over(e, columns) for e in expressions), conditions
-        case Filter(input=child, predicate=predicate) if filters:
-            below, columns, conditions = _peeled(child, filters=filters)
+        case Filter(input=child, predicate=predicate) if down_to not in (None, plan):
+            below, columns, conditions = _peeled(child, down_to=down_to)
             more = tuple(_over(p, columns) for p in conjuncts(predicate))
             return below, columns, (*conditions, *more)
         case _:
@@ -189,6 +195,17 @@ def _relation(plan: Plan) -> tuple[Expression, ...] | None:
             return None if below is None else (*below, *conjuncts(predicate))
         case _:
             return None
+
+
+def _bounds_below(condition: Expression, value: Expression) -> bool:
+    """Whether a condition on a link says that a value of it is not negative."""
+    match condition:
+        case Call(">" | ">=", (read, Literal(int() as least))):
+            return read == value and least >= 0
+        case Call("<" | "<=", (Literal(int() as least), read)):
+            return read == value and least >= 0
+        case _:
+            return False
 
 
 class _Turning:
@@ -288,8 +305,7 @@ class _Turning:
 
     def _is_of_link(self, column: int) -> bool:
         """Whether base and step compute a column alike, of the link alone."""
-        head = self._chain.head[column]
-        return head == self._chain.base[column]
+        return identical(self._chain.head[column], self._chain.base[column])
 
     def _is_counter(self, column: int) -> bool:
         match self._chain.head[column]:
@@ -330,13 +346,17 @@ class _Turning:
                 raise _RefusedError(self._other_order(column))
 
     def _joined(self) -> dict[int, Column]:
-        """Return, by columns of a link, the column of the one before it that is equal."""
+        """Return, by columns of a link, the column of the one before it that has the same value.
+
+        Equal numbers may differ as text: 2 and 2.0, 0.0 and -0.0.
+        """
         base = self._chain.base
         pairs = ((base[c], wanted) for c, wanted in self._chain.met)
         return {
             mine.position: wanted
             for mine, wanted in pairs
             if isinstance(mine, Column) and isinstance(wanted, Column)
+            if mine.dtype == wanted.dtype != DataType.DOUBLE
         }
 
     def _combined(
@@ -346,13 +366,27 @@ class _Turning:
         base = chain.base[column]
         first = self._is_own(other, column)
         mine = one if first else other
-        if mine != base or not (first or self._is_own(one, column)):
+        is_same = identical(mine, base) and base.dtype == own.dtype
+        if not is_same or not (first or self._is_own(one, column)):
             raise _RefusedError(self._other_order(column))
         if function == "+" and own.dtype != DataType.INTEGER:
             raise _RefusedError(f"{self._name(column)} would be added up in another order")
-        if function == "+" and self._node.selection is None:
+        if function == "+" and not self._overflows_alike(column):
             raise _RefusedError(f"sums of {self._name(column)} may overflow on the way")
         return Call(function, (own, base) if first else (base, own), own.dtype)
+
+    def _overflows_alike(self, column: int) -> bool:
+        """Whether a sum is NULL in every order if it is in one: the least of what is not negative.
+
+        Of the greatest, one that is NULL a step later may displace one that is not.
+        """
+        selection, base, links = self._node.selection, self._chain.base[column], self._chain.links
+        if selection is None or self._node.rounds is not None:
+            return False
+        if not all(best.minimum for best in selection.bests):
+            return False
+        conditions = conjuncts(links.predicate) if isinstance(links, Filter) else ()
+        return any(_bounds_below(condition, base) for condition in conditions)
 
     def _other_order(self, column: int) -> str:
         return f"its step computes {self._name(column)} in a way that has an order"
