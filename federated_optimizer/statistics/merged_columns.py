@@ -17,6 +17,7 @@ from federated_optimizer.statistics.fact import (
     share,
     sureness,
 )
+from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
 from streamsql.wire.site_messages import HASH_BYTES, MOST_HASHES, ColumnCount, SourceCount
 
 _HASHES = 256**HASH_BYTES
@@ -37,6 +38,9 @@ def column_facts(
 ) -> list[Fact]:
     """Return the facts about a column, of which at least one gateway has seen readings.
 
+    Sites may tell any numbers: a column has at most as many values as there are rows, and a text
+    is at most as long as a message.
+
     Args:
         subject: The column.
         parts: Of gateways; of a stored table that of the static engine.
@@ -46,15 +50,18 @@ def column_facts(
     rows = sum(source.rows for source, _ in parts)
     sampled = sum(source.sampled for source, _ in parts)
     hashes = [_hashes(column.hashes) for _, column in parts]
-    told = [_told(part) for part in parts]
+    told = [_told(part) if origin == Origin.TABLES else None for part in parts]
     sure = sureness(rows)
 
     def fact(quantity: Quantity, numbers: tuple[float, float, float]) -> Fact:
         return Fact(subject, quantity, *numbers, at, sure, origin)
 
     together = distinct({h for some in hashes for h in some})
-    each = [distinct(some) if say is None else say for some, say in zip(hashes, told, strict=True)]
-    whole = max([together, *(say for say in told if say is not None)])
+    each = [
+        _up_to(source.rows, distinct(some) if say is None else say)
+        for (source, _), some, say in zip(parts, hashes, told, strict=True)
+    ]
+    whole = _up_to(rows, max([together, *(say for say in told if say is not None)]))
     found = [fact(Quantity.DISTINCT, whole)]
     mean, low, high = (sum(numbers) / len(each) for numbers in zip(*each, strict=True))
     found.append(fact(Quantity.LOCAL_DISTINCT, (mean, low, high)))
@@ -67,7 +74,7 @@ def column_facts(
         same = min(sum(column.same for _, column in parts), compared)
         found.append(share(subject, Quantity.SAME, same, compared, at, origin))
     sizes = [
-        (source.rows, column.size / source.sampled)
+        (source.rows, min(column.size / source.sampled, float(MAX_PAYLOAD_BYTES)))
         for source, column in parts
         if column.size is not None and source.sampled
     ]
@@ -96,6 +103,12 @@ def _told(part: Part) -> tuple[float, float, float] | None:
     number = max(column.distinct, 0.0)
     off = 1.0 if source.sampled >= source.rows else _GUESSED
     return number, number / off, number * off
+
+
+def _up_to(rows: int, numbers: tuple[float, float, float]) -> tuple[float, float, float]:
+    """Return a number of values of so many rows, with its range."""
+    value, low, high = (min(number, float(rows)) for number in numbers)
+    return value, low, high
 
 
 def _weighed(parts: Sequence[Part]) -> float:

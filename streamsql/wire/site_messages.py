@@ -157,16 +157,13 @@ class PipelineState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SiteRole(StrEnum):
-    """Purpose of a site. GATEWAY has devices; BASE hosts top fragments; STATIC reads tables.
-
-    LANDER: writes what gateways publish to disk, for the lake.
-    """
+    """Purpose of a site. GATEWAY has devices; BASE hosts top fragments; STATIC reads tables."""
 
     GATEWAY = "gateway"
     BASE = "base"
     STATIC = "static"
     COORDINATOR = "coordinator"
-    LANDER = "lander"
+    LANDER = "lander"  # writes what gateways publish to disk, for the lake
 
 
 ENGINE_ROLES = (SiteRole.GATEWAY, SiteRole.BASE)
@@ -221,7 +218,6 @@ ROWS_A_SECOND = "_rows_per_s"
 PAST_ROW_COST = 5
 """So many rows count for one of the past: it is read from a file and passes some more operators."""
 
-
 HASH_BYTES = 4
 MOST_HASHES = 64
 """Of the distinct values of a column: the least ones, from which their number is estimated."""
@@ -241,7 +237,7 @@ class ColumnCount(msgspec.Struct, frozen=True, array_like=True):
         often: How often the sample has it.
         nulls: How often the sample has NULL.
         same: Of the compared readings those that have the value of the one before them.
-        deciles: Of a number, in the sample.
+        deciles: Of a number, in the sample; sorted.
         size: Of a text: the bytes of all in the sample together; None: nobody says.
         distinct: Of a stored table: about how many values there are; None: the hashes say it.
     """
@@ -255,6 +251,11 @@ class ColumnCount(msgspec.Struct, frozen=True, array_like=True):
     size: Count | None = None
     distinct: Number | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse deciles that are not sorted: `ValueError`."""
+        if self.deciles and self.deciles != tuple(sorted(self.deciles)):
+            raise ValueError("the deciles of a column are not sorted")
+
 
 class SourceCount(msgspec.Struct, frozen=True, array_like=True):
     """Counts of the columns of a source at a gateway.
@@ -264,7 +265,6 @@ class SourceCount(msgspec.Struct, frozen=True, array_like=True):
         sampled: Readings in the sample.
         compared: Readings that were compared with the one of the same key before them.
         columns: By name.
-        source: Its name.
     """
 
     rows: Count

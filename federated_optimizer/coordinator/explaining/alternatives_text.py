@@ -200,8 +200,12 @@ def _cell(text: str, width: int) -> str:
 
 def _line(listed: Listed, columns: list[_Column], *, chosen: bool) -> str:
     mark = "*" if chosen else " "
-    cells = "".join(_cell(column.text(listed), column.width) for column in columns)
-    return f"{mark}{listed.number:>5,}{cells}  {listed.words}".rstrip()
+    line = f"{mark}{listed.number:>5,}"
+    for column in columns:
+        cell = _cell(column.text(listed), column.width)
+        # A number as wide as its column, or wider, fills the blanks that are between columns.
+        line += cell if line.endswith(" ") or cell.startswith(" ") else f" {cell}"
+    return f"{line}  {listed.words}".rstrip()
 
 
 def number_text(value: float) -> str:

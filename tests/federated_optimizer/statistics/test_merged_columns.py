@@ -5,11 +5,19 @@ from collections import Counter
 
 import pytest
 
-from federated_optimizer.statistics.fact import DECILES, Fact, Quantity, Subject, SubjectKind
+from federated_optimizer.statistics.fact import (
+    DECILES,
+    Fact,
+    Origin,
+    Quantity,
+    Subject,
+    SubjectKind,
+)
 from federated_optimizer.statistics.merged_columns import column_facts, merged_deciles
 from stream_engine.site.site_sources import SiteSources
 from streamsql.data.events import SourceEvent
-from streamsql.wire.site_messages import ColumnCount, SourceCount
+from streamsql.wire.bounds import MAX_PAYLOAD_BYTES
+from streamsql.wire.site_messages import MOST_HASHES, ColumnCount, SourceCount
 from tests.streamsql.from_text import catalog_of
 
 SUBJECT = Subject(SubjectKind.COLUMN, "log", "n")
@@ -98,6 +106,33 @@ def test_what_makes_no_sense_is_no_fact_of_more_than_there_is() -> None:
     for quantity in (Quantity.COMMON, Quantity.NULLS, Quantity.SAME):
         assert 0.0 <= found[quantity].value <= 1.0
     assert Quantity.MEDIAN not in found
+
+
+@pytest.mark.parametrize("origin", [Origin.COUNTED, Origin.TABLES])
+def test_a_column_has_no_more_values_than_rows_and_no_text_longer_than_a_message(
+    origin: Origin,
+) -> None:
+    least = b"".join(number.to_bytes(4, "big") for number in range(MOST_HASHES))
+    for told in (ColumnCount(least), ColumnCount(size=2**62, distinct=1e308)):
+        parts = [(SourceCount(rows, 1, 0, {"n": told}), told) for rows in (2, 3)]
+        found = {fact.quantity: fact for fact in column_facts(SUBJECT, parts, 5, origin)}
+        whole, local = found[Quantity.DISTINCT], found[Quantity.LOCAL_DISTINCT]
+        assert 0 <= whole.low <= whole.value <= whole.high <= 5
+        assert 0 <= local.low <= local.value <= local.high <= 2.5
+        if told.size is not None:
+            size = found[Quantity.TEXT_BYTES]
+            assert size.low == size.value == size.high == MAX_PAYLOAD_BYTES
+
+
+def test_how_many_values_a_stream_has_is_not_told_but_follows_from_hashes() -> None:
+    told = ColumnCount(bytes(4), distinct=900.0)
+    parts = [(SourceCount(1_000, 100, 0, {"n": told}), told)]
+    gateway, static = (
+        {fact.quantity: fact.value for fact in column_facts(SUBJECT, parts, 5, origin)}
+        for origin in (Origin.COUNTED, Origin.TABLES)
+    )
+    assert gateway[Quantity.DISTINCT] == gateway[Quantity.LOCAL_DISTINCT] == 1
+    assert static[Quantity.DISTINCT] == static[Quantity.LOCAL_DISTINCT] == 900
 
 
 def test_deciles_of_gateways_with_more_readings_weigh_more() -> None:

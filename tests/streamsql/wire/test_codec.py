@@ -2,6 +2,7 @@
 
 import json
 import math
+import struct
 import zlib
 
 import msgspec
@@ -26,7 +27,7 @@ from streamsql.wire.codec import (
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, ObservationPack, SenmlRecord, TableSet, WeightedRow
 from streamsql.wire.refresh_orders import RefreshOrder
-from streamsql.wire.site_messages import Birth, SiteState
+from streamsql.wire.site_messages import Birth, ColumnCount, SiteState, SourceCount
 from streamsql.wire.table_changes import TableChange
 from streamsql.wire.topics import Topics, check_id
 
@@ -184,3 +185,14 @@ def test_what_was_not_compressed_right_is_refused_and_expanded_no_further(
 ) -> None:
     with pytest.raises(WireError, match=why):
         decode_compressed_json(payload, ObservationPack, limit=20_000)
+
+
+def test_counts_with_deciles_that_are_not_sorted_are_refused_in_words() -> None:
+    sorted_ones = tuple(float(n) for n in range(11))
+    count = SourceCount(9, 9, 0, {"v": ColumnCount(deciles=sorted_ones)}, "r")
+    payload = encode_packed(count)
+    assert decode_packed(payload, SourceCount) == count
+    ends = [struct.pack(">d", number) for number in (0.0, 10.0)]
+    mixed = payload.replace(ends[0], b"end").replace(ends[1], ends[0]).replace(b"end", ends[1])
+    with pytest.raises(WireError, match="the deciles of a column are not sorted"):
+        decode_packed(mixed, SourceCount)

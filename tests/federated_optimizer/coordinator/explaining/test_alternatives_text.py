@@ -45,6 +45,14 @@ def test_plans_are_lines_with_the_chosen_one_marked() -> None:
     ]
 
 
+def test_numbers_that_are_wider_than_their_columns_stay_apart() -> None:
+    huge = Listed(10_000, Cost(3.1e19, 2.6e17, 6.4e18, 9.2e17, 22.0), "ship everything")
+    _, line, *_ = alternatives_text(replace(FOUND, listed=(huge, FOUND.listed[0]))).splitlines()
+    sent, least, most = ("31" + "0" * 18, "26" + "0" * 16, "64" + "0" * 17)
+    numbers = [sent, least, "to", most, "92" + "0" * 16]
+    assert line.replace(",", "").split() == ["10000", *numbers, "ship", "everything"]
+
+
 def test_times_are_shown_where_they_differ() -> None:
     slow = replace(FOUND.listed[1], cost=replace(FOUND.listed[1].cost, milliseconds=44.0))
     head, first, second, *_ = alternatives_text(
