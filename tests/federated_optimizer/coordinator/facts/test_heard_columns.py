@@ -75,6 +75,37 @@ def test_what_one_gateway_says_after_a_start_does_not_replace_what_all_said() ->
     assert after.distinct() == 2, "what was counted two days ago is less sure"
 
 
+def test_after_a_start_facts_hold_until_all_gateways_of_a_source_have_told_theirs() -> None:
+    facts = Facts()
+    before = Heard(catalog_of(SOURCES), facts)
+    for number in range(3):
+        site = f"gw-{number}"
+        facts.put(
+            exact(Subject(SubjectKind.SOURCE, "heat", site), Quantity.SENSORS, 1, 0, Origin.COUNTED)
+        )
+        before.hear(site, told((number, 100)))
+    assert before.distinct() == 4
+
+    def restarted() -> Heard:
+        after = Heard(catalog_of(SOURCES), Facts(facts))
+        for site in ("gw-0", "gw-1"):
+            # They have counted more by now than all three before.
+            after.hear(site, told((7, 100), rows=100_000))
+            assert after.distinct() == 4
+        return after
+
+    all_told = restarted()
+    all_told.hear("gw-2", told((7, 100), rows=100_000))
+    assert all_told.distinct() == 2
+    without = restarted()
+    without.look(now=heard_columns.AWAITED_MICROSECONDS)
+    assert without.distinct() == 2, "one that stays away is not waited for"
+    removed = restarted()
+    removed.heard.forget("gw-2")
+    removed.look()
+    assert removed.distinct() == 2
+
+
 def test_sources_that_the_catalog_does_not_have_are_not_counted() -> None:
     catalog = catalog_of(SOURCES)
     heard = Heard(catalog)
