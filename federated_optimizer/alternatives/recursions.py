@@ -122,10 +122,13 @@ def choose(  # noqa: PLR0913  (what a choice rests on)
     bases = topology.bases
     spread = len(bases) > 1
     candidates = bases if spread else gateways
-    facts = statistics.recursions.get(recursion_key(node))
-    load, assumed = workload(node, leaves, candidates, topology, statistics, shown=shown)
+    key = recursion_key(node)
+    facts = statistics.recursions.get(key)
+    load, assumed = workload(
+        node, leaves, candidates, topology, statistics, shown=shown, facts=facts
+    )
     priced = prices(load)
-    placed = statistics.placed.get(recursion_key(node))
+    placed = statistics.placed.get(key)
     current = placed.way if placed else None
     ways = ways_of(node, candidates, bases, together)
     legal = tuple(price for price in priced if price.way in ways.legal)
@@ -136,7 +139,7 @@ def choose(  # noqa: PLR0913  (what a choice rests on)
     sites = candidates if way != Way.CENTRE else bases[:1]
     plan = RecursionPlan(
         name=node.name,
-        key=recursion_key(node),
+        key=key,
         way=way,
         sites=sites,
         forced=node.choice.way != Way.AUTO,

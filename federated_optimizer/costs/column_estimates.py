@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from federated_optimizer.costs.column_sources import ColumnSources, finding
 from federated_optimizer.costs.size_and_motion import GUESSED, Estimate, wider
-from federated_optimizer.costs.stored_columns import finding
 from federated_optimizer.statistics.column_shares import equal_share
 from federated_optimizer.statistics.default_facts import SAME_VALUE
 from federated_optimizer.statistics.planning_statistics import ColumnFacts
-from streamsql.algebra.column_origins import Origin, column_origins
+from streamsql.algebra.column_origins import Origin
 from streamsql.algebra.expressions import columns_of
 from streamsql.algebra.operators import (
     Aggregate,
@@ -83,6 +83,7 @@ class Columns:
         merged: int = 1,
     ) -> None:
         self._rows, self._known, self._sites, self._merged = rows, known, sites, merged
+        self._sources = ColumnSources()
 
     def projected(self, plan: Project, below: Estimate) -> Estimate:
         """Return a projection: a row that takes the place of an equal one does not move."""
@@ -105,8 +106,7 @@ class Columns:
 
         Those of a stored table change with the key that has found its row.
         """
-        leaves = _leaves(plan)
-        origins = column_origins(plan)
+        leaves, origins = self._sources.of(plan)
         same, stored = 1.0, set[str]()
         for column in columns:
             source, position = origins[column] or ("", -1)
@@ -126,7 +126,7 @@ class Columns:
 
     def _kept(self, plan: Plan, columns: Sequence[int]) -> list[str]:
         """Return in words what is assumed of how often columns keep their value."""
-        leaves, origins, found = _leaves(plan), column_origins(plan), []
+        (leaves, origins), found = self._sources.of(plan), []
         for column in columns:
             source, position = origins[column] or ("", -1)
             facts, is_state = self._facts(leaves, origins[column]), _is_state(plan, column)
@@ -140,7 +140,7 @@ class Columns:
 
     def _counted(self, plan: Plan, columns: Sequence[int], rows: float) -> list[str]:
         """Return in words what is assumed of the distinct values of columns."""
-        leaves, origins, found = _leaves(plan), column_origins(plan), []
+        (leaves, origins), found = self._sources.of(plan), []
         for column in columns:
             source, position = origins[column] or ("", -1)
             is_boolean = plan.schema.dtypes[column] == DataType.BOOLEAN
@@ -282,8 +282,8 @@ class Columns:
 
     def _zeros(self, plan: Plan, columns: Iterable[int]) -> float:
         """Return the share of rows with a 0 in the only column that is added up."""
-        one = tuple(columns)
-        facts = self._facts(_leaves(plan), column_origins(plan)[one[0]]) if len(one) == 1 else None
+        one, (leaves, origins) = tuple(columns), self._sources.of(plan)
+        facts = self._facts(leaves, origins[one[0]]) if len(one) == 1 else None
         return equal_share(facts, 0).value if facts is not None and facts.deciles else 0.0
 
     def distinct(self, plan: Distinct, below: Estimate) -> Estimate:
@@ -324,7 +324,7 @@ class Columns:
         spread = self._spread(plan, columns)
         if spread is not None:
             return max(min(spread.seen(rows), rows), 1.0)
-        origins, leaves = column_origins(plan), _leaves(plan)
+        leaves, origins = self._sources.of(plan)
         found = 1.0
         for column in dict.fromkeys(columns):
             facts = self._facts(leaves, origins[column])
@@ -337,7 +337,7 @@ class Columns:
 
     def is_counted(self, plan: Plan, columns: Sequence[int]) -> bool:
         """Whether it is known how many distinct values columns have, or they are a whole key."""
-        origins, leaves = column_origins(plan), _leaves(plan)
+        leaves, origins = self._sources.of(plan)
 
         def is_key(origin: Origin | None) -> bool:
             return origin in {(name, scan.key[0]) for name, scan in keyed.items()}
@@ -353,7 +353,7 @@ class Columns:
 
     def _spread(self, plan: Plan, columns: Sequence[int]) -> Spread | None:
         """Return how values of columns are spread, if that is known of all of them."""
-        origins, leaves = column_origins(plan), _leaves(plan)
+        leaves, origins = self._sources.of(plan)
         number, common = 1.0, 1.0
         for column in dict.fromkeys(columns):
             facts = self._facts(leaves, origins[column])
@@ -368,10 +368,6 @@ class Columns:
 def _is_state(plan: Plan, column: int) -> bool:
     """Whether a column is of a type whose values devices mostly keep."""
     return plan.schema.dtypes[column] in (DataType.TEXT, DataType.BOOLEAN)
-
-
-def _leaves(plan: Plan) -> dict[str, Scan]:
-    return {node.source: node for node in walk_plan(plan) if isinstance(node, Scan)}
 
 
 def _values_of(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 
-from federated_optimizer.costs.estimates import estimate, row_bytes, total
+from federated_optimizer.costs.estimates import Estimating, row_bytes, total
 from federated_optimizer.costs.recursion_prices import Workload, moved_per_change
 from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.network.topology import Topology
@@ -80,18 +80,22 @@ def workload(  # noqa: PLR0913  (what the estimate rests on)
     statistics: Statistics,
     *,
     shown: float,
+    facts: RecursionFacts | None,
 ) -> tuple[Workload, tuple[str, ...]]:
-    """Return what the prices are computed from, and what of it is assumed, in words."""
+    """Return what the prices are computed from, and what of it is assumed, in words.
+
+    `facts` is what has been counted of the recursion, if it ran.
+    """
     links = tuple(dict.fromkeys(map(_links, leaves)))
-    parts = {scan: estimate(scan, statistics) for leaf in links for scan in _sources(leaf)}
-    read = _by_source(links, lambda leaf: estimate(leaf, statistics))
+    estimated = Estimating(statistics).of
+    parts = {scan: estimated(scan) for leaf in links for scan in _sources(leaf)}
+    read = _by_source(links, estimated)
     # Base and step branches mostly read the same source: once, whatever lets most rows through.
     base = total(max(found, key=_rows) for found in read)
-    asked = asked_share(leaves, lambda leaf: estimate(leaf, statistics))
+    asked = asked_share(leaves, estimated)
     here = [e for scan, e in parts.items() if set(topology.owners(scan.source)) & set(sites)]
     moving = sum(e.inserts + e.deletes for e in parts.values())
     at_sites = sum(e.inserts + e.deletes for e in here) / moving if moving else 1.0
-    facts = statistics.recursions.get(recursion_key(node))
     rows, view_rows, assumed = _sizes(node, base, asked, facts)
     inserts, deletes = base.inserts, base.deletes
     if facts is not None:
@@ -113,7 +117,7 @@ def workload(  # noqa: PLR0913  (what the estimate rests on)
         at_sites=at_sites,
         shown=shown,
         whole=node.choice.ship in (Shipping.EAGER, Shipping.SHIP_ALL),
-        fetched=sum(_fetched(leaf, statistics) for leaf in leaves if leaf not in links),
+        fetched=sum(_fetched(leaf, estimated) for leaf in leaves if leaf not in links),
     )
     return load, assumed
 
@@ -134,7 +138,7 @@ def with_bounded(
     key, facts = recursion_key(bounded), statistics.recursions.get(recursion_key(whole))
     if facts is None or key in statistics.recursions:
         return statistics
-    share = asked_share(leaves, lambda leaf: estimate(leaf, statistics))
+    share = asked_share(leaves, Estimating(statistics).of)
     part = replace(
         facts, view_rows=facts.view_rows * share, view_changes=facts.view_changes * share
     )
@@ -169,9 +173,9 @@ def _links(leaf: Plan) -> Plan:
     return leaf
 
 
-def _fetched(leaf: Plan, statistics: Statistics) -> float:
+def _fetched(leaf: Plan, estimated: Callable[[Plan], Estimate]) -> float:
     """Return the rows a second that go to the base for a semi join there, and on from there."""
-    before, after = estimate(_links(leaf), statistics), estimate(leaf, statistics)
+    before, after = estimated(_links(leaf)), estimated(leaf)
     return before.inserts + before.deletes + after.inserts + after.deletes
 
 

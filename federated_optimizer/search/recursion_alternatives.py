@@ -106,6 +106,8 @@ def keeping_ways(memo: Memo, placed: Mapping[str, Placed]) -> Memo | None:
 
     Its plans have the same numbers.
     """
+    if not placed:
+        return None
     kept = copy(memo)
     kept.alternatives = dict(memo.alternatives)
     for wanted, alternatives in memo.alternatives.items():

