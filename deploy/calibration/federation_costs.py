@@ -59,7 +59,7 @@ def set_constants(
         FederationError: One is refused, or we may not.
     """
     values = {
-        name: {"value": each.value, "low": each.low, "high": each.high}
+        name: {"value": each.value, "low": each.low, "high": each.high, "rounds": each.rounds}
         for name, each in measured.items()
     }
     found: list[Object] = client.post("/api/costs", {"values": values, "place": place})

@@ -37,7 +37,11 @@ class Calibration:
     notes: list[str] = field(default_factory=list)
 
     def take(self, found: Measurement) -> None:
-        """Take a measurement, unless what else the machine does has swallowed it."""
+        """Take a measurement, unless what else the machine does has swallowed it.
+
+        A first quartile that is no possible number, such as one below zero, is set to the least
+        possible one, with a note: the rounds are too far apart to tell the low end.
+        """
         default = CONSTANTS[found.name]
         least = default.low / BEYOND
         low = max(found.low, least)
@@ -47,6 +51,11 @@ class Calibration:
                 "does too much else to measure it now"
             )
         else:
+            if low > found.low:
+                self.notes.append(
+                    f"{found.name}: the low end of the spread was not measured: the first "
+                    f"quartile, {found.low:.3g}, is no possible number, {low:g} is in its place"
+                )
             self.measured[found.name] = replace(found, low=low)
 
 

@@ -331,7 +331,9 @@ class FakeCosts(CostsApi):
     @override
     def all(self) -> tuple[CostConstant, ...]:
         return tuple(
-            CostConstant(name, "words", place, *measured, 2.0, 1_700_000_000_000_000, "calibrated")
+            CostConstant(
+                name, "words", place, *measured[:3], 2.0, 1_700_000_000_000_000, "calibrated"
+            )
             for (name, place), measured in self.set.items()
         )
 
@@ -340,7 +342,7 @@ class FakeCosts(CostsApi):
         self, values: Mapping[str, Measured], place: str
     ) -> tuple[CostConstant, ...]:
         for name, measured in values.items():
-            if reason := refused(name, place, *measured):
+            if reason := refused(name, place, *measured[:3]):
                 raise BindingError(reason, code="bad_option")
         self.set.update({(name, place): measured for name, measured in values.items()})
         return self.all()

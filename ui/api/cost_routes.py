@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StrictFloat, StrictInt
 
 from federated_optimizer.coordinator.contract.cost_model import CostConstant, Measured
 from streamsql.data.types import timestamp_text
@@ -17,15 +17,19 @@ router = APIRouter(prefix="/api/costs")
 
 MAX_CONSTANTS = 100
 MAX_NAME = 60
+MAX_ROUNDS = 1_000_000
 ROUNDS = 20
 
 
 class Number(BaseModel):
     """A measured constant with its spread."""
 
-    value: float = Field(description="Median of several measurements")
-    low: float = Field(description="The least of them")
-    high: float = Field(description="The most of them")
+    value: StrictFloat = Field(description="Median of several rounds")
+    low: StrictFloat = Field(description="The first quartile")
+    high: StrictFloat = Field(description="The third quartile")
+    rounds: StrictInt = Field(
+        1, ge=1, le=MAX_ROUNDS, description="How many there were; the more, the surer"
+    )
 
 
 class Calibration(BaseModel):
@@ -48,7 +52,7 @@ async def constants(coordinator: Coordinator) -> list[Object]:
 @router.post("", response_model=None)
 async def calibrate(body: Calibration, coordinator: Coordinator) -> list[Object] | JSONResponse:
     """Take measured constants; plans are made with them from now on."""
-    values = {name: Measured(n.value, n.low, n.high) for name, n in body.values.items()}
+    values = {name: Measured(n.value, n.low, n.high, n.rounds) for name, n in body.values.items()}
     try:
         found = await coordinator.costs.calibrate(values, body.place)
     except BindingError as error:

@@ -5,11 +5,19 @@ from typing import NamedTuple, Protocol
 
 
 class Measured(NamedTuple):
-    """A measured number with its spread: the least and the most of several measurements."""
+    """A measured number with its spread.
+
+    Attributes:
+        value: Median of several rounds.
+        low: The first quartile.
+        high: The third quartile.
+        rounds: How many there were; the more, the surer.
+    """
 
     value: float
     low: float
     high: float
+    rounds: int = 1
 
 
 class CostConstant(NamedTuple):
@@ -18,6 +26,8 @@ class CostConstant(NamedTuple):
     Attributes:
         name: By which it is set.
         words: The quantity, with its unit.
+        low: The first quartile of what was measured; of a default the least that is usual.
+        high: The third quartile, or the most.
         default: Taken where nobody has measured.
         measured: When, in microseconds since 1970; None: it is the default.
         origin: Of the value: who has measured, or where the default comes from.

@@ -58,17 +58,17 @@ class CalibratedCosts(CostsApi):
         self._shared.presence.check_in_charge()
         now = self._shared.clock()
         for name, measured in values.items():
-            reason = refused(name, place, *measured)
+            reason = refused(name, place, measured.value, measured.low, measured.high)
             if reason:
                 raise BindingError(
                     reason, hint="pando calibrate measures the constants", code="bad_option"
                 )
         facts = [calibrated(name, place, *measured, now) for name, measured in values.items()]
-        await self._keep({fact.key: fact for fact in facts if not self._is_timed(fact)})
+        await self._keep({fact.key: fact for fact in facts if not self._is_timed(fact.key)})
         return self.all()
 
-    def _is_timed(self, fact: Fact) -> bool:
-        known = self._shared.facts.find(*fact.key)
+    def _is_timed(self, key: Key) -> bool:
+        known = self._shared.facts.find(*key)
         return known is not None and known.origin == Origin.TIMED
 
     @override
@@ -85,6 +85,8 @@ class CalibratedCosts(CostsApi):
             return
         await asyncio.to_thread(store_facts, self._shared.store, changes)
         for key, fact in changes.items():
+            if self._is_timed(key):
+                continue  # told by the static engine while this was saved
             if fact is None:
                 self._shared.facts.discard(*key)
             else:

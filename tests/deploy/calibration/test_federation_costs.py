@@ -104,7 +104,7 @@ def test_constants_go_out_with_their_spread_and_place() -> None:
     measured = {"join_microseconds": Measurement("join_microseconds", 5.0, 4.0, 6.0, 9)}
     assert set_constants(console, measured, "base") == [
         {
-            "values": {"join_microseconds": {"value": 5.0, "low": 4.0, "high": 6.0}},
+            "values": {"join_microseconds": {"value": 5.0, "low": 4.0, "high": 6.0, "rounds": 9}},
             "place": "base",
         }
     ]

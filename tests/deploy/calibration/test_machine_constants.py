@@ -119,4 +119,11 @@ def test_a_number_that_cannot_be_is_left_out_and_a_spread_below_nothing_is_cut()
     assert len(made.notes) == 3
     assert made.notes[0].startswith("filter_microseconds is left out: -0.5 is no possible number")
     made.take(Measurement("filter_microseconds", 0.8, -0.3, 1.5, 9))
-    assert made.measured["filter_microseconds"].low > 0
+    low = made.measured["filter_microseconds"].low
+    assert low > 0
+    assert made.notes[3:] == [
+        "filter_microseconds: the low end of the spread was not measured: the first quartile, "
+        f"-0.3, is no possible number, {low:g} is in its place"
+    ]
+    made.take(Measurement("filter_microseconds", 0.8, 0.3, 1.5, 9))
+    assert len(made.notes) == 4

@@ -49,14 +49,27 @@ def test_a_range_must_hold_its_value_and_a_name_be_known() -> None:
 def test_a_constant_of_some_sites_goes_before_that_of_all_and_that_before_the_default() -> None:
     facts = Facts()
     assert constant_of(facts, "step_microseconds", "base") == CONSTANTS["step_microseconds"].value
-    facts.put(calibrated("step_microseconds", "", 20.0, 19.0, 25.0, 7))
-    facts.put(calibrated("step_microseconds", "gateways", 90.0, 80.0, 95.0, 7))
+    facts.put(calibrated("step_microseconds", "", 20.0, 19.0, 25.0, 9, 7))
+    facts.put(calibrated("step_microseconds", "gateways", 90.0, 80.0, 95.0, 9, 7))
     found = {place: constant_of(facts, "step_microseconds", place) for place in PLACES}
     assert found == {"": 20.0, "gateways": 90.0, "base": 20.0}
 
 
+def test_a_constant_is_surer_with_more_rounds_and_when_they_are_close_together() -> None:
+    def sure(low: float, high: float, rounds: int) -> float:
+        return calibrated("join_microseconds", "", 5.0, low, high, rounds, 7).confidence
+
+    by_rounds = [sure(4.0, 6.0, rounds) for rounds in (1, 2, 5, 60, 10_000)]
+    by_spread = [sure(5.0 - off, 5.0 + off, 9) for off in (4.9, 2.0, 0.5, 0.0)]
+    for rising in (by_rounds, by_spread):
+        assert rising == sorted(set(rising))
+        assert 0.0 < rising[0] < 0.55
+        assert 0.8 < rising[-1] <= 0.9
+    assert sure(5.0, 5.0, 1) < 0.5, "one round shows no spread"
+
+
 def test_calibrated_constants_are_facts_with_words_that_outlive_others() -> None:
-    facts = Facts([calibrated("hop_milliseconds", "", 1.5, 1.0, 4.0, 7)])
+    facts = Facts([calibrated("hop_milliseconds", "", 1.5, 1.0, 4.0, 9, 7)])
     (fact,) = facts
     assert str(fact.origin) == str(Origin.CALIBRATED) == "calibrated"
     assert WORDS[fact.key] == "milliseconds from a site to the next"

@@ -30,6 +30,11 @@ def test_constants_are_calibrated_listed_and_forgotten(client: httpx.Client) -> 
         ({"values": {"hop_energy": GOOD}}, "'hop_energy' is no constant"),
         ({"values": {"join_bytes": GOOD}, "place": "base"}, "no value of its own for 'base'"),
         ({"values": {"join_bytes": {"value": "many", "low": 1, "high": 1}}}, "values.join_bytes"),
+        ({"values": {"join_bytes": {**GOOD, "value": True}}}, "values.join_bytes.value"),
+        ({"values": {"join_bytes": {**GOOD, "low": "60"}}}, "values.join_bytes.low"),
+        ({"values": {"join_bytes": {**GOOD, "rounds": 0}}}, "values.join_bytes.rounds"),
+        ({"values": {"join_bytes": {**GOOD, "rounds": True}}}, "values.join_bytes.rounds"),
+        ({"values": {"join_bytes": {**GOOD, "rounds": 10**7}}}, "values.join_bytes.rounds"),
         ({"values": {}}, "values"),
         ({"values": {"j" * 70: GOOD}}, "values"),
         ({"values": {f"c{n}": GOOD for n in range(101)}}, "values"),
@@ -40,6 +45,17 @@ def test_nonsense_is_refused_in_words(client: httpx.Client, body: Any, words: st
     assert answer.status_code == 422
     assert words in answer.json()["error"]["message"]
     assert client.get("/api/costs").json() == []
+
+
+def test_whole_numbers_are_numbers_and_rounds_are_passed_on(
+    client: httpx.Client, console: Any
+) -> None:
+    number = {"value": 70, "low": 60, "high": 90, "rounds": 12}
+    answer = client.post("/api/costs", json={"values": {"join_bytes": number, "order_bytes": GOOD}})
+    assert answer.status_code == 200
+    found = console.coordinator.costs.set
+    assert found["join_bytes", ""] == (70.0, 60.0, 90.0, 12)
+    assert found["order_bytes", ""].rounds == 1
 
 
 def test_nan_is_refused(client: httpx.Client) -> None:

@@ -5,16 +5,17 @@ from typing import Any
 import pytest
 
 from federated_optimizer.coordinator.contract.cost_model import Measured
-from federated_optimizer.coordinator.facts import shown_facts
+from federated_optimizer.coordinator.facts import calibrated_costs, shown_facts
 from federated_optimizer.coordinator.facts.kept_facts import KeptFacts
 from federated_optimizer.coordinator.facts.planned_costs import speeds_of, wires_of
+from federated_optimizer.coordinator.store.stored_facts import store_facts
 from federated_optimizer.statistics.default_facts import JOIN_MICROSECONDS
 from federated_optimizer.statistics.fact import Origin, Quantity, Subject, SubjectKind, exact
 from federated_optimizer.statistics.speeds import DEFAULT_SPEEDS
 from streamsql.errors import BindingError, DeploymentError
 
 VALUES = {
-    "join_microseconds": Measured(70.0, 60.0, 90.0),
+    "join_microseconds": Measured(70.0, 60.0, 90.0, 30),
     "join_bytes": Measured(211.0, 200.0, 220.0),
     "hop_milliseconds": Measured(7.0, 6.0, 9.0),
 }
@@ -48,7 +49,7 @@ def test_plans_and_the_table_of_costs_have_what_was_calibrated_also_after_a_cras
         before = (JOIN_MICROSECONDS.value, JOIN_MICROSECONDS.low, JOIN_MICROSECONDS.high)
         await _rows(harness, coordinator, words, [(*before, JOIN_MICROSECONDS.why, True)])
         found = {each.name: each for each in await coordinator.costs.calibrate(VALUES, "")}
-        assert found["join_microseconds"][3:6] == VALUES["join_microseconds"]
+        assert found["join_microseconds"][3:6] == VALUES["join_microseconds"][:3]
         assert found["join_microseconds"].origin == "calibrated"
         assert found["group_microseconds"].measured is None
         calibrated = [(70.0, 60.0, 90.0, "calibrated", False)]
@@ -117,6 +118,40 @@ def test_times_of_the_static_engine_stay(harness: Any) -> None:
         assert (found["local_rows"].value, found["local_rows"].origin) == (1e5, "calibrated")
         assert speeds_of(coordinator._shared.facts).local == type(DEFAULT_SPEEDS.local)(0.25, 1e5)
         assert found["spark_floor"].measured is None
+
+    harness.run(scenario)
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_times_that_the_static_engine_tells_while_constants_are_saved_stay(
+    harness: Any, monkeypatch: pytest.MonkeyPatch, *, forgets: bool
+) -> None:
+    local = Subject(SubjectKind.ENGINE, "local")
+    timed = exact(local, Quantity.FLOOR_SECONDS, 0.25, 1, Origin.TIMED)
+    taken = {"local_floor": Measured(0.5, 0.4, 0.6), "local_rows": Measured(1e5, 1e5, 1e5)}
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        facts = coordinator._shared.facts
+        if forgets:
+            await coordinator.costs.calibrate(taken, "")
+
+        def saving(store: Any, changes: Any) -> None:
+            store_facts(store, changes)
+            facts.put(timed)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(calibrated_costs, "store_facts", saving)
+            await (
+                coordinator.costs.forget() if forgets else coordinator.costs.calibrate(taken, "")
+            )
+        assert facts.find(*timed.key) == timed
+        origins = {each.name: each.origin for each in coordinator.costs.all()}
+        assert (origins["local_rows"] == "calibrated") is not forgets
+        await coordinator.close()
+        federation.coordinators.clear()
+        again = await federation.coordinator()
+        assert again._shared.facts.find(*timed.key) == timed, "the catalog has it, too"
 
     harness.run(scenario)
 
