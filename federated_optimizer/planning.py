@@ -83,7 +83,12 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
             taken=choice.taken,
             kept=heuristics_of(bound.heuristics),
         )
-        return msgspec.structs.replace(bundle, alternative=choice.number, choices=choice.digest)
+        return msgspec.structs.replace(
+            bundle,
+            alternative=choice.number,
+            choices=choice.digest,
+            outgrown=statistics.outgrown,
+        )
 
 
 def alternatives(

@@ -30,6 +30,9 @@ from federated_optimizer.network.topology import Topology
 from streamsql.algebra.operators import Fixpoint, Join, JoinKind, Plan, Scan, walk_plan
 from streamsql.wire.fragments import GATEWAY_ROW_BYTES, GATEWAY_TABLE_ROWS
 
+OUTGROWN = "a table of this query had more rows than its gateways keep, whatever was estimated"
+"""Why gateways keep no table of a query any more: a wrong estimate would be made again."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredSide:

@@ -32,6 +32,7 @@ from federated_optimizer.alternatives.method import Method, Refused
 from federated_optimizer.alternatives.network_methods import MEETINGS, meeting
 from federated_optimizer.alternatives.pieces import GatewayPiece, Piece, StaticPiece
 from federated_optimizer.alternatives.stored_at_gateways import (
+    OUTGROWN,
     StoredSide,
     sent_of,
     stored_meeting,
@@ -283,6 +284,8 @@ class NetworkJoins:
                 return found
             if self._none is not None:
                 return Refused(TABLE_IN_PARTS)
+            if self._statistics.outgrown:
+                return Refused(OUTGROWN)
             sent = sent_of(sides, found)
             width = sent_bytes(sent, self._statistics)
             reason = why_too_large(sides, self._estimating.of(sent), width)

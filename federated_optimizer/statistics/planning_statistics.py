@@ -158,6 +158,7 @@ class Statistics:
         text_bytes: Mean bytes of the texts of columns, by source and column, in lower case.
         wires: What sending costs between which sites.
         speeds: Of engines.
+        outgrown: Whether a table had too many rows for the gateways of the query to be planned.
     """
 
     sources: Mapping[str, SourceFacts] = field(default_factory=dict)
@@ -173,6 +174,7 @@ class Statistics:
     text_bytes: Mapping[tuple[str, str], float] = field(default_factory=dict)
     wires: Wires = DEFAULT_WIRES
     speeds: Speeds = DEFAULT_SPEEDS
+    outgrown: bool = False
 
 
 NOTHING_KNOWN = Statistics()

@@ -118,7 +118,7 @@ class InstalledQuery:
         return FederationError(
             f"{tables} has {len(result):,} rows ({result.nbytes / 1e6:,.1f} MB) for the gateways "
             f"of this query, which keep at most {most:,} of {GATEWAY_ROW_BYTES} bytes",
-            hint="ask for another plan, or raise max_gateway_rows of the static engine",
+            hint="wait: the query is planned again, and its gateways keep no table from then on",
             code=TABLE_OUTGROWN,
         )
 

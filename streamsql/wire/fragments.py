@@ -43,9 +43,9 @@ class Fragment(msgspec.Struct, frozen=True):
     Its output goes to `consumer` (another fragment) at `destinations`, or, when `consumer` is
     empty, to the console as the query's result. Any number of fragments may read it there
     (`FragmentBundle.readers`): its rows are sent once, and `consumer` is the first of them. With
-    several destinations rows go to the one that
-    `streamsql.wire.partitioning.site_of` chooses by the columns of `partition`; an empty
-    `partition` with several destinations sends every row to all of them.
+    several destinations rows go to the one that `streamsql.wire.partitioning.site_of` chooses by
+    the columns of `partition`; an empty `partition` with several destinations sends every row to
+    all of them.
 
     Attributes:
         id: Unique in the query, e.g. "f1".
@@ -172,6 +172,8 @@ class FragmentBundle(msgspec.Struct, frozen=True):
             not read it.
         choices: Digest of what was chosen: with other sites the number may mean another plan.
         feeds: Fragments that are read where other bundles receive them, and run for those alone.
+        outgrown: Whether a table had too many rows for the gateways of the query, which is planned
+            since so that they keep none; sites do not read it.
     """
 
     query: str
@@ -187,6 +189,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     alternative: int = 0
     choices: str = ""
     feeds: tuple[Feed, ...] = ()
+    outgrown: bool = False
 
     @property
     def own(self) -> tuple[Fragment, ...]:
@@ -242,10 +245,10 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     @property
     def at_gateways(self) -> frozenset[str]:
         """The fragments of stored tables whose rows gateways keep."""
-        readers = {f.id for f in self.fragments if f.engine == Engine.GATEWAY}
-        return frozenset(
-            f.id for f in self.fragments if f.engine == Engine.STATIC and f.consumer in readers
-        )
+        gateways = (f for f in self.fragments if f.engine == Engine.GATEWAY)
+        nodes = (node for f in gateways for node in walk_plan(f.plan))
+        read = {node.fragment for node in nodes if isinstance(node, RemoteSource)}
+        return frozenset(f.id for f in self.fragments if f.engine == Engine.STATIC and f.id in read)
 
     def at(self, site: str) -> tuple[Fragment, ...]:
         """Return the fragments a site runs."""

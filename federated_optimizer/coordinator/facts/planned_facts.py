@@ -23,12 +23,12 @@ from federated_optimizer.statistics.planning_statistics import (
     RecursionFacts,
     SourceFacts,
 )
-from streamsql.algebra.operators import Fixpoint, walk_plan
+from streamsql.algebra.operators import Fixpoint, RemoteSource, Scan, walk_plan
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.table_options import TableSource
 from streamsql.data.types import MICROSECONDS
-from streamsql.wire.fragments import Fragment, FragmentBundle, RecursionPlan
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
 
 _FADED = 1 / 16
 """Of the confidence in a rate: after four hours."""
@@ -248,6 +248,18 @@ def placed_in(bundle: FragmentBundle) -> dict[str, Placed]:
         homes = next((f.homes for f in bundle.fragments if _computes(f, recursion)), ())
         found[recursion.key] = Placed(recursion.way, recursion.sites, homes)
     return found
+
+
+def looked_up(bundle: FragmentBundle) -> frozenset[str]:
+    """Return the tables, in lower case, that a bundle's fragments look keys up in."""
+    return frozenset(
+        node.source.lower()
+        for fragment in bundle.fragments
+        if fragment.engine == Engine.STATIC
+        and any(isinstance(node, RemoteSource) for node in walk_plan(fragment.plan))
+        for node in walk_plan(fragment.plan)
+        if isinstance(node, Scan)
+    )
 
 
 def _computes(fragment: Fragment, recursion: RecursionPlan) -> bool:

@@ -6,7 +6,7 @@ from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sites.flows import sites_of
 from streamsql.errors import FederationError, WireError
 from streamsql.wire.channel_protocol import Reception
-from streamsql.wire.fragments import TABLE_OUTGROWN
+from streamsql.wire.fragments import TABLE_OUTGROWN, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport, QueryProblem
 
 
@@ -66,8 +66,10 @@ class HeardReports:
                 query.problems.pop(site, None)
             else:
                 query.problems[site] = in_words_of(query, problem)
-                if problem.code == TABLE_OUTGROWN:  # the facts of now allow no such plan
-                    self._queries.has_old_plans = True
+                if problem.code == TABLE_OUTGROWN and _sends_to_gateways(query.bundle, site):
+                    # Once: a second plan has no such table, whatever is said of it.
+                    self._queries.has_old_plans |= not query.outgrown
+                    query.outgrown = True
             self._queries.refresh(query)
 
     def _stop_unknown(self, run: str, site: str) -> None:
@@ -82,3 +84,9 @@ class HeardReports:
             code="result_limit",
         )
         self._queries.fail(query, error)
+
+
+def _sends_to_gateways(bundle: FragmentBundle, site: str) -> bool:
+    """Whether a site sends rows of stored tables to gateways, which keep them."""
+    kept = bundle.at_gateways
+    return any(site in f.sites for f in bundle.fragments if f.id in kept)

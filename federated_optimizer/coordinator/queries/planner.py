@@ -16,6 +16,7 @@ from federated_optimizer.coordinator.facts.planned_facts import (
     PassingRows,
     RowBytes,
     TextBytes,
+    looked_up,
     placed_in,
     recursion_facts,
     source_facts,
@@ -25,7 +26,7 @@ from federated_optimizer.coordinator.queries.filled_windows import (
     fill_notes,
     filled_sources,
 )
-from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery, is_outgrown
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.store.grant_store import MadeKind
 from federated_optimizer.costs.fragment_estimates import FragmentEstimate, fragment_estimates
@@ -39,7 +40,6 @@ from federated_optimizer.statistics.planning_statistics import Statistics
 from host.clocks import monotonic_clock, time_left
 from streamsql.algebra.operators import (
     Plan,
-    RemoteSource,
     Scan,
     SortKey,
     SourceKind,
@@ -173,6 +173,7 @@ class Planner:
             wires=wires_of(shared.facts, shared.links.hops(shared.settings.beside), now),
             speeds=speeds_of(shared.facts),
             looked_up=frozenset() if current is None else looked_up(current),
+            outgrown=current is not None and is_outgrown(current, self._running()),
         )
 
     def bind(self, statement: Statement, catalog: Catalog | None = None) -> BoundQuery:
@@ -386,15 +387,3 @@ def query_of(statement: Statement) -> Query:
             return inner
         case _:
             raise InternalError(f"{type(statement).__name__} is not a query")
-
-
-def looked_up(bundle: FragmentBundle) -> frozenset[str]:
-    """Return the tables, in lower case, that a bundle's fragments look keys up in."""
-    return frozenset(
-        node.source.lower()
-        for fragment in bundle.fragments
-        if fragment.engine == Engine.STATIC
-        and any(isinstance(node, RemoteSource) for node in walk_plan(fragment.plan))
-        for node in walk_plan(fragment.plan)
-        if isinstance(node, Scan)
-    )

@@ -1,7 +1,7 @@
 """A running query: text, bundle, result and status."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -70,6 +70,8 @@ class RunningQuery:
         leader_of: Returns a query that reads a run, or None.
         began: Reports of the sites of other queries' runs when it began to read them, by run.
         on_site_left: Called with each of its engine sites that leaves, at once.
+        outgrown: Whether the static engine has said that a table has too many rows for the
+            gateways of its run.
     """
 
     id: str
@@ -99,6 +101,7 @@ class RunningQuery:
     leader_of: Callable[[str], "RunningQuery | None"] = lambda _run: None
     began: dict[str, Mapping[str, FlowReport]] = field(default_factory=dict)
     on_site_left: Callable[[str], None] | None = None
+    outgrown: bool = False
     _direct: tuple[FragmentBundle, frozenset[str]] | None = None
 
     @property
@@ -128,6 +131,7 @@ class RunningQuery:
         }
         self.result.join(other.result)
         self.started, self.deployed = other.started, other.deployed
+        self.outgrown = self.outgrown or other.outgrown
 
     def begin_to_read(self, run: str, other: "RunningQuery | None") -> None:
         """Count from now on what the run of another query sends for this one."""
@@ -355,6 +359,11 @@ def in_words_of(query: RunningQuery, problem: QueryProblem) -> QueryProblem:
     """Return what a site says of a run, said of one of the queries that read it."""
     message = re.sub(r"\bquery q\d+\b", f"query {query.id}", problem.message)
     return msgspec.structs.replace(problem, message=message)
+
+
+def is_outgrown(bundle: FragmentBundle, queries: Iterable[RunningQuery]) -> bool:
+    """Whether gateways are to keep no table for a query that runs a bundle, or an equal one."""
+    return bundle.outgrown or any(q.outgrown for q in queries if q.run == bundle.query)
 
 
 def _sources(bundle: FragmentBundle) -> set[str]:
