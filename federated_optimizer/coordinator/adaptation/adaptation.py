@@ -202,8 +202,7 @@ class Adaptation:
         """Decide whether the queries of a run take the plan that was found."""
         current = [q for q in queries if q.id in self._queries and q.bundle is known.bundle]
         if current and found.before is None and known.bundle.at_gateways:
-            # Gateways would have to keep too much of a table, unless it is planned like this anew.
-            self._queries.has_old_plans |= not found.planned.bundle.runs_as(known.bundle)
+            self._queries.has_old_plans = True  # gateways would have to keep too much of a table
         if not current or found.before is None:
             return  # it is planned for other sites or definitions by now
         changes = not found.planned.bundle.runs_as(known.bundle)

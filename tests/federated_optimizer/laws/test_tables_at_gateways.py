@@ -7,7 +7,7 @@ import pytest
 from federated_optimizer import Topology
 from federated_optimizer.alternatives.heuristics import NONE
 from federated_optimizer.alternatives.method import TO_GATEWAYS, Method
-from federated_optimizer.alternatives.stored_at_gateways import STORED
+from federated_optimizer.alternatives.stored_at_gateways import OUTGROWN, STORED
 from federated_optimizer.search.cut_prices import CutPrices
 from federated_optimizer.search.network_joins import TABLE_IN_PARTS
 from federated_optimizer.search.turning_facts import Varied, turning_facts
@@ -179,6 +179,14 @@ def test_a_table_that_gateways_cannot_keep_stays_away_from_them() -> None:
     some = "SELECT s.mid, p.label FROM seat s JOIN place p ON s.rid = p.rid WHERE p.floor = 1"
     assert Plans(some, ONE_BASE, with_rows(40_000)).stored()
     assert not Plans(some, ONE_BASE, with_rows(60_000)).stored()
+
+
+def test_a_query_whose_table_has_outgrown_its_gateways_sends_them_none() -> None:
+    text = "SELECT s.mid, p.label FROM seat s JOIN place p ON s.rid = p.rid"
+    outgrown = Plans(text, ONE_BASE, replace(with_rows(10), outgrown=True))
+    assert not outgrown.stored()
+    said = [each for each in outgrown.search.memo.refused if OUTGROWN in each]
+    assert all(any(str(method) in each for each in said) for method in STORED)
 
 
 def test_a_gateway_keeps_keys_of_rows_that_are_too_wide_for_it() -> None:

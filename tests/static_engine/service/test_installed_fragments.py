@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from static_engine.evaluation.bags import PART_ROWS, Bag
 from static_engine.service import installed_fragments
 from static_engine.service.installed_fragments import RESULT, InstalledQuery, route
-from streamsql.algebra.operators import Scan, SourceKind
+from streamsql.algebra.operators import RemoteSource, Scan, SourceKind
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row
@@ -104,11 +103,11 @@ def test_gateways_and_base_keep_what_they_had_of_a_table_that_gateways_cannot_ke
     grown: Delta,
 ) -> None:
     here, keys = fragment("f1", ("base",)), fragment("f2", ("gw-1", "gw-2"))
+    read = RemoteSource("f2", SCHEMA)
     readers = (
-        Fragment("top", Engine.BASE, here.plan, ("base",)),
-        Fragment("low", Engine.GATEWAY, here.plan, ("gw-1", "gw-2"), "top", ("base",)),
+        Fragment("top", Engine.BASE, read, ("gw-1",)),  # reads it, too, and is named as its reader
+        Fragment("low", Engine.GATEWAY, read, ("gw-1", "gw-2"), "top", ("base",)),
     )
-    keys = replace(keys, consumer="low")
     bundle = FragmentBundle("q", 3, (here, keys, *readers), SCHEMA)
     query, ends = InstalledQuery(bundle, "static", 1, 0, max_gateway_rows=40), Readers()
     query.update_all({"f1": bag(ONE), "f2": bag(ONE)})

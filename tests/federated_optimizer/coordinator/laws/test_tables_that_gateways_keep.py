@@ -12,10 +12,11 @@ import duckdb
 import pytest
 
 from federated_optimizer.alternatives.method import Method
-from federated_optimizer.alternatives.stored_at_gateways import STORED
+from federated_optimizer.alternatives.stored_at_gateways import OUTGROWN, STORED
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from host.mqtt.in_memory import Faults
 from streamsql.wire.fragments import TABLE_OUTGROWN
+from streamsql.wire.messages import QueryProblem
 from tests.federated_optimizer.coordinator.running_static_engine import begin, static_engine
 
 TABLE = (
@@ -43,7 +44,7 @@ def write(folder: Path, floors: Floors, others: int = 0) -> None:
     whole.rename(folder / "floors.csv")
 
 
-def joined(rooms: dict[str, str], floors: Floors) -> list[tuple[Any, ...]]:
+def joined(rooms: dict[str, str], floors: Floors, text: str = TEXT) -> list[tuple[Any, ...]]:
     """Return the answer of DuckDB."""
     with closing(duckdb.connect()) as database:
         database.execute("CREATE TABLE RoomSensor (rid TEXT, status TEXT)")
@@ -51,7 +52,7 @@ def joined(rooms: dict[str, str], floors: Floors) -> list[tuple[Any, ...]]:
         for name, rows in (("RoomSensor", rooms), ("floors", floors)):
             for row in rows.items():
                 database.execute(f"INSERT INTO {name} VALUES (?, ?)", row)
-        return database.execute(TEXT).fetchall()
+        return database.execute(text).fetchall()
 
 
 async def begun(federation: Any, harness: Any, floors: Floors) -> Any:
@@ -62,9 +63,9 @@ async def begun(federation: Any, harness: Any, floors: Floors) -> Any:
     return coordinator
 
 
-async def number_of(coordinator: Any, words: str) -> int:
+async def number_of(coordinator: Any, words: str, text: str = TEXT) -> int:
     """Return the number of the plan that does something, as EXPLAIN lists it."""
-    (told,) = await coordinator.execute(f"EXPLAIN ALTERNATIVES {TEXT}")
+    (told,) = await coordinator.execute(f"EXPLAIN ALTERNATIVES {text}")
     line = next(line for line in told.text.splitlines() if words in line)
     return int(line.lstrip("* ").split()[0])
 
@@ -202,5 +203,97 @@ def test_a_table_that_plans_keep_from_gateways_by_now_leaves_them(harness: Any) 
             write(federation.folder, {"r1": 2}, others=others)
             await harness.until(lambda: not at_gateways(coordinator, query))
             await harness.until_rows(coordinator, query, [("r1", "open", 2)])
+
+    harness.run(scenario)
+
+
+UNCOUNTED = (
+    "f.floor + 0 > 0 AND LENGTH(f.room) > 1",
+    "LOWER(f.room) = f.room AND f.floor * 2 > 1",
+)
+"""Filters that nobody counts, of which far too few rows are expected to pass."""
+
+
+def uncounted(where: str) -> str:
+    return TEXT.replace("f.floor > 0", where)
+
+
+@pytest.mark.parametrize("where", UNCOUNTED)
+def test_a_query_whose_filter_nobody_has_counted_answers(harness: Any, where: str) -> None:
+    text = uncounted(where)
+
+    async def scenario(federation: Any) -> None:
+        async with static_engine(federation) as engine:
+            floors = {"r0": 1, "r1": 2}
+            coordinator = await begun(federation, harness, floors)
+            write(federation.folder, floors, others=engine.settings.max_gateway_rows + 5_000)
+            federation.sites["gw-1"].put("roomsensor", ("r0", "open"))
+            query = await harness.start_query(coordinator, text)
+            await harness.until_rows(coordinator, query, joined({"r0": "open"}, floors, text))
+            assert coordinator._queries.find(query).bundle.outgrown, "it had another plan"
+            await harness.until_status(coordinator, query, QueryStatus.RUNNING)
+            (told,) = await coordinator.execute(f"EXPLAIN ALTERNATIVES {text}")
+            assert OUTGROWN in told.text
+
+            # It stays so, also for another coordinator.
+            await coordinator.close()
+            federation.sites["gw-2"].put("roomsensor", ("r1", "shut"))
+            floors = {"r0": 3, "r1": 4}
+            write(federation.folder, floors, others=engine.settings.max_gateway_rows + 5_000)
+            coordinator = await federation.coordinator()
+            rows = joined({"r0": "open", "r1": "shut"}, floors, text)
+            await harness.until_rows(coordinator, query, rows)
+            assert coordinator._queries.find(query).bundle.outgrown
+            assert not at_gateways(coordinator, query)
+
+    harness.run(scenario)
+
+
+def test_a_running_query_follows_a_table_that_outgrows_its_gateways(harness: Any) -> None:
+    text = uncounted(UNCOUNTED[0])
+
+    async def scenario(federation: Any) -> None:
+        async with static_engine(federation) as engine:
+            coordinator = await begun(federation, harness, {"r0": 1, "r1": 2})
+            federation.sites["gw-1"].put("roomsensor", ("r0", "open"))
+            number = await number_of(coordinator, SENT[Method.STORED_ROWS], text)
+            query = await harness.start_query(coordinator, f"{text} WITH (plan = {number})")
+            await harness.until_rows(coordinator, query, [("r0", "open", 1)])
+            assert at_gateways(coordinator, query)
+            floors = {"r0": 5, "r1": 2}
+            write(federation.folder, floors, others=engine.settings.max_gateway_rows)
+            await harness.until_rows(coordinator, query, joined({"r0": "open"}, floors, text))
+            await federation.sites["gw-1"].stop()
+            await federation.site("gw-1", epoch=2)
+            federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+            await harness.until_rows(coordinator, query, joined({"r1": "open"}, floors, text))
+            await harness.until_status(coordinator, query, QueryStatus.RUNNING)
+
+    harness.run(scenario)
+
+
+def test_only_a_site_that_sends_gateways_a_table_has_a_query_planned_again(harness: Any) -> None:
+    """And once: a second report changes nothing."""
+
+    async def scenario(federation: Any) -> None:
+        async with static_engine(federation):
+            coordinator = await begun(federation, harness, {"r1": 1})
+            number = await number_of(coordinator, SENT[Method.STORED_ROWS])
+            query = await harness.start_query(coordinator, f"{TEXT} WITH (plan = {number})")
+            other = await harness.start_query(coordinator, "SELECT rid FROM RoomSensor")
+            table = await harness.start_query(coordinator, "SELECT room FROM floors")
+            queries, heard = coordinator._queries, coordinator._receiver.heard
+
+            def plans_again(run: str, site: str) -> bool:
+                queries.has_old_plans = False
+                heard.problem(run, site, QueryProblem(TABLE_OUTGROWN, "too much", "", 1, site))
+                found: bool = queries.has_old_plans
+                return found
+
+            for run, site in ((query, "gw-1"), (query, "base"), (other, "gw-1"), (table, "static")):
+                assert not plans_again(run, site), (run, site)
+            assert [plans_again(query, "static") for _ in range(3)] == [True, False, False]
+            queries.has_old_plans = True
+            await harness.until(lambda: not at_gateways(coordinator, query))
 
     harness.run(scenario)
