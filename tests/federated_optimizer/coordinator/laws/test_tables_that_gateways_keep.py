@@ -207,20 +207,16 @@ def test_a_table_that_plans_keep_from_gateways_by_now_leaves_them(harness: Any) 
     harness.run(scenario)
 
 
-UNCOUNTED = (
-    "f.floor + 0 > 0 AND LENGTH(f.room) > 1",
-    "LOWER(f.room) = f.room AND f.floor * 2 > 1",
-)
-"""Filters that nobody counts, of which far too few rows are expected to pass."""
+UNCOUNTED = "LOWER(f.room) = f.room AND f.floor * 2 > 1"
+"""A filter that nobody counts, of which far too few rows are expected to pass."""
 
 
 def uncounted(where: str) -> str:
     return TEXT.replace("f.floor > 0", where)
 
 
-@pytest.mark.parametrize("where", UNCOUNTED)
-def test_a_query_whose_filter_nobody_has_counted_answers(harness: Any, where: str) -> None:
-    text = uncounted(where)
+def test_a_query_whose_filter_nobody_has_counted_answers(harness: Any) -> None:
+    text = uncounted(UNCOUNTED)
 
     async def scenario(federation: Any) -> None:
         async with static_engine(federation) as engine:
@@ -250,7 +246,7 @@ def test_a_query_whose_filter_nobody_has_counted_answers(harness: Any, where: st
 
 
 def test_a_running_query_follows_a_table_that_outgrows_its_gateways(harness: Any) -> None:
-    text = uncounted(UNCOUNTED[0])
+    text = uncounted(UNCOUNTED)
 
     async def scenario(federation: Any) -> None:
         async with static_engine(federation) as engine:
