@@ -3,7 +3,7 @@
 from statistics import fmean
 
 from federated_optimizer.costs.column_estimates import Columns
-from federated_optimizer.costs.estimates import row_bytes
+from federated_optimizer.costs.estimates import Estimating, row_bytes
 from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.statistics.default_facts import (
     DOUBLE_BYTES,
@@ -76,6 +76,27 @@ def sent_bytes(plan: Plan, statistics: Statistics, rows: Estimate | None = None)
         for position, width in enumerate(widths)
     )
     return whole - min(rows.replaced, 1.0) / 2.0 * again
+
+
+class SentBytes:
+    """Bytes of the rows that plans send, each found once; see `sent_bytes`.
+
+    Args:
+        statistics: Of the sources.
+        estimating: Of the rows over which the mean is taken.
+    """
+
+    def __init__(self, statistics: Statistics, estimating: Estimating) -> None:
+        self._statistics, self._estimating = statistics, estimating
+        self._known: dict[int, tuple[Plan, float]] = {}  # by id: the plan keeps it from reuse
+
+    def of(self, plan: Plan) -> float:
+        """Return the bytes of a row."""
+        known = self._known.get(id(plan))
+        if known is None:
+            width = sent_bytes(plan, self._statistics, self._estimating.of(plan))
+            known = self._known[id(plan)] = (plan, width)
+        return known[1]
 
 
 def _is_group(plan: Plan, position: int) -> bool:

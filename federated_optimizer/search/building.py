@@ -24,7 +24,6 @@ from federated_optimizer.alternatives.recursion_bounds import is_bounded
 from federated_optimizer.alternatives.words import names_text
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.estimates import Estimating
-from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.shipments import shipment
 from federated_optimizer.costs.work import Work
 from federated_optimizer.cutting.cutter import Cutter
@@ -58,6 +57,7 @@ from federated_optimizer.search.search_bounds import (
     NO_FILTERS,
     NO_ORDERS,
     PUSHED_ONLY,
+    Budget,
     is_deep,
 )
 from federated_optimizer.statistics.planning_statistics import Statistics
@@ -153,7 +153,7 @@ class _Building:
         whole_changes: bool,
         few: bool,
     ) -> None:
-        self._kept = kept
+        self._budget = Budget(kept)
         self._few = few
         self._bases = topology.bases
         self._statistics = statistics
@@ -168,7 +168,7 @@ class _Building:
             self._memo, topology, statistics, self._at_gateways, self._at_base_sites
         )
         self._network = NetworkJoins(
-            self._memo, self._cutter.placed, self._estimating, topology, statistics, kept
+            self._memo, self._cutter.placed, self._estimating, topology, statistics, self._budget
         )
         if whole_changes:
             self._network.refuse_all(IN_PARTS)
@@ -339,7 +339,7 @@ class _Building:
         if plan not in self._blocks:
             return
         below = {node for child in plan.inputs for node in walk_plan(child)}
-        for made, words in join_orders(plan, self._cutter, self._kept):
+        for made, words in join_orders(plan, self._cutter, self._budget.kept):
             # Another block's alternatives might be this order again.
             if not any(node in self._blocks and node not in below for node in walk_plan(made)):
                 yield Alternative(Method.ORDER, (self._made(made),), words=words)
@@ -390,8 +390,7 @@ class _Building:
     def _shipped(self, plan: Plan, sites: tuple[str, ...]) -> Cost:
         """Return the price of a sub-plan's rows on their way to the base."""
         rows, wires = self._estimating.of(plan), self._statistics.wires
-        width = sent_bytes(plan, self._statistics, rows)
-        return shipment(rows, width, sites, self._bases, wires)
+        return shipment(rows, self._network.widths.of(plan), sites, self._bases, wires)
 
 
 def _after(joined: Joined) -> Properties:

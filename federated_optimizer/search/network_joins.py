@@ -18,13 +18,7 @@ from federated_optimizer.alternatives.gateway_pieces import (
     unary_piece,
     union_piece,
 )
-from federated_optimizer.alternatives.heuristics import (
-    ALL,
-    LIFTED,
-    NONE,
-    Heuristic,
-    Heuristics,
-)
+from federated_optimizer.alternatives.heuristics import NONE, Heuristic, Heuristics
 from federated_optimizer.alternatives.key_lookup import keys_of
 from federated_optimizer.alternatives.keys_first import SEMI_JOINS, SemiJoin, semi_join
 from federated_optimizer.alternatives.meeting import Meeting, Move
@@ -42,15 +36,15 @@ from federated_optimizer.alternatives.stored_at_gateways import (
 from federated_optimizer.alternatives.words import join_words
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.estimates import Estimating
-from federated_optimizer.costs.semi_join_estimates import keys_sent, rows_found
-from federated_optimizer.costs.sent_columns import sent_bytes
+from federated_optimizer.costs.sent_columns import SentBytes, sent_bytes
 from federated_optimizer.costs.shipments import broadcast, shipment
 from federated_optimizer.costs.stored_reads import sent_to_gateways
 from federated_optimizer.memo.groups import Alternative, Wanted
 from federated_optimizer.memo.memo import Memo
 from federated_optimizer.memo.properties import STORED, Joined, Place, Properties, Sent
 from federated_optimizer.network.topology import Topology
-from federated_optimizer.search.stored_joins import stored_keys_cost
+from federated_optimizer.search.search_bounds import Budget
+from federated_optimizer.search.semi_join_prices import keys_cost, stored_keys_cost
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.operators import (
     AsOfJoin,
@@ -80,6 +74,8 @@ _OF_CHAINS = frozenset({Heuristic.ONE_JOIN, Heuristic.TO_BASE})
 
 _Way = TypeVar("_Way", Meeting, SemiJoin)
 
+_Sites = tuple[str, ...]
+
 Below = tuple[Joined, Joined]
 """Joins in the network below both sides of a join."""
 
@@ -105,13 +101,16 @@ class Found:
 class NetworkJoins:
     """The pieces of sub-plans above joins in the network.
 
+    Attributes:
+        widths: Of the rows that are sent.
+
     Args:
         memo: Has the groups of joins and of what is below them.
         placed: The pieces of all sub-plans where nothing is chosen.
         estimating: Of what gateways have together.
         topology: The sites.
         statistics: What is known of sources.
-        kept: Rules by which joins are not considered.
+        budget: Of the search, with the rules by which joins are not considered.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917  (what pieces depend on)
@@ -121,7 +120,7 @@ class NetworkJoins:
         estimating: Estimating,
         topology: Topology,
         statistics: Statistics,
-        kept: Heuristics = ALL,
+        budget: Budget,
     ) -> None:
         self._memo = memo
         self._placed = placed
@@ -129,11 +128,15 @@ class NetworkJoins:
         self._topology = topology
         self._statistics = statistics
         self._wires = statistics.wires
-        self._kept = kept
+        self._budget = budget
         self._known: dict[Plan, dict[Joined, Found]] = {}
         self._refused: dict[str, list[str]] = {}
         self._left_out: dict[Heuristic, list[str]] = {}
         self._none: Refused | None = None
+        self.widths = SentBytes(statistics, estimating)
+        # Pieces of a sub-plan mostly lie at the same sites: each of these is priced once.
+        self._asked: dict[tuple[int, Method, _Sites, _Sites], Cost] = {}
+        self._moved: dict[tuple[int, _Sites, Sent, Move | None], Cost] = {}
 
     def refuse_all(self, reason: str) -> None:
         """Let no gateway join rows of other gateways, for a reason in words."""
@@ -147,9 +150,7 @@ class NetworkJoins:
     @property
     def not_considered(self) -> tuple[str, ...]:
         """Right ways that joins met so far do not have because of a heuristic, in words."""
-        return tuple(
-            f"{' or '.join(ways)}: {rule} ({LIFTED})" for rule, ways in self._left_out.items()
-        )
+        return self._budget.words(self._left_out)
 
     def pieces(self, plan: Plan) -> Mapping[Joined, Found]:
         """Return the pieces of a sub-plan that gateways do not compute by themselves."""
@@ -157,6 +158,7 @@ class NetworkJoins:
             return {}
         if plan not in self._known:
             self._known[plan] = dict(islice(self._found(plan), MAX_PIECES))
+            self._budget.spend(len(self._known[plan]))
         return self._known[plan]
 
     def _options(self, plan: Plan) -> list[tuple[Joined, GatewayPiece]]:
@@ -207,7 +209,7 @@ class NetworkJoins:
         self, plan: TwoSided, left: GatewayPiece, right: GatewayPiece
     ) -> GatewayPiece | Refused:
         """Return a join of what gateways have, or why it is not there."""
-        local = join_piece(plan, left, right, self._kept)
+        local = join_piece(plan, left, right, self._budget.kept)
         rule = local.heuristic if isinstance(local, Refused) else None
         if rule is not None and isinstance(join_piece(plan, left, right, NONE), GatewayPiece):
             self._leave_out(f"{join_words(plan)} at its gateways", rule)
@@ -217,7 +219,7 @@ class NetworkJoins:
         self, plan: TwoSided, method: Method, find: Callable[[Heuristics], _Way | Refused]
     ) -> _Way | Refused:
         """Return how a method joins two pieces, or why it does not, which is noted."""
-        what, found = f"{join_words(plan)} by {method}", find(self._kept)
+        what, found = f"{join_words(plan)} by {method}", find(self._budget.kept)
         rule = found.heuristic if isinstance(found, Refused) else None
         right = found if rule is None else find(NONE)
         if not isinstance(right, Refused):
@@ -234,7 +236,7 @@ class NetworkJoins:
         every = [self._options(branch) for branch in branches]
         for chosen in islice(product(*every), MAX_PIECES):
             pieces = [piece for _, piece in chosen]
-            made = union_piece(pieces, self._kept)
+            made = union_piece(pieces, self._budget.kept)
             rule = made.heuristic if isinstance(made, Refused) else None
             if rule is not None and isinstance(union_piece(pieces, NONE), GatewayPiece):
                 self._leave_out("UnionAll of rows that gateways have joined", rule)
@@ -250,10 +252,12 @@ class NetworkJoins:
                 keyed = partial(semi_join, plan, left, right, method)
                 found = self._considered(plan, method, keyed)
                 if isinstance(found, SemiJoin):
+                    self._budget.spend()
                     yield method, self._keyed(plan, method, found, sides), NOTHING, found.words
         for below, stored in self._stored(plan):
             found = self._fitting(plan, Method.STORED_KEYS, stored, stored_semi_join)
             if isinstance(found, SemiJoin):
+                self._budget.spend()
                 places = self._topology.bases, self._statistics, self._estimating
                 cost = stored_keys_cost(plan, stored, found, *places)
                 here = map(self._here, plan.inputs, below)
@@ -297,7 +301,7 @@ class NetworkJoins:
         """Yield pieces of both sides that gateways have, if they cannot join them alone."""
         found = product(self._options(plan.left), self._options(plan.right))
         for left, right in islice(found, MAX_PIECES):
-            if not self._kept & _OF_CHAINS or not (left[0] or right[0]):
+            if not self._budget.kept & _OF_CHAINS or not (left[0] or right[0]):
                 yield left, right
             elif self._would_chain(plan, left[1], right[1]):
                 what = f"{join_words(plan)} of rows that gateways have joined with others"
@@ -343,16 +347,24 @@ class NetworkJoins:
         """Return rows of gateways at other sites: those who read them there pay once together."""
         piece = self.pieces(plan)[joined].piece if joined else self._placed[plan]
         assert isinstance(piece, GatewayPiece | StaticPiece)  # noqa: S101  (whose rows move)
-        rows, sites = self._estimating.of(plan), way[0]
-        width = sent_bytes(plan, self._statistics, rows)
+        at = (piece.site,) if isinstance(piece, StaticPiece) else piece.sites
+        key = self._memo.group(plan)[0], at, way, move
+        if key not in self._moved:
+            self._moved[key] = self._moving(plan, piece, way[0], move)
+        to = Properties(Place.SITES, joined=joined, sent=way)
+        return self._shipped(plan, joined, to, self._moved[key])
+
+    def _moving(
+        self, plan: Plan, piece: GatewayPiece | StaticPiece, sites: _Sites, move: Move | None
+    ) -> Cost:
+        """Return the price of rows on their way to sites."""
+        rows, width = self._estimating.of(plan), self.widths.of(plan)
         if isinstance(piece, StaticPiece):
-            cost = sent_to_gateways(rows, width, piece.site, sites, self._wires)
-        elif move is not None and not move.partition:
-            cost = broadcast(rows, width, piece.sites, sites, self._wires)
-        else:
-            away = None if move is None else move.away
-            cost = shipment(rows, width, piece.sites, sites, self._wires, away)
-        return self._shipped(plan, joined, Properties(Place.SITES, joined=joined, sent=way), cost)
+            return sent_to_gateways(rows, width, piece.site, sites, self._wires)
+        if move is not None and not move.partition:
+            return broadcast(rows, width, piece.sites, sites, self._wires)
+        away = None if move is None else move.away
+        return shipment(rows, width, piece.sites, sites, self._wires, away)
 
     def _shipped(self, plan: Plan, joined: Joined, to: Properties, cost: Cost) -> Wanted:
         here = self._here(plan, joined)
@@ -372,17 +384,14 @@ class NetworkJoins:
         """Return what the base joins: the rows of a side that keys find, and the other side."""
         (joined, reduced), (other, whole) = sides if found.reduces_left else sides[::-1]
         some, all_ = (plan.left, plan.right) if found.reduces_left else (plan.right, plan.left)
-        columns = [pair[1 if found.reduces_left else 0] for pair in pairs_of(plan)]
-        keys = keys_of(all_, columns, with_null=True)
-        reduction = found.reduced(some, keys)
-        sent = keys_sent(reduction, self._statistics, len(whole.sites))
-        width = sent_bytes(keys, self._statistics)
-        asked = broadcast(sent, width, whole.sites, reduced.sites, self._wires)
-        matched = rows_found(reduction, self._estimating)
-        width = sent_bytes(some, self._statistics, matched)
-        bases = self._topology.bases
-        answered = shipment(matched, width, reduced.sites, bases, self._wires).after(asked)
-        by = (*joined, *other, (self._memo.group(plan)[0], method))
-        there = self._shipped(some, joined, Properties(Place.BASE, joined=by), answered)
+        group = self._memo.group(plan)[0], method
+        key = *group, whole.sites, reduced.sites
+        if key not in self._asked:
+            columns = [pair[1 if found.reduces_left else 0] for pair in pairs_of(plan)]
+            reduction = found.reduced(some, keys_of(all_, columns, with_null=True))
+            places = whole.sites, reduced.sites, self._topology.bases
+            self._asked[key] = keys_cost(reduction, *places, self._statistics, self._estimating)
+        by = (*joined, *other, group)
+        there = self._shipped(some, joined, Properties(Place.BASE, joined=by), self._asked[key])
         both = (there, self.to_base(all_, other))
         return both if found.reduces_left else both[::-1]

@@ -7,6 +7,8 @@ import pytest
 
 from federated_optimizer import Topology, normalize
 from federated_optimizer.alternatives.heuristics import LIFTED, NONE, Heuristic
+from federated_optimizer.alternatives.method import Method
+from federated_optimizer.search import search_bounds
 from federated_optimizer.search.choosing import Search
 from federated_optimizer.search.cut_prices import CutPrices
 from federated_optimizer.search.join_orders import MAX_ORDERS
@@ -143,16 +145,71 @@ def test_gateways_that_die_amid_a_chain_of_joins_and_come_back(text: str) -> Non
             assert federation.rest() == federation.expected(text), (number, lost)
 
 
-def test_the_search_stays_bounded() -> None:
-    names = [f"r{i}" for i in range(7)]
+def of_streams(count: int, *, branches: int = 1) -> Search:
+    """Return the search without heuristics of joins of streams by one key at three gateways."""
+    names = [f"r{i}" for i in range(count)]
     catalog = catalog_of("".join(f"CREATE SOURCE {n} (k TEXT, v INTEGER);" for n in names))
-    text = f"SELECT r0.k FROM {', '.join(names)} WHERE " + " AND ".join(
-        f"{n}.k = r0.k" for n in names[1:]
+    keys = " AND ".join(f"{n}.k = r0.k" for n in names[1:])
+    text = " UNION ALL ".join(
+        f"SELECT r0.k FROM {', '.join(names)} WHERE {keys} AND r0.v > {i}" for i in range(branches)
     )
     topology = Topology(dict.fromkeys(("g0", "g1", "g2"), frozenset(names)))
     ready = normalize(bound_query(text, catalog).plan, topology)
-    memo = Search(ready, topology, Statistics(), kept=NONE).memo
+    return Search(ready, topology, Statistics(), kept=NONE)
+
+
+def ways(search: Search) -> int:
+    """Return how many alternatives have rows that travel to gateways."""
+    every = search.memo.alternatives.values()
+    return sum(a.is_in_network and a.method != Method.ORDER for each in every for a in each)
+
+
+def test_the_search_stays_bounded() -> None:
+    memo = of_streams(7).memo
     orders = [sum(a.is_rewritten for a in each) for each in memo.alternatives.values()]
     assert 0 < max(orders) <= MAX_ORDERS
     most = max(map(len, memo.alternatives.values()))
     assert most <= 2 * MAX_PIECES * 2 + MAX_ORDERS
+    assert not memo.not_considered  # the budget is enough for the largest block
+
+
+def test_the_search_of_a_union_is_bounded_as_a_whole_and_says_so() -> None:
+    one, two, three = (of_streams(6, branches=count) for count in (1, 2, 3))
+    assert not one.memo.not_considered
+    assert ways(two) < 2 * ways(one)
+    assert ways(three) - ways(two) < ways(one) / 10
+    for search in (two, three):
+        told, *left_out = search.memo.not_considered
+        assert "these hold again for the rest of the query" in told
+        assert left_out
+        assert not any(LIFTED in each for each in left_out)
+
+
+@pytest.fixture
+def few_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the budget of a search be spent amid small queries."""
+    monkeypatch.setattr(search_bounds, "MAX_WAYS", 2)
+
+
+@pytest.mark.usefixtures("few_ways")
+@pytest.mark.parametrize("text", QUERIES)
+def test_plans_of_a_search_whose_budget_is_spent_answer_as_duckdb(text: str) -> None:
+    plans = Plans(text, ONE_BASE, kept=NONE)
+    assert "these hold again" in plans.search.memo.not_considered[0]
+    found = [*different(plans)]
+    for number, bundle in found[:: max(len(found) // MOST, 1)]:
+        federation = Federation(ONE_BASE, seed=number)
+        federation.network.install(bundle)
+        federation.happen(9)
+        assert federation.rest() == federation.expected(text), number
+        choice = plans.search.plan(number)
+        if "seat b" not in text:
+            cut = CutPrices.of(choice.taken, ONE_BASE, STATISTICS, NONE)
+            assert isclose(choice.cost.bytes, cut.bytes, rel_tol=0.02), (number, choice.methods)
+
+
+@pytest.mark.usefixtures("few_ways")
+def test_a_search_with_heuristics_has_no_budget() -> None:
+    for text in QUERIES:
+        told = Plans(text, ONE_BASE).search.alternatives().not_considered
+        assert all(each.endswith(f"({LIFTED})") for each in told)

@@ -1,15 +1,41 @@
-"""Prices of joins at the base of what keys of a stored table find at gateways."""
+"""Prices of joins at the base of what keys find at gateways."""
 
 from federated_optimizer.alternatives.gateway_pieces import TwoSided
 from federated_optimizer.alternatives.keys_first import SemiJoin
 from federated_optimizer.alternatives.stored_at_gateways import StoredSide
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.estimates import Estimating
-from federated_optimizer.costs.semi_join_estimates import rows_found
+from federated_optimizer.costs.semi_join_estimates import keys_sent, rows_found
 from federated_optimizer.costs.sent_columns import sent_bytes
-from federated_optimizer.costs.shipments import shipment
+from federated_optimizer.costs.shipments import broadcast, shipment
 from federated_optimizer.costs.stored_reads import evaluated, sent_to_gateways
 from federated_optimizer.statistics.planning_statistics import Statistics
+from streamsql.algebra.operators import Join
+
+
+def keys_cost(  # noqa: PLR0913, PLR0917  (a join, its sites, and what is known)
+    reduction: Join,
+    whole: tuple[str, ...],
+    reduced: tuple[str, ...],
+    bases: tuple[str, ...],
+    statistics: Statistics,
+    estimating: Estimating,
+) -> Cost:
+    """Return the price of keys, and of what they find.
+
+    Args:
+        reduction: The rows that keys find, with the keys as its right side.
+        whole: Sites that have keys.
+        reduced: Sites that have the rows.
+        bases: The rows go there.
+        statistics: Of the sources.
+        estimating: Of what gateways have together.
+    """
+    wires, sent = statistics.wires, keys_sent(reduction, statistics, len(whole))
+    asked = broadcast(sent, sent_bytes(reduction.right, statistics), whole, reduced, wires)
+    matched = rows_found(reduction, estimating)
+    width = sent_bytes(reduction.left, statistics, matched)
+    return shipment(matched, width, reduced, bases, wires).after(asked)
 
 
 def stored_keys_cost(  # noqa: PLR0913, PLR0917  (a join, what travels, and what is known)
