@@ -53,11 +53,12 @@ def stored_keys_cost(  # noqa: PLR0913, PLR0917  (a join, what travels, and what
     stream, table = (plan.right, plan.left) if sides.table_first else (plan.left, plan.right)
     site, sites, wires = sides.table.site, sides.stream.sites, statistics.wires
     keys = estimating.of(found.keys)
-    asked = sent_to_gateways(keys, sent_bytes(found.keys, statistics), site, sites, wires)
-    matched = rows_found(found.reduced(stream, found.keys), estimating)
-    answered = shipment(matched, sent_bytes(stream, statistics), sites, bases, wires)
-    width = sent_bytes(table, statistics)
-    stored = shipment(estimating.of(table), width, (site,), bases, wires)
+    asked = sent_to_gateways(keys, sent_bytes(found.keys, statistics, keys), site, sites, wires)
+    reduced = found.reduced(stream, found.keys)
+    matched = rows_found(reduced, estimating)
+    answered = shipment(matched, sent_bytes(reduced, statistics, matched), sites, bases, wires)
+    rows = estimating.of(table)
+    stored = shipment(rows, sent_bytes(table, statistics, rows), (site,), bases, wires)
     again = evaluated(sides.table.plan, estimating, statistics)
     kept = Cost(state=keys.rows * len(sites))
     return answered.after(asked).after(again) + stored + kept
