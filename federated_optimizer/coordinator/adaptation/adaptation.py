@@ -133,7 +133,9 @@ class Adaptation:
                 continue
             known.count(now, sent_bytes_of(leader))
             live = self._queries.runs.live(run)
-            if not is_quiet(leader) or all(query.id in known.fixed for query in live):
+            # A plan that was asked for ends, too, when gateways cannot keep its table any more.
+            never = not known.bundle.at_gateways and all(q.id in known.fixed for q in live)
+            if never or not is_quiet(leader):
                 continue
             if known.waits:
                 if self._has_room(known.bundle):
