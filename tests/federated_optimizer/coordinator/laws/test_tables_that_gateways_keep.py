@@ -197,8 +197,8 @@ def test_a_table_that_plans_keep_from_gateways_by_now_leaves_them(harness: Any) 
             text = f"{TEXT} WITH (plan = {number})"
             query = await harness.start_query(coordinator, text)
             await harness.until_rows(coordinator, query, [("r1", "open", 1)])
-            looked = coordinator._adaptation._known
-            await harness.until(lambda: any(known.basis for known in looked.values()))
+            adaptation = coordinator._adaptation
+            await harness.until(lambda: any(run.basis for run in adaptation._known.values()))
             others = engine.settings.max_gateway_rows // 2
             write(federation.folder, {"r1": 2}, others=others)
             await harness.until(lambda: not at_gateways(coordinator, query))
