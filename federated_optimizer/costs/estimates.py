@@ -67,13 +67,15 @@ BYTES = {
     DataType.TIMESTAMP: TIMESTAMP_BYTES.value,
 }
 """Bytes of a value in a message (MessagePack): short names and small numbers."""
+OTHER_BYTES = 8
+"""Bytes of a value of any other type."""
 
 
 def row_bytes(schema: Schema, columns: Iterable[int] | None = None) -> float:
     """Return the expected bytes of a row in a message, or of some of its columns."""
     dtypes = schema.dtypes
     chosen = range(len(dtypes)) if columns is None else columns
-    return 2.0 + sum(BYTES.get(dtypes[c], 8) for c in chosen)
+    return 2.0 + sum(BYTES.get(dtypes[c], OTHER_BYTES) for c in chosen)
 
 
 def selectivity(predicate: Expression) -> float:

@@ -3,7 +3,7 @@
 from statistics import fmean
 
 from federated_optimizer.costs.column_estimates import Columns
-from federated_optimizer.costs.estimates import Estimating, row_bytes
+from federated_optimizer.costs.estimates import BYTES, OTHER_BYTES, Estimating, row_bytes
 from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.statistics.default_facts import (
     DOUBLE_BYTES,
@@ -115,20 +115,20 @@ def _is_group(plan: Plan, position: int) -> bool:
 
 def _widths(plan: Plan, statistics: Statistics) -> list[float]:
     """Return the expected bytes of a value of each column."""
-    leaves = {node.source: node for node in walk_plan(plan) if isinstance(node, Scan)}
-    widths = []
+    names = {n.source: n.schema.names for n in walk_plan(plan) if isinstance(n, Scan)}
+    widths, dtypes = [], plan.schema.dtypes
     for position, origin in enumerate(column_origins(plan)):
-        dtype = plan.schema.dtypes[position]
-        width = row_bytes(plan.schema, (position,)) - row_bytes(plan.schema, ())
+        dtype = dtypes[position]
+        width = BYTES.get(dtype, OTHER_BYTES)
         call = _call(plan, position)
         if call is not None and _is_high_word(call):
             width = 1.0
         elif (
             (call is None or call.function in _AS_THEY_ARE)
             and origin is not None
-            and origin[0] in leaves
+            and origin[1] < len(names.get(origin[0], ()))  # it may be read twice, by other columns
         ):
-            name = leaves[origin[0]].schema.names[origin[1]].lower()
+            name = names[origin[0]][origin[1]].lower()
             width += _beyond(dtype, (origin[0].lower(), name), statistics)
         widths.append(width)
     return widths
@@ -185,7 +185,7 @@ def _bytes_by_digits(number: float) -> float:
 
     Examples:
         >>> [_bytes_by_digits(n) for n in (20.5, 5.0, 1234.5678, 1 / 3, 1e300)]
-        [5.0, 3.0, 7.0, 9.0, 9.0]
+        [4.0, 3.0, 7.0, 9.0, 9.0]
     """
     written = by_digits(number)
     return 2.0 + _bytes_of(written.digits) if isinstance(written, Decimal) else DOUBLE_BYTES.value

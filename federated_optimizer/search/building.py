@@ -155,6 +155,7 @@ class _Building:
     ) -> None:
         self._budget = Budget(kept)
         self._few = few
+        self._begun: set[Wanted] = set()
         self._bases = topology.bases
         self._statistics = statistics
         self._estimating = Estimating(statistics)
@@ -223,10 +224,10 @@ class _Building:
         return ENDS_ONLY
 
     def _at_base(self, plan: Plan) -> Wanted:
-        number, is_new = self._memo.group(plan)
-        wanted = Wanted(number, AT_BASE)
-        if is_new:
-            self._memo.alternatives[wanted] = self._alternatives(plan, number)
+        wanted = Wanted(self._memo.group(plan)[0], AT_BASE)
+        if wanted not in self._begun:  # its group may be there: joins at gateways make some
+            self._begun.add(wanted)
+            self._memo.alternatives[wanted] = self._alternatives(plan, wanted.group)
         return wanted
 
     def _at_sites(self, plan: Plan) -> Wanted:
