@@ -54,6 +54,7 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
     replanned: bool = False,
     much: float = MUCH,
     metric: Metric = BY_BYTES,
+    search: Search | None = None,
 ) -> FragmentBundle:
     """Return the fragments of a bound query.
 
@@ -61,16 +62,16 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
     is refused where it would run. `running` is the plan that the query runs, which changes only for
     one that is `much` times cheaper. With `replanned` the query runs: it takes the cheapest plan if
     there is none of the number asked for any more. `metric` is that of queries that ask for none.
+    `search` is what `search_of` has found for the same query and sites.
 
     Raises:
         UnsupportedError: A recursion's strategy and way do not go together, the strategy does not
             fit the recursion, the plan is too deep, or there is none of the number asked for.
     """
     with _not_too_deep():
-        ready = normalize(bound.plan, topology)
-        choice = _search(bound, ready, topology, statistics, metric).taken(
-            bound.asked, running, replanned=replanned, much=much
-        )
+        if search is None:
+            search = search_of(bound, topology, statistics, metric)
+        choice = search.taken(bound.asked, running, replanned=replanned, much=much)
         bundle = place(
             choice.plan,
             topology,
@@ -106,8 +107,7 @@ def alternatives(
         UnsupportedError: As for `plan`.
     """
     with _not_too_deep():
-        ready = normalize(bound.plan, topology)
-        search = _search(bound, ready, topology, statistics, metric)
+        search = search_of(bound, topology, statistics, metric)
         return search.alternatives(bound.asked, running)
 
 
@@ -126,31 +126,33 @@ def compared(
         UnsupportedError: As for `plan`.
     """
     with _not_too_deep():
-        ready = normalize(bound.plan, topology)
-        search = _search(bound, ready, topology, statistics)
+        search = search_of(bound, topology, statistics)
         found = search.alternatives(bound.asked, running)
         taken = search.plan(found.chosen)
         turns = turning_facts(search, taken, found.listed, more)
         return found, turns
 
 
-def _search(
+def search_of(
     bound: BoundQuery,
-    ready: Plan,
     topology: Topology,
-    statistics: Statistics,
+    statistics: Statistics = NOTHING_KNOWN,
     metric: Metric = BY_BYTES,
 ) -> Search:
-    """Return the plans of a bound query, whose plan is ready to be cut."""
-    metric = bound.metric or metric
-    return Search(
-        ready,
-        topology,
-        statistics,
-        metric,
-        whole_changes=bound.whole_changes,
-        kept=heuristics_of(bound.heuristics),
-    )
+    """Return the search among the plans of a bound query; `metric` is as for `plan`.
+
+    Raises:
+        UnsupportedError: The plan is too deep.
+    """
+    with _not_too_deep():
+        return Search(
+            normalize(bound.plan, topology),
+            topology,
+            statistics,
+            bound.metric or metric,
+            whole_changes=bound.whole_changes,
+            kept=heuristics_of(bound.heuristics),
+        )
 
 
 @contextmanager

@@ -12,7 +12,8 @@ from functools import partial
 
 import msgspec
 
-from federated_optimizer.coordinator.adaptation.filled_runs import MARGIN, Alike, when_alike
+from federated_optimizer.coordinator.adaptation.decision_rows import FIRST_LOOK, DecisionRows
+from federated_optimizer.coordinator.adaptation.filled_runs import too_long, when_alike
 from federated_optimizer.coordinator.adaptation.known_runs import (
     MEASURED_SECONDS,
     KnownRun,
@@ -24,7 +25,7 @@ from federated_optimizer.coordinator.adaptation.known_runs import (
 from federated_optimizer.coordinator.adaptation.moves import Move, Moves, sent_bytes_of
 from federated_optimizer.coordinator.adaptation.plan_basis import left_range
 from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered, reconsider_all
-from federated_optimizer.coordinator.queries.planner import Planned, Planner
+from federated_optimizer.coordinator.queries.planner import Planned, Planner, planned_of
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
@@ -32,7 +33,6 @@ from federated_optimizer.coordinator.store.plan_decisions import Decision, Outco
 from federated_optimizer.statistics.planning_statistics import Statistics
 from host.clocks import monotonic_clock
 from streamsql.algebra.metrics import BY_BYTES
-from streamsql.data.durations import duration_text
 from streamsql.data.types import MICROSECONDS
 from streamsql.errors import FederationError
 from streamsql.wire.fragments import FragmentBundle
@@ -50,10 +50,6 @@ AT_ONCE = 16
 MOST_MOVES = 2
 """Moves at the same time, and as many that take the length of a window: each lets the network do
 some work twice."""
-LONGEST_BESIDE = 3_600_000_000 + MARGIN
-"""Microseconds that two runs may be beside each other until windows of the new one are filled: an
-hour's window may."""
-FIRST_LOOK = "the first look at the plan since it was deployed"
 
 
 class Adaptation:
@@ -77,6 +73,7 @@ class Adaptation:
         self._planner = planner
         self._queries = queries
         self._decisions = shared.decisions
+        self._rows = DecisionRows(shared, planner, self._rate)
         self._moves = Moves(shared, queries)
         self._pause = int(shared.settings.adapt * 1_000_000)
         self._known: dict[str, KnownRun] = {}
@@ -88,10 +85,17 @@ class Adaptation:
         """Go on with moves.
 
         Raises:
-            FederationError: The catalog cannot be written; it is tried again with the next call.
+            FederationError: The catalog cannot be written for one of them; the others have gone on.
+                It is tried again with the next call.
         """
+        failed: FederationError | None = None
         for number, move in tuple(self._moving.items()):
-            await self._go_on(number, move)
+            try:
+                await self._go_on(number, move)
+            except FederationError as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
 
     async def look(self) -> None:
         """Look at plans if it is time to; `work` may be called meanwhile."""
@@ -115,10 +119,15 @@ class Adaptation:
 
     async def _look(self, now: int) -> None:
         found = self._due(now)
+        await self._join_equal(now)
         busy = {move.run for move in self._moving.values()}
         waiting = [run for run in found if run not in busy]
         waiting.sort(key=lambda run: self._known[run].looked)
-        await self._reconsider({run: found[run] for run in waiting[:AT_ONCE]})
+        # One that took too long may do so again: by itself it costs one time limit, not five.
+        doubtful = [run for run in waiting if self._known[run].has_failed][:1]
+        usual = [run for run in waiting if not self._known[run].has_failed][:AT_ONCE]
+        for runs in (usual, doubtful):
+            await self._reconsider({run: found[run] for run in runs})
 
     def _due(self, now: int) -> dict[str, str]:
         """Return the runs whose plans are to be made again, with the reason."""
@@ -141,7 +150,12 @@ class Adaptation:
                 if self._has_room(known.bundle):
                     found[run] = known.waits
                 continue
-            if now - known.looked < known.pause(self._pause):
+            own = known.next_own(live, now)
+            if own is not None:
+                found[run] = own.reason
+                continue
+            left_out = all(query.text in known.own for query in live)
+            if left_out or now - known.looked < known.pause(self._pause):
                 continue
             if known.basis is None:
                 found[run] = ""
@@ -152,6 +166,25 @@ class Adaptation:
             elif left:
                 found[run] = str(left[0])
         return found
+
+    async def _join_equal(self, now: int) -> None:
+        """Let the queries of a run read an older one that computes the same, if there is one."""
+        runs = self._queries.runs
+        for run, known in tuple(self._known.items()):
+            older, live = runs.older_equal(run), runs.live(run)
+            moving = {each for move in self._moving.values() for each in (move.run, move.trial.run)}
+            if older is None or now - known.looked < known.pause(self._pause):
+                continue
+            if {run, older.run} & moving or not self._has_room(known.bundle):
+                continue
+            queries = [q for q in live if q.id in self._queries and q.bundle is known.bundle]
+            if not (queries and is_quiet(queries[0]) and is_quiet(older)):
+                continue
+            if not self._moves.why_needed(queries):
+                reason = f"run {older.run} computes the same"
+                detail = "its rows are compared with theirs"
+                row = self._rows.same(queries, reason, Outcome.MOVING, detail)
+                await self._begin(known, row, planned_of(queries[0]), queries)
 
     def _has_room(self, bundle: FragmentBundle) -> bool:
         """Whether another move may begin; those that take the length of a window hold up no other.
@@ -168,15 +201,17 @@ class Adaptation:
         for run in reasons:
             queries = [q for q in self._queries.runs.live(run) if q.id in self._queries]
             known = self._known.get(run)
-            if queries and known is not None:
-                known.looked, known.waits = self._now(), ""
+            queries = [] if known is None else known.begin_look(queries, self._now(), self._pause)
+            if queries:
                 groups[run] = queries
         bundles = {run: self._known[run].bundle for run in groups}
         for run, found in (await self._reconsidered(groups)).items():
             known = self._known.get(run)
+            if known is None or known.bundle is not bundles[run]:
+                continue
             if isinstance(found, FederationError):
-                log.info("the plan of run %s is not made again: %s", run, found.message)
-            elif known is not None and known.bundle is bundles[run]:
+                self._look_failed(known, groups[run], reasons[run], found)
+            else:
                 await self._decide(known, groups[run], reasons[run], found)
 
     async def _reconsidered(
@@ -191,7 +226,7 @@ class Adaptation:
         try:
             return await self._shared.beside.run(work, "looking at a plan again")
         except FederationError as error:
-            if error.code != "statement_limit" or len(groups) == 1:
+            if len(groups) == 1:
                 return dict.fromkeys(groups, error)
         runs = tuple(groups)
         halves = (runs[: len(runs) // 2], runs[len(runs) // 2 :])
@@ -212,18 +247,43 @@ class Adaptation:
         if changes and not why and not self._has_room(found.planned.bundle):
             known.waits = reason or FIRST_LOOK
             return
-        before, known.basis = known.basis, found.basis
-        if before is None and not changes:
+        known.note_look(found, current, reason, self._now())
+        if not changes and reason in ("", FIRST_LOOK):
             return
         known.needed = why if movers else ""
-        ids = frozenset(query.id for query in current)
-        is_fixed = bool(when_alike(known.bundle).never) or ids <= set(found.fixed)
-        known.fixed = ids if is_fixed else frozenset()
-        decision = self._decided(current if why else movers, reason, found, why)
+        never = when_alike(known.bundle).never
+        known.fixed = frozenset(q.id for q in current if never or q.id in found.fixed)
+        looked = [query for query in current if query.id not in found.apart]
+        decision = self._rows.compared(looked if why else movers, reason, found, why)
         if why:
             self._decisions.add(decision)
-        else:
-            await self._begin(decision, found, movers)
+        elif await self._begin(known, decision, found.planned, movers):
+            self._leave(current, reason, found)
+
+    def _leave(self, queries: Sequence[RunningQuery], reason: str, found: Reconsidered) -> None:
+        """Note which queries of a run stay where the others move away, and why."""
+        left: dict[str, list[RunningQuery]] = {}
+        for query in queries:
+            why = found.fixed.get(query.id) or found.apart.get(query.id)
+            if why:
+                left.setdefault(why, []).append(query)
+        for why, stay in left.items():
+            self._decisions.add(self._rows.compared(stay, reason, found, why))
+
+    def _look_failed(
+        self,
+        known: KnownRun,
+        queries: Sequence[RunningQuery],
+        reason: str,
+        error: FederationError,
+    ) -> None:
+        """Let queries whose plan could not be made again wait, and say so."""
+        text = queries[0].text  # it was the first to be planned
+        known.look_failed(text, reason, self._now(), self._pause)
+        failed = [q for q in queries if q.id in self._queries and q.text == text]
+        if failed:
+            why = f"its plan could not be made again: {error.message}"
+            self._decisions.add(self._rows.same(failed, reason, Outcome.KEPT, why))
 
     def _fed(self, planned: Planned, left: str) -> FragmentBundle:
         """Return a plan with what runs of now would give a newer one, but for the one it leaves."""
@@ -235,13 +295,13 @@ class Adaptation:
         self, found: Reconsidered, queries: Sequence[RunningQuery], *, changes: bool
     ) -> tuple[str, list[RunningQuery]]:
         """Return why queries keep their plan, in words, or those that move."""
-        movers = [query for query in queries if query.id not in found.fixed]
+        movers = [q for q in queries if q.id not in found.fixed and q.id not in found.apart]
         if not movers:
             return next(iter(found.fixed.values())), []
         if not changes:
             return "no other plan is much cheaper", []
         alike = when_alike(found.planned.bundle)
-        stays = when_alike(queries[0].bundle).never or alike.never or _too_long(alike)
+        stays = when_alike(queries[0].bundle).never or alike.never or too_long(alike)
         if stays:
             return f"it cannot move: {stays}", []
         needed = self._moves.why_needed(movers)
@@ -261,39 +321,23 @@ class Adaptation:
             ), []
         return "", movers
 
-    def _decided(
-        self, queries: Sequence[RunningQuery], reason: str, found: Reconsidered, why: str
-    ) -> Decision:
-        before = found.after if found.before is None else found.before
-        return Decision(
-            id=self._decisions.next_id(),
-            ts=self._shared.clock(),
-            queries=", ".join(query.id for query in queries),
-            run=queries[0].run,
-            reason=reason or FIRST_LOOK,
-            outcome=Outcome.KEPT if why else Outcome.MOVING,
-            detail=why or _begun(found, when_alike(found.planned.bundle).microseconds),
-            plan_before=before.words,
-            plan_after=found.after.words,
-            bytes_before=before.cost.bytes,
-            bytes_after=found.after.cost.bytes,
-            measured_before=self._rate(queries[0]),
-        )
-
     # --- moves --------------------------------------------------------------------------------
 
     async def _begin(
-        self, decision: Decision, found: Reconsidered, movers: Sequence[RunningQuery]
-    ) -> None:
+        self, known: KnownRun, decision: Decision, planned: Planned, movers: Sequence[RunningQuery]
+    ) -> bool:
+        """Begin a move; return whether it has begun."""
         try:
-            move = await self._moves.begin(found.planned, movers)
+            move = await self._moves.begin(planned, movers)
         except FederationError as error:
             said = {"outcome": Outcome.GIVEN_UP, "detail": error.message}
             self._decisions.add(msgspec.structs.replace(decision, **said))
-            return
+            known.basis, known.tries = None, known.tries + 1
+            return False
         if move is not None:
             self._decisions.add(decision)
             self._moving[decision.id] = move
+        return move is not None
 
     async def _go_on(self, number: int, move: Move) -> None:
         if not (move.failed or move.moved):
@@ -316,8 +360,11 @@ class Adaptation:
         if not moved:
             return
         del self._moving[number]
-        said = "the queries read the new plan from then on; their answers did not change"
+        said = f"the queries read run {moved[0].run} from then on; their answers did not change"
         self._close(number, move, outcome=Outcome.MOVED, detail=said)
+        left = self._known.get(move.run)
+        if left is not None:
+            left.basis = None  # it was that of those who have moved
         query, now = moved[0], self._now()
         self._known[query.run] = KnownRun.of(query, now)
         self._measured.append(Measuring(number, query.id, query.bundle, now, sent_bytes_of(query)))
@@ -350,21 +397,3 @@ class Adaptation:
             rate = rate_since((each.since, each.bytes), now, sent_bytes_of(query))
             self._decisions.change(each.decision, measured_after=rate)
         self._measured = left
-
-
-def _too_long(alike: Alike) -> str:
-    if alike.microseconds <= LONGEST_BESIDE:
-        return ""
-    return (
-        f"its windows would take {duration_text(alike.microseconds)} to be filled, and no lake "
-        "fills them"
-    )
-
-
-def _begun(found: Reconsidered, windows: int = 0) -> str:
-    said = "the other plan is being filled"
-    if windows:
-        said += f", which takes {duration_text(windows)} because of its windows"
-    if found.weighing.value(found.filling):
-        return said
-    return f"{said}; that has no price by {found.weighing.metric}: costing at most half suffices"

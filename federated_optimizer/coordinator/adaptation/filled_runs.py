@@ -14,11 +14,15 @@ from federated_optimizer.network.shareable import reasons_alone, why_alone
 from streamsql.algebra.operators import Scan, ScanPart, Window, WindowKind, walk_plan
 from streamsql.algebra.streams import Emit
 from streamsql.catalog.system import is_site_source, is_system_table
+from streamsql.data.durations import duration_text
 from streamsql.data.types import MICROSECONDS
 from streamsql.wire.fragments import Engine, FragmentBundle
 
 MARGIN = 5_000_000
 """Microseconds by which clocks of sites and devices may be ahead of each other."""
+LONGEST_BESIDE = 3_600_000_000 + MARGIN
+"""Microseconds that two runs may be beside each other until windows of the new one are filled: an
+hour's window may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,16 @@ def when_alike(bundle: FragmentBundle) -> Alike:
         if isinstance(node, Scan) and node.source not in bundle.fills:
             longest = max(longest, reach + MARGIN)
     return Alike(longest)
+
+
+def too_long(alike: Alike) -> str:
+    """Return why a run cannot wait until it gives what an older one gives; empty: it can."""
+    if alike.microseconds <= LONGEST_BESIDE:
+        return ""
+    return (
+        f"its windows would take {duration_text(alike.microseconds)} to be filled, and no lake "
+        "fills them"
+    )
 
 
 def _windowed(bundle: FragmentBundle) -> Iterator[tuple[Scan, int]]:

@@ -1,21 +1,37 @@
 """Knowledge of each run whose plan is looked after: when it was looked at, and what it has sent."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from federated_optimizer.coordinator.adaptation.moves import sent_bytes_of
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis
+from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
 from streamsql.wire.fragments import FragmentBundle
 
 LONGEST_PAUSE = 3_600_000_000
-"""Microseconds until a move is tried again that was given up several times."""
+"""Microseconds until a move or a look is tried again that has failed several times."""
 MEASURED_SECONDS = 60.0
 """Time after a move in which the bytes are counted that it has brought."""
 LEAST_SECONDS = 10.0
 """Bytes counted for less time say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnLook:
+    """A look that queries of one text still need, as one at others of their run said nothing.
+
+    Attributes:
+        reason: Why their run was looked at.
+        again: Time before which they are left out.
+        failed: Looks in a row that failed.
+    """
+
+    reason: str
+    again: int
+    failed: int = 0
 
 
 @dataclass(slots=True)
@@ -26,11 +42,13 @@ class KnownRun:
         bundle: As it was looked at.
         looked: When its plan was last made again.
         counted: When its bytes were read, and how many there were: the last two times.
-        basis: What its plan rests on; None: nobody has looked, or a move was given up.
+        basis: What its plan rests on; None: nobody has looked, a move was given up, or some of its
+            queries move away.
         tries: Moves that were given up: the time until the next one doubles.
         needed: Why it has to stay, as `Moves.why_needed` says.
         fixed: Its queries if none of them may ever move.
         waits: Why it is looked at again as soon as there is room for another move; or empty.
+        own: Looks that some of its queries still need, by their text.
     """
 
     bundle: FragmentBundle
@@ -41,6 +59,7 @@ class KnownRun:
     needed: str = ""
     fixed: frozenset[str] = frozenset()
     waits: str = ""
+    own: dict[str, OwnLook] = field(default_factory=dict)
 
     @classmethod
     def of(cls, query: RunningQuery, now: int) -> "KnownRun":
@@ -55,7 +74,57 @@ class KnownRun:
 
     def pause(self, least: int) -> int:
         """Return the time until its plan may be made again."""
-        return min(least << min(self.tries, 10), max(LONGEST_PAUSE, least))
+        return _doubled(least, self.tries)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the last look at some of its queries failed: the next one may, too."""
+        return any(own.failed for own in self.own.values())
+
+    def next_own(self, queries: Iterable[RunningQuery], now: int) -> OwnLook | None:
+        """Return a look that some of its present queries need now."""
+        texts = {query.text for query in queries}
+        self.own = {text: own for text, own in self.own.items() if text in texts}
+        return next((own for own in self.own.values() if own.again <= now), None)
+
+    def begin_look(
+        self, queries: Iterable[RunningQuery], now: int, pause: int
+    ) -> list[RunningQuery]:
+        """Return the queries to look at now: first those that need a look of their own."""
+        left = [q for q in queries if q.text not in self.own or self.own[q.text].again <= now]
+        left.sort(key=lambda query: query.text not in self.own)
+        if left:
+            self.looked, self.waits = now, ""
+            own = self.own.get(left[0].text)
+            if own is not None:  # not at once again, whatever comes of it
+                self.own[left[0].text] = replace(own, again=now + pause)
+        return left
+
+    def look_failed(self, text: str, reason: str, now: int, pause: int) -> None:
+        """Leave queries out of looks for a while that doubles each time."""
+        own = self.own.get(text)
+        failed = 1 if own is None else own.failed + 1
+        self.own[text] = OwnLook(reason, now + _doubled(pause, failed), failed)
+
+    def note_look(
+        self, found: Reconsidered, queries: Sequence[RunningQuery], reason: str, now: int
+    ) -> None:
+        """Note what the choice rests on, and which queries it says nothing of."""
+        is_own = found.planned.bundle.text in self.own
+        for query in queries:
+            if query.id not in found.apart:
+                self.own.pop(query.text, None)
+            elif not is_own:
+                self.own.setdefault(query.text, OwnLook(reason, now))
+        if not is_own or not (found.apart or self.own):
+            self.basis = found.basis
+        elif self.basis is not None:
+            # Facts may have changed since the others were looked at.
+            self.basis = {**found.basis, **self.basis}
+
+
+def _doubled(pause: int, times: int) -> int:
+    return min(pause << min(times, 10), max(LONGEST_PAUSE, pause))
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,6 +117,8 @@ class Moves:
             shared.presence.check_in_charge()
             other = self._queries.runs.alike(planned)
             if other is None or other.run == movers[0].run:
+                if planned.bundle is movers[0].bundle:
+                    return None  # the run that computes what they read has ended
                 other = None
                 run = f"q{await asyncio.to_thread(shared.store.next_query_number)}"
                 bundle = self._queries.runs.fed_but_by(planned, run, movers[0].run)
@@ -311,7 +313,8 @@ class Moves:
         movers = self.movers(move)
         for query in movers:
             runs.leave(query)
-            query.warnings = move.planned.warnings
+            if not trial.bundle.runs_as(query.bundle):
+                query.warnings = move.planned.warnings
             fed = {feed.run for feed in trial.bundle.feeds}
             query.bundle, query.flows = trial.bundle, trial.flows
             query.began = {run: began for run, began in query.began.items() if run in fed}

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from federated_optimizer.alternatives.heuristics import heuristics_of
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis, NotedStatistics
 from federated_optimizer.coordinator.contract.coordinator_model import ACTING
 from federated_optimizer.coordinator.queries.planner import Planned, Planner
@@ -13,7 +12,7 @@ from federated_optimizer.costs.estimates import estimate
 from federated_optimizer.costs.sent_columns import sent_bytes
 from federated_optimizer.costs.size_and_motion import Estimate
 from federated_optimizer.costs.weighing import Weighing
-from federated_optimizer.planning import normalize
+from federated_optimizer.planning import search_of
 from federated_optimizer.search.choosing import Search
 from federated_optimizer.search.plan_words import plan_words
 from federated_optimizer.statistics.planning_statistics import Statistics
@@ -54,6 +53,7 @@ class Reconsidered:
         filling: What travels until the sites have what the plan that is taken needs, by estimate.
         weighing: By what plans are compared.
         fixed: By id of queries that keep their plan in any case: why, in words.
+        apart: By id of queries of which this says nothing, as they ask for another choice: why.
     """
 
     planned: Planned
@@ -63,6 +63,7 @@ class Reconsidered:
     filling: Cost
     weighing: Weighing
     fixed: dict[str, str] = field(default_factory=dict)
+    apart: dict[str, str] = field(default_factory=dict)
 
 
 def reconsider(
@@ -74,9 +75,9 @@ def reconsider(
     """Return what would be planned now for queries that read one run.
 
     `fed` returns a plan with what other runs would give a run of it, but for the named one.
-    `metric` is that of queries that ask for none. Those of another metric than the first one's keep
-    their plan. If changes of one of the answers act on the world, all take a plan by which changes
-    of one reading arrive together.
+    `metric` is that of queries that ask for none. Those of another metric than the first one's are
+    apart: they are looked at by themselves. If changes of one of the answers act on the world, all
+    take a plan by which changes of one reading arrive together.
 
     Raises:
         QueryError: The text does not bind any more.
@@ -87,27 +88,26 @@ def reconsider(
     first = next((query for query in readers if query.id not in fixed), readers[0])
     current = first.bundle
     whole = any(query.origin in ACTING for query in readers if query.id not in fixed)
-    planned = planner.planned(
-        first.text,
-        query=current.query,
-        version=current.version + 1,
-        current=current,
-        whole_changes=whole,
-    )
-    bound = planner.bind(parse_statement(first.text))
+    bound = planner.bound(first.text, current=current, whole_changes=whole)
+    apart: dict[str, str] = {}
     for query in readers:
         if query.id not in fixed and query.text != first.text:
             other = planner.bind(parse_statement(query.text))
             if (other.metric or metric) != (bound.metric or metric):
-                fixed[query.id] = "another query of its run asks for another metric"
+                apart[query.id] = "another query of its run asks for another metric"
             elif other.heuristics != bound.heuristics:
-                fixed[query.id] = "another query of its run asks for other heuristics"
-    topology = planner.topology()
+                apart[query.id] = "another query of its run asks for other heuristics"
     noted = NotedStatistics(planner.statistics(current))
-    ready = normalize(bound.plan, topology)
-    metric = bound.metric or metric
-    kept = heuristics_of(bound.heuristics)
-    search = Search(ready, topology, noted.statistics, metric, whole_changes=whole, kept=kept)
+    search = search_of(bound, planner.topology(), noted.statistics, metric)
+    bundle = planner.place(
+        bound,
+        query=current.query,
+        version=current.version + 1,
+        text=first.text,
+        current=current,
+        search=search,
+    )
+    planned = Planned.of(bound, bundle)
     taken = planned.bundle
     after = _priced(search, taken.alternative)
     number = search.number_of((current.alternative, current.choices))
@@ -117,7 +117,8 @@ def reconsider(
     if before is not None:
         before = replace(before, fed=_fed_cost(planner, current))
     filling = filling_cost(would_run, noted.statistics)
-    return Reconsidered(planned, before, after, noted.basis(), filling, search.weighing, fixed)
+    basis, weighing = noted.basis(), search.weighing
+    return Reconsidered(planned, before, after, basis, filling, weighing, fixed, apart)
 
 
 def reconsider_all(

@@ -34,7 +34,7 @@ from federated_optimizer.cutting.bundling import ungathered
 from federated_optimizer.network.shareable import REFUSED, why_alone
 from federated_optimizer.network.topology import Topology, colocation_of
 from federated_optimizer.planning import compared, normalize, plan
-from federated_optimizer.search.choosing import NOTHING_RUNS, PUSHED, Alternatives, Running
+from federated_optimizer.search.choosing import NOTHING_RUNS, PUSHED, Alternatives, Running, Search
 from federated_optimizer.search.turning_facts import TURNING_SECONDS, Turn
 from federated_optimizer.statistics.planning_statistics import Statistics
 from host.clocks import monotonic_clock, time_left
@@ -230,10 +230,11 @@ class Planner:
         current: FragmentBundle | None = None,
         gathered: bool = True,
         much: float = MUCH,
+        search: Search | None = None,
     ) -> FragmentBundle:
         """Return the bundle of a bound query; not gathered, gateways give their rows themselves.
 
-        What runs now stays unless another plan is `much` times cheaper.
+        What runs now stays unless another plan is `much` times cheaper. `search` is as for `plan`.
 
         Raises:
             UnsupportedError: A recursion's strategy and way do not go together, or the strategy
@@ -254,6 +255,7 @@ class Planner:
             replanned=current is not None,
             much=much,
             metric=self._shared.settings.metric,
+            search=search,
         )
         if any(map(_counts_from_start, bundle.fragments)):
             started = 0 if current is None else current.started
@@ -307,6 +309,17 @@ class Planner:
         sizes = None if self._past is None else self._past.sizes
         return tuple(fill_notes(plan, fills, self._shared.clock(), sizes))
 
+    def bound(
+        self, text: str, *, current: FragmentBundle | None = None, whole_changes: bool = False
+    ) -> BoundQuery:
+        """Return the bound query of a text; see `planned`.
+
+        Raises:
+            QueryError: It is wrong, perhaps only since the catalog has changed.
+        """
+        bound = dataclasses.replace(self.bind(parse_statement(text)), whole_changes=whole_changes)
+        return bound if current is None else _with_columns_of(bound, current)
+
     def planned(  # noqa: PLR0913 - what a plan rests on
         self,
         text: str,
@@ -332,9 +345,7 @@ class Planner:
         Raises:
             QueryError: It is wrong, perhaps only since the catalog has changed.
         """
-        bound = dataclasses.replace(self.bind(parse_statement(text)), whole_changes=whole_changes)
-        if current is not None:
-            bound = _with_columns_of(bound, current)
+        bound = self.bound(text, current=current, whole_changes=whole_changes)
         bundle = self.place(
             bound,
             query=query,

@@ -91,6 +91,15 @@ class SharedRuns:
             return None
         return self._oldest(self._alike.get(fingerprint(planned.bundle), ()))
 
+    def older_equal(self, run: str) -> RunningQuery | None:
+        """Return a query of the oldest run that computes what a run does; None: it is that run.
+
+        There are two where one was on trial when a query began to read the other, or on trial, too.
+        """
+        name = self._prints.get(run)
+        found = None if name is None else self._oldest(self._alike[name])
+        return None if found is None or found.run == run else found
+
     def _oldest(self, runs: Iterable[str]) -> RunningQuery | None:
         # Nobody builds on a run that is only tried.
         for query in filter(None, map(self.leader, sorted(runs, key=_age))):

@@ -198,7 +198,8 @@ class QueryStatements:
     async def feed_again(self) -> None:
         """Let runs read what other runs have at their sites, where that has changed.
 
-        A run that others read may have ended, failed, or gone on with another plan.
+        A run that others read may have ended, failed, or gone on with another plan. Instead of one
+        that would begin anew, an older one that computes the same is read, if there is one.
         """
         runs = self._queries.runs
         if not any(map(runs.fed_otherwise, runs.all())):
@@ -207,7 +208,7 @@ class QueryStatements:
             for run in runs.all():
                 found = runs.fed_otherwise(run)
                 if found:
-                    await self.redeploy(found, run)
+                    await self.redeploy(found, run if runs.older_equal(run) is None else None)
 
     def _of_same_name(self, statement: Statement, name: str) -> RunningQuery | None:
         if not name:

@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
-from federated_optimizer.coordinator.adaptation import adaptation, known_runs, moves
+from federated_optimizer.coordinator.adaptation import (
+    adaptation,
+    decision_rows,
+    known_runs,
+    moves,
+)
 from federated_optimizer.coordinator.adaptation.reconsidered import PricedPlan, reconsider
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.weighing import Weighing
@@ -278,7 +283,7 @@ def test_a_change_without_a_price_is_said_to_have_none(
 ) -> None:
     weighing = Weighing(Metric(tuple(weights.items())))
     found: Any = SimpleNamespace(filling=Cost(500.0, messages=8.0), weighing=weighing)
-    assert adaptation._begun(found) == said
+    assert decision_rows.begun(found) == said
 
 
 def test_without_adaptation_nothing_is_looked_at(harness: Any) -> None:
@@ -366,7 +371,9 @@ def test_equal_queries_move_together_and_one_that_may_not_stays(harness: Any) ->
         assert coordinator.query(equal).run == coordinator.query(query).run
         assert coordinator.query(fixed).run == run
         assert before == {q: coordinator.query(q).changes for q in before}
-        assert [d.queries for d in decisions(coordinator)] == [f"{query}, {equal}"]
+        told = [(d.queries, d.outcome, d.detail) for d in decisions(coordinator)]
+        assert [each[:2] for each in told] == [(f"{query}, {equal}", "moved"), (fixed, "kept")]
+        assert told[1][2] == "WITH (adapt = 'no') says so"
         federation.sites["gw-1"].put("roomsensor", ("r0", "new"))
         for each in before:
             await harness.until_rows(coordinator, each, [("m0", "new"), *ROWS[1:]])

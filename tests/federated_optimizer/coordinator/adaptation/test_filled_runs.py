@@ -3,8 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from federated_optimizer.coordinator.adaptation.adaptation import _too_long
-from federated_optimizer.coordinator.adaptation.filled_runs import MARGIN, when_alike
+from federated_optimizer.coordinator.adaptation.filled_runs import MARGIN, too_long, when_alike
 from tests.federated_optimizer.network.test_shareable import ALONE, SHARED, bundle_of
 
 SECOND = 1_000_000
@@ -26,7 +25,7 @@ NEVER = (
 @pytest.mark.parametrize(("window", "stays"), [("1 HOUR", False), ("61 MINUTES", True)])
 def test_a_window_of_an_hour_is_not_too_long(window: str, stays: bool) -> None:
     found = when_alike(bundle_of(f"SELECT rid FROM Reading [RANGE {window}]"))
-    assert bool(_too_long(found)) == stays
+    assert bool(too_long(found)) == stays
 
 
 @pytest.mark.parametrize("text", SHARED)

@@ -1,0 +1,89 @@
+"""Rows of `sys_decisions` about plans that were looked at."""
+
+from collections.abc import Callable, Sequence
+
+from federated_optimizer.coordinator.adaptation.filled_runs import when_alike
+from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered
+from federated_optimizer.coordinator.queries.planner import Planner
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.coordinator.store.plan_decisions import Decision, Outcome
+from streamsql.data.durations import duration_text
+
+FIRST_LOOK = "the first look at the plan since it was deployed"
+
+
+class DecisionRows:
+    """Makes rows about queries of one run.
+
+    Args:
+        rate: Returns the bytes a second that the sites of a query's run send; None: not known.
+    """
+
+    def __init__(
+        self,
+        shared: SharedParts,
+        planner: Planner,
+        rate: Callable[[RunningQuery], float | None],
+    ) -> None:
+        self._shared = shared
+        self._planner = planner
+        self._rate = rate
+
+    def compared(
+        self, queries: Sequence[RunningQuery], reason: str, found: Reconsidered, why: str
+    ) -> Decision:
+        """Return a row about two plans; `why` says why queries keep theirs, empty: they move."""
+        before = found.after if found.before is None else found.before
+        return self._row(
+            queries,
+            reason,
+            why or begun(found, when_alike(found.planned.bundle).microseconds),
+            outcome=Outcome.KEPT if why else Outcome.MOVING,
+            before=(before.words, before.cost.bytes),
+            after=(found.after.words, found.after.cost.bytes),
+        )
+
+    def same(
+        self, queries: Sequence[RunningQuery], reason: str, outcome: Outcome, detail: str
+    ) -> Decision:
+        """Return a row about a plan that is compared with no other."""
+        bundle = queries[0].bundle
+        sent = sum(each.cost.bytes for each in self._planner.estimates(bundle).values())
+        plan = (f"plan {bundle.alternative}", sent)
+        return self._row(queries, reason, detail, outcome=outcome, before=plan, after=plan)
+
+    def _row(  # noqa: PLR0913 - what a row says
+        self,
+        queries: Sequence[RunningQuery],
+        reason: str,
+        detail: str,
+        *,
+        outcome: Outcome,
+        before: tuple[str, float],
+        after: tuple[str, float],
+    ) -> Decision:
+        return Decision(
+            id=self._shared.decisions.next_id(),
+            ts=self._shared.clock(),
+            queries=", ".join(query.id for query in queries),
+            run=queries[0].run,
+            reason=reason or FIRST_LOOK,
+            outcome=outcome,
+            detail=detail,
+            plan_before=before[0],
+            plan_after=after[0],
+            bytes_before=before[1],
+            bytes_after=after[1],
+            measured_before=self._rate(queries[0]),
+        )
+
+
+def begun(found: Reconsidered, windows: int = 0) -> str:
+    """Return what is said of a move that begins; `windows` is how long they take to be filled."""
+    said = "the other plan is being filled"
+    if windows:
+        said += f", which takes {duration_text(windows)} because of its windows"
+    if found.weighing.value(found.filling):
+        return said
+    return f"{said}; that has no price by {found.weighing.metric}: costing at most half suffices"
