@@ -64,7 +64,7 @@ def test_facts_count_from_the_first_look_that_rests_on_them() -> None:
 
 
 def test_a_query_whose_looks_fail_is_left_out_for_pauses_that_double() -> None:
-    known = known_run()
+    known, again = known_run(), 0
     for failed, pause in enumerate((2, 4, 8, 16, 32, 60, 60, 60), 1):
         now = failed * 10 * LONGEST_PAUSE
         assert known.begin_look([A, B], now, PAUSE)[0] is A

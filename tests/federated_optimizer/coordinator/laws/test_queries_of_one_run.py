@@ -95,7 +95,8 @@ def test_a_query_moves_though_the_first_one_of_its_run_stays(harness: Any) -> No
 
 def gated(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Let no move come about until the returned function is called."""
-    is_open, is_ready = [], moves.Moves.is_ready
+    is_open: list[bool] = []
+    is_ready = moves.Moves.is_ready
 
     def ready(self: moves.Moves, move: moves.Move) -> bool:
         return bool(is_open) and is_ready(self, move)
