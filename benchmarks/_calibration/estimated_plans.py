@@ -32,7 +32,7 @@ DEFAULTS = Constants(Micros(), DEFAULT_WIRES.batch_microseconds, DEFAULT_WIRES.b
 GUESSED = Constants(
     Micros(step=0.0, filter=2.0, window=2.0, join=10.0, group=10.0, recursion=200.0), 100.0, 0.0
 )
-"""What was guessed before anything was measured; a step had no price, nor had a byte."""
+"""Constants of before there were measured ones: guesses, without a price of steps and bytes."""
 
 
 def constants_of(measured: Mapping[str, float]) -> Constants:

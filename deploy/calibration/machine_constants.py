@@ -26,11 +26,11 @@ Report = Callable[[str, float], None]
 
 @dataclass(slots=True)
 class Calibration:
-    """What was measured.
+    """Measured constants, and notes on those that could not be measured.
 
     Attributes:
         measured: By name of the constant.
-        notes: What was not, and why, a sentence each.
+        notes: A sentence each.
     """
 
     measured: dict[str, Measurement] = field(default_factory=dict)

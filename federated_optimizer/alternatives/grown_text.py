@@ -56,7 +56,7 @@ def grown_text(
 
 
 def identical(one: Expression, other: Expression) -> bool:
-    """Whether expressions are written alike; 0.0 == -0.0, and their text is not."""
+    """Return whether expressions are equal, also as text: 0.0 equals -0.0, but reads otherwise."""
     return one == other and repr(one) == repr(other)
 
 
@@ -67,7 +67,7 @@ def _rest(
     back = {wanted.position: position for position, wanted in joined.items()}
 
     def of_first(read: Column) -> Expression:
-        """What y has where it joins, x has, too; its other columns are told apart."""
+        """Return the column of x that y is joined by, or y's own one, shifted behind those of x."""
         return joined.get(read.position) or shifted(read, _SECOND)
 
     def of_second(read: Column) -> Expression:

@@ -90,7 +90,7 @@ def bounded_recursions(plan: Plan, own: Counter[Plan]) -> Iterator[Bounded | Ref
 
 
 def is_bounded(plan: Plan) -> bool:
-    """Whether one side of a join bounds a recursion below the other: then all of it is there."""
+    """Return whether a side of a join bounds a recursion in the other side by a semi-join."""
     if not isinstance(plan, Join):
         return False
     return any(

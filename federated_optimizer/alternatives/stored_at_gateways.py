@@ -149,7 +149,7 @@ def _refused(
 
 
 def _is_uncounted(node: Plan) -> bool:
-    """Whether no estimate bounds the rows of an operator: of the past, and of a recursion."""
+    """Return whether nobody can say how many rows an operator gives: a recursion, or the past."""
     return isinstance(node, Fixpoint) or (isinstance(node, Scan) and node.history is not None)
 
 

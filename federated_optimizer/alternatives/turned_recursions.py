@@ -198,7 +198,7 @@ def _relation(plan: Plan) -> tuple[Expression, ...] | None:
 
 
 def _bounds_below(condition: Expression, value: Expression) -> bool:
-    """Whether a condition on a link says that a value of it is not negative."""
+    """Return whether a condition lets only values pass that are not negative."""
     match condition:
         case Call(">" | ">=", (read, Literal(int() as least))):
             return read == value and least >= 0
@@ -304,7 +304,7 @@ class _Turning:
         return isinstance(expression, Column) and expression.position == self._chain.own(column)
 
     def _is_of_link(self, column: int) -> bool:
-        """Whether base and step compute a column alike, of the link alone."""
+        """Return whether base and step compute a column in the same way from the link alone."""
         return identical(self._chain.head[column], self._chain.base[column])
 
     def _is_counter(self, column: int) -> bool:
@@ -376,9 +376,10 @@ class _Turning:
         return Call(function, (own, base) if first else (base, own), own.dtype)
 
     def _overflows_alike(self, column: int) -> bool:
-        """Whether a sum is NULL in every order if it is in one: the least of what is not negative.
+        """Return whether a sum that overflows in one order of its parts does so in every order.
 
-        Of the greatest, one that is NULL a step later may displace one that is not.
+        That holds where parts are not negative and the least sum is kept. Where the greatest is
+        kept, a sum that overflows a step later may displace one that does not.
         """
         selection, base, links = self._node.selection, self._chain.base[column], self._chain.links
         if selection is None or self._node.rounds is not None:

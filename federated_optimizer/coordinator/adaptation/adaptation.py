@@ -187,9 +187,9 @@ class Adaptation:
                 await self._begin(known, row, planned_of(queries[0]), queries)
 
     def _has_room(self, bundle: FragmentBundle) -> bool:
-        """Whether another move may begin; those that take the length of a window hold up no other.
+        """Return whether a query with this bundle may begin to move now.
 
-        `bundle` is of a query that would move.
+        Moves that take as long as a window are counted apart, so that they hold up no other.
         """
         takes_time = when_alike(bundle).microseconds > 0
         alike = [move for move in self._moving.values() if (move.fills > 0) == takes_time]
