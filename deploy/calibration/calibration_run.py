@@ -43,7 +43,7 @@ _UNITS = {
     "rows": "rows/s",
 }
 _SPEED = "rows a second of "
-COLUMNS = ("what", "unit", "before", "measured", "spread", "origin")
+COLUMNS = ("what", "unit", "before", "measured", "spread")
 Object = dict[str, Any]
 
 
@@ -179,12 +179,13 @@ def _print(result: Object) -> None:
             "before": _number(each["before"]),
             "measured": _number(each["value"]),
             "spread": f"{_number(each['low'])} to {_number(each['high'])}",
-            "origin": each["origin"],
         }
         for each in result["constants"]
     ]
-    mixed = len({each["origin"] for each in rows}) > 1
-    print_list(rows, COLUMNS if mixed else COLUMNS[:-1], "table")
+    print_list(rows, COLUMNS, "table")
+    for each in result["constants"]:
+        if each["origin"] != str(Origin.CALIBRATED):
+            typer.echo(f"{_what(each['words'])}: {each['origin']}, which goes before a calibration")
     for note in result["notes"]:
         typer.echo(f"note: {note}", err=True)
     if result["saved"]:
