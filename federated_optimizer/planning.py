@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import msgspec
 
 from federated_optimizer.alternatives.heuristics import heuristics_of
-from federated_optimizer.alternatives.recursions import MUCH, Foresee
+from federated_optimizer.alternatives.recursion.recursions import MUCH, Foresee
 from federated_optimizer.cutting.placing import place
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules

@@ -27,7 +27,7 @@ from federated_optimizer.alternatives.meeting import (
 )
 from federated_optimizer.alternatives.method import Refused
 from federated_optimizer.alternatives.pieces import GatewayPiece
-from federated_optimizer.alternatives.recursions import MAX_HOMES
+from federated_optimizer.alternatives.recursion.recursions import MAX_HOMES
 from federated_optimizer.alternatives.words import names_text
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.planning_statistics import Devices, Statistics

@@ -33,7 +33,7 @@ from federated_optimizer.alternatives.pieces import (
     Piece,
     StaticPiece,
 )
-from federated_optimizer.alternatives.recursions import Chosen, choose, leaves_of
+from federated_optimizer.alternatives.recursion.recursions import Chosen, choose, leaves_of
 from federated_optimizer.alternatives.words import (
     different_places,
     join_words,

@@ -5,7 +5,7 @@ from collections import Counter
 import msgspec
 
 from federated_optimizer.alternatives.heuristics import ALL, Heuristics
-from federated_optimizer.alternatives.recursions import Foresee
+from federated_optimizer.alternatives.recursion.recursions import Foresee
 from federated_optimizer.cutting.bundling import Bundler
 from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.cutting.taken_plans import Taken

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from federated_optimizer.alternatives.recursions import Chosen
+from federated_optimizer.alternatives.recursion.recursions import Chosen
 from streamsql.algebra.expressions import Column, Expression, columns_of, map_columns, substituted
 from streamsql.algebra.operators import (
     Distinct,

@@ -20,7 +20,7 @@ from federated_optimizer.alternatives.pieces import (
     NetworkPiece,
     StaticPiece,
 )
-from federated_optimizer.alternatives.recursion_bounds import is_bounded
+from federated_optimizer.alternatives.recursion.recursion_bounds import is_bounded
 from federated_optimizer.alternatives.words import names_text
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.estimates import Estimating

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from federated_optimizer.alternatives.heuristics import ALL, Heuristics
 from federated_optimizer.alternatives.method import Method
-from federated_optimizer.alternatives.recursions import MUCH
+from federated_optimizer.alternatives.recursion.recursions import MUCH
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.recursion_prices import times_text
 from federated_optimizer.costs.weighing import Weighing

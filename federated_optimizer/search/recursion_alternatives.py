@@ -10,8 +10,8 @@ from copy import copy
 from dataclasses import dataclass, fields
 
 from federated_optimizer.alternatives.method import Method, Refused
-from federated_optimizer.alternatives.recursion_bounds import bounded_recursions
-from federated_optimizer.alternatives.recursions import Chosen, leaves_of
+from federated_optimizer.alternatives.recursion.recursion_bounds import bounded_recursions
+from federated_optimizer.alternatives.recursion.recursions import Chosen, leaves_of
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.recursion_prices import TRUST, Price
 from federated_optimizer.costs.recursion_workload import recursion_key, with_bounded

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 from typing_extensions import override
 
-from federated_optimizer.alternatives.recursions import MUCH
+from federated_optimizer.alternatives.recursion.recursions import MUCH
 from federated_optimizer.statistics.planning_statistics import Statistics
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from typing import TypeGuard
 
 import msgspec
 
-from federated_optimizer.alternatives.recursions import MUCH, Foresee
+from federated_optimizer.alternatives.recursion.recursions import MUCH, Foresee
 from federated_optimizer.coordinator.facts.announced_devices import AnnouncedDevices
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
 from federated_optimizer.coordinator.facts.planned_costs import speeds_of, wires_of

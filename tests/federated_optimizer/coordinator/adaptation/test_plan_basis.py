@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from federated_optimizer.alternatives.recursions import MUCH
+from federated_optimizer.alternatives.recursion.recursions import MUCH
 from federated_optimizer.coordinator.adaptation.plan_basis import (
     STAYS,
     NotedStatistics,

@@ -33,8 +33,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from federated_optimizer.alternatives.grown_text import grown_text, identical
 from federated_optimizer.alternatives.method import Refused
+from federated_optimizer.alternatives.recursion.grown_text import grown_text, identical
 from streamsql.algebra.choices import Copies
 from streamsql.algebra.expressions import (
     Call,

@@ -6,7 +6,7 @@ import pytest
 
 from federated_optimizer import normalize
 from federated_optimizer.alternatives.method import Refused
-from federated_optimizer.alternatives.turned_recursions import Turned, turned
+from federated_optimizer.alternatives.recursion.turned_recursions import Turned, turned
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.rules.stable_columns import stable_columns
 from streamsql.algebra.expressions import expression_text

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import msgspec
 
 from federated_optimizer.alternatives.method import Refused
-from federated_optimizer.alternatives.turned_recursions import Turned, turned
+from federated_optimizer.alternatives.recursion.turned_recursions import Turned, turned
 from federated_optimizer.rules.merge_filters import filtered
 from federated_optimizer.rules.push_filters import bounded_base
 from federated_optimizer.rules.stable_columns import stable_columns

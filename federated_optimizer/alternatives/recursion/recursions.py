@@ -8,7 +8,7 @@ work: without other wishes they compute it together, each a part.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from federated_optimizer.alternatives.recursion_ways import Ways, ways_of
+from federated_optimizer.alternatives.recursion.recursion_ways import Ways, ways_of
 from federated_optimizer.costs.recursion_prices import (
     Price,
     prices,

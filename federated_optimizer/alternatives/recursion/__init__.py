@@ -1,0 +1,1 @@
+"""Methods of recursions: where they are computed, and how much of them is derived."""
