@@ -74,21 +74,39 @@ def timed_engines(client: ConsoleClient) -> list[str]:
     Returns:
         Why it has timed nothing, in a sentence; empty if it has.
     """
-    with contextlib.suppress(FederationError):
+    before = _timed(client)
+    try:
         tables = sorted(client.get("/api/tables")["tables"], key=lambda each: each["rows"] or 0)
-        readable = [each["name"] for each in tables if not each["problem"]]
-        for name in dict.fromkeys([*readable[:1], *readable[-1:]]):
-            with contextlib.suppress(FederationError):
-                _evaluate(client, name)
+    except FederationError as error:
+        return [f"the static engine is not timed: {error.message}"]
+    readable = [each["name"] for each in tables if not each["problem"]]
+    if not readable:
+        return ["the static engine is not timed: it has no table that can be read"]
+    for name in dict.fromkeys([readable[0], readable[-1]]):
+        try:
+            _evaluate(client, name)
+        except FederationError as error:
+            return [f"the static engine is not timed: table {name}: {error.message}"]
     deadline = time.monotonic() + ENGINE_SECONDS
     while time.monotonic() < deadline:
-        if any(each["origin"] == str(Origin.TIMED) for each in constants_of(client)):
+        if _timed(client) != before:
             return []
         time.sleep(_POLL_SECONDS)
+    if before:
+        return ["times of the static engine are those of earlier queries: they have not changed"]
     return [
         "the static engine has not timed anything; it does when a query reads a stored table, "
         "Spark when the table is large"
     ]
+
+
+def _timed(client: ConsoleClient) -> dict[tuple[str, str], Object]:
+    """Return the constants that the static engine has timed, by name and place."""
+    return {
+        (each["name"], each["place"]): each
+        for each in constants_of(client)
+        if each["origin"] == str(Origin.TIMED)
+    }
 
 
 def _evaluate(client: ConsoleClient, table: str) -> None:

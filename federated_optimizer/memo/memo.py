@@ -46,13 +46,12 @@ class Memo:
         self._counts: dict[Wanted, int] = {}
         self._shipping: int | None = None
 
-    def group(self, plan: Plan) -> tuple[int, bool]:
-        """Return the number of a plan's group, and whether it is new."""
+    def group(self, plan: Plan) -> int:
+        """Return the number of a plan's group."""
         number = self._groups.setdefault(plan, len(self.plans))
-        is_new = number == len(self.plans)
-        if is_new:
+        if number == len(self.plans):
             self.plans.append(plan)
-        return number, is_new
+        return number
 
     def plan(self, wanted: Wanted) -> Plan:
         """Return the plan of a group."""

@@ -190,7 +190,7 @@ class _Building:
         if large:
             self._refused.append(PUSHED_ONLY)
         if large or shared:
-            root = Wanted(self._memo.group(plan)[0], AT_BASE)
+            root = Wanted(self._memo.group(plan), AT_BASE)
             whole = Alternative(Method.BASE, cost=self._prices.whole(piece))
             self._memo.alternatives[root] = (whole,)
         else:
@@ -224,8 +224,8 @@ class _Building:
         return ENDS_ONLY
 
     def _at_base(self, plan: Plan) -> Wanted:
-        wanted = Wanted(self._memo.group(plan)[0], AT_BASE)
-        if wanted not in self._begun:  # its group may be there: joins at gateways make some
+        wanted = Wanted(self._memo.group(plan), AT_BASE)
+        if wanted not in self._begun:  # an order of joins may ask for the group that is being made
             self._begun.add(wanted)
             self._memo.alternatives[wanted] = self._alternatives(plan, wanted.group)
         return wanted
@@ -305,7 +305,7 @@ class _Building:
                 at_base = self._at_base_sites.here(plan).after(cost)
                 yield Alternative(method, sides, at_base, words)
         for child in plan.inputs[:1] if len(plan.inputs) == 1 else ():
-            group = self._memo.group(child)[0]
+            group = self._memo.group(child)
             for joined, found in self._network.pieces(child).items():
                 wanted = Wanted(group, _after(joined))
                 yield from self._parts.of(plan, wanted, found.piece)
@@ -313,7 +313,7 @@ class _Building:
     def _after_joins(self, plan: Plan, below: tuple[Joined, ...]) -> tuple[Wanted, ...]:
         """Return the inputs of an operator at gateways, each after its joins in the network."""
         return tuple(
-            Wanted(self._memo.group(child)[0], _after(joined)) if joined else self._at_sites(child)
+            Wanted(self._memo.group(child), _after(joined)) if joined else self._at_sites(child)
             for child, joined in zip(plan.inputs, below, strict=True)
         )
 

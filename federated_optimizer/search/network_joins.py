@@ -184,7 +184,7 @@ class NetworkJoins:
 
     def _of_join(self, plan: TwoSided) -> Iterator[tuple[Joined, Found]]:
         """Yield joins of rows of different gateways, and joins above such joins."""
-        group = self._memo.group(plan)[0]
+        group = self._memo.group(plan)
         for (a, left), (b, right) in self._sides(plan):
             local = self._local(plan, left, right)
             if isinstance(local, GatewayPiece) and (a or b):
@@ -348,7 +348,7 @@ class NetworkJoins:
         piece = self.pieces(plan)[joined].piece if joined else self._placed[plan]
         assert isinstance(piece, GatewayPiece | StaticPiece)  # noqa: S101  (whose rows move)
         at = (piece.site,) if isinstance(piece, StaticPiece) else piece.sites
-        key = self._memo.group(plan)[0], at, way, move
+        key = self._memo.group(plan), at, way, move
         if key not in self._moved:
             self._moved[key] = self._moving(plan, piece, way[0], move)
         to = Properties(Place.SITES, joined=joined, sent=way)
@@ -376,7 +376,7 @@ class NetworkJoins:
         """Return rows where they come from, or where gateways have joined them with others."""
         stored = isinstance(self._placed[plan], StaticPiece)
         properties = STORED if stored else Properties(Place.SITES, joined=joined)
-        return Wanted(self._memo.group(plan)[0], properties)
+        return Wanted(self._memo.group(plan), properties)
 
     def _keyed(
         self, plan: TwoSided, method: Method, found: SemiJoin, sides: tuple[_Side, ...]
@@ -384,7 +384,7 @@ class NetworkJoins:
         """Return what the base joins: the rows of a side that keys find, and the other side."""
         (joined, reduced), (other, whole) = sides if found.reduces_left else sides[::-1]
         some, all_ = (plan.left, plan.right) if found.reduces_left else (plan.right, plan.left)
-        group = self._memo.group(plan)[0], method
+        group = self._memo.group(plan), method
         key = *group, whole.sites, reduced.sites
         if key not in self._asked:
             columns = [pair[1 if found.reduces_left else 0] for pair in pairs_of(plan)]

@@ -114,8 +114,8 @@ class TableSizes:
                 rows = self._estimate(definition)
                 compared = self._comparing(definition, rows)
                 due = moment + (SOON_SECONDS if rows is None else AGAIN_SECONDS)
-                counts = rows and first_counts(definition, rows, self._store.locations)
-                self._asked[name] = _Asked(life, definition, due, rows, compared, counts or None)
+                counts = first_counts(definition, rows, self._store.locations) if rows else None
+                self._asked[name] = _Asked(life, definition, due, rows, compared, counts)
                 self._read.pop(name, None)
                 if rows is None:
                     return  # it may have taken long not to answer
@@ -143,7 +143,8 @@ class TableSizes:
 
     def _count(self, name: str, table: StoredTable, life: object, moment: float) -> None:
         known = self._current(self._read.get(name), name)
-        if known is None or (known.version != table.version and moment >= known.due):
+        is_old = known is not None and (known.version != table.version or known.counts is None)
+        if known is None or (is_old and moment >= known.due):
             counts = stored_counts(table)
             self._read[name] = _Read(life, table.version, moment + SOON_SECONDS, counts)
 
@@ -152,9 +153,10 @@ class TableSizes:
         found: dict[str, SourceCount] = {}
         for name in sorted(self._watch.names)[:_MAX_TABLES]:
             read, asked = self._read.get(name), self._asked.get(name)
-            known = self._current(read, name) or self._current(asked, name)
-            if known is not None and known.counts is not None:
-                found[name] = known.counts
+            for known in (self._current(read, name), self._current(asked, name)):
+                if known is not None and known.counts is not None:
+                    found[name] = known.counts
+                    break
         return found
 
     def compared(self) -> dict[str, frozenset[int]]:

@@ -34,7 +34,7 @@ class FakeConsole:
                 return {"tables": self.tables}
             case ["costs"]:
                 origin = "timed by the static engine" if self.timed else "default"
-                return [{"name": "local_floor", "origin": origin}]
+                return [{"name": "local_floor", "place": "", "origin": origin}]
             case ["queries", query]:
                 assert query in self.running
                 self.timed = self.timed or self.settles
@@ -84,10 +84,25 @@ def test_an_engine_that_times_nothing_is_not_waited_for_long(
     (note,) = timed_engines(silent)  # type: ignore[arg-type]
     assert note.startswith("the static engine has not timed anything")
     assert silent.running == []
-    away = FakeConsole()
-    away.tables = [{}]  # cannot be read: no static engine, another release
+    silent.timed = True  # a week ago
+    (note,) = timed_engines(silent)  # type: ignore[arg-type]
+    assert note.startswith("times of the static engine are those of earlier queries")
+
+
+def test_why_the_static_engine_is_not_timed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    away: Any = FakeConsole()
+    assert timed_engines(away) == [
+        "the static engine is not timed: it has no table that can be read"
+    ]
     monkeypatch.setattr(away, "get", _refusing(away.get))
-    assert timed_engines(away) != []  # type: ignore[arg-type]
+    assert timed_engines(away) == ["the static engine is not timed: the static engine is away"]
+    forbidden: Any = FakeConsole(table("a", 3))
+    monkeypatch.setattr(forbidden, "post", _forbidden)
+    assert timed_engines(forbidden) == ["the static engine is not timed: table a: not allowed"]
+
+
+def _forbidden(*_: Any, **__: Any) -> Any:
+    raise DeploymentError("not allowed")
 
 
 def _refusing(get: Any) -> Any:
@@ -109,7 +124,7 @@ def test_constants_go_out_with_their_spread_and_place() -> None:
         }
     ]
     assert hops_of(console) == [1.0, 2.0]
-    assert constants_of(console) == [{"name": "local_floor", "origin": "default"}]
+    assert constants_of(console) == [{"name": "local_floor", "place": "", "origin": "default"}]
 
 
 def test_a_console_that_is_named_has_to_answer_and_none_is_none(

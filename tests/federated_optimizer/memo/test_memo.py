@@ -13,7 +13,7 @@ def small() -> tuple[Memo, Wanted, Wanted, Wanted]:
     """Return a memo of a union over two groups with two and three alternatives."""
     memo = Memo()
     root, left, right = (
-        Wanted(memo.group(plan)[0], AT_BASE)
+        Wanted(memo.group(plan), AT_BASE)
         for plan in (UnionAll((HEAT, HEAT)), Distinct(HEAT), NOISE)
     )
     memo.alternatives = {
@@ -40,5 +40,5 @@ def test_a_group_read_twice_is_chosen_and_paid_once() -> None:
 
 def test_equal_plans_are_one_group() -> None:
     memo = Memo()
-    assert [memo.group(plan) for plan in (HEAT, NOISE, HEAT)] == [(0, True), (1, True), (0, False)]
+    assert [memo.group(plan) for plan in (HEAT, NOISE, HEAT)] == [0, 1, 0]
     assert Wanted(0, AT_BASE) != Wanted(0, AT_SITES)
