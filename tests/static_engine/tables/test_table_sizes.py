@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from static_engine.sources.table_locations import Locations
-from static_engine.tables import table_store
+from static_engine.tables import table_sizes, table_store
 from static_engine.tables.table_sizes import TableSizes
 from static_engine.tables.table_store import TableStore
 from static_engine.tables.table_watch import TableWatch
@@ -170,3 +170,15 @@ def test_counts_of_a_definition_are_not_told_of_the_next_one(tmp_path: Path) -> 
     unread.watch.poll(frozenset({"t"}))
     unread.sizes.poll()
     assert unread.sizes.counts()["t"].rows == 50
+
+
+def test_a_count_that_failed_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(table_sizes, "stored_counts", lambda _: None)
+        unread = Unread(tmp_path)
+        unread.sizes.poll()
+    assert unread.store.find("t") is not None
+    assert unread.sizes.counts() == {}
+    unread.sizes.poll()
+    assert unread.sizes.counts() == {}, "not at every poll"
+    assert unread.poll(int(table_sizes.SOON_SECONDS)) is not None
