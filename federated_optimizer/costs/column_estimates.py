@@ -133,7 +133,7 @@ class Columns:
             unknown = facts is None or facts.same is None
             is_live = source in leaves and leaves[source].kind != SourceKind.TABLE
             if is_live and is_state and unknown and position not in leaves[source].key:
-                name = leaves[source].schema.names[position]
+                name = leaves[source].columns.names[position]
                 share = f"{SAME_VALUE.value:g} of the readings ({SAME_VALUE.range_text})"
                 found.append(f"{source}: {share} keep {name}")
         return found
@@ -147,7 +147,7 @@ class Columns:
             if source not in leaves or position in leaves[source].key or is_boolean:
                 continue
             if self._facts(leaves, origins[column]) is None:
-                name, most = leaves[source].schema.names[position], max(round(rows), 1)
+                name, most = leaves[source].columns.names[position], max(round(rows), 1)
                 values = round(_values_of(plan.schema.dtypes[column], leaves, None, rows))
                 found.append(f"{source}: {max(values, 1):,} values of {name} (1 to {most:,})")
         return found
@@ -165,7 +165,7 @@ class Columns:
         if origin is None or origin[0] not in leaves:
             return None
         source, position = origin
-        return self._known.get((source.lower(), leaves[source].schema.names[position].lower()))
+        return self._known.get((source.lower(), leaves[source].columns.names[position].lower()))
 
     def joined(self, plan: Join, left: Estimate, right: Estimate) -> Estimate:
         """Return a join: a value of the larger domain meets rows of the other side by chance."""

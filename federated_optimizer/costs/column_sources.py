@@ -33,15 +33,8 @@ class ColumnSources:
         known = self._known.get(id(plan))
         if known is None:
             leaves = {node.source: node for node in walk_plan(plan) if isinstance(node, Scan)}
-            found = tuple(_in_leaves(origin, leaves) for origin in column_origins(plan))
-            known = self._known[id(plan)] = (plan, Sources(leaves, found))
+            known = self._known[id(plan)] = (plan, Sources(leaves, column_origins(plan)))
         return known[1]
-
-
-def _in_leaves(origin: Origin | None, leaves: Mapping[str, Scan]) -> Origin | None:
-    """Return an origin if its scan is the one that is known: a source may be read twice."""
-    leaf = None if origin is None else leaves.get(origin[0])
-    return origin if leaf is not None and origin and origin[1] < len(leaf.schema) else None
 
 
 def finding(plan: Plan, table: str) -> tuple[Plan, tuple[int, ...]] | None:

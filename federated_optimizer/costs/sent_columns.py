@@ -41,7 +41,7 @@ def sent_columns(plan: Plan) -> tuple[str, str] | None:
     nodes = tuple(walk_plan(plan))
     if not all(isinstance(node, Scan | Window | Filter | Project | Distinct) for node in nodes):
         return None
-    schemas = {node.source: node.schema.names for node in nodes if isinstance(node, Scan)}
+    schemas = {node.source: node.columns.names for node in nodes if isinstance(node, Scan)}
     origins = column_origins(plan)
     names = [schemas[origin[0]][origin[1]] for origin in origins if origin is not None]
     if len(schemas) != 1 or len(names) != len(origins):
@@ -115,7 +115,7 @@ def _is_group(plan: Plan, position: int) -> bool:
 
 def _widths(plan: Plan, statistics: Statistics) -> list[float]:
     """Return the expected bytes of a value of each column."""
-    names = {n.source: n.schema.names for n in walk_plan(plan) if isinstance(n, Scan)}
+    names = {n.source: n.columns.names for n in walk_plan(plan) if isinstance(n, Scan)}
     widths, dtypes = [], plan.schema.dtypes
     for position, origin in enumerate(column_origins(plan)):
         dtype = dtypes[position]
@@ -126,7 +126,7 @@ def _widths(plan: Plan, statistics: Statistics) -> list[float]:
         elif (
             (call is None or call.function in _AS_THEY_ARE)
             and origin is not None
-            and origin[1] < len(names.get(origin[0], ()))  # it may be read twice, by other columns
+            and origin[0] in names
         ):
             name = names[origin[0]][origin[1]].lower()
             width += _beyond(dtype, (origin[0].lower(), name), statistics)

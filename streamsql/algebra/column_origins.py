@@ -24,7 +24,7 @@ from streamsql.algebra.operators import (
 )
 
 Origin = tuple[str, int]
-"""Source and position of a column."""
+"""Source, and position among the columns that are declared of it (`Scan.columns`)."""
 
 _SAME_MEASURE = frozenset(
     {
