@@ -2,6 +2,7 @@
 
 from statistics import fmean
 
+import msgspec
 import pytest
 
 from federated_optimizer.costs.estimates import row_bytes
@@ -14,7 +15,7 @@ from federated_optimizer.planning import normalize
 from federated_optimizer.search.cut_prices import CutPrices
 from federated_optimizer.statistics.default_facts import TEXT_BYTES
 from federated_optimizer.statistics.planning_statistics import ColumnFacts, Statistics
-from streamsql.algebra.operators import Plan
+from streamsql.algebra.operators import Join, JoinKind, Plan, Scan, ScanPart, walk_plan
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.messages import DeltaBatch, WeightedRow
 from tests.streamsql.from_text import bound_query, catalog_of
@@ -110,3 +111,14 @@ def test_rows_of_a_group_have_its_columns_once() -> None:
     known = Statistics(text_bytes={("heat", "note"): 40.0})
     paired = Estimate(10.0, 1.0, 1.0, replaced=1.0)
     assert sent_bytes(plan, known, paired) == sent_bytes(plan, known) - 42.0 / 2
+
+
+def test_a_source_whose_progress_is_read_beside_it_keeps_its_columns() -> None:
+    """Progress has other columns: the third one of the source is beyond them."""
+    known = Statistics(text_bytes={("heat", "note"): 60.0})
+    rows = plan_of("SELECT note FROM heat")
+    (scan,) = (node for node in walk_plan(rows) if isinstance(node, Scan))
+    progress = msgspec.structs.replace(scan, part=ScanPart.PROGRESS)
+    joined = Join(rows, progress, JoinKind.INNER, keys=((0, 0),))
+    longer = sent_bytes(joined, known) - sent_bytes(joined, Statistics())
+    assert longer == sent_bytes(rows, known) - sent_bytes(rows, Statistics()) > 50
