@@ -50,7 +50,8 @@ class StaticSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         max_table_rows: Most rows a table may have that is kept in this process.
         max_result_rows: Most rows one fragment may produce.
         max_gateway_rows: Most rows of a table that one query's gateways keep; a row counts as
-            several from 100 bytes on. Plans are made for at most 10,000.
+            several from 100 bytes on. Plans are made for at most 10,000: the estimate may be four
+            times too low before the query is planned again.
         max_view_rows: Most rows a refreshed view may have that Spark evaluates on this machine.
         epoch_file: Where the session number is kept; empty means in `data_dir`.
         broker_ca: Authority of the broker's certificate, with `mqtts`; empty for the system's.

@@ -20,8 +20,8 @@ class TreeShare:
         sites: That send.
         merged: Gateways whose rows are in the part of a site.
         all: Gateways of the tree.
-        is_near: Whether gateways meet where hops are saved. If not, the price takes the cautious
-            side: that parts are merged saves nothing, so that no choice rests on a guess of that.
+        is_near: Whether gateways meet where hops are saved. If not, each gateway's part is counted
+            as whole, as if merging saved nothing: no choice rests on a guess of how much it saves.
     """
 
     part: Plan
