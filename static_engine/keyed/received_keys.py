@@ -28,7 +28,7 @@ class ReceivedKeys:
         self._counts: dict[str, Delta] = {}
         self._changed: dict[str, dict[Row, None]] = {}
         self.channels: dict[str, ReceivingChannel] = {}
-        for fragment in bundle.fragments:
+        for fragment in bundle.own:
             if not fragment.consumer or site not in fragment.destinations:
                 continue
             self._counts[fragment.id], self._changed[fragment.id] = {}, {}

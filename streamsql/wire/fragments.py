@@ -78,6 +78,12 @@ class Fragment(msgspec.Struct, frozen=True):
         """The fragment without what is told to people alone."""
         return replace(self, reasons=(), notes=(), grouped=())
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The fragments that it reads, in the order of its plan."""
+        nodes = walk_plan(self.plan)
+        return tuple(dict.fromkeys(n.fragment for n in nodes if isinstance(n, RemoteSource)))
+
 
 def source_filters(plan: Plan) -> tuple[Filter, ...]:
     """Return the filters right over a source of devices, or its window, in the order of the plan.
@@ -142,13 +148,16 @@ class RecursionPlan(msgspec.Struct, frozen=True):
 
 
 class Feed(msgspec.Struct, frozen=True):
-    """A fragment whose rows its sites send to the same destinations for another bundle already.
+    """A fragment whose rows are at its destinations for another bundle already.
+
+    The other bundle's sites send them there, or they are its result, and the destination is the
+    site that has it.
 
     Attributes:
-        fragment: Its id here; nobody runs it for this bundle.
+        fragment: Its id here; nobody runs it for this bundle, nor what only it reads.
         run: The name of the other bundle.
         version: Of the other bundle.
-        source: The equal fragment's id there.
+        source: The equal fragment's id there; that of the result, too.
     """
 
     fragment: str
@@ -174,6 +183,8 @@ class FragmentBundle(msgspec.Struct, frozen=True):
         feeds: Fragments that are read where other bundles receive them, and run for those alone.
         outgrown: Whether a table had too many rows for the gateways of the query, which is planned
             since so that they keep none; sites do not read it.
+        silent: Whether its result is only read by other bundles at the site that has it, and not
+            published.
     """
 
     query: str
@@ -190,14 +201,28 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     choices: str = ""
     feeds: tuple[Feed, ...] = ()
     outgrown: bool = False
+    silent: bool = False
 
     @property
     def own(self) -> tuple[Fragment, ...]:
-        """The fragments that sites run for this bundle."""
+        """The fragments that sites run for this bundle.
+
+        These are the ones that its result needs, without those that are fed and what only they
+        need.
+        """
         if not self.feeds:
             return self.fragments
-        fed = {feed.fragment for feed in self.feeds}
-        return tuple(f for f in self.fragments if f.id not in fed)
+        by_id = {fragment.id: fragment for fragment in self.fragments}
+        for feed in self.feeds:
+            by_id.pop(feed.fragment, None)
+        needed = [fragment.id for fragment in self.fragments if not fragment.consumer]
+        found: set[str] = set()
+        while needed:
+            fragment = by_id.get(needed.pop())
+            if fragment is not None and fragment.id not in found:
+                found.add(fragment.id)
+                needed.extend(fragment.inputs)
+        return tuple(f for f in self.fragments if f.id in found)
 
     @property
     def streams(self) -> frozenset[str]:
@@ -265,5 +290,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
 
     @property
     def result_sites(self) -> tuple[str, ...]:
-        """Sites that publish the query's result."""
+        """Sites that publish the query's result; none of a silent bundle."""
+        if self.silent:
+            return ()
         return tuple(s for f in self.fragments if not f.consumer for s in f.sites)
