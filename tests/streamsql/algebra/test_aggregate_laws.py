@@ -1,0 +1,96 @@
+"""Laws of aggregates: what statistics of parts give is what the function gives of all rows."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamsql.algebra.aggregate_laws import (
+    CATEGORIES,
+    LAWS,
+    Category,
+    Law,
+    NoLaw,
+    category_of,
+    is_of_set,
+    law_of,
+    merging_call,
+    statistic_calls,
+    whole_of,
+)
+from streamsql.algebra.expressions import Column
+from streamsql.algebra.operators import AggregateCall, AggregateFunction
+from streamsql.algebra.scalar import compile_expression
+from streamsql.data.types import DataType, Row, Value
+from streamsql.reference.group_aggregates import aggregate
+
+F = AggregateFunction
+INTEGER, BOOLEAN, DOUBLE = DataType.INTEGER, DataType.BOOLEAN, DataType.DOUBLE
+X, Y, B = Column(0, "x", INTEGER), Column(1, "y", INTEGER), Column(2, "b", BOOLEAN)
+_ARGUMENTS = {
+    F.COUNT_ALL: (),
+    F.ARG_MIN: (X, Y),
+    F.ARG_MAX: (X, Y),
+    F.BOOL_AND: (B,),
+    F.BOOL_OR: (B,),
+}
+CALLS = tuple(AggregateCall(f, _ARGUMENTS.get(f, (X,)), "a") for f in LAWS)
+ROWS = st.tuples(
+    st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1)),
+    st.one_of(st.none(), st.integers(0, 2)),
+    st.one_of(st.none(), st.booleans()),
+)
+
+
+def from_parts(law: Law, call: AggregateCall, parts: list[list[Row]]) -> Value:
+    """Return what a law gives of parts."""
+    statistics = statistic_calls(law, call)
+    rows: list[Row] = [tuple(aggregate(s, part) for s in statistics) for part in parts]
+    columns = [Column(n, "", s.dtype) for n, s in enumerate(statistics)]
+    numbers = range(len(statistics))
+    merged = tuple(aggregate(merging_call(law, n, columns, ""), rows) for n in numbers)
+    result: Value = compile_expression(whole_of(law, dict(enumerate(columns))))(merged)
+    return result
+
+
+@given(st.sampled_from(CALLS), st.lists(st.lists(ROWS, min_size=1, max_size=5), max_size=4))
+def test_statistics_of_parts_give_the_aggregate_of_all_rows(
+    call: AggregateCall, parts: list[list[Row]]
+) -> None:
+    law = law_of(call)
+    assert isinstance(law, Law)
+    assert from_parts(law, call, parts) == aggregate(call, [row for part in parts for row in part])
+
+
+def test_every_function_has_a_category_and_a_law_or_a_reason() -> None:
+    assert set(CATEGORIES) == set(F)
+    for function in F:
+        arguments = _ARGUMENTS.get(function, (X,))
+        call = AggregateCall(function, arguments, "a", implementation="m:f", result=INTEGER)
+        law = law_of(call)
+        assert isinstance(law, Law) == (function in LAWS)
+        assert isinstance(law, Law) or law.reason
+        if category_of(call) == Category.HOLISTIC:
+            assert isinstance(law, NoLaw)
+
+
+@pytest.mark.parametrize("function", [F.SUM, F.AVG])
+def test_sums_of_rounded_numbers_have_no_law(function: AggregateFunction) -> None:
+    law = law_of(AggregateCall(function, (Column(0, "x", DOUBLE),), "a"))
+    assert isinstance(law, NoLaw)
+    assert "rounded once" in law.reason
+
+
+def test_distinct_values_are_holistic_where_copies_count() -> None:
+    for call in CALLS[1:]:
+        distinct = msgspec.structs.replace(call, distinct=True)
+        assert is_of_set(distinct)
+        assert isinstance(law_of(distinct), Law) == is_of_set(call)
+        assert (category_of(distinct) == Category.HOLISTIC) != is_of_set(call)
+
+
+def test_the_argument_of_a_user_aggregate_is_named_in_the_reason() -> None:
+    call = AggregateCall(F.USER, (X,), "a", implementation="site.heat:centre", result=DOUBLE)
+    law = law_of(call)
+    assert isinstance(law, NoLaw)
+    assert "site.heat:centre" in law.reason
