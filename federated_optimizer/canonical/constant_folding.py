@@ -22,11 +22,12 @@ def fold(expression: Expression) -> Expression:
     if expression.function == "AND":
         return _fold_and(folded)
     if all(isinstance(argument, Literal) for argument in arguments):
-        return _evaluated(folded)
+        return evaluated(folded)
     return folded
 
 
-def _evaluated(call: Call) -> Expression:
+def evaluated(call: Call) -> Expression:
+    """Return a call of constants as its value; as it is where that is none of its type."""
     value = compile_expression(call)(())
     if value is None:
         return Literal(None, call.dtype)
@@ -43,5 +44,5 @@ def _fold_and(call: Call) -> Expression:
     if len(kept) == 1:
         return kept[0]
     if all(isinstance(a, Literal) for a in kept):
-        return _evaluated(msgspec.structs.replace(call, arguments=kept))
+        return evaluated(msgspec.structs.replace(call, arguments=kept))
     return msgspec.structs.replace(call, arguments=kept)
