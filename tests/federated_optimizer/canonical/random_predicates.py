@@ -1,4 +1,4 @@
-"""Random predicates over one row of all types, and rows of values at which arithmetic goes wrong."""
+"""Random predicates over a row of all types, and rows at which arithmetic goes wrong."""
 
 from random import Random
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.data.types import DataType, Row
 
-I, D, T, B = DataType.INTEGER, DataType.DOUBLE, DataType.TEXT, DataType.BOOLEAN
+N, D, T, B = DataType.INTEGER, DataType.DOUBLE, DataType.TEXT, DataType.BOOLEAN
 TS, IV = DataType.TIMESTAMP, DataType.INTERVAL
-TYPES = (I, I, I, D, D, T, T, TS, TS, IV, B)
+TYPES = (N, N, N, D, D, T, T, TS, TS, IV, B)
 COLUMNS = [Column(n, f"c{n}", dtype) for n, dtype in enumerate(TYPES)]
 MOST = 2**63 - 1
 NAN, INF = float("nan"), float("inf")
 VALUES: dict[DataType, tuple[Any, ...]] = {
-    I: (None, -2, -1, 0, 1, 1, 2, 3, MOST, MOST - 1, -MOST - 1, 2**53 + 1),
+    N: (None, -2, -1, 0, 1, 1, 2, 3, MOST, MOST - 1, -MOST - 1, 2**53 + 1),
     D: (None, -1.0, -0.0, 0.0, 0.5, 1.0, 1.5, 2.0, NAN, INF, -INF, 1e308, 5e-324),
     T: (None, "", "a", "ab", "abc", "abd", "b", "a%", "B"),
     TS: (None, 0, 1, 2, 3, MOST, -MOST - 1),
@@ -21,7 +21,7 @@ VALUES: dict[DataType, tuple[Any, ...]] = {
     B: (None, True, False),
 }
 CONSTANTS: dict[DataType, tuple[Any, ...]] = {
-    I: (-1, 0, 1, 2, 3, MOST, 2**53 + 1, None),
+    N: (-1, 0, 1, 2, 3, MOST, 2**53 + 1, None),
     D: (-1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 2.5),
     T: ("", "a", "ab", "abc", "b"),
     TS: (0, 1, 2, MOST),
@@ -95,10 +95,10 @@ class RandomPredicates:
 
     def _number(self, dtype: DataType, depth: int) -> Expression:
         name = self.random.choice(("+", "+", "-", "-", "*", "*", "/", "NEGATE", "ABS", "LEAST"))
-        kinds = (dtype,) if dtype == I else (D, D, I)
+        kinds = (dtype,) if dtype == N else (D, D, N)
         count = 1 if name in ("NEGATE", "ABS") else 2
         parts = [self.value(self.random.choice(kinds), depth) for _ in range(count)]
-        if dtype == D and all(part.dtype == I for part in parts):
+        if dtype == D and all(part.dtype == N for part in parts):
             parts[0] = self.column(D)
         if name == "LEAST":
             parts = [self.value(dtype, depth), self.value(dtype, depth)]
@@ -116,7 +116,7 @@ class RandomPredicates:
     def literal(self, depth: int) -> Expression:
         """Return a predicate that is no combination of others."""
         choice = self.random.random()
-        dtype = self.random.choice((I, I, I, D, D, T, T, TS, IV, B))
+        dtype = self.random.choice((N, N, N, D, D, T, T, TS, IV, B))
         value = self.value(dtype, depth)
         if choice < 0.08:
             return Call(self.random.choice(("IS NULL", "IS NOT NULL")), (value,), B)
@@ -148,8 +148,8 @@ class RandomPredicates:
         self, dtype: DataType, value: Expression, depth: int, names: tuple[str, ...] = COMPARED
     ) -> Expression:
         """Return a comparison, of numbers perhaps of both types."""
-        if dtype in (I, D) and self.random.random() < 0.2:
-            dtype = D if dtype == I else I
+        if dtype in (N, D) and self.random.random() < 0.2:
+            dtype = D if dtype == N else N
         constant = self.random.random() < 0.6
         other = self.constant(dtype) if constant else self.value(dtype, depth)
         sides = (value, other) if self.random.random() < 0.7 else (other, value)
