@@ -1,0 +1,59 @@
+"""Offers: fragments of running queries whose rows at a base site others may read."""
+
+from dataclasses import dataclass
+
+from streamsql.algebra.operators import Plan, RemoteSource
+from streamsql.catalog.read_gate import Read
+from streamsql.data.schema import Schema
+from streamsql.wire.fragments import FragmentBundle
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Offer:
+    """A place whose rows may be read, or a part of a plan that would have to become one.
+
+    Attributes:
+        run: The name of the run that has it.
+        fragment: Its id there; empty: the run computes it inside, and nobody can read it yet.
+        bundle: Of the run; it says all that the fragment is computed from.
+        plan: What it computes, over sources.
+        rows: That it has, as counted or else estimated; None: nobody knows.
+        reads: The relations that whoever reads it must be allowed to read.
+    """
+
+    run: str
+    fragment: str
+    bundle: FragmentBundle
+    plan: Plan
+    rows: float | None = None
+    reads: frozenset[Read] = frozenset()
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether its rows are at a base site."""
+        return bool(self.fragment)
+
+    @property
+    def name(self) -> str:
+        """The name of its leaf: no other offer has it."""
+        return leaf_name(self.run, self.fragment)
+
+    @property
+    def columns(self) -> Schema:
+        """The columns of its rows."""
+        return self.plan.schema
+
+    @property
+    def leaf(self) -> RemoteSource:
+        """The leaf by which plans read it."""
+        return RemoteSource(self.name, self.columns)
+
+
+def leaf_name(run: str, fragment: str) -> str:
+    """Return the name of the leaf that reads a fragment of a run."""
+    return f"@{run}/{fragment}"
+
+
+def is_node_leaf(plan: Plan) -> bool:
+    """Whether a plan is a leaf that reads rows of another run."""
+    return isinstance(plan, RemoteSource) and plan.fragment.startswith("@")
