@@ -18,7 +18,7 @@ CREATE TABLE v (k INTEGER PRIMARY KEY, y INTEGER);
 TOPOLOGY = Topology({"gw-1": frozenset({"t", "u"}), "gw-2": frozenset({"t", "u"})})
 NAN = float("nan")
 NOW = 1_000
-ROWS = {
+ROWS: dict[str, list[tuple[object, ...]]] = {
     "t": [
         (1, 1, 0.0, "a"),
         (1, 2, -0.0, "b"),
@@ -32,7 +32,7 @@ ROWS = {
 }
 DATABASE = Database()
 for _name, _rows in ROWS.items():
-    DATABASE.append(_name, [SourceEvent(row, NOW) for row in _rows])
+    DATABASE.append(_name, [SourceEvent(row, NOW) for row in _rows])  # type: ignore[arg-type]
 
 TEXTS = (
     "SELECT x, s FROM t WHERE y > 1",
