@@ -64,7 +64,7 @@ class Block:
 
     @property
     def is_trivial(self) -> bool:
-        """Whether it shows all of one input."""
+        """True if it shows all of one input."""
         return len(self.inputs) == 1 and not self.predicates and self.outputs == self.columns
 
     def needed(self) -> frozenset[int]:

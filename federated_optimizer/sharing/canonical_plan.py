@@ -176,10 +176,10 @@ def _renamed(plan: Fixpoint) -> Fixpoint:
 
 
 def is_closed(plan: Plan) -> bool:
-    """Whether a plan means the same wherever it stands: it reads no recursion around it."""
+    """Return whether a plan means the same wherever it stands: it reads no recursion around it."""
     return not is_open(plan)
 
 
 def reads_nodes(plan: Plan) -> bool:
-    """Whether a plan reads rows of other runs already."""
+    """Return whether a plan reads rows of other runs already."""
     return any(isinstance(node, RemoteSource) for node in walk_plan(plan))

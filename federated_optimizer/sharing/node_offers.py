@@ -30,7 +30,7 @@ class Offer:
 
     @property
     def is_readable(self) -> bool:
-        """Whether its rows are at a base site."""
+        """True if its rows are at a base site."""
         return bool(self.fragment)
 
     @property
@@ -55,5 +55,5 @@ def leaf_name(run: str, fragment: str) -> str:
 
 
 def is_node_leaf(plan: Plan) -> bool:
-    """Whether a plan is a leaf that reads rows of another run."""
+    """Return whether a plan is a leaf that reads rows of another run."""
     return isinstance(plan, RemoteSource) and plan.fragment.startswith("@")

@@ -19,12 +19,12 @@ class Strategy(enum.StrEnum):
 
     @property
     def matches_plan(self) -> bool:
-        """Whether the plan is chosen before anything is shared."""
+        """True if the plan is chosen before anything is shared."""
         return self in (self.MATCH_PLAN, self.MATCH_PLAN_WITHOUT_CANONICAL_FORMS)
 
     @property
     def is_canonical(self) -> bool:
-        """Whether predicates that are written otherwise may be found equal, or weaker."""
+        """True if predicates that are written otherwise may be found equal, or weaker."""
         return self not in (self.NO_CANONICAL_FORMS, self.MATCH_PLAN_WITHOUT_CANONICAL_FORMS)
 
 
