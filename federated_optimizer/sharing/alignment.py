@@ -120,7 +120,7 @@ def _moved(wanted: Block, offered: Block, chosen: Sequence[int]) -> Block | None
 
 @dataclass(frozen=True, slots=True)
 class Available:
-    """What a leaf shows of a block.
+    """The expressions of a block that a leaf shows.
 
     Attributes:
         places: Columns of the leaf by what they show; see `text_of`.

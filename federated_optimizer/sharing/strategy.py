@@ -4,7 +4,7 @@ import enum
 
 
 class Strategy(enum.StrEnum):
-    """What of a new query may be answered by what runs."""
+    """Ways of answering a new query by what runs."""
 
     ALL = "all"
     """Everything, in any order of joins, by equal or weaker computations."""
