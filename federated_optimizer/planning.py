@@ -1,6 +1,7 @@
 """The way of a query through the optimizer: normalize, group joins by place, choose, cut."""
 
-from collections.abc import Callable, Iterator
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import msgspec
@@ -13,6 +14,7 @@ from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
 from federated_optimizer.search.choosing import NOTHING_RUNS, Alternatives, Running, Search
 from federated_optimizer.search.joins_by_place import group_joins
 from federated_optimizer.search.turning_facts import Turn, turning_facts
+from federated_optimizer.sharing.node_offers import NO_OFFERS, Offer
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
 from streamsql.algebra.metrics import BY_BYTES, Metric
 from streamsql.algebra.operators import Plan, ToStream, transform_up
@@ -55,6 +57,7 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
     much: float = MUCH,
     metric: Metric = BY_BYTES,
     search: Search | None = None,
+    offers: Mapping[str, Offer] = NO_OFFERS,
 ) -> FragmentBundle:
     """Return the fragments of a bound query.
 
@@ -62,13 +65,17 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
     is refused where it would run. `running` is the plan that the query runs, which changes only for
     one that is `much` times cheaper. With `replanned` the query runs: it takes the cheapest plan if
     there is none of the number asked for any more. `metric` is that of queries that ask for none.
-    `search` is what `search_of` has found for the same query and sites.
+    `search` is what `search_of` has found for the same query and sites. `offers` has what those
+    leaves of the plan stand for that read rows of other runs, by name.
 
     Raises:
         UnsupportedError: A recursion's strategy and way do not go together, the strategy does not
             fit the recursion, the plan is too deep, or there is none of the number asked for.
     """
     with _not_too_deep():
+        if offers:
+            nodes = {name: offer.plan for name, offer in offers.items()}
+            statistics = dataclasses.replace(statistics, nodes=nodes)
         if search is None:
             search = search_of(bound, topology, statistics, metric)
         choice = search.taken(bound.asked, running, replanned=replanned, much=much)
@@ -83,6 +90,7 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
             foresee=foresee,
             taken=choice.taken,
             kept=heuristics_of(bound.heuristics),
+            offers=offers,
         )
         return msgspec.structs.replace(
             bundle,

@@ -174,6 +174,8 @@ class Estimating:
 
     def _estimated(self, plan: Plan) -> Estimate:
         match plan:
+            case RemoteSource(fragment=name) if name in self._statistics.nodes:
+                return self.of(self._statistics.nodes[name])
             case Scan() | Window() | RemoteSource() | Values():
                 return self._leaf(plan)
             case Filter():

@@ -14,18 +14,19 @@ from federated_optimizer.alternatives.pieces import (
     StaticPiece,
 )
 from federated_optimizer.cutting.cutter import Cutter
+from federated_optimizer.cutting.fed_fragments import FedFragments, renamed
 from federated_optimizer.network.topology import Topology
+from federated_optimizer.sharing.node_offers import NO_OFFERS, Offer, is_node_name
 from streamsql.algebra.operators import (
     Aggregate,
     Fixpoint,
     Plan,
     RemoteSource,
     Scan,
-    transform_up,
     walk_plan,
 )
 from streamsql.algebra.source_groups import source_groups
-from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from streamsql.wire.fragments import Engine, Feed, Fragment, FragmentBundle
 from streamsql.wire.site_messages import PAST_ROW_COST
 
 
@@ -46,8 +47,11 @@ class Bundler:
     rows are sent once. Its `consumer` is the first of them.
     """
 
-    def __init__(self, topology: Topology, cutter: Cutter) -> None:
+    def __init__(
+        self, topology: Topology, cutter: Cutter, offers: Mapping[str, Offer] = NO_OFFERS
+    ) -> None:
         self._topology = topology
+        self._fed = FedFragments(offers, self._next_id)
         self._cutter = cutter
         self._fragments: dict[str, Fragment] = {}
         self._count = 0
@@ -57,6 +61,11 @@ class Bundler:
         """Return all fragments below and including the one that gives the result."""
         self._add(top, self._next_id(), _Route())
         return tuple(self._fragments[f"f{i}"] for i in range(self._count))
+
+    @property
+    def feeds(self) -> tuple[Feed, ...]:
+        """The fragments that other runs have."""
+        return tuple(self._fed.feeds)
 
     def _next_id(self) -> str:
         self._count += 1
@@ -84,7 +93,7 @@ class Bundler:
         self._fragments[name] = Fragment(
             id=name,
             engine=engine,
-            plan=_renamed(piece.plan, ids),
+            plan=renamed(piece.plan, ids),
             sites=sites,
             consumer=route.consumer,
             destinations=route.destinations,
@@ -95,6 +104,10 @@ class Bundler:
             grouped=self._grouped(piece) if isinstance(piece, StaticPiece) else (),
         )
         for number in first:
+            if is_node_name(number):
+                for fed in self._fed.copied(number, ids[number], name):
+                    self._fragments[fed.id] = fed
+                continue
             below = self._cutter.cuts.get(number)
             keys = self._cutter.keys[number] if below is None else below.piece
             self._add(keys, ids[number], routes[number])
@@ -165,17 +178,6 @@ class Bundler:
 
 def _is_leaf(plan: Plan) -> TypeGuard[RemoteSource]:
     return isinstance(plan, RemoteSource)
-
-
-def _renamed(plan: Plan, ids: Mapping[str, str]) -> Plan:
-    """Return the plan with other names in its leaves."""
-
-    def renamed(node: Plan) -> Plan:
-        if isinstance(node, RemoteSource):
-            return RemoteSource(ids[node.fragment], node.columns)
-        return node
-
-    return transform_up(plan, renamed)
 
 
 def ungathered(bundle: FragmentBundle) -> FragmentBundle:

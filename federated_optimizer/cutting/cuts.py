@@ -72,10 +72,17 @@ class Cuts:
             spread = Spread(single=False, columns=tuple(range(len(piece.plan.schema))))
         if isinstance(piece, BasePiece) and spread.single and piece.spread.single:
             return piece
-        if isinstance(piece.plan, RemoteSource):
-            piece = self.cuts[piece.plan.fragment].piece  # sent there directly, without a hop
+        piece = self._sender(piece)
         leaf = RemoteSource(self._number(Cut(piece, spread.columns)), piece.plan.schema)
         return BasePiece(leaf, spread)
+
+    def _sender(self, piece: Piece) -> Piece:
+        """Return the piece that sends the rows, which goes without a hop through a mere cut.
+
+        Rows of another run are at the first base site already: who sends them on is there.
+        """
+        cut = self.cuts.get(piece.plan.fragment) if isinstance(piece.plan, RemoteSource) else None
+        return piece if cut is None else cut.piece
 
     def _number(self, cut: Cut) -> str:
         if cut not in self._numbers:

@@ -45,6 +45,7 @@ from federated_optimizer.cutting.network_cuts import NetworkCuts
 from federated_optimizer.cutting.recursion_leaves import agreed, as_set, at_one_base, with_leaves
 from federated_optimizer.cutting.taken_plans import Taken
 from federated_optimizer.network.topology import Topology
+from federated_optimizer.sharing.node_offers import is_node_leaf
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
 from streamsql.algebra.choices import Way
 from streamsql.algebra.explain import describe, window_text
@@ -156,10 +157,10 @@ class Cutter(NetworkCuts):
                 return self._union(plan, list(map(self.taken, below)), method)
             case Fixpoint():
                 return self._fixpoint(plan, shown, method)
-            case Values():
-                return BasePiece(plan, SINGLE)
-            case RecursiveReference() | RemoteSource():
+            case RecursiveReference() | RemoteSource() if not is_node_leaf(plan):
                 raise InternalError(f"{describe(plan)} outside its recursion or bundle")
+            case Values() | RecursiveReference() | RemoteSource():
+                return BasePiece(plan, SINGLE)
 
     # --- operators ---------------------------------------------------------------------------
 
@@ -336,8 +337,7 @@ class Cutter(NetworkCuts):
                     return placed.plan
                 missing = ", ".join(sorted(set(chosen.sites) - set(placed.sites)))
                 reasons.append(f"{names_text(placed.sources)} because: {missing} has none of it")
-            if isinstance(placed.plan, RemoteSource):
-                placed = self.cuts[placed.plan.fragment].piece  # sent there directly
+            placed = self._sender(placed)
             columns = tuple(range(len(part.schema)))
             return RemoteSource(self._number(Cut(placed, columns)), part.schema)
 

@@ -1,6 +1,7 @@
 """A plan as the fragments of a bundle, cut by the methods that were chosen."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 import msgspec
 
@@ -10,11 +11,12 @@ from federated_optimizer.cutting.bundling import Bundler
 from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.cutting.taken_plans import Taken
 from federated_optimizer.network.topology import Topology
+from federated_optimizer.sharing.node_offers import NO_OFFERS, Offer
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
 from streamsql.algebra.column_origins import column_units
 from streamsql.algebra.operators import Fixpoint, Materialize, Plan, Scan, SourceKind, walk_plan
 from streamsql.algebra.streams import Emit
-from streamsql.wire.fragments import Engine, Fragment, FragmentBundle, RecursionPlan
+from streamsql.wire.fragments import Engine, Feed, Fragment, FragmentBundle, RecursionPlan
 
 
 def place(  # noqa: PLR0913 - what a bundle consists of
@@ -29,20 +31,24 @@ def place(  # noqa: PLR0913 - what a bundle consists of
     foresee: Foresee | None = None,
     taken: Taken | None = None,
     kept: Heuristics = ALL,
+    offers: Mapping[str, Offer] = NO_OFFERS,
 ) -> FragmentBundle:
     """Cut a normalized plan into fragments; the result is gathered at the first base site.
 
     `version` is greater than that of any earlier bundle of the query; `taken` is the plan
     with the methods that were chosen, if somebody has, `kept` the rules under which they were.
+    `offers` has what the leaves stand for that read rows of other runs, by name.
 
     Raises:
         UnsupportedError: A recursion's strategy and way do not go together, or the strategy does
             not fit the recursion, which only `foresee` can tell.
     """
-    cutter, fragments = _cut(taken or Taken(plan), topology, statistics, kept=kept)
+    cutter = Cutter(topology, statistics, kept=kept)
+    fragments, feeds = _cut(taken or Taken(plan), cutter, offers)
     apart = _materialized_apart(fragments)
     if apart:  # one plan, none is chosen
-        cutter, fragments = _cut(Taken(plan), topology, statistics, apart, kept)
+        cutter = Cutter(topology, statistics, apart, kept)
+        fragments, feeds = _cut(Taken(plan), cutter, offers)
     recursions = tuple(dict.fromkeys(cutter.recursions))
     if foresee is not None:
         recursions = tuple(_foreseen(r, fragments, foresee) for r in recursions)
@@ -50,19 +56,16 @@ def place(  # noqa: PLR0913 - what a bundle consists of
     return FragmentBundle(
         *(query, version, fragments, plan.schema, text, emit, recursions),
         units=units if any(units) else (),
+        feeds=feeds,
     )
 
 
 def _cut(
-    taken: Taken,
-    topology: Topology,
-    statistics: Statistics,
-    apart: frozenset[str] = frozenset(),
-    kept: Heuristics = ALL,
-) -> tuple[Cutter, tuple[Fragment, ...]]:
-    cutter = Cutter(topology, statistics, apart, kept)
-    top = cutter.gathered(cutter.taken(taken))
-    return cutter, Bundler(topology, cutter).fragments(top)
+    taken: Taken, cutter: Cutter, offers: Mapping[str, Offer]
+) -> tuple[tuple[Fragment, ...], tuple[Feed, ...]]:
+    bundler = Bundler(cutter.topology, cutter, offers)
+    fragments = bundler.fragments(cutter.gathered(cutter.taken(taken)))
+    return fragments, bundler.feeds
 
 
 def _materialized_apart(fragments: tuple[Fragment, ...]) -> frozenset[str]:

@@ -26,6 +26,7 @@ from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.cutting.taken_plans import Taken
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.search.keyed_alternatives import answers, is_counted
+from federated_optimizer.sharing.node_offers import is_node_name
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.operators import (
     Distinct,
@@ -97,6 +98,8 @@ class CutPrices:
         sites = self._sites(piece)
         found = NOTHING
         for name in _leaves(piece.plan):
+            if is_node_name(name):
+                continue  # its rows are there already
             if (name, sites) not in paid:
                 cost = paid[name, sites] = self._of_leaf(name, piece, sites, paid)
             else:
@@ -192,12 +195,17 @@ class CutPrices:
         if not isinstance(node, RemoteSource):
             return node
         name = node.fragment
+        if is_node_name(name) and name not in self._cutter.statistics.nodes:
+            return node
         if name not in self._leaves:
             self._leaves[name] = transform_up(self._stands_for(name), self._without_cut)
         return self._leaves[name]
 
     def _stands_for(self, name: str) -> Plan:
         """Return the plan of a leaf; rows found by keys meet what all rows of their table meet."""
+        node = self._cutter.statistics.nodes.get(name)
+        if node is not None:
+            return node
         keys = self._cutter.keys.get(name)
         if keys is not None:
             return estimated_keys(keys.plan)

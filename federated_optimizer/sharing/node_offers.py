@@ -1,5 +1,6 @@
 """Offers: fragments of running queries whose rows at a base site others may read."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from streamsql.algebra.operators import Plan, RemoteSource
@@ -49,11 +50,20 @@ class Offer:
         return RemoteSource(self.name, self.columns)
 
 
+NO_OFFERS: Mapping[str, Offer] = {}
+"""Offers by the name of their leaf: none."""
+
+
 def leaf_name(run: str, fragment: str) -> str:
     """Return the name of the leaf that reads a fragment of a run."""
     return f"@{run}/{fragment}"
 
 
+def is_node_name(leaf: str) -> bool:
+    """Return whether a leaf's name is that of rows of another run."""
+    return leaf.startswith("@")
+
+
 def is_node_leaf(plan: Plan) -> bool:
     """Return whether a plan is a leaf that reads rows of another run."""
-    return isinstance(plan, RemoteSource) and plan.fragment.startswith("@")
+    return isinstance(plan, RemoteSource) and is_node_name(plan.fragment)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from federated_optimizer.statistics.speeds import DEFAULT_SPEEDS, Speeds
 from federated_optimizer.statistics.wires import DEFAULT_WIRES, Wires
 from streamsql.algebra.choices import Way
+from streamsql.algebra.operators import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,7 @@ class Statistics:
         wires: What sending costs between which sites.
         speeds: Of engines.
         outgrown: Whether a table had too many rows for the gateways of the query to be planned.
+        nodes: The plans of what leaves stand for that read rows of other runs, by name.
     """
 
     sources: Mapping[str, SourceFacts] = field(default_factory=dict)
@@ -175,6 +177,7 @@ class Statistics:
     wires: Wires = DEFAULT_WIRES
     speeds: Speeds = DEFAULT_SPEEDS
     outgrown: bool = False
+    nodes: Mapping[str, Plan] = field(default_factory=dict)
 
 
 NOTHING_KNOWN = Statistics()
