@@ -45,6 +45,7 @@ from federated_optimizer.coordinator.queries.background_work import Background, 
 from federated_optimizer.coordinator.queries.leftovers import Leftovers
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.queries.recovered_queries import recover_all
 from federated_optimizer.coordinator.queries.repairs import Repairs
 from federated_optimizer.coordinator.queries.replanning import Replanning
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -162,9 +163,7 @@ class Coordinator(OpenedRooms):
         self._leftovers = Leftovers(shared, self._queries)
         self._receiver = self._make_receiver()
         self.figures = CoordinatorFigures(shared, self._receiver)
-        for query in found.queries:
-            self._planner.remember(query.bundle)
-            self._queries.recover(query)
+        recover_all(self._queries, found.queries, found.nodes)
         self._alarms.begin(shared.catalog.alarms, found.alarm_rows)
 
     def _make_statements(self) -> StatementRunner:

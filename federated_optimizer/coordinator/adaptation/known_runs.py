@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from federated_optimizer.coordinator.adaptation.moves import sent_bytes_of
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis
 from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered
-from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
+from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
 from streamsql.wire.fragments import FragmentBundle
@@ -145,7 +145,10 @@ def looked_after(runs: SharedRuns) -> Mapping[str, RunningQuery]:
     return {
         query.run: query
         for query in leaders
-        if query.id not in tried and query.gathered and not query.has_failed
+        if query.id not in tried
+        and query.origin != Origin.NODE  # its readers would begin anew
+        and query.gathered
+        and not query.has_failed
     }
 
 

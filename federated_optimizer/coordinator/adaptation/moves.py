@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from federated_optimizer.coordinator.adaptation.filled_runs import when_alike
 from federated_optimizer.coordinator.adaptation.run_cuts import is_not_behind
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
-from federated_optimizer.coordinator.queries.planner import Planned
+from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.results import QueryResult
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
-from federated_optimizer.coordinator.store.catalog_store import StoredQuery
+from federated_optimizer.coordinator.store.stored_runs import StoredQuery
 from host.clocks import monotonic_clock
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.fragments import FragmentBundle

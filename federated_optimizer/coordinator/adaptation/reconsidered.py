@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis, NotedStatistics
 from federated_optimizer.coordinator.contract.coordinator_model import ACTING
-from federated_optimizer.coordinator.queries.planner import Planned, Planner
+from federated_optimizer.coordinator.queries.planned_queries import Planned
+from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.estimates import estimate
@@ -99,7 +100,7 @@ def reconsider(
                 apart[query.id] = "another query of its run asks for other heuristics"
     noted = NotedStatistics(planner.statistics(current))
     search = search_of(bound, planner.topology(), noted.statistics, metric)
-    bundle = planner.place(
+    planned = planner.placed(
         bound,
         query=current.query,
         version=current.version + 1,
@@ -107,7 +108,6 @@ def reconsider(
         current=current,
         search=search,
     )
-    planned = Planned.of(bound, bundle)
     taken = planned.bundle
     after = _priced(search, taken.alternative)
     number = search.number_of((current.alternative, current.choices))

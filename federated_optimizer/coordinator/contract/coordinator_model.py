@@ -30,6 +30,7 @@ class Origin(enum.StrEnum):
     ALARM = "alarm"
     SINK = "sink"
     SESSION = "session"  # gone with its reader
+    NODE = "node"  # nobody: other runs read its rows
 
 
 ACTING = frozenset({Origin.ALARM, Origin.SINK})

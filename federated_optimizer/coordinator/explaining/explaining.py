@@ -27,7 +27,7 @@ from federated_optimizer.coordinator.explaining.running_explanation import (
     running_dot,
 )
 from federated_optimizer.coordinator.explaining.sharing_notes import Sharing
-from federated_optimizer.coordinator.queries.planner import Planned
+from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.costs.fragment_estimates import FragmentEstimate
 from federated_optimizer.cutting.bundle_explain import (

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from federated_optimizer.coordinator.queries.planner import Planned, planned_of
+from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from math import inf
 from typing import TypeGuard
 
 import msgspec
@@ -26,14 +26,15 @@ from federated_optimizer.coordinator.queries.filled_windows import (
     fill_notes,
     filled_sources,
 )
+from federated_optimizer.coordinator.queries.node_plans import bound_node
+from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery, is_outgrown
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.store.grant_store import MadeKind
 from federated_optimizer.costs.fragment_estimates import FragmentEstimate, fragment_estimates
 from federated_optimizer.cutting.bundling import ungathered
-from federated_optimizer.network.shareable import REFUSED, why_alone
 from federated_optimizer.network.topology import Topology, colocation_of
-from federated_optimizer.planning import compared, normalize, plan
+from federated_optimizer.planning import compared, normalize, plan, search_of
 from federated_optimizer.search.choosing import NOTHING_RUNS, PUSHED, Alternatives, Running, Search
 from federated_optimizer.search.turning_facts import TURNING_SECONDS, Turn
 from federated_optimizer.statistics.planning_statistics import Statistics
@@ -41,7 +42,6 @@ from host.clocks import monotonic_clock, time_left
 from streamsql.algebra.operators import (
     Plan,
     Scan,
-    SortKey,
     SourceKind,
     walk_plan,
 )
@@ -57,38 +57,6 @@ from streamsql.syntax.statements import Statement
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.refresh_orders import RefreshOrder
 from streamsql.wire.site_messages import SiteRole
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """A bundle, what its author should know, how its result is shown, and what it reads.
-
-    Attributes:
-        alone: Why only one query can read the bundle, in words; empty: any number can.
-    """
-
-    bundle: FragmentBundle
-    warnings: tuple[str, ...]
-    order: tuple[SortKey, ...] = ()
-    reads: frozenset[Read] = frozenset()
-    alone: str = ""
-
-    @classmethod
-    def of(cls, bound: BoundQuery, bundle: FragmentBundle) -> "Planned":
-        """Return a bound query with its bundle."""
-        alone = why_alone(bundle) if bound.shared else REFUSED
-        warnings = list(bound.warnings)
-        if bound.asked and bundle.alternative not in (0, bound.asked):
-            warnings.append(
-                f"it asks for plan {bound.asked}, which there is not with the sites and "
-                f"definitions of now: it runs plan {bundle.alternative}"
-            )
-        return cls(bundle, tuple(warnings), bound.order, bound.reads, alone)
-
-
-def planned_of(query: RunningQuery) -> Planned:
-    """Return what a query runs as a plan."""
-    return Planned(query.bundle, query.warnings, query.order, query.reads, query.alone)
 
 
 class Planner:
@@ -194,7 +162,8 @@ class Planner:
     def recovered(self, text: str, bundle: FragmentBundle) -> Planned:
         """Return the plan of a query that ran before; one that does not bind any more is alone."""
         try:
-            return Planned.of(_with_columns_of(self.bind(parse_statement(text)), bundle), bundle)
+            bound = _with_columns_of(self.bind(parse_statement(text)), bundle)
+            return Planned.of(bound, bundle, normalize(bound.plan, self.topology()))
         except QueryError as error:
             nodes = (node for f in bundle.fragments for node in walk_plan(f.plan))
             reads = frozenset(Read(n.source.lower()) for n in nodes if isinstance(n, Scan))
@@ -220,7 +189,11 @@ class Planner:
             return RefreshOrder(view, None, zone, error.message)
         return RefreshOrder(view, found, zone)
 
-    def place(  # noqa: PLR0913 - what a plan rests on
+    def place(self, bound: BoundQuery, *, query: str, text: str) -> FragmentBundle:
+        """Return the bundle of a bound query that does not run; see `placed`."""
+        return self.placed(bound, query=query, text=text).bundle
+
+    def placed(  # noqa: PLR0913 - what a plan rests on
         self,
         bound: BoundQuery,
         *,
@@ -231,8 +204,8 @@ class Planner:
         gathered: bool = True,
         much: float = MUCH,
         search: Search | None = None,
-    ) -> FragmentBundle:
-        """Return the bundle of a bound query; not gathered, gateways give their rows themselves.
+    ) -> Planned:
+        """Return the plan of a bound query; not gathered, gateways give their rows themselves.
 
         What runs now stays unless another plan is `much` times cheaper. `search` is as for `plan`.
 
@@ -243,18 +216,20 @@ class Planner:
         if not gathered:
             bound = dataclasses.replace(bound, asked=PUSHED)
         like = current or self._of_same_text(text)
+        topology, statistics = self.topology(), self.statistics(like)
+        if search is None:
+            search = search_of(bound, topology, statistics, self._shared.settings.metric)
         bundle = plan(
             bound,
-            self.topology(),
+            topology,
             query=query,
             version=version,
             text=text,
-            statistics=self.statistics(like),
+            statistics=statistics,
             foresee=self._foresee,
             running=_running_in(like),
             replanned=current is not None,
             much=much,
-            metric=self._shared.settings.metric,
             search=search,
         )
         if any(map(_counts_from_start, bundle.fragments)):
@@ -262,7 +237,7 @@ class Planner:
             bundle = msgspec.structs.replace(bundle, started=started or self._shared.clock())
         if bound.backfill and self._shared.membership.fills_windows:
             bundle = msgspec.structs.replace(bundle, fills=filled_sources(bundle))
-        return bundle if gathered else ungathered(bundle)
+        return Planned.of(bound, bundle if gathered else ungathered(bundle), search.query)
 
     def _of_same_text(self, text: str) -> FragmentBundle | None:
         """Return what a query of that text runs: an equal query is planned like it, if it can."""
@@ -346,7 +321,7 @@ class Planner:
             QueryError: It is wrong, perhaps only since the catalog has changed.
         """
         bound = self.bound(text, current=current, whole_changes=whole_changes)
-        bundle = self.place(
+        return self.placed(
             bound,
             query=query,
             version=version,
@@ -355,7 +330,20 @@ class Planner:
             gathered=gathered,
             much=much,
         )
-        return Planned.of(bound, bundle)
+
+    def planned_node(self, node: RunningQuery) -> Planned:
+        """Return the plan of a node of the network with the definitions and sites of now.
+
+        Raises:
+            BindingError: A source that it reads is defined otherwise by now.
+        """
+        heuristics = self._shared.settings.heuristics
+        bound = bound_node(node, self._shared.catalog, heuristics=heuristics)
+        bundle = node.bundle
+        version = bundle.version + 1
+        return self.placed(
+            bound, query=node.run, version=version, text=bundle.text, current=bundle, much=inf
+        )
 
 
 def _with_columns_of(bound: BoundQuery, current: FragmentBundle) -> BoundQuery:

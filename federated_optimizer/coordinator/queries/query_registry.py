@@ -1,9 +1,8 @@
 """All running queries: start, stop, redeploy, and what sites report of them."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import inf
 
 from federated_optimizer.coordinator.contract.coordinator_model import (
     ACTING,
@@ -12,9 +11,12 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     QueryStatus,
 )
 from federated_optimizer.coordinator.contract.presentation import presentation_of_text
+from federated_optimizer.coordinator.queries.changed_plans import changed_plans
+from federated_optimizer.coordinator.queries.network_nodes import NetworkNodes
 from federated_optimizer.coordinator.queries.owed_bundles import OwedBundles
 from federated_optimizer.coordinator.queries.paced_requests import PacedRequests
-from federated_optimizer.coordinator.queries.planner import Planned, Planner
+from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
+from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.result_subscriptions import ResultSubscription
 from federated_optimizer.coordinator.queries.results import QueryResult
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -28,7 +30,6 @@ from federated_optimizer.coordinator.sites.source_serving import (
     awaited_in,
     missing_rows,
 )
-from federated_optimizer.coordinator.store.catalog_store import StoredQuery
 from host.clocks import monotonic_clock
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import BindingError, FederationError, RecursionRoundsError
@@ -45,6 +46,7 @@ class Queries:
 
     Attributes:
         runs: Which queries read what sites run.
+        nodes: Runs that are kept for their readers alone.
         requests: What sites were asked for of a run, and when.
         owed: Bundles that have to be published once more.
         differing: How gateways define sources otherwise than the catalog, by source and gateway.
@@ -63,6 +65,7 @@ class Queries:
         self.unread = UnreadQueries(shared.settings)
         self._running: dict[str, RunningQuery] = {}
         self.runs = SharedRuns(shared.settings.host)
+        self.nodes = NetworkNodes(shared, self.runs)
         self.requests = PacedRequests()
         self.owed = OwedBundles(shared.deployment, self.runs, self.request_result)
         self.differing: Mapping[str, Mapping[str, str]] = {}
@@ -70,11 +73,19 @@ class Queries:
         self.awaited = AwaitedDefinitions()
         self._compared = 0
         self.has_old_plans = False
-        planner.watch(self.all)
+        planner.watch(self.everything)
 
     def __contains__(self, query_id: str) -> bool:
-        """Whether a query of that id runs."""
-        return query_id in self._running
+        """Whether a query of that id runs, or a node."""
+        return self.known(query_id) is not None
+
+    def known(self, query_id: str) -> RunningQuery | None:
+        """Return a query by its id, or the hidden one of a node."""
+        return self._running.get(query_id) or self.nodes.find(query_id)
+
+    def everything(self) -> tuple[RunningQuery, ...]:
+        """Return the queries and the hidden ones of nodes."""
+        return (*self._running.values(), *self.nodes.all())
 
     def all(self) -> tuple[RunningQuery, ...]:
         """Return the queries, newest last."""
@@ -100,35 +111,15 @@ class Queries:
                 code="limit_exceeded",
             )
 
-    def recover(self, stored: StoredQuery) -> None:
-        """Take up a query that ran before, whose fragments are with their sites.
-
-        A coordinator that ended amid a redeployment has stored some queries of a run with a former
-        version: the newest counts. One whose bundle cannot be read is listed as failed.
-        """
-        bundle = stored.bundle
-        readers = self.runs.readers(bundle.query)
-        outdated = [reader for reader in readers if reader.bundle.version < bundle.version]
-        for reader in outdated:
+    def catch_up(self, readers: Sequence[RunningQuery], bundle: FragmentBundle) -> None:
+        """Let readers of a run read a newer version of it that its sites have."""
+        for reader in readers:
             self.runs.leave(reader)
-        for reader in outdated:
+        for reader in readers:
             self._read(reader, bundle)
-            if reader is not outdated[0]:
-                reader.join(outdated[0], self._settings.host)
+            if reader is not readers[0]:
+                reader.join(readers[0], self._settings.host)
             self.runs.enter(reader)
-        bundle = readers[0].bundle if readers else bundle
-        query = self.start(
-            self.planner.recovered(stored.text, bundle),
-            id=stored.id,
-            text=stored.text,
-            name=stored.name,
-            origin=stored.origin,
-            created=stored.created,
-            recovered=True,
-            deploy=False,
-        )
-        if stored.unreadable is not None:
-            self.fail(query, stored.unreadable)
 
     def start(  # noqa: PLR0913 - what a query consists of
         self,
@@ -176,6 +167,8 @@ class Queries:
             alone=planned.alone,
             leader_of=self.runs.leader,
             flows=FlowReports(found=recovered),
+            logical=planned.logical,
+            whole_changes=origin in ACTING,
         )
         query.begin_to_read_others()
         query.compare(self.differing, self.missing)
@@ -191,10 +184,22 @@ class Queries:
     def stop(self, query: RunningQuery) -> QueryInfo:
         """End a query's readers, and withdraw its bundle unless other queries read it."""
         self._running.pop(query.id, None)
+        self.keep_nodes([query])
         self.runs.leave(query)
         query.result.end(QueryStatus.STOPPED, query.error)
         self.withdraw_unread(query.bundle)
         return replace(query.info(), status=QueryStatus.STOPPED, waiting_for=(), settled=False)
+
+    def keep_nodes(self, leaving: Iterable[RunningQuery]) -> None:
+        """Leave the runs of queries to nodes, where others read their rows."""
+        for node in self.nodes.left_by(leaving):
+            self.nodes.keep(node.run)
+
+    def end_nodes(self, nodes: Iterable[RunningQuery]) -> None:
+        """Withdraw nodes, unless queries read their runs."""
+        for node in nodes:
+            self.nodes.end(node)
+            self.withdraw_unread(node.bundle)
 
     def redeploy(self, plans: Mapping[str, Planned], bundle: FragmentBundle) -> None:
         """Let queries read another bundle; readers see the difference once it settles.
@@ -205,10 +210,14 @@ class Queries:
             plans: New plans of queries, by id, that the bundle computes.
             bundle: Under the name of the queries' run, of another, or of a new one.
         """
-        queries = [self._running[query_id] for query_id in plans]
-        readers = (q for q in self.runs.live(bundle.query) if q.id in self._running)
+        node = self.nodes.of(bundle.query)
+        if node is not None and node.bundle is not bundle:
+            plans = {**plans, node.id: plans.get(node.id, planned_of(node))}  # it goes along
+        queries = [query for query in map(self.known, plans) if query is not None]
+        readers = (q for q in self.runs.live(bundle.query) if not self.runs.is_tried(q))
         leader = next((q for q in readers if q.id not in plans), None)
         former = {query.run: query.bundle for query in queries}
+        self.keep_nodes(query for query in queries if query.run != bundle.query)
         if leader is None:
             self._deployment.publish(bundle, previous=former.get(bundle.query))
             for site in sorted({site for query in queries for site in query.problems}):
@@ -219,6 +228,7 @@ class Queries:
             planned = plans[query.id]
             query.warnings, query.order = planned.warnings, planned.order
             query.reads, query.alone = planned.reads, planned.alone
+            query.logical = planned.logical
             self._read(query, bundle)
             if leader is not None:
                 query.join(leader, self._settings.host)
@@ -247,37 +257,10 @@ class Queries:
             self._deployment.withdraw(bundle)
 
     def changed_plans(self, ids: Sequence[str]) -> dict[str, Planned | FederationError]:
-        """Return the plans of queries whose fragments would be others by now, and what fails.
-
-        Queries of one run that have the same text are planned once.
-        """
-        found: dict[str, Planned | FederationError] = {}
-        known: dict[tuple[str, str, bool, bool], Planned | FederationError] = {}
-        for query_id in ids:
-            query = self._running.get(query_id)
-            if query is None or self._settings.host in query.problems:
-                continue
-            key = (query.run, query.text, query.gathered, query.origin in ACTING)
-            if key not in known:
-                known[key] = self._planned_again(query)
-            planned = known[key]
-            if isinstance(planned, FederationError) or not planned.bundle.runs_as(query.bundle):
-                found[query_id] = planned
-        return found
-
-    def _planned_again(self, query: RunningQuery) -> Planned | FederationError:
-        try:
-            return self.planner.planned(
-                query.text,
-                query=query.run,
-                version=query.bundle.version + 1,
-                current=query.bundle,
-                gathered=query.gathered,
-                whole_changes=query.origin in ACTING,
-                much=inf,  # for a cheaper one it moves with care: see `adaptation`
-            )
-        except FederationError as error:
-            return error
+        """Return the plans of queries whose fragments would be others by now, and what fails."""
+        queries = filter(None, map(self.known, ids))
+        host = self._settings.host
+        return changed_plans(self.planner, [q for q in queries if host not in q.problems])
 
     def lost_touch(self) -> None:
         """Note that the broker is away: no answer is known to be settled any more."""
@@ -385,6 +368,7 @@ class Queries:
         query.problems[host] = QueryProblem(
             error.code, error.message, error.hint, self._clock(), host
         )
+        self.runs.changes += 1
         self.withdraw_unread(query.bundle)
 
     def _check_rounds(self, query: RunningQuery) -> None:

@@ -4,7 +4,9 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 
-from federated_optimizer.coordinator.queries.planner import Planned, Planner, planned_of
+from federated_optimizer.coordinator.contract.coordinator_model import Origin
+from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
+from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
@@ -110,9 +112,11 @@ class Replanning:
         """
         groups: dict[str, dict[str, Planned]] = {}
         stay: list[RunningQuery] = []
-        for query in self._queries.runs.live(run):
-            if query.id not in self._queries:
-                continue  # it reads the run on trial
+        readers = [q for q in self._queries.runs.live(run) if q.id in self._queries]
+        node = self._queries.nodes.of(run)
+        for query in readers:
+            if query is node and len(readers) > 1:
+                continue  # it goes along with the queries of its run
             found = plans.get(query.id)
             query.outdated = ""
             if query.id not in planned:
@@ -142,15 +146,20 @@ class Replanning:
 
     def _going_on(self, run: str, groups: Mapping[str, Mapping[str, Planned]]) -> str | None:
         """Return the group that keeps the run: the first whose plan no other run computes."""
+        node = self._queries.nodes.of(run)
         for name, group in groups.items():
             alike = self._queries.runs.alike(next(iter(group.values())))
-            if alike is None or alike.run == run:
+            if alike is None or alike.run == run or (node is not None and node.id in group):
                 return name
         return None
 
     async def _merge(self, run: str, queries: Sequence[RunningQuery]) -> None:
         """Let the queries of a run read an older one that computes the same, if there is one."""
-        plans = {q.id: planned_of(q) for q in queries if not (q.alone or q.has_failed)}
+        plans = {
+            query.id: planned_of(query)
+            for query in queries
+            if not (query.alone or query.has_failed or query.origin == Origin.NODE)
+        }
         if not plans:
             return
         older = self._queries.runs.alike(next(iter(plans.values())))

@@ -23,7 +23,7 @@ from federated_optimizer.coordinator.sites.flows import FlowReports, sites_of
 from federated_optimizer.coordinator.sites.source_serving import MissingRows
 from federated_optimizer.cutting.placing import direct_scans
 from host.clocks import monotonic_clock
-from streamsql.algebra.operators import Scan, SortKey, SourceKind, walk_plan
+from streamsql.algebra.operators import Plan, Scan, SortKey, SourceKind, walk_plan
 from streamsql.catalog.read_gate import Read
 from streamsql.catalog.system import is_site_source
 from streamsql.wire.fragments import Engine, FragmentBundle
@@ -72,6 +72,8 @@ class RunningQuery:
         on_site_left: Called with each of its engine sites that leaves, at once.
         outgrown: Whether the static engine has said that a table has too many rows for the
             gateways of its run.
+        logical: What it computes, over sources; None: nobody has to know.
+        whole_changes: Whether its plan lets the changes of one reading arrive together.
     """
 
     id: str
@@ -102,6 +104,8 @@ class RunningQuery:
     began: dict[str, Mapping[str, FlowReport]] = field(default_factory=dict)
     on_site_left: Callable[[str], None] | None = None
     outgrown: bool = False
+    logical: Plan | None = None
+    whole_changes: bool = False
     _direct: tuple[FragmentBundle, frozenset[str]] | None = None
 
     @property
@@ -243,6 +247,10 @@ class RunningQuery:
             for site, difference in differing[source].items():
                 said = f"source {source} is defined differently from the catalog: {difference}"
                 self.differing[site] = "; ".join(filter(None, (self.differing.get(site), said)))
+
+    def compare_like(self, other: "RunningQuery") -> None:
+        """Know what is wrong with the sources of another query of the same run."""
+        self.differing, self.missing = dict(other.differing), dict(other.missing)
 
     def has_inputs(self) -> bool:
         """Whether every site that is not away runs and has what the others send first."""

@@ -4,13 +4,14 @@ A run is named after the first query that it was deployed for. The name stays wh
 gone: numbers of queries are never given twice.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
 import msgspec
 
-from federated_optimizer.coordinator.queries.planner import Planned, planned_of
+from federated_optimizer.coordinator.contract.coordinator_model import Origin
+from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.network.shareable import fingerprint, fragment_prints
 from streamsql.wire.fragments import Engine, Feed, FragmentBundle
@@ -26,16 +27,22 @@ class SharedRuns:
 
     Args:
         host: The coordinator. A query that it has stopped itself reads nothing any more.
+
+    Attributes:
+        changes: Grows whenever somebody begins or ends to read a run.
     """
 
     def __init__(self, host: str) -> None:
         self._host = host
+        self.changes = 0
         self._readers: dict[str, dict[str, RunningQuery]] = {}
         self._alike: dict[str, dict[str, None]] = {}  # runs by fingerprint
         self._prints: dict[str, str] = {}
         self._parts: dict[str, dict[str, str]] = {}  # fragments by fingerprint and run
         self._part_prints: dict[str, dict[str, str]] = {}  # fingerprints by run and fragment
         self._tried: dict[str, RunningQuery] = {}
+        self._fed: dict[str, dict[str, None]] = {}  # runs that read rows of a run, by that
+        self._feeders: dict[str, set[str]] = {}
 
     def all(self) -> tuple[str, ...]:
         """Return the runs, oldest first."""
@@ -59,6 +66,10 @@ class SharedRuns:
     def tried(self) -> tuple[RunningQuery, ...]:
         """Return what reads runs that are only tried: nobody sees these answers yet."""
         return tuple(self._tried.values())
+
+    def is_tried(self, query: RunningQuery) -> bool:
+        """Whether a query reads a run on trial only."""
+        return query.id in self._tried
 
     def try_out(self, trial: RunningQuery) -> None:
         """Let a run be read on trial: it is filled beside another one that it may follow."""
@@ -101,9 +112,10 @@ class SharedRuns:
         return None if found is None or found.run == run else found
 
     def _oldest(self, runs: Iterable[str]) -> RunningQuery | None:
-        # Nobody builds on a run that is only tried.
+        # Nobody builds on a run that is only tried, nor on a node that cannot be planned again.
         for query in filter(None, map(self.leader, sorted(runs, key=_age))):
-            if not (query.has_failed or query.id in self._tried):
+            is_outdated = query.origin == Origin.NODE and query.outdated
+            if not (query.has_failed or query.id in self._tried or is_outdated):
                 return query
         return None
 
@@ -154,29 +166,35 @@ class SharedRuns:
 
     def sharers(self, query: RunningQuery) -> tuple[RunningQuery, ...]:
         """Return the other queries that read the run of a query."""
-        others = (other for other in self.live(query.run) if other is not query)
-        return tuple(other for other in others if other.id not in self._tried)
+        return tuple(other for other in self._seen(query.run) if other is not query)
+
+    def _seen(self, run: str) -> Iterator[RunningQuery]:
+        """Yield the queries of a run that somebody has asked for."""
+        for query in self.live(run):
+            if query.id not in self._tried and query.origin != Origin.NODE:
+                yield query
 
     def fed_by(self, run: str) -> tuple[RunningQuery, ...]:
         """Return a query of each other run that reads rows of a run at its sites."""
-        leaders = filter(None, map(self.leader, self.all()))
-        return tuple(q for q in leaders if any(feed.run == run for feed in q.bundle.feeds))
+        readers = sorted(self._fed.get(run, ()), key=_age)
+        return tuple(filter(None, map(self.leader, readers)))
 
     def part_sharers(self, planned: Planned, run: str) -> dict[str, tuple[RunningQuery, ...]]:
         """Return, by fragment, the queries of other runs that read equal fragments."""
         found = {}
         for name, printed in {} if planned.alone else fragment_prints(planned.bundle).items():
             runs = [other for other in self._parts.get(printed, {}) if other != run]
-            readers = (query for other in runs for query in self.live(other))
-            queries = tuple(query for query in readers if query.id not in self._tried)
+            queries = tuple(query for other in runs for query in self._seen(other))
             if queries:
                 found[name] = queries
         return found
 
     def enter(self, query: RunningQuery) -> None:
         """Note that a query reads the run that its bundle names."""
+        self.changes += 1
         run = query.run
         self._readers.setdefault(run, {})[query.id] = query
+        self._note_feeders(run, {feed.run for feed in query.bundle.feeds})
         if run not in self._prints and not query.alone:
             name = self._prints[run] = fingerprint(query.bundle)
             self._alike.setdefault(name, {})[run] = None
@@ -186,13 +204,24 @@ class SharedRuns:
 
     def leave(self, query: RunningQuery) -> None:
         """Note that a query reads its run no more; call it before its bundle is another one."""
+        self.changes += 1
         run = query.run
         readers = self._readers.get(run, {})
         readers.pop(query.id, None)
         if not self.live(run):
             self._unknown(run)
+            self._note_feeders(run, set())
         if not readers:
             self._readers.pop(run, None)
+
+    def _note_feeders(self, run: str, feeders: set[str]) -> None:
+        before = self._feeders.pop(run, set())
+        for feeder in before - feeders:
+            _drop(self._fed, feeder, run)
+        for feeder in feeders:
+            self._fed.setdefault(feeder, {})[run] = None
+        if feeders:
+            self._feeders[run] = feeders
 
     def _unknown(self, run: str) -> None:
         """Let no query find a run any more: it has another plan, or ends."""

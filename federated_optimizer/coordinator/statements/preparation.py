@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 from federated_optimizer.coordinator.contract.presentation import presentation_of
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
-from federated_optimizer.coordinator.queries.planner import Planned, Planner
+from federated_optimizer.coordinator.queries.planned_queries import Planned
+from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.network.topology import Topology
 from streamsql.binder import Creating, define
@@ -111,8 +112,8 @@ class Preparation:
         def work() -> tuple[Planned, str]:
             bound = replace(self._planner.bind(statement, readable), whole_changes=whole_changes)
             presentation = presentation_of(statement, bound.schema, bound.emit)
-            bundle = self._planner.place(bound, query="", text=statement.text, gathered=gathered)
-            return Planned.of(bound, bundle), presentation.display
+            planned = self._planner.placed(bound, query="", text=statement.text, gathered=gathered)
+            return planned, presentation.display
 
         planned, display = await self._shared.beside.run(work, "planning the query")
         return Prepared(known, sites, planned, display, gathered, rights)

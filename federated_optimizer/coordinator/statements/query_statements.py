@@ -1,7 +1,7 @@
 """Queries that are started, redeployed and stopped, in the catalog and at the sites."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from federated_optimizer.coordinator.contract.coordinator_model import (
@@ -17,16 +17,18 @@ from federated_optimizer.coordinator.grants.query_rights import (
     queries_of,
     refuse_reads,
 )
-from federated_optimizer.coordinator.queries.planner import Planned
+from federated_optimizer.coordinator.queries.network_nodes import stored_node
+from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.statements.preparation import Preparation, Prepared
-from federated_optimizer.coordinator.store.catalog_store import StoredQuery
 from federated_optimizer.coordinator.store.grant_store import MadeKind, Maker, put_maker
+from federated_optimizer.coordinator.store.stored_runs import RunChanges, StoredQuery
 from streamsql.errors import BindingError, FederationError
 from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
+from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.topics import check_id
 
 ORIGINS = (Origin.USER, Origin.MAP, Origin.SESSION)
@@ -108,7 +110,7 @@ class QueryStatements:
         )
         maker = maker_of(principal, stored.created)
         if origin != Origin.SESSION:
-            await asyncio.to_thread(self._shared.store.put_query, stored)
+            await self._store(RunChanges(queries=(stored,)))
             await self._note_maker(query_id, maker)
         self._shared.rights.made((MadeKind.QUERY, query_id), maker)
         try:
@@ -159,10 +161,11 @@ class QueryStatements:
 
     async def discard(self, query: RunningQuery) -> StatementResult:
         """Stop and discard a query, even an alarm's or a sink's."""
-        if query.origin != Origin.SESSION:
-            await asyncio.to_thread(self._shared.store.drop_query, query.id)
+        dropped = () if query.origin == Origin.SESSION else (query.id,)
+        await self._store(RunChanges(dropped=dropped, nodes=self._queries.nodes.left_by([query])))
         info = self._queries.stop(query)
         await self._forget_maker(query.id)
+        await self._end_nodes()
         return StatementResult(ResultKind.DONE, f"query {info.name} stopped", query=info)
 
     async def redeploy(self, plans: Mapping[str, Planned], run: str | None) -> None:
@@ -173,27 +176,51 @@ class QueryStatements:
             run: The run that goes on with the new plan; None: one that computes it already, or a
                 new one.
         """
-        queries = [q for q in map(self._queries.find, plans) if q is not None]
+        queries = [q for q in map(self._queries.known, plans) if q is not None]
         planned = next(iter(plans.values()))
         if run is None:
             run = f"q{await asyncio.to_thread(self._shared.store.next_query_number)}"
             bundle = self._queries.runs.bundle_for(planned, run)
         else:
             bundle = self._queries.runs.named(planned, run)
-        for query in queries:
-            if query.origin != Origin.SESSION:
-                stored = StoredQuery(
-                    query.id, query.name, query.text, query.origin, query.created, bundle
-                )
-                await asyncio.to_thread(self._shared.store.put_query, stored)
+        await self._store(self._changes(queries, bundle))
         left = {query.id: plans[query.id] for query in queries if query.id in self._queries}
         if left:
             self._queries.redeploy(left, bundle)
 
+    def _changes(self, queries: Sequence[RunningQuery], bundle: FragmentBundle) -> RunChanges:
+        """Return what is to be stored so that queries read another bundle."""
+        stored = tuple(
+            StoredQuery(query.id, query.name, query.text, query.origin, query.created, bundle)
+            for query in queries
+            if query.origin not in (Origin.SESSION, Origin.NODE)
+        )
+        nodes = self._queries.nodes
+        left = nodes.left_by(query for query in queries if query.run != bundle.query)
+        node = nodes.of(bundle.query)
+        along = () if node is None else (stored_node(node, bundle),)
+        return RunChanges(queries=stored, nodes=(*left, *along))
+
+    async def _store(self, changes: RunChanges) -> None:
+        if changes:
+            await asyncio.to_thread(self._shared.store.put_runs, changes)
+
+    async def _end_nodes(self) -> None:
+        """Withdraw the nodes that nobody reads; the catalog first, so that none comes back."""
+        nodes = self._queries.nodes
+        ended = nodes.unneeded()
+        await self._store(RunChanges(ended=(*nodes.stale, *(node.run for node in ended))))
+        nodes.stale = ()
+        self._queries.end_nodes(ended)
+
     async def keep(self) -> None:
-        """Do what is due: see `feed_again` and `stop_unread`."""
+        """Do what is due: feed runs, stop unread queries, withdraw unread nodes."""
         await self.feed_again()
         await self.stop_unread()
+        if self._queries.nodes.stale or self._queries.nodes.unneeded():
+            async with self._shared.lock:
+                self._shared.presence.check_in_charge()
+                await self._end_nodes()
 
     async def feed_again(self) -> None:
         """Let runs read what other runs have at their sites, where that has changed.
@@ -208,7 +235,8 @@ class QueryStatements:
             for run in runs.all():
                 found = runs.fed_otherwise(run)
                 if found:
-                    await self.redeploy(found, run if runs.older_equal(run) is None else None)
+                    stays = runs.older_equal(run) is None or self._queries.nodes.of(run)
+                    await self.redeploy(found, run if stays else None)
 
     def _of_same_name(self, statement: Statement, name: str) -> RunningQuery | None:
         if not name:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from federated_optimizer.coordinator.store.former_wrappers import Unmigrated, migrated
 from federated_optimizer.coordinator.store.grant_tables import add_grants
+from federated_optimizer.coordinator.store.node_tables import add_nodes
 from federated_optimizer.coordinator.store.people_tables import add_people
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import WireError
@@ -195,5 +196,6 @@ MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (
     add_grants,
     _add_facts,
     _add_decisions,
+    add_nodes,
 )
 """Step i brings a database of version i to version i + 1; never change one, only append."""

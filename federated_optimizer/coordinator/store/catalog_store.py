@@ -16,7 +16,6 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from federated_optimizer.alarm_life_cycle import AlarmRow
-from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.contract.fleet_model import Enrolment
 from federated_optimizer.coordinator.store import catalog_schema as tables
 from federated_optimizer.coordinator.store.catalog_database import (
@@ -25,16 +24,23 @@ from federated_optimizer.coordinator.store.catalog_database import (
     shown,
     translated,
 )
+from federated_optimizer.coordinator.store.node_tables import nodes
+from federated_optimizer.coordinator.store.stored_runs import (
+    RunChanges,
+    StoredNode,
+    StoredQuery,
+    nodes_in,
+    queries_in,
+    write_runs,
+)
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
 from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinition
 from streamsql.catalog.sink_definitions import SinkDefinition
-from streamsql.data.schema import Schema
-from streamsql.errors import DeploymentError, UnsupportedError, WireError
+from streamsql.errors import DeploymentError, WireError
 from streamsql.library import library_views
 from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode_packed
-from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.site_settings import SiteSettings
 
 T = TypeVar("T")
@@ -53,23 +59,6 @@ _KINDS: dict[str, type[Definition]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class StoredQuery:
-    """A running query as it survives a restart of the coordinator.
-
-    Attributes:
-        unreadable: Why its bundle cannot be read; it is an empty one then.
-    """
-
-    id: str
-    name: str
-    text: str
-    origin: Origin
-    created: int
-    bundle: FragmentBundle
-    unreadable: UnsupportedError | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Stored:
     """All that a coordinator finds when it takes a catalog over.
 
@@ -79,6 +68,7 @@ class Stored:
         settings: By site.
         sinks: What sinks remember.
         enrolments: Gateways that were provisioned.
+        nodes: Runs that are kept for their readers alone.
     """
 
     epoch: int
@@ -88,6 +78,7 @@ class Stored:
     alarm_rows: dict[str, tuple[AlarmRow, ...]]
     sinks: SinkEntries = field(default_factory=dict)
     enrolments: tuple[Enrolment, ...] = ()
+    nodes: tuple[StoredNode, ...] = ()
 
     def catalog(self) -> Catalog:
         """Return the definitions, and those that every installation has."""
@@ -146,6 +137,7 @@ class CatalogStore:
             self.settings(),
             self.alarm_rows(),
             self.sink_entries(),
+            nodes=self.nodes(),
         )
 
     def definitions(self) -> tuple[Definition, ...]:
@@ -191,30 +183,25 @@ class CatalogStore:
         Raises:
             DeploymentError: The origin of one is none.
         """
-        found = []
-        for row in self.rows(tables.queries, tables.queries.c.created, tables.queries.c.id):
-            origin = self.read(f"query {row.id!r}", partial(Origin, row.origin))
-            bundle, unreadable = _decoded_bundle(row.id, row.bundle)
-            query = (row.id, row.name, row.text, origin, row.created, bundle)
-            found.append(StoredQuery(*query, unreadable))
-        return tuple(found)
+        rows = self.rows(tables.queries, tables.queries.c.created, tables.queries.c.id)
+        return tuple(queries_in(rows, self.read))
+
+    def nodes(self) -> tuple[StoredNode, ...]:
+        """Return the nodes of the network; one that cannot be read is left out."""
+        return tuple(nodes_in(self.rows(nodes, nodes.c.created, nodes.c.run)))
+
+    def put_runs(self, changes: RunChanges) -> None:
+        """Store and remove queries and nodes in one transaction."""
+        with self.writing() as connection:
+            write_runs(connection, changes)
 
     def put_query(self, query: StoredQuery) -> None:
         """Store a query, replacing one of the same id."""
-        values = {
-            "id": query.id,
-            "name": query.name,
-            "text": query.text,
-            "origin": query.origin,
-            "version": query.bundle.version,
-            "created": query.created,
-            "bundle": encode_packed(query.bundle),
-        }
-        self._replace(tables.queries, "id", values)
+        self.put_runs(RunChanges(queries=(query,)))
 
     def drop_query(self, query_id: str) -> None:
         """Remove a query; nothing happens if there is none."""
-        self._remove(tables.queries, "id", query_id)
+        self.put_runs(RunChanges(dropped=(query_id,)))
 
     def next_query_number(self) -> int:
         """Return a number that no query of this catalog ever had."""
@@ -373,17 +360,6 @@ class CatalogStore:
 
 def _decoded_definition(kind: str, body: bytes) -> Definition:
     return decode_json(body, _KINDS[kind])
-
-
-def _decoded_bundle(query: str, body: bytes) -> tuple[FragmentBundle, UnsupportedError | None]:
-    try:
-        return decode_packed(body, FragmentBundle), None
-    except WireError as error:
-        # Its run is one of its own: others may read the run that was stored.
-        return FragmentBundle(f"{query}-unreadable", 0, (), Schema(())), UnsupportedError(
-            f"its plan in the catalog cannot be read: {error.message}",
-            hint="drop it and start it again, or go back to the release that started it",
-        )
 
 
 def open_catalog(url: str, now: int) -> tuple[CatalogStore, Stored]:

@@ -22,7 +22,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.queries import paced_requests, query_registry
 from federated_optimizer.coordinator.queries.heard_reports import HeardReports
-from federated_optimizer.coordinator.queries.planner import Planned
+from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.sites import flows
 from federated_optimizer.coordinator.sites.federation_membership import Membership

@@ -102,23 +102,23 @@ def test_a_gateway_announces_itself_while_a_query_is_stored(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     is_storing, go_on = threading.Event(), threading.Event()
-    put = CatalogStore.put_query
+    put = CatalogStore.put_runs
 
-    def slow(store: CatalogStore, query: Any) -> None:
+    def slow(store: CatalogStore, changes: Any) -> None:
         is_storing.set()
         assert go_on.wait(30)
-        put(store, query)
+        put(store, changes)
 
     async def scenario(federation: Any) -> None:
         await federation.site("base", "base")
         coordinator = await federation.coordinator()
         await coordinator.execute(SOURCE)
-        monkeypatch.setattr(CatalogStore, "put_query", slow)
+        monkeypatch.setattr(CatalogStore, "put_runs", slow)
         starting = asyncio.create_task(coordinator.execute("SELECT device, temp FROM climate"))
         await asyncio.to_thread(is_storing.wait, 30)
         async with gateway(federation):
             await until_others_were_planned(harness, coordinator)
-            monkeypatch.setattr(CatalogStore, "put_query", put)
+            monkeypatch.setattr(CatalogStore, "put_runs", put)
             go_on.set()
             await answers(harness, coordinator, starting)
 

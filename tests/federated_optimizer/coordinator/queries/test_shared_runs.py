@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from federated_optimizer.coordinator.contract.principal import Principal, Role
-from federated_optimizer.coordinator.store.catalog_store import CatalogStore, StoredQuery
+from federated_optimizer.coordinator.store.catalog_store import CatalogStore
+from federated_optimizer.coordinator.store.stored_runs import StoredQuery
 from streamsql.errors import FederationError
 from streamsql.library import library_views
 from streamsql.wire.codec import encode_json

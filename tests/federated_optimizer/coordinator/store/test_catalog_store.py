@@ -14,13 +14,17 @@ import pytest
 from msgspec.structs import replace
 
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
-from federated_optimizer.coordinator.store.catalog_store import CatalogStore, StoredQuery
+from federated_optimizer.coordinator.store import catalog_schema as tables
+from federated_optimizer.coordinator.store.catalog_store import CatalogStore
+from federated_optimizer.coordinator.store.node_tables import add_nodes
 from federated_optimizer.coordinator.store.stored_facts import store_facts, stored_facts
+from federated_optimizer.coordinator.store.stored_runs import RunChanges, StoredNode, StoredQuery
 from federated_optimizer.statistics.fact import Origin as FactOrigin
 from federated_optimizer.statistics.fact import Quantity, Subject, SubjectKind, exact
 from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.catalog.definitions import SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition
+from streamsql.catalog.read_gate import Read
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import DeploymentError
@@ -63,6 +67,41 @@ def stored(query_id: str, version: int = 1, created: int = 5) -> StoredQuery:
     fragment = Fragment("f0", Engine.BASE, plan, ("base",))
     bundle = FragmentBundle(query_id, version, (fragment,), plan.schema, "SELECT 1")
     return StoredQuery(query_id, f"name-{query_id}", "SELECT 1", Origin.USER, created, bundle)
+
+
+def node(run: str, version: int = 1) -> StoredNode:
+    bundle = stored(run, version).bundle
+    reads = frozenset({Read("seat"), Read("seat", "v")})
+    return StoredNode(bundle, bundle.fragments[0].plan, reads, 5, whole_changes=True)
+
+
+def test_queries_and_nodes_are_stored_together_or_not_at_all(tmp_path: Path) -> None:
+    store = CatalogStore(f"sqlite:///{tmp_path}/catalog.db")
+    store.claim(now=0)
+    store.put_runs(RunChanges(queries=(stored("q1"),), nodes=(node("q2"),)))
+    twice = (node("q3"), node("q3"))
+    with pytest.raises(DeploymentError):
+        store.put_runs(RunChanges(dropped=("q1",), ended=("q2",), nodes=twice))
+    assert store.queries() == (stored("q1"),)
+    assert store.nodes() == (node("q2"),)
+
+
+def test_a_database_of_before_there_were_nodes(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.db"
+    store = CatalogStore(f"sqlite:///{path}")
+    store.claim(now=0)
+    store.put_query(stored("q1"))
+    store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE pando_nodes")
+        before = tables.MIGRATIONS.index(add_nodes)
+        connection.execute("UPDATE pando_schema SET version = ?", (before,))
+    connection.close()
+    again = CatalogStore(f"sqlite:///{path}")
+    again.claim(now=0)
+    again.put_runs(RunChanges(nodes=(node("q2"),)))
+    assert (again.queries(), again.nodes()) == ((stored("q1"),), (node("q2"),))
+    again.close()
 
 
 def server() -> Path | None:
@@ -117,6 +156,8 @@ def contract(url: str) -> None:
     store.put_query(stored("q3"))
     store.drop_query("q3")
     store.drop_query("unknown")
+    store.put_runs(RunChanges(queries=(stored("q4"),), nodes=(node("q5"), node("q6"))))
+    store.put_runs(RunChanges(dropped=("q4",), nodes=(node("q5", 2),), ended=("q6", "q7")))
     facts = [exact(LONG, quantity, 0.25, 7, FactOrigin.COUNTED) for quantity in Quantity]
     store_facts(store, {fact.key: fact for fact in facts})
     store_facts(store, {facts[0].key: None, facts[1].key: replace(facts[1], value=0.5)})
@@ -129,6 +170,7 @@ def contract(url: str) -> None:
     # Replaced definitions move to the end: they may use what was made since.
     assert again.definitions() == (VIEW, SOURCE, FUNCTION, DECLARED)
     assert again.queries() == (stored("q1", version=2), stored("q2", created=6))
+    assert again.nodes() == (node("q5", 2),)
     found = {fact.quantity: fact.value for fact in stored_facts(again)}
     assert found == {fact.quantity: 0.25 for fact in facts[2:]} | {facts[1].quantity: 0.5}
     assert {fact.subject for fact in stored_facts(again)} == {LONG}

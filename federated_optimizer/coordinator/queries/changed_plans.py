@@ -1,0 +1,47 @@
+"""Plans of running queries as they would be made now."""
+
+from collections.abc import Iterable
+from math import inf
+
+from federated_optimizer.coordinator.contract.coordinator_model import ACTING, Origin
+from federated_optimizer.coordinator.queries.planned_queries import Planned
+from federated_optimizer.coordinator.queries.planner import Planner
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from streamsql.errors import FederationError
+
+
+def changed_plans(
+    planner: Planner, queries: Iterable[RunningQuery]
+) -> dict[str, Planned | FederationError]:
+    """Return the plans of queries whose fragments would be others by now, and what fails, by id.
+
+    Queries of one run that have the same text are planned once.
+    """
+    found: dict[str, Planned | FederationError] = {}
+    known: dict[tuple[str, str, bool, Origin | bool], Planned | FederationError] = {}
+    for query in queries:
+        kind = query.origin if query.origin == Origin.NODE else query.origin in ACTING
+        key = (query.run, query.text, query.gathered, kind)
+        if key not in known:
+            known[key] = _planned_again(planner, query)
+        planned = known[key]
+        if isinstance(planned, FederationError) or not planned.bundle.runs_as(query.bundle):
+            found[query.id] = planned
+    return found
+
+
+def _planned_again(planner: Planner, query: RunningQuery) -> Planned | FederationError:
+    try:
+        if query.origin == Origin.NODE:
+            return planner.planned_node(query)
+        return planner.planned(
+            query.text,
+            query=query.run,
+            version=query.bundle.version + 1,
+            current=query.bundle,
+            gathered=query.gathered,
+            whole_changes=query.whole_changes,
+            much=inf,  # for a cheaper one it moves with care: see `adaptation`
+        )
+    except FederationError as error:
+        return error

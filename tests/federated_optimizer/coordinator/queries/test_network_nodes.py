@@ -1,0 +1,280 @@
+"""Runs outlive their queries while others read their rows: in memory, in the catalog, at sites."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
+from federated_optimizer.coordinator.store.catalog_store import CatalogStore
+from federated_optimizer.coordinator.store.stored_runs import RunChanges, StoredNode, StoredQuery
+from streamsql.wire.codec import encode_json
+from streamsql.wire.messages import QueryProblem
+
+PAIRS = "SELECT l.src, l.dst, r.status FROM Link l JOIN RoomSensor r ON l.dst = r.rid"
+JOIN = f"{PAIRS} WITH (plan = 1)"  # at the base: both sides are sent there
+LEFT = "SELECT l.src, l.dst, r.status FROM Link l LEFT JOIN RoomSensor r ON l.dst = r.rid"
+BOTH = [("a", "r1", "open"), ("b", "r9", None)]
+
+
+def fill(federation: Any) -> None:
+    federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
+    federation.sites["gw-2"].put("link", ("a", "r1", 1.0), ("b", "r9", 1.0))
+
+
+def feeders(coordinator: Any, query: str) -> set[str]:
+    return {feed.run for feed in coordinator._queries.find(query).bundle.feeds}
+
+
+def at(federation: Any, site: str = "base") -> set[str]:
+    return set(federation.sites[site].engine.queries)
+
+
+def stored(coordinator: Any) -> dict[str, StoredNode]:
+    return {node.run: node for node in coordinator._shared.store.nodes()}
+
+
+def catalog(federation: Any) -> CatalogStore:
+    store = CatalogStore(f"sqlite:///{federation.folder}/catalog.db")
+    store.claim(0)
+    return store
+
+
+async def answers(
+    harness: Any, coordinator: Any, query: str, rows: list[tuple[Any, ...]] = BOTH
+) -> None:
+    def is_there() -> bool:
+        return sorted(coordinator.relation(query), key=repr) == sorted(rows, key=repr)
+
+    await harness.until(is_there, f"{query} gives {rows}")
+    await harness.until(lambda: coordinator.query(query).settled, "settled")
+
+
+async def with_node(harness: Any, federation: Any, **options: Any) -> tuple[Any, str, str]:
+    """Return a coordinator, a node's run that was a query's, and the query that reads it."""
+    coordinator = await federation.standard()
+    fill(federation)
+    first = await harness.start_query(coordinator, JOIN, **options)
+    left = await harness.start_query(coordinator, LEFT)
+    await answers(harness, coordinator, left)
+    assert feeders(coordinator, left) == {first}
+    await coordinator.stop(first)
+    assert {node.run for node in coordinator._queries.nodes.all()} == {first}
+    return coordinator, first, left
+
+
+def test_a_run_that_others_read_outlives_its_query(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, first, left = await with_node(harness, federation)
+        assert at(federation) == {first, left}
+        assert list(stored(coordinator)) == [first]
+        assert coordinator.query(left).version == 1, "nothing was deployed again"
+        assert first not in feeders(coordinator, left) - {first}
+        federation.sites["gw-1"].put("roomsensor", ("r9", "shut"))
+        await answers(harness, coordinator, left, [BOTH[0], ("b", "r9", "shut")])
+        assert left not in at(federation, "gw-1")
+
+    harness.run(scenario)
+
+
+def test_nobody_sees_a_node(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, first, left = await with_node(harness, federation)
+        assert [query.id for query in coordinator.queries()] == [left]
+        (shown,) = await coordinator.execute("SHOW QUERIES")
+        assert [row[0] for row in shown.rows] == [left]
+        assert coordinator._queries.find("node 1") is None
+        assert coordinator._queries.find(first) is None
+        said = coordinator.explain(left).text
+        assert "of which you may not see" not in said
+        table = await harness.start_query(coordinator, "SELECT query FROM sys_queries")
+        await harness.until_rows(coordinator, table, [(left,), (table,)])
+
+    harness.run(scenario)
+
+
+@pytest.mark.parametrize("origin", [Origin.USER, Origin.SESSION])
+def test_a_node_goes_with_its_last_reader(harness: Any, origin: Origin) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, _first, left = await with_node(harness, federation, origin=origin)
+        await coordinator.stop(left)
+        assert not coordinator._queries.nodes.all(), "at once"
+        assert not stored(coordinator)
+        await harness.until(lambda: not federation.fragments(), "nothing is left")
+        assert not coordinator._queries.runs.all()
+
+    harness.run(scenario)
+
+
+def test_an_equal_query_reads_a_node_and_takes_its_place(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, first, left = await with_node(harness, federation)
+        again = await harness.start_query(coordinator, JOIN)
+        assert coordinator.query(again).run == first
+        await answers(harness, coordinator, again, BOTH[:1])
+        await harness.until(lambda: not stored(coordinator), "its run has a query")
+        await harness.until(lambda: not coordinator._queries.nodes.all())
+        await coordinator.stop(again)
+        assert list(stored(coordinator)) == [first]
+        await answers(harness, coordinator, left)
+        assert coordinator.query(left).version == 1
+
+    harness.run(scenario)
+
+
+def test_a_node_is_there_after_a_restart(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        former, first, left = await with_node(harness, federation)
+        bundle = former._queries.find(left).bundle
+        await former.close()
+        coordinator = await federation.coordinator()
+        await answers(harness, coordinator, left)
+        federation.sites["gw-1"].put("roomsensor", ("r9", "shut"))
+        await answers(harness, coordinator, left, [BOTH[0], ("b", "r9", "shut")])
+        assert coordinator._queries.find(left).bundle == bundle
+        assert coordinator._queries.nodes.of(first).logical is not None
+        await coordinator.stop(left)
+        await harness.until(lambda: not federation.fragments(), "nothing is left")
+        assert not stored(coordinator)
+
+    harness.run(scenario)
+
+
+def test_a_node_is_planned_again_when_a_gateway_comes(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, first, left = await with_node(harness, federation)
+        new = await federation.site("gw-3")
+        new.put("link", ("c", "r1", 1.0))
+        await answers(harness, coordinator, left, [*BOTH, ("c", "r1", "open")])
+        await harness.until(lambda: feeders(coordinator, left) == {first}, "it reads again")
+        await answers(harness, coordinator, left, [*BOTH, ("c", "r1", "open")])
+        node = coordinator._queries.nodes.of(first)
+        assert node.bundle.version == 2
+        assert stored(coordinator)[first].bundle == node.bundle
+        assert left not in at(federation, "gw-3")
+
+    harness.run(scenario)
+
+
+def test_a_node_whose_source_is_replaced_goes_with_its_readers(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, _first, left = await with_node(harness, federation)
+        await coordinator.execute(
+            "CREATE OR REPLACE SOURCE RoomSensor (rid TEXT, status TEXT, KEY (rid)) "
+            "WITH (colocate = 'rid', ttl = '9 HOURS')"
+        )
+        await harness.until(lambda: not feeders(coordinator, left), "it reads the new source")
+        await harness.until(lambda: not stored(coordinator), "nobody reads the node")
+        await harness.until(lambda: not coordinator._queries.nodes.all())
+
+    harness.run(scenario)
+
+
+def test_a_site_that_stops_a_node_stops_no_reader(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator, first, left = await with_node(harness, federation)
+        fault = federation.topics.error(first, "base")
+        problem = encode_json(QueryProblem("step_budget", "it is stopped", "", 1, "base"))
+        federation.sites["base"].engine.uninstall(first)
+        federation.sites["base"].client.publish(fault, problem, retain=True)
+        await harness.until(lambda: not feeders(coordinator, left), "it reads no more")
+        await answers(harness, coordinator, left)
+        assert coordinator.query(left).status == QueryStatus.RUNNING
+        await harness.until(lambda: not stored(coordinator), "nobody reads the node")
+        await harness.until(lambda: at(federation) == {left})
+
+    harness.run(scenario)
+
+
+# --- crashes: the catalog is as a coordinator left it that was killed ---------------------------
+
+
+def test_a_node_that_was_stored_before_its_reader_is_withdrawn(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        former, _first, left = await with_node(harness, federation)
+        await former.close()
+        store = catalog(federation)
+        store.drop_query(left)
+        store.close()
+        coordinator = await federation.coordinator()
+        await harness.until(lambda: not stored(coordinator), "nobody reads it")
+        await harness.until(lambda: not federation.fragments(), "nothing is left")
+        await harness.until(lambda: not at(federation), "nothing runs")
+
+    harness.run(scenario)
+
+
+def test_a_reader_whose_node_is_not_stored_runs_all_itself(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        former, first, left = await with_node(harness, federation)
+        await former.close()
+        store = catalog(federation)
+        store.put_runs(RunChanges(ended=(first,)))
+        store.close()
+        coordinator = await federation.coordinator()
+        reader = coordinator.subscribe(left, snapshot=False)
+        await harness.until(lambda: not feeders(coordinator, left), "it runs all itself")
+        await answers(harness, coordinator, left)
+        await harness.until(lambda: first not in at(federation) | at(federation, "gw-1"))
+        told = [change async for change in _changes(harness, reader, 2)]
+        assert sorted(told, key=repr) == sorted(((1, row) for row in BOTH), key=repr)
+
+    harness.run(scenario)
+
+
+async def _changes(harness: Any, reader: Any, count: int) -> Any:
+    while count > 0:
+        for change in (await harness.next_batch(reader)).changes:
+            count -= 1
+            yield change.diff, change.row
+
+
+def test_a_node_whose_sites_lost_it_is_deployed(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        former, first, left = await with_node(harness, federation)
+        await former.close()
+        for run, site in federation.fragments():
+            if run == first:
+                client = federation.sites["base"].client
+                client.publish(federation.topics.fragment(run, site), b"", retain=True)
+        await harness.until(lambda: first not in at(federation), "lost")
+        coordinator = await federation.coordinator()
+        await answers(harness, coordinator, left)
+        assert first in at(federation)
+
+    harness.run(scenario)
+
+
+def test_a_node_that_is_stored_with_a_query_of_its_run_goes(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        former, first, left = await with_node(harness, federation)
+        bundle = stored(former)[first].bundle
+        await former.close()
+        store = catalog(federation)
+        again = StoredQuery("q9", "again", JOIN, Origin.USER, 1, bundle)
+        store.put_query(again)
+        store.close()
+        coordinator = await federation.coordinator()
+        await answers(harness, coordinator, "q9", BOTH[:1])
+        await answers(harness, coordinator, left)
+        await harness.until(lambda: not stored(coordinator), "its run has a query")
+        assert coordinator.query("q9").run == first
+
+    harness.run(scenario)
+
+
+def test_a_node_that_cannot_be_read_from_the_catalog_stops_nobody(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        former, first, left = await with_node(harness, federation)
+        node = stored(former)[first]
+        await former.close()
+        store = catalog(federation)
+        damaged = replace(node.bundle, text=7)
+        store.put_runs(RunChanges(nodes=(StoredNode(damaged, node.plan, node.reads, 1),)))
+        assert not store.nodes()
+        store.close()
+        coordinator = await federation.coordinator()
+        await harness.until(lambda: not feeders(coordinator, left), "it runs all itself")
+        await answers(harness, coordinator, left)
+
+    harness.run(scenario)
