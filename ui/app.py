@@ -29,6 +29,7 @@ from ui.api.history_routes import router as history_trials
 from ui.api.lake_routes import router as lake
 from ui.api.many_changes import router as many_changes
 from ui.api.metrics_routes import router as metrics
+from ui.api.network_routes import router as computations
 from ui.api.notice_routes import router as notices
 from ui.api.objects import error_object
 from ui.api.routes import router as api
@@ -116,6 +117,7 @@ def create_app(
         lake,
         tables,
         many_changes,
+        computations,
         grants,
         notices,
         sinks,

@@ -255,9 +255,10 @@ class LocalSession:
         return self._executor.answer(bound, self.history, self.catalog)
 
     def _show(self, statement: Show) -> Result:
-        if statement.kind in ("queries", "gateways"):
+        if statement.kind in ("queries", "gateways", "network"):
+            what = "network of queries" if statement.kind == "network" else statement.kind
             raise UnsupportedError(
-                f"a local session has no {statement.kind}",
+                f"a local session has no {what}",
                 span=statement.span,
                 hint=_LISTINGS,
                 code="needs_federation",

@@ -30,7 +30,7 @@ _DROPPED = (
 )  # fmt: skip
 _SHOWN = (
     "SOURCES", "TABLES", "VIEWS", "FUNCTIONS", "QUERIES", "GATEWAYS", "ALARMS", "DISPLAYS", "SINKS",
-    "GRANTS",
+    "GRANTS", "NETWORK",
 )  # fmt: skip
 
 

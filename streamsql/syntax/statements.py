@@ -276,7 +276,7 @@ class Explain(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Show(Statement):
-    """SHOW SOURCES | TABLES | VIEWS | … | ALARMS | SINKS; kind in lower case."""
+    """SHOW SOURCES | TABLES | VIEWS | … | SINKS | NETWORK; kind in lower case."""
 
     kind: str
 

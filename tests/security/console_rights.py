@@ -68,6 +68,7 @@ _BY_ROLE = {
         POST /api/complete
         DELETE /api/queries/{query_id}
         GET /api/queries/{query_id}/explain
+        GET /api/network
         POST /api/queries/{query_id}/why
         POST /api/queries/{query_id}/confidence
         POST /api/what-if

@@ -41,6 +41,7 @@ CASES = [
     ("CREATE MATERIALIZED VIEW v ref|", "REFRESH AT (", "keyword"),
     ("CREATE MATERIALIZED VIEW v REFRESH AT ('14:00') c|", "COST WEIGHTS (", "keyword"),
     ("SHOW al|", "ALARMS", "keyword"),
+    ("SHOW net|", "NETWORK", "keyword"),
     ("cre|", "CREATE DISPLAY", "keyword"),
     ("CREATE ALARM a AS SELECT rid FROM seat WHERE weight > 5 sev|", "SEVERITY", "keyword"),
     ("CREATE ALARM a AS SELECT rid FROM seat SEVERITY |", "'critical'", "keyword"),

@@ -55,6 +55,7 @@ from federated_optimizer.coordinator.contract.grant_model import (
     Quotas,
     Usage,
 )
+from federated_optimizer.coordinator.contract.network_model import MOST_NODES, Network
 from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.presentation import presentation_of
 from federated_optimizer.coordinator.contract.principal import Principal, Role
@@ -409,6 +410,7 @@ class FakeCoordinator:
         self.past = FakePast()
         self.lake = FakeLake()
         self.costs = FakeCosts()
+        self.nodes = Network(())
         self.figures: Figures = FakeFigures()
 
         self.fleet = FakeFleet()
@@ -597,6 +599,11 @@ class FakeCoordinator:
     def acknowledge_all(self, alarm: str) -> int:
         """Note that somebody has seen all rows of an alarm."""
         return self.books[alarm].acknowledge_all(now())
+
+    def network(self, most: int = MOST_NODES) -> Network:
+        """Return the nodes that a test has set."""
+        found = self.nodes
+        return replace(found, nodes=found.nodes[:most], unlisted=len(found.nodes[most:]))
 
     def sites(self) -> tuple[SiteInfo, ...]:
         """List sites."""

@@ -80,6 +80,7 @@ ROUTES: Mapping[str, Least] = {
     "POST /api/complete": ANALYST,
     "DELETE /api/queries/{query_id}": ANALYST,
     "GET /api/queries/{query_id}/explain": ANALYST,
+    "GET /api/network": ANALYST,  # of queries that may not be read only the number
     "POST /api/queries/{query_id}/why": ANALYST,
     "POST /api/queries/{query_id}/confidence": ANALYST,
     "POST /api/what-if": ANALYST,

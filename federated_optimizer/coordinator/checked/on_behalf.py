@@ -37,6 +37,7 @@ from federated_optimizer.coordinator.contract.fleet_model import FleetApi
 from federated_optimizer.coordinator.contract.grant_model import GrantsApi
 from federated_optimizer.coordinator.contract.history_model import HistoryTrialsApi
 from federated_optimizer.coordinator.contract.lake_model import LakeApi
+from federated_optimizer.coordinator.contract.network_model import MOST_NODES, Network
 from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
@@ -45,11 +46,13 @@ from federated_optimizer.coordinator.explaining.explaining import explained_runn
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
 from federated_optimizer.coordinator.explaining.running_explanation import explain_running
 from federated_optimizer.coordinator.explaining.sharing_notes import Sharing
+from federated_optimizer.coordinator.explaining.shown_network import shown_network
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
 from federated_optimizer.coordinator.grants.query_rights import (
     check_stop,
     readable,
     refuse_reads,
+    seen_in_network,
 )
 from federated_optimizer.coordinator.notices.table_alarm import shown_alarms
 from federated_optimizer.coordinator.queries.query_registry import Queries
@@ -230,6 +233,12 @@ class OnBehalf(CoordinatorApi):
         return CheckedSubscription(
             reader, lambda: refuse_reads(self._rights, self._principal, query)
         )
+
+    @override
+    def network(self, most: int = MOST_NODES) -> Network:
+        queries = self._parts.queries
+        seen = seen_in_network(self._rights, self._principal, queries.all())
+        return shown_network(queries.runs.network, queries.runs.leader, seen, most)
 
     @override
     def sites(self) -> tuple[SiteInfo, ...]:

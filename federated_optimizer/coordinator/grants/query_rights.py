@@ -31,6 +31,18 @@ def readable(
     return tuple(query for query in queries if refusal_of(rights, principal, query) is None)
 
 
+def seen_in_network(
+    rights: ReadingRights, principal: Principal, queries: Iterable[RunningQuery]
+) -> tuple[RunningQuery, ...] | None:
+    """Return the queries whose nodes somebody may see; None: operators see the whole network.
+
+    A token that is limited to some relations is one of somebody who may read only these.
+    """
+    if principal.role.may_act_as(Role.OPERATOR) and principal.sources is None:
+        return None
+    return readable(rights, principal, queries)
+
+
 def refuse_reads(rights: ReadingRights, principal: Principal, query: RunningQuery) -> None:
     """Refuse to give the result of a query to somebody who may not read all that it reads.
 

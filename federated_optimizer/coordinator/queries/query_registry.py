@@ -369,6 +369,7 @@ class Queries:
             error.code, error.message, error.hint, self._clock(), host
         )
         self.runs.changes += 1
+        self.runs.network.note(query.run)
         self.withdraw_unread(query.bundle)
 
     def _check_rounds(self, query: RunningQuery) -> None:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
+from federated_optimizer.coordinator.computations.network_index import NetworkIndex
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -30,6 +31,7 @@ class SharedRuns:
 
     Attributes:
         changes: Grows whenever somebody begins or ends to read a run.
+        network: Which node of what runs rests on which.
     """
 
     def __init__(self, host: str) -> None:
@@ -43,6 +45,7 @@ class SharedRuns:
         self._tried: dict[str, RunningQuery] = {}
         self._fed: dict[str, dict[str, None]] = {}  # runs that read rows of a run, by that
         self._feeders: dict[str, set[str]] = {}
+        self.network = NetworkIndex(self)
 
     def all(self) -> tuple[str, ...]:
         """Return the runs, oldest first."""
@@ -80,6 +83,7 @@ class SharedRuns:
         """Note that the trial of a run is over, whatever has come of it."""
         self.leave(trial)
         del self._tried[trial.id]
+        self.network.note(trial.run)
 
     def readers(self, run: str) -> tuple[RunningQuery, ...]:
         """Return the queries of a run, those that were stopped for a reason of ours too."""
@@ -88,6 +92,10 @@ class SharedRuns:
     def live(self, run: str) -> tuple[RunningQuery, ...]:
         """Return the queries that read a run."""
         return tuple(q for q in self.readers(run) if self._host not in q.problems)
+
+    def shown(self, run: str) -> tuple[RunningQuery, ...]:
+        """Return what reads a run, without what is only tried."""
+        return tuple(query for query in self.live(run) if query.id not in self._tried)
 
     def leader(self, run: str) -> RunningQuery | None:
         """Return a query that knows all that has come of a run, or None."""
@@ -195,6 +203,7 @@ class SharedRuns:
         run = query.run
         self._readers.setdefault(run, {})[query.id] = query
         self._note_feeders(run, {feed.run for feed in query.bundle.feeds})
+        self.network.note(run)
         if run not in self._prints and not query.alone:
             name = self._prints[run] = fingerprint(query.bundle)
             self._alike.setdefault(name, {})[run] = None
@@ -208,6 +217,7 @@ class SharedRuns:
         run = query.run
         readers = self._readers.get(run, {})
         readers.pop(query.id, None)
+        self.network.note(run)
         if not self.live(run):
             self._unknown(run)
             self._note_feeders(run, set())

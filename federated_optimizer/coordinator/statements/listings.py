@@ -1,5 +1,7 @@
 """SHOW and DESCRIBE: what there is, as rows."""
 
+from dataclasses import replace
+
 from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
     QueryInfo,
@@ -7,6 +9,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     SiteInfo,
     StatementResult,
 )
+from federated_optimizer.coordinator.contract.network_model import Network, NetworkNode
 from federated_optimizer.coordinator.contract.refresh_text import Refreshes, refresh_facts
 from federated_optimizer.coordinator.contract.sink_model import SinkInfo
 from federated_optimizer.coordinator.queries.planner import query_of
@@ -32,6 +35,7 @@ from streamsql.errors import UnsupportedError
 from streamsql.syntax import parse_statement
 
 _NOTHING_TOLD = Refreshes()
+_NO_NETWORK = Network(())
 
 _COLUMNS = {
     "sources": SOURCE_COLUMNS,
@@ -54,6 +58,21 @@ _COLUMNS = {
         "problem",
     ),
     "displays": ("display", "floor", "x", "y", "title", "queries"),
+    "network": (
+        "node",
+        "kind",
+        "computes",
+        "sites",
+        "reads",
+        "read by",
+        "queries",
+        "in all",
+        "owner",
+        "since",
+        "rows",
+        "messages/s",
+        "bytes/s",
+    ),
 }
 
 
@@ -66,6 +85,7 @@ def show(  # noqa: PLR0913 - what is listed
     *,
     sinks: tuple[SinkInfo, ...] = (),
     refreshes: Refreshes = _NOTHING_TOLD,
+    network: Network = _NO_NETWORK,
 ) -> StatementResult:
     """Return the answer to SHOW.
 
@@ -93,10 +113,14 @@ def show(  # noqa: PLR0913 - what is listed
             rows = [_sink_row(info) for info in sinks]
         case "displays":
             rows = [_display_row(display, queries) for display in catalog.displays]
+        case "network":
+            found = _rows(_COLUMNS[kind], [_node_row(node) for node in network.nodes])
+            return replace(found, message=left_out_words(network))
         case _:
             raise UnsupportedError(
                 f"SHOW {kind.upper()} is not known",
-                hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, QUERIES, ALARMS, DISPLAYS or SINKS",
+                hint="SHOW SOURCES, TABLES, VIEWS, FUNCTIONS, QUERIES, ALARMS, DISPLAYS, SINKS or "
+                "NETWORK",
             )
     return _rows(_COLUMNS[kind], rows)
 
@@ -222,6 +246,29 @@ def _display_row(display: DisplayDefinition, queries: tuple[QueryInfo, ...]) -> 
     shown = ", ".join(q.name for q in queries if q.display == display.name)
     place = (str(display.floor), str(display.x), str(display.y))
     return (display.name, *place, display.title, shown)
+
+
+def _node_row(node: NetworkNode) -> Row:
+    reads = ", ".join((*node.sources, *(f"node {name}" for name in node.reads)))
+    counts = (len(node.readers), node.direct, node.resting)
+    owner = "kept for others" if node.kept else node.owner
+    measured = (node.rows, _tenths(node.messages), _tenths(node.bytes))
+    about = (node.name, str(node.kind), node.computes, ", ".join(node.sites), reads)
+    return (*about, *counts, owner, timestamp_text(node.since), *measured)
+
+
+def _tenths(rate: float | None) -> float | None:
+    return None if rate is None else round(rate, 1)
+
+
+def left_out_words(network: Network) -> str:
+    """Return how many nodes are not listed, and why; empty: all are."""
+    said = []
+    if network.unlisted:
+        said.append(f"{network.unlisted} more nodes on which fewer queries rest")
+    if network.hidden:
+        said.append(f"{network.hidden} nodes of queries that you may not read")
+    return f"not listed: {' and '.join(said)}" if said else ""
 
 
 def _origin(table: SourceDefinition) -> str:

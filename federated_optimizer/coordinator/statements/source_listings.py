@@ -10,7 +10,7 @@ from streamsql.mapping.row_columns import fact_columns
 from streamsql.mapping.source_mapping import ColumnMapping, SourceMapping
 from streamsql.wire.site_messages import ENGINE_ROLES
 
-Row = tuple[str | int | bool | None, ...]
+Row = tuple[str | int | float | bool | None, ...]
 
 SOURCE_COLUMNS = (
     "source", "kind", "columns", "ttl", "connector", "endpoint", "version", "gateways", "missing",

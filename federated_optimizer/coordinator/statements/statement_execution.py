@@ -9,12 +9,18 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     SiteInfo,
     StatementResult,
 )
+from federated_optimizer.coordinator.contract.network_model import Network
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
 from federated_optimizer.coordinator.contract.refresh_text import refreshes_of
 from federated_optimizer.coordinator.explaining.explaining import explained
 from federated_optimizer.coordinator.explaining.sharing_notes import Sharing
+from federated_optimizer.coordinator.explaining.shown_network import shown_network
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
-from federated_optimizer.coordinator.grants.query_rights import check_made, readable
+from federated_optimizer.coordinator.grants.query_rights import (
+    check_made,
+    readable,
+    seen_in_network,
+)
 from federated_optimizer.coordinator.notices.alarm_queries import Alarms
 from federated_optimizer.coordinator.notices.table_alarm import shown_alarms
 from federated_optimizer.coordinator.planning_processes import Beside
@@ -202,9 +208,13 @@ class StatementRunner:
                 alarms = shown_alarms(self._alarms.infos(), ids, gate)
                 sinks = tuple(info for info in self._sinks.infos() if info.query in ids)
                 refreshes = refreshes_of(sites, self._shared.settings.time_zone)
+                network = self._network(principal) if kind == "network" else Network(())
                 return await beside.run(
                     lambda: show(
-                        kind, catalog, infos, sites, alarms, sinks=sinks, refreshes=refreshes
+                        *(kind, catalog, infos, sites, alarms),
+                        sinks=sinks,
+                        refreshes=refreshes,
+                        network=network,
                     ),
                     "listing",
                 )
@@ -212,6 +222,11 @@ class StatementRunner:
                 return await beside.run(
                     lambda: self._describe(statement, catalog, running), "describing"
                 )
+
+    def _network(self, principal: Principal) -> Network:
+        queries = self._queries
+        seen = seen_in_network(self._shared.rights, principal, queries.all())
+        return shown_network(queries.runs.network, queries.runs.leader, seen)
 
     def _describe(
         self, statement: Describe, catalog: Catalog, running: Sequence[RunningQuery]

@@ -169,6 +169,7 @@ def test_show_and_describe(session: LocalSession) -> None:
     assert described == (("k", "TEXT", ""), ("v", "INTEGER", ""), ("ts", "TIMESTAMP", "event time"))
     assert last(session, "DESCRIBE t").rows == (("k", "TEXT", "key"),)
     assert "SHOW SOURCES, TABLES" in refusal(session, "SHOW QUERIES")
+    assert "SHOW SOURCES, TABLES" in refusal(session, "SHOW NETWORK")
     assert "nothing with the name 'x'" in refusal(session, "DESCRIBE x")
 
 

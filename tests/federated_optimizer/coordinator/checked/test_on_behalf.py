@@ -18,6 +18,7 @@ ACTIONS: dict[str, tuple[Role, Callable[[Any], Any]]] = {
     "definitions": (Role.VIEWER, lambda api: api.definitions()),
     "links": (Role.VIEWER, lambda api: api.links()),
     "sites": (Role.VIEWER, lambda api: api.sites()),
+    "network": (Role.VIEWER, lambda api: api.network()),
     "sinks": (Role.VIEWER, lambda api: api.sinks.infos()),
     "validate": (Role.VIEWER, lambda api: api.validate(READ)),
     "session": (Role.VIEWER, lambda api: api.execute("SHOW VIEWS")),

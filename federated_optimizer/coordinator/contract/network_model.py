@@ -1,0 +1,101 @@
+"""The network of shared computations as the console sees it.
+
+A node is a place whose rows are at a base site, and may be read by other runs there: the result of
+a run (node `17` of run q17), or a fragment of gateways or of the static engine (`17/f1`).
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class NodeKind(StrEnum):
+    """The operator that makes a node what it is: the topmost one but for filters and columns."""
+
+    SELECTION = "selection"
+    JOIN = "join"
+    AGGREGATE = "aggregate"
+    DISTINCT = "distinct"
+    SET_OPERATION = "set operation"
+    RECURSION = "recursion"
+    WINDOW = "window"
+    ROWS = "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeQuery:
+    """A query that reads a node, as far as whoever asks may see it."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkNode:
+    """A node of the network.
+
+    Attributes:
+        name: "17", or "17/f1" of a fragment.
+        run: The run that computes it.
+        fragment: Its id in the run.
+        computes: A line in words of StreamSQL; other nodes in it are called "node 12".
+        sites: Where it is computed.
+        sources: Sources and tables that it reads itself.
+        reads: The nodes that it reads.
+        readers: The nodes that read it.
+        queries: Whose answer the node is; at most `MOST_QUERIES`, of those that may be seen.
+        direct: Number of all queries whose answer it is.
+        resting: Number of all queries that rest on it, directly or through other nodes.
+        owner: The query that the run was started for, or the oldest that is left; empty where
+            whoever asks may not see it, and where it is kept for others.
+        kept: Whether it is kept for other nodes alone: it is the answer of no query.
+        since: When the oldest of its queries was started, in microseconds since 1970.
+        rows: Rows that it has now; None: not known.
+        messages: A second, to other sites; None: not measured.
+        bytes: A second, likewise.
+    """
+
+    name: str
+    run: str
+    fragment: str
+    kind: NodeKind
+    computes: str
+    sites: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    readers: tuple[str, ...] = ()
+    queries: tuple[NodeQuery, ...] = ()
+    direct: int = 0
+    resting: int = 0
+    owner: str = ""
+    kept: bool = False
+    since: int = 0
+    rows: int | None = None
+    messages: float | None = None
+    bytes: float | None = None
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it is a fragment, not the result of a run."""
+        return "/" in self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The nodes that somebody may see, those first on which most queries rest.
+
+    Attributes:
+        queries: Number of all queries that rest on nodes of the network.
+        hidden: Number of nodes that may not be seen.
+        unlisted: Number of nodes that may be seen and are left out because there are many.
+    """
+
+    nodes: tuple[NetworkNode, ...]
+    queries: int = 0
+    hidden: int = 0
+    unlisted: int = 0
+
+
+MOST_NODES = 1_000
+"""Nodes that are listed at once."""
+MOST_QUERIES = 20
+"""Queries that are named at a node."""

@@ -1,0 +1,130 @@
+"""The network of shared computations as somebody may see it, with what was measured of its nodes.
+
+Operators see all. Others see the nodes on which queries rest that they may read; of other nodes and
+queries they get the numbers.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from heapq import nlargest
+from itertools import islice
+
+from federated_optimizer.coordinator.computations.network_index import NetworkIndex, is_kept
+from federated_optimizer.coordinator.contract.network_model import (
+    MOST_NODES,
+    MOST_QUERIES,
+    Network,
+    NetworkNode,
+    NodeQuery,
+)
+from federated_optimizer.coordinator.explaining.measured_fragments import (
+    MeasuredFragment,
+    measured_fragments,
+)
+from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+
+_NOT_MEASURED = MeasuredFragment()
+
+
+def shown_network(
+    index: NetworkIndex,
+    leader_of: Callable[[str], RunningQuery | None],
+    seen: Iterable[RunningQuery] | None = None,
+    most: int = MOST_NODES,
+) -> Network:
+    """Return the network.
+
+    Args:
+        index: Of what rests on what.
+        leader_of: Returns a query that knows all that has come of a run, or None.
+        seen: Those that whoever asks may see; None: all, and all nodes.
+        most: Nodes to return, those on which most queries rest first.
+    """
+    index.look()
+    may_see: Callable[[str], bool]
+    names: Collection[str]
+    if seen is None:
+        names, may_see = index.names(), _everything
+    else:
+        readable = {query.id: query.run for query in seen}
+        entries = map(index.entry, dict.fromkeys(readable.values()))
+        found = (name for entry in entries if entry is not None for name in entry.rests)
+        names, may_see = tuple(dict.fromkeys(found)), readable.__contains__
+    hidden = len(index.names()) - len(names)
+    listed = nlargest(most, names, key=lambda name: _use(index, name))
+    shown = _Shown(index, leader_of, frozenset(names), may_see)
+    nodes = tuple(map(shown.node, listed))
+    return Network(nodes, index.query_count, hidden, len(names) - len(nodes))
+
+
+def _everything(_query: str) -> bool:
+    return True
+
+
+def _use(index: NetworkIndex, name: str) -> tuple[int, int, str]:
+    """Return a key by which nodes are listed: the most used first, then the oldest."""
+    return (index.resting(name), -len(name), "".join(chr(0x10FFFF - ord(c)) for c in name))
+
+
+class _Shown:
+    """Nodes for one principal."""
+
+    def __init__(
+        self,
+        index: NetworkIndex,
+        leader_of: Callable[[str], RunningQuery | None],
+        names: frozenset[str],
+        may_see: Callable[[str], bool],
+    ) -> None:
+        self._index = index
+        self._leader_of = leader_of
+        self._names = names
+        self._may_see = may_see
+        self._measured: dict[str, dict[str, MeasuredFragment]] = {}
+
+    def node(self, name: str) -> NetworkNode:
+        """Return a node that is there."""
+        index = self._index
+        shape = index.shape(name)
+        entry = None if shape is None else index.entry(shape.run)
+        if shape is None or entry is None:
+            raise KeyError(name)
+        kind, computes = index.words(name)
+        queries = tuple(index.queries(shape.run))
+        owner = queries[0] if queries else None
+        is_leaf = "/" in name
+        direct = () if is_leaf else queries
+        named = (query for query in direct if self._may_see(query.id))
+        leader = self._leader_of(shape.run)
+        measured = self._of_run(shape.run, leader).get(shape.fragment, _NOT_MEASURED)
+        return NetworkNode(
+            name=name,
+            run=shape.run,
+            fragment=shape.fragment,
+            kind=kind,
+            computes=computes,
+            sites=shape.sites,
+            sources=shape.sources,
+            reads=tuple(read for read in shape.reads if read in self._names),
+            readers=tuple(read for read in index.readers(name) if read in self._names),
+            queries=tuple(NodeQuery(q.id, q.name) for q in islice(named, MOST_QUERIES)),
+            direct=len(direct),
+            resting=index.resting(name),
+            owner=owner.name if owner is not None and self._may_see(owner.id) else "",
+            kept=not queries,
+            since=min(reader.created for reader in entry.readers),
+            rows=None if is_leaf or leader is None else _rows(leader),
+            messages=measured.messages,
+            bytes=measured.bytes,
+        )
+
+    def _of_run(self, run: str, leader: RunningQuery | None) -> dict[str, MeasuredFragment]:
+        if run not in self._measured:
+            self._measured[run] = {} if leader is None else measured_fragments(leader)
+        return self._measured[run]
+
+
+def _rows(query: RunningQuery) -> int | None:
+    """Return the rows of a result; None: it is not known yet, or is kept where it is computed."""
+    if is_kept(query) or not query.result.is_synchronised:
+        return None
+    return sum(dict(query.result.view).values())

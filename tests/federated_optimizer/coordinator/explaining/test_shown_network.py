@@ -1,0 +1,141 @@
+"""The network as an operator and as others see it: equal queries, equal fragments, and rights."""
+
+from typing import Any
+
+from federated_optimizer.coordinator.contract.network_model import NetworkNode
+from federated_optimizer.coordinator.contract.principal import Principal, Role
+from streamsql.errors import DeploymentError
+from tests.docs.markdown import ROOT, blocks
+
+ROOMS = "SELECT rid, status FROM RoomSensor"
+OPEN = "SELECT rid FROM RoomSensor WHERE status = 'open'"
+SEATS = "SELECT mid, rid FROM SeatSensor WHERE weightLevel > 5"
+ANN = Principal("ann", Role.ANALYST)
+OPERATOR = Principal("olga", Role.OPERATOR)
+
+
+def by_name(coordinator: Any, **asked: Any) -> dict[str, NetworkNode]:
+    return {node.name: node for node in coordinator.network(**asked).nodes}
+
+
+async def started(harness: Any, coordinator: Any, **texts: str) -> None:
+    for name, text in texts.items():
+        await harness.start_query(coordinator, text, name=name)
+
+
+def test_equal_queries_rest_on_one_node(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        federation.sites["gw-1"].put("roomsensor", ("r1", "open"), ("r2", "shut"))
+        await started(harness, coordinator, first=ROOMS, second=ROOMS, third=ROOMS)
+        await harness.until_rows(coordinator, "third", [("r1", "open"), ("r2", "shut")])
+        await harness.until(lambda: coordinator.query("third").settled, "settled")
+        nodes = by_name(coordinator)
+        assert set(nodes) == {"1", "1/f1"}
+        result, leaf = nodes["1"], nodes["1/f1"]
+        assert (result.direct, result.resting, result.owner) == (3, 3, "first")
+        assert [query.name for query in result.queries] == ["first", "second", "third"]
+        assert (result.reads, leaf.readers) == (("1/f1",), ("1",))
+        assert (leaf.direct, leaf.resting, leaf.queries) == (0, 3, ())
+        assert leaf.computes.endswith("roomsensor")
+        assert (leaf.sites, leaf.sources) == (("gw-1", "gw-2"), ("roomsensor",))
+        assert result.rows == 2
+        assert leaf.rows is None
+        await coordinator.stop("first")
+        nodes = by_name(coordinator)
+        assert (nodes["1"].direct, nodes["1"].owner) == (2, "second")
+        for name in ("second", "third"):
+            await coordinator.stop(name)
+        assert coordinator.network().nodes == ()
+        assert coordinator.network().queries == 0
+
+    harness.run(scenario)
+
+
+def test_what_is_read_from_another_run_is_a_node_of_that_run(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        joined = "SELECT s.mid FROM ({}) s, (SELECT MAX(status) AS top FROM RoomSensor) r{}"
+        one, two = joined.format(SEATS, ""), joined.format(SEATS, " WHERE s.mid <> r.top")
+        await started(harness, coordinator, one=one, two=two)
+        nodes = by_name(coordinator)
+        shared = [node for node in nodes.values() if set(node.readers) == {"1", "2"}]
+        assert shared, nodes
+        for node in shared:
+            assert node.name.startswith("1/")
+            assert node.resting == 2
+            assert node.name in nodes["2"].reads
+        assert nodes["2"].resting == 1
+
+    harness.run(scenario)
+
+
+def test_others_see_the_nodes_below_queries_that_they_may_read(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await started(harness, coordinator, rooms=ROOMS, seats=SEATS, more=SEATS)
+        mine = coordinator.on_behalf(ANN)
+        assert (mine.network().nodes, mine.network().hidden) == ((), 4)
+        await coordinator.execute("GRANT SELECT ON SOURCE RoomSensor TO ROLE analyst")
+        seen = mine.network()
+        assert {node.name for node in seen.nodes} == {"1", "1/f1"}
+        assert (seen.hidden, seen.queries) == (2, 3)
+        assert len(coordinator.on_behalf(OPERATOR).network().nodes) == 4
+        limited = Principal("olga", Role.OPERATOR, sources=("seatsensor",))
+        assert {n.name for n in coordinator.on_behalf(limited).network().nodes} == {"2", "2/f1"}
+        (shown,) = await mine.execute("SHOW NETWORK")
+        assert [row[0] for row in shown.rows] == ["1", "1/f1"]
+        assert shown.message == "not listed: 2 nodes of queries that you may not read"
+
+    harness.run(scenario)
+
+
+def test_the_most_used_nodes_come_first_and_the_others_are_counted(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await started(harness, coordinator, seats=SEATS, rooms=ROOMS, again=ROOMS, open=OPEN)
+        found = coordinator.network(2)
+        assert {node.name for node in found.nodes} == {"2", "2/f1"}
+        assert found.unlisted == 4
+        (shown,) = await coordinator.execute("SHOW NETWORK")
+        first = dict(zip(shown.columns, shown.rows[0], strict=True))
+        assert (first["node"], first["queries"], first["in all"]) == ("2", 2, 2)
+        assert first["owner"] == "rooms"
+        assert (shown.message, len(shown.rows)) == ("", 6)
+
+    harness.run(scenario)
+
+
+def test_a_query_that_the_coordinator_stops_leaves_the_network(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await started(harness, coordinator, rooms=ROOMS, seats=SEATS)
+        assert "1" in by_name(coordinator)
+        queries = coordinator._queries
+        queries.fail(queries.find("rooms"), DeploymentError("too much"))
+        assert set(by_name(coordinator)) == {"2", "2/f1"}
+
+    harness.run(scenario)
+
+
+def test_the_page_about_the_network_names_the_columns_that_its_statements_give(
+    harness: Any,
+) -> None:
+    page = ROOT / "docs" / "network.md"
+    (statement,) = [block.text for block in blocks(page, "sql") if "SHOW" in block.text]
+
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await started(harness, coordinator, rooms=ROOMS)
+        (shown,) = await coordinator.execute(statement)
+        assert len(shown.rows) == 2
+        table = page.read_text(encoding="utf-8").partition("| column |")[2]
+        documented = [name for row in table.split("\n|")[2:] for name in names_in(row)]
+        assert documented[: len(shown.columns)] == list(shown.columns)
+
+    harness.run(scenario)
+
+
+def names_in(row: str) -> list[str]:
+    """Return the names in backquotes of the first cell of a row."""
+    return row.split("|", maxsplit=1)[0].strip().strip("`").split("`, `")

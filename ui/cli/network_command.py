@@ -1,0 +1,107 @@
+"""`pando network`: the network of shared computations, as a table, as JSON, or as a graph."""
+
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from ui.cli.console_command import Address, connected
+from ui.cli.printing import Terminal, check_format, print_json, short_time
+
+MOST = 1_000
+_COLOURS = {
+    "selection": "blue",
+    "join": "yellow",
+    "aggregate": "green",
+    "distinct": "magenta",
+    "set operation": "red",
+    "recursion": "bright_yellow",
+    "window": "cyan",
+    "rows": "white",
+}
+_HEAD = ("node", "kind", "computes", "at", "reads", "queries", "rows", "bytes/s", "owner", "since")
+
+
+def network(
+    most: Annotated[
+        int, typer.Option(min=1, max=MOST, help="Nodes to list, the most used first")
+    ] = MOST,
+    form: Annotated[str, typer.Option("--format", help="table, json or dot")] = "table",
+    as_json: Annotated[bool, typer.Option("--json", help="Like --format json")] = False,
+    console: Address = None,
+) -> None:
+    """Show what sites compute once for several queries: what rests on what.
+
+    `queries` are those whose answer a node is, of all that rest on it.
+
+    Examples:
+      pando network
+
+      pando network --format dot | dot -Tsvg > network.svg
+    """
+    wanted = check_format("json" if as_json else form, ("table", "json", "dot"))
+    with connected(console) as client:
+        if wanted == "dot":
+            typer.echo(client.get("/api/network", most=str(most), format="dot")["text"])
+            return
+        found = client.get("/api/network", most=str(most))
+        if wanted == "json":
+            print_json(found)
+            return
+        if found["nodes"]:
+            _print_table(found["nodes"])
+        typer.echo(summary(found))
+
+
+def _print_table(nodes: list[dict[str, Any]]) -> None:
+    table = Table(header_style="bold cyan")
+    for column in _HEAD:
+        table.add_column(column, overflow="fold", min_width=min(len(column), 7))
+    for node in nodes:
+        table.add_row(*_cells(node))
+    Terminal(highlight=False).print(table)
+
+
+def _cells(node: dict[str, Any]) -> tuple[str, ...]:
+    colour = _COLOURS[node["kind"]]
+    reads = [*node["sources"], *(f"node {name}" for name in node["reads"])]
+    rate = node["bytes_per_second"]
+    return (
+        f"[bold {colour}]{node['node']}[/]",
+        f"[{colour}]{node['kind']}[/]",
+        escape(node["computes"]),
+        escape(", ".join(node["sites"])),
+        escape(", ".join(reads)),
+        f"{node['direct']} of {node['resting']}",
+        "" if node["rows"] is None else str(node["rows"]),
+        "" if rate is None else f"{rate:,.1f}",
+        "[dim]kept for others[/]" if node["kept"] else escape(node["owner"]),
+        short_time(node["since"]),
+    )
+
+
+def summary(found: dict[str, Any]) -> str:
+    """Return how many nodes and queries there are, and what is not listed, in words.
+
+    Examples:
+        >>> summary({"nodes": [], "queries": 0, "hidden": 0, "unlisted": 0})
+        'No query runs, so there are no nodes.'
+        >>> summary({"nodes": [{}], "queries": 3, "hidden": 2, "unlisted": 0})
+        '1 node, 3 queries; 2 nodes of queries that you may not read.'
+    """
+    count = len(found["nodes"])
+    if not count and not found["hidden"]:
+        return "No query runs, so there are no nodes."
+    said = [f"{_counted(count, 'node', 'nodes')}, {_counted(found['queries'], 'query', 'queries')}"]
+    if found["unlisted"]:
+        said.append(f"{_counted(found['unlisted'], 'node', 'nodes')} not listed (--most)")
+    if found["hidden"]:
+        said.append(
+            f"{_counted(found['hidden'], 'node', 'nodes')} of queries that you may not read"
+        )
+    return f"{'; '.join(said)}."
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
