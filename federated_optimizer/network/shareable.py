@@ -41,23 +41,50 @@ def fingerprint(bundle: FragmentBundle) -> str:
 def fragment_prints(bundle: FragmentBundle) -> dict[str, str]:
     """Return names of what fragments compute and where they deliver it, by id.
 
-    Only of those that read nothing but sources, at gateways or at the static engine, and deliver to
-    base sites: these receive the rows whoever reads them there.
+    See `delivered_fragments`. Of those that read nothing but sources.
     """
-    by_id = {fragment.id: fragment for fragment in bundle.fragments}
     found = {}
-    for fragment in bundle.fragments:
-        readers = [by_id[name] for name in bundle.readers(fragment.id)]
-        if any(reader.engine != Engine.BASE for reader in readers):
-            continue
-        if not fragment.consumer or not fragment.sites:
-            continue
-        nodes = walk_plan(fragment.plan)
-        if fragment.engine == Engine.BASE or any(isinstance(n, _NOT_BY_ITSELF) for n in nodes):
+    for fragment in delivered_fragments(bundle):
+        if any(isinstance(n, _NOT_BY_ITSELF) for n in walk_plan(fragment.plan)):
             continue
         computed = replace(fragment.computed, id="", consumer="")
         found[fragment.id] = sha256(encode_packed(computed)).hexdigest()
     return found
+
+
+def delivered_fragments(bundle: FragmentBundle) -> Iterator[Fragment]:
+    """Yield the fragments of gateways or the static engine that deliver to base sites alone.
+
+    These receive the rows whoever reads them there. What is below a fragment that another run has
+    is left out: nobody runs it for this bundle.
+    """
+    by_id = {fragment.id: fragment for fragment in bundle.fragments}
+    near = run_or_read(bundle)
+    for fragment in bundle.fragments:
+        if fragment.engine == Engine.BASE or not (fragment.consumer and fragment.sites):
+            continue
+        readers = {by_id[name].engine for name in bundle.readers(fragment.id)}
+        if readers == {Engine.BASE} and fragment.id in near:
+            yield fragment
+
+
+def run_or_read(bundle: FragmentBundle) -> frozenset[str]:
+    """Return the fragments that sites run for a bundle, or read of other runs, by id."""
+    by_id = {fragment.id: fragment for fragment in bundle.fragments}
+    if not bundle.feeds:
+        return frozenset(by_id)
+    fed = {feed.fragment for feed in bundle.feeds}
+    found: set[str] = set()
+    waiting = [fragment.id for fragment in bundle.fragments if not fragment.consumer]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found.add(name)
+        if name not in fed:
+            nodes = walk_plan(by_id[name].plan)
+            waiting.extend(n.fragment for n in nodes if isinstance(n, RemoteSource))
+    return frozenset(found)
 
 
 def why_alone(bundle: FragmentBundle) -> str:

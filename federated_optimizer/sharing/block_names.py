@@ -7,17 +7,22 @@ different.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from itertools import permutations, product
 from math import factorial, prod
 
+from federated_optimizer.canonical.canonical_expressions import canonical
 from federated_optimizer.sharing.blocks import Block
 from federated_optimizer.sharing.expression_text import text_of
-from streamsql.algebra.expressions import Call, Column, Expression, columns_of
+from streamsql.algebra.expressions import Call, Column, Expression, columns_of, conjuncts
 from streamsql.data.types import DataType
 
 MAX_ORDERS = 120
 """Orders of inputs that are alike; of more the given order is taken."""
+
+
+canonical_form = lru_cache(maxsize=16_384)(canonical)
 
 
 def equal_pair(predicate: Expression) -> tuple[int, int] | None:
@@ -46,6 +51,7 @@ class BlockNames:
 
     Attributes:
         forms: Of the inputs, in the order that was found.
+        order: The numbers of the inputs in that order.
         predicates: In order.
         outputs: Of the columns that are shown.
     """
@@ -56,7 +62,8 @@ class BlockNames:
         self._names = [name for each in columns for name in each]
         self._owners = block.owners
         self._classes = equal_classes(block.predicates)
-        self._others = [p for p in block.predicates if equal_pair(p) is None]
+        others = (p for p in block.predicates if equal_pair(p) is None)
+        self._others = [part for p in others for part in conjuncts(canonical_form(p))]
         self._block = block
         best: tuple[list[str], tuple[int, ...]] | None = None
         for order in self._orders(list(forms)):
@@ -65,6 +72,7 @@ class BlockNames:
                 best = texts, order
         assert best is not None  # noqa: S101  (there is an order)
         self.predicates, order = best
+        self.order = order
         self.forms = [forms[i] for i in order]
         label = self._labels(order)
         self.outputs = tuple(text_of(e, label.__getitem__) for e in block.outputs)

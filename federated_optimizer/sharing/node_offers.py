@@ -20,6 +20,7 @@ class Offer:
         plan: What it computes, over sources.
         rows: That it has, as counted or else estimated; None: nobody knows.
         reads: The relations that whoever reads it must be allowed to read.
+        is_node: True if the run has no query of its own, so that it may be given more columns.
     """
 
     run: str
@@ -28,6 +29,7 @@ class Offer:
     plan: Plan
     rows: float | None = None
     reads: frozenset[Read] = frozenset()
+    is_node: bool = False
 
     @property
     def is_readable(self) -> bool:

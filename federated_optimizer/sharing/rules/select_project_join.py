@@ -38,7 +38,7 @@ def answer_block(
     available = Available.of(offered)
     found: list[tuple[int, Plan]] = []
     for moved in aligned(wanted, offered):
-        over = _over(moved, offered, available, leaf, canonical=canonical)
+        over = over_aligned(moved, offered, available, leaf, canonical=canonical)
         if over is not None:
             found.append((_remaining(over), over))
             if not found[-1][0]:
@@ -46,10 +46,18 @@ def answer_block(
     return min(found, key=lambda each: each[0])[1] if found else None
 
 
-def _over(
-    wanted: Block, offered: Block, available: Available, leaf: Plan, *, canonical: bool
+def over_aligned(
+    wanted: Block, offered: Block, available: Available, leaf: Plan, *, canonical: bool = True
 ) -> Plan | None:
-    """Return a block over the leaf of one with the same inputs in the same order."""
+    """Return a block over the leaf of one with the same inputs in the same order.
+
+    Args:
+        wanted: The block, over the inputs of the offered one.
+        offered: What the leaf shows.
+        available: The same by expression.
+        leaf: The rows.
+        canonical: As for `answer_block`.
+    """
     rest = residual(wanted.predicates, offered.predicates, canonical=canonical)
     if rest is None:
         return None

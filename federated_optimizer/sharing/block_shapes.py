@@ -1,0 +1,117 @@
+"""Offers of blocks, by their inputs and the equalities between these.
+
+Offers of one shape have the same inputs under the same equalities, so their columns have the same
+numbers. What is wanted is brought into these numbers once for all of them, and an index of
+predicates finds those that are no stronger.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from federated_optimizer.canonical.predicate_index import PredicateIndex
+from federated_optimizer.sharing.alignment import Available, aligned
+from federated_optimizer.sharing.block_names import BlockNames, equal_pair
+from federated_optimizer.sharing.blocks import Block, positions
+from federated_optimizer.sharing.canonical_plan import canonical_plan
+from federated_optimizer.sharing.node_offers import Offer
+from federated_optimizer.sharing.residuals import predicate_set
+from streamsql.algebra.expressions import Column, Expression, map_columns
+
+Key = tuple[str, str, str]
+"""Of an offer: its run, its fragment, and the form of what it computes."""
+
+
+@dataclass(slots=True)
+class Shape:
+    """Offers of one shape.
+
+    Attributes:
+        block: Its inputs under its equalities.
+        offers: With their blocks, in the numbers of columns that `block` has.
+        predicates: Of the offers.
+    """
+
+    block: Block
+    offers: dict[Key, tuple[Offer, Block]] = field(default_factory=dict)
+    predicates: PredicateIndex[Key] = field(default_factory=PredicateIndex)
+    available: dict[Key, Available] = field(default_factory=dict)
+
+
+class BlockShapes:
+    """Index of blocks by shape."""
+
+    def __init__(self) -> None:
+        self._shapes: dict[tuple[str, ...], dict[tuple[object, ...], Shape]] = {}
+        self._places: dict[Key, tuple[tuple[str, ...], tuple[object, ...]]] = {}
+
+    def add(self, key: Key, offer: Offer, block: Block) -> None:
+        """Add an offer that computes a block."""
+        named = [canonical_plan(child) for child in block.inputs]
+        equal = tuple(p for p in block.predicates if equal_pair(p) is not None)
+        bare = replace(block, predicates=equal, outputs=(), names=())
+        names = BlockNames(bare, [n.form for n in named], [n.columns for n in named])
+        block = reordered(block, names.order)
+        shape_name = (*((named[i].form, named[i].columns) for i in names.order), *names.predicates)
+        forms = tuple(sorted(names.forms))
+        shape = self._shapes.setdefault(forms, {}).get(shape_name)
+        if shape is None:
+            equal = tuple(p for p in block.predicates if equal_pair(p) is not None)
+            bare = replace(block, predicates=equal, outputs=(), names=())
+            shape = self._shapes[forms][shape_name] = Shape(bare)
+        shape.offers[key] = offer, block
+        shape.predicates.add(key, predicate_set(block.predicates))
+        shape.available[key] = Available.of(block)
+        self._places[key] = forms, shape_name
+
+    def remove(self, key: Key) -> None:
+        """Remove an offer."""
+        forms, name = self._places.pop(key)
+        shape = self._shapes[forms][name]
+        del shape.offers[key], shape.available[key]
+        shape.predicates.remove(key)
+        if not shape.offers:
+            del self._shapes[forms][name]
+        if not self._shapes[forms]:
+            del self._shapes[forms]
+
+    def has(self, forms: tuple[str, ...]) -> bool:
+        """Return whether there are offers of inputs with these forms, which are sorted."""
+        return forms in self._shapes
+
+    def all(self, forms: tuple[str, ...]) -> Iterator[tuple[Offer, Block]]:
+        """Yield the offers of inputs with these forms, which are sorted."""
+        for shape in self._shapes.get(forms, {}).values():
+            yield from shape.offers.values()
+
+    def weaker(
+        self, wanted: Block, forms: tuple[str, ...]
+    ) -> Iterator[tuple[Offer, Block, Block, Available]]:
+        """Yield offers that are no stronger than a block.
+
+        Each comes with its own block, the wanted one over its inputs, and what it shows.
+
+        Args:
+            wanted: The block.
+            forms: Of its inputs, sorted.
+        """
+        for shape in self._shapes.get(forms, {}).values():
+            for moved in aligned(wanted, shape.block):
+                found = shape.predicates.weaker_or_equal(predicate_set(moved.predicates))
+                for key in found:
+                    offer, block = shape.offers[key]
+                    yield offer, block, moved, shape.available[key]
+
+
+def reordered(block: Block, order: tuple[int, ...]) -> Block:
+    """Return a block with its inputs in another order."""
+    place = positions(block, order)
+
+    def moved(expression: Expression) -> Expression:
+        return map_columns(expression, lambda c: Column(place[c.position], c.name, c.dtype))
+
+    return Block(
+        tuple(block.inputs[i] for i in order),
+        tuple(map(moved, block.predicates)),
+        tuple(map(moved, block.outputs)),
+        block.names,
+    )

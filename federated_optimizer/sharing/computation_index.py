@@ -1,0 +1,196 @@
+"""Index of what runs compute: which of it answers a plan, and at which price.
+
+Offers are found by the form of what they compute, then by their inputs and predicates, then by
+rules for other operators. Of those found the best is equal to what is wanted; else it has the
+fewest rows, since every row of it is looked at.
+"""
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from federated_optimizer.sharing.block_shapes import BlockShapes, Key
+from federated_optimizer.sharing.blocks import Block, block_of
+from federated_optimizer.sharing.canonical_plan import canonical_plan, input_forms
+from federated_optimizer.sharing.node_offers import Offer
+from federated_optimizer.sharing.rule_table import RULES
+from federated_optimizer.sharing.rules import same
+from federated_optimizer.sharing.rules.select_project_join import over_aligned
+from streamsql.algebra.expressions import conjuncts
+from streamsql.algebra.operators import Filter, Plan, Project, Scan, Window, walk_plan
+
+Name = TypeVar("Name", bound=Hashable)
+
+Allowed = Callable[[Offer], bool]
+"""Returns whether a query may read an offer."""
+
+Rows = Callable[[Offer], float]
+"""Returns how many rows an offer has."""
+
+MAX_TRIED = 200
+"""Offers to which rules of operators are applied for one plan; further ones are not tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An answer over an offer.
+
+    Attributes:
+        offer: That is read.
+        plan: Over its leaf, with the schema of what was wanted.
+        remaining: Operators above the leaf that look at its rows.
+        rows: Of the offer.
+    """
+
+    offer: Offer
+    plan: Plan
+    remaining: int
+    rows: float
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """A key: the best comes first."""
+        cost = self.rows if self.remaining else 0.0
+        run = self.offer.run
+        return (not self.offer.is_readable, cost, self.rows, len(run), run, self.offer.fragment)
+
+
+def rows_told(offer: Offer) -> float:
+    """Return the rows that somebody has counted; very many where nobody has."""
+    return float("inf") if offer.rows is None else offer.rows
+
+
+class ComputationIndex:
+    """The offers of all runs."""
+
+    def __init__(self) -> None:
+        self._offers: dict[Key, Offer] = {}
+        self._runs: dict[str, list[Key]] = {}
+        self._forms: dict[str, dict[Key, Offer]] = {}
+        self._blocks = BlockShapes()
+        self._operators: dict[tuple[str, ...], dict[Key, Offer]] = {}
+
+    def __len__(self) -> int:
+        return len(self._offers)
+
+    def add(self, offer: Offer) -> None:
+        """Add an offer; one of the same place and form is replaced."""
+        form = canonical_plan(offer.plan).form
+        key = offer.run, offer.fragment, form
+        if key in self._offers:
+            self._drop(key)
+        self._offers[key] = offer
+        self._runs.setdefault(offer.run, []).append(key)
+        self._forms.setdefault(form, {})[key] = offer
+        self._blocks.add(key, offer, block_of(offer.plan))
+        if _has_rules(offer.plan):
+            self._operators.setdefault(sources_of(offer.plan), {})[key] = offer
+
+    def remove(self, run: str) -> None:
+        """Remove all offers of a run."""
+        for key in self._runs.pop(run, []):
+            self._drop(key)
+
+    def _drop(self, key: Key) -> None:
+        offer = self._offers.pop(key)
+        if key in self._runs.get(key[0], ()):
+            self._runs[key[0]].remove(key)
+        _discard(self._forms, key[2], key)
+        self._blocks.remove(key)
+        if _has_rules(offer.plan):
+            _discard(self._operators, sources_of(offer.plan), key)
+
+    def of_run(self, run: str) -> tuple[Offer, ...]:
+        """Return the offers of a run."""
+        return tuple(self._offers[key] for key in self._runs.get(run, ()))
+
+    def find(
+        self,
+        wanted: Plan,
+        allowed: Allowed = lambda _offer: True,
+        rows: Rows = rows_told,
+        *,
+        canonical: bool = True,
+    ) -> Found | None:
+        """Return the best answer to a plan; None: there is none that can be proven right.
+
+        Args:
+            wanted: Over sources.
+            allowed: Whether an offer may be read.
+            rows: Of an offer.
+            canonical: Whether predicates that are written otherwise may follow from each other.
+        """
+        if canonical:
+            equal = list(self._equal(wanted, allowed, rows))
+            if any(found.offer.is_readable for found in equal):
+                return min(equal, key=lambda found: found.order)
+        else:
+            equal = []
+        others = self._weaker(wanted, allowed, rows, canonical=canonical)
+        by_rules = self._by_rules(wanted, allowed, rows) if canonical else ()
+        return min((*equal, *others, *by_rules), key=lambda found: found.order, default=None)
+
+    def may_have(self, part: Block) -> bool:
+        """Return whether there are offers of a block's inputs at all."""
+        return self._blocks.has(tuple(sorted(input_forms(part))))
+
+    def _equal(self, wanted: Plan, allowed: Allowed, rows: Rows) -> Iterator[Found]:
+        for offer in self._forms.get(canonical_plan(wanted).form, {}).values():
+            if allowed(offer):
+                plan = same.answer(wanted, offer.plan, offer.leaf)
+                if plan is not None:
+                    yield Found(offer, plan, 0, rows(offer))
+
+    def _weaker(
+        self, wanted: Plan, allowed: Allowed, rows: Rows, *, canonical: bool
+    ) -> Iterator[Found]:
+        block = block_of(wanted)
+        forms = tuple(sorted(input_forms(block)))
+        for offer, theirs, moved, available in self._blocks.weaker(block, forms):
+            if not allowed(offer):
+                continue
+            plan = over_aligned(moved, theirs, available, offer.leaf, canonical=canonical)
+            if plan is not None:
+                yield Found(offer, plan, remaining_of(plan), rows(offer))
+
+    def _by_rules(self, wanted: Plan, allowed: Allowed, rows: Rows) -> Iterator[Found]:
+        if not _has_rules(wanted):
+            return
+        tried = 0
+        for offer in self._operators.get(sources_of(wanted), {}).values():
+            if not allowed(offer):
+                continue
+            tried += 1
+            if tried > MAX_TRIED:
+                return
+            for answer in RULES:
+                plan = answer(wanted, offer.plan, offer.leaf)
+                if plan is not None:
+                    yield Found(offer, plan, remaining_of(plan), rows(offer))
+                    break
+
+
+def remaining_of(plan: Plan) -> int:
+    """Return how many operators look at the rows of a leaf: a mere choice of columns is none."""
+    return sum(
+        len(conjuncts(node.predicate)) if isinstance(node, Filter) else 1
+        for node in walk_plan(plan)
+        if node.inputs and not isinstance(node, Project)
+    )
+
+
+def sources_of(plan: Plan) -> tuple[str, ...]:
+    """Return the names of the sources that a plan reads, each as often as it does, in order."""
+    nodes = walk_plan(plan)
+    return tuple(sorted(n.source.lower() for n in nodes if isinstance(n, Scan)))
+
+
+def _has_rules(plan: Plan) -> bool:
+    """Return whether rules beyond blocks may apply: a plan is more than a block of sources."""
+    return not all(isinstance(child, Scan | Window) for child in block_of(plan).inputs)
+
+
+def _discard(index: dict[Name, dict[Key, Offer]], name: Name, key: Key) -> None:
+    del index[name][key]
+    if not index[name]:
+        del index[name]

@@ -1,0 +1,10 @@
+"""The rules for operators that are no selections, projections or joins, in the order of trial."""
+
+from collections.abc import Callable
+
+from streamsql.algebra.operators import Plan
+
+Rule = Callable[[Plan, Plan, Plan], Plan | None]
+"""`answer` of a module of `sharing.rules`: wanted, offered, and the leaf that gives the offered."""
+
+RULES: tuple[Rule, ...] = ()

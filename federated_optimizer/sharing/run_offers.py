@@ -1,0 +1,109 @@
+"""The offers of a run: its result, what gateways deliver for it, and what it computes inside."""
+
+from collections.abc import Iterator
+
+from federated_optimizer.network.shareable import delivered_fragments
+from federated_optimizer.sharing.blocks import Block, block_of, plan_of
+from federated_optimizer.sharing.canonical_plan import canonical_plan
+from federated_optimizer.sharing.node_offers import Offer
+from streamsql.algebra.expressions import Expression
+from streamsql.algebra.operators import (
+    Filter,
+    Join,
+    Materialize,
+    Plan,
+    Project,
+    RemoteSource,
+    Scan,
+    UnionAll,
+    Values,
+    Window,
+    is_open,
+    walk_plan,
+)
+from streamsql.algebra.streams import Emit
+from streamsql.catalog.read_gate import Read
+from streamsql.wire.fragments import Engine, FragmentBundle
+
+_ROW_BY_ROW = (Scan, Window, Filter, Project, UnionAll, Join)
+"""Operators of gateways whose rows together are those of the whole source."""
+
+_NO_NODES = (Scan, Window, Values, Filter, Project, Materialize, RemoteSource)
+"""Operators that are never a node by themselves."""
+
+
+def offers_of(
+    bundle: FragmentBundle,
+    logical: Plan,
+    *,
+    reads: frozenset[Read] = frozenset(),
+    rows: float | None = None,
+    is_node: bool = False,
+) -> tuple[Offer, ...]:
+    """Return the offers of a run.
+
+    Args:
+        bundle: Of the run, which must be one that any number of queries may read.
+        logical: What its result is, over sources.
+        reads: The relations that whoever reads it must be allowed to read.
+        rows: Of its result, as counted.
+        is_node: True if the run has no query of its own.
+    """
+    run = bundle.query
+    found = [
+        Offer(run, f.id, bundle, f.plan, None, reads)
+        for f in delivered_fragments(bundle)
+        if len(f.destinations) == 1
+        and (f.engine == Engine.STATIC or _is_row_by_row(f.plan))
+        and not any(isinstance(n, RemoteSource) for n in walk_plan(f.plan))
+    ]
+    result = bundle.fragments[0]
+    gathered = result.engine == Engine.BASE and len(result.sites) == 1 and not result.consumer
+    if gathered and bundle.emit == Emit.RELATION:
+        found.append(Offer(run, result.id, bundle, logical, rows, reads, is_node))
+    wide = [Offer(run, "", bundle, plan, None, reads, is_node) for plan in inner_plans(logical)]
+    return (*found, *wide)
+
+
+def _is_row_by_row(plan: Plan) -> bool:
+    return all(isinstance(node, _ROW_BY_ROW) for node in walk_plan(plan))
+
+
+def inner_plans(logical: Plan) -> Iterator[Plan]:
+    """Yield what a run computes inside, with all columns that there are, the whole first.
+
+    Selections of sources are left out: gateways compute these, and deliver them to the base.
+    """
+    seen: set[str] = set()
+    for node in (logical, *walk_plan(logical)):
+        if node is not logical and isinstance(node, _NO_NODES):
+            continue
+        if is_selection_of_sources(node):
+            continue
+        form = canonical_plan(node).form
+        if form not in seen and not is_open(node):
+            seen.add(form)
+            yield widest(node)
+
+
+def widest(plan: Plan) -> Plan:
+    """Return a plan with all columns of its block, those of the plan first."""
+    block = block_of(plan)
+    if block.is_trivial:
+        return plan
+    shown = {*block.outputs}
+    more = tuple(column for column in block.columns if column not in shown)
+    return with_outputs(block, more)
+
+
+def with_outputs(block: Block, more: tuple[Expression, ...]) -> Plan:
+    """Return a plan of a block with further outputs behind its own."""
+    names = tuple(f"column {n}" for n in range(len(block.outputs), len(block.outputs) + len(more)))
+    outputs = (*block.outputs, *more)
+    return plan_of(Block(block.inputs, block.predicates, outputs, (*block.names, *names)))
+
+
+def is_selection_of_sources(plan: Plan) -> bool:
+    """Return whether a plan filters and projects one source."""
+    block = block_of(plan)
+    return len(block.inputs) == 1 and isinstance(block.inputs[0], Scan | Window)
