@@ -6,6 +6,7 @@ A part is any set of the rows: those of one gateway, or of a finer group. x and 
 |---|---|---|---|---|
 | COUNT(*), COUNT(x) | distributive | n = COUNT | SUM | n, 0 for none |
 | SUM(x) of INTEGER | distributive | h = SUM(x / 2^32), l = SUM(x % 2^32) | SUM | h * 2^32 + l |
+| SUM(x) of small INTEGER | distributive | the same | SUM | the same |
 | AVG(x) of INTEGER | algebraic | n = COUNT(x), and h, l | SUM | (h * 2^32 + l) / n, rounded once |
 | MIN, MAX, BOOL_AND, BOOL_OR | distributive | the same | the same | the same |
 | ARG_MIN(x, y), ARG_MAX(x, y) | algebraic | the same, and MIN(y), MAX(y) | over both | the same |
@@ -16,8 +17,9 @@ A part is any set of the rows: those of one gateway, or of a finer group. x and 
 
 All merge exactly whatever comes and goes: a part whose rows change takes its old statistics back
 and gives new ones, and every merging function is maintained under that. MIN and MAX, too: they are
-not inverted, but computed of the parts that are left. A SUM itself is no statistic: of a part it is
-NULL beyond 64 bits where that of all rows need not be.
+not inverted, but computed of the parts that are left. A SUM itself is a statistic only of small
+numbers, as of `CASE WHEN x > 3 THEN 1 ELSE 0 END`: of others it is NULL in a part beyond 64 bits
+where that of all rows need not be.
 
 Functions of sets count no copies, so they are computed of the distinct values as of all.
 """
@@ -134,9 +136,15 @@ def _argument_of(function: AggregateFunction, best: AggregateFunction) -> Law:
 
 
 _SUM = Law(_words(0), Call("SUM_OF_WORDS", (_column(0), _column(1)), _INTEGER))
+_COUNT_OF_MEAN = Statistic(F.COUNT, (_column(0),), F.SUM, (0,))
 _AVG = Law(
-    (Statistic(F.COUNT, (_column(0),), F.SUM, (0,)), *_words(1)),
+    (_COUNT_OF_MEAN, *_words(1)),
     Call("MEAN_OF_WORDS", (_column(1), _column(2), _column(0)), _DOUBLE),
+)
+_SMALL_SUM = _itself(F.SUM)
+_SMALL_AVG = Law(
+    (_COUNT_OF_MEAN, Statistic(F.SUM, (_column(0),), F.SUM, (1,))),
+    Call("MEAN_OF_WORDS", (Literal(0, _INTEGER), _column(1), _column(0)), _DOUBLE),
 )
 LAWS = {
     F.COUNT_ALL: _counted(F.COUNT_ALL, ()),
@@ -204,6 +212,8 @@ def law_of(call: AggregateCall) -> Law | NoLaw:
             f"{function} of {call.arguments[0].dtype} is rounded once, of all values: "
             "a sum of rounded parts would differ"
         )
+    if function in (F.SUM, F.AVG) and is_small(call.arguments[0]):
+        return _SMALL_SUM if function == F.SUM else _SMALL_AVG
     return law
 
 
@@ -215,6 +225,27 @@ def _why_none(call: AggregateCall) -> str:
             return f"{call.function} needs sums of squares, which 64 bits do not hold"
         case function:
             return f"{function} has no parts of a fixed size"
+
+
+def is_small(expression: Expression) -> bool:
+    """Return whether an INTEGER is at most 2^32 from 0, so that below 2^31 of them fit 64 bits."""
+    if expression.dtype != _INTEGER:
+        return False
+    match expression:
+        case Literal(value=value):
+            return value is None or (isinstance(value, int) and abs(value) <= WORD)
+        case Call(function="CASE", arguments=arguments):
+            return all(map(is_small, (*arguments[1::2], arguments[-1])))
+        case Call(function="COALESCE", arguments=arguments):
+            return all(map(is_small, arguments))
+        case Call(function="%", arguments=(_, Literal(value=int(divisor)))):
+            return 0 < abs(divisor) <= WORD
+        case Call(function="/", arguments=(_, Literal(value=int(divisor)))):
+            return abs(divisor) >= WORD
+        case Call(function="CAST", arguments=(inner,)):
+            return inner.dtype == DataType.BOOLEAN
+        case _:
+            return False
 
 
 def statistic_calls(law: Law, call: AggregateCall) -> tuple[AggregateCall, ...]:

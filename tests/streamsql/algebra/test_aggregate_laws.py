@@ -13,12 +13,13 @@ from streamsql.algebra.aggregate_laws import (
     NoLaw,
     category_of,
     is_of_set,
+    is_small,
     law_of,
     merging_call,
     statistic_calls,
     whole_of,
 )
-from streamsql.algebra.expressions import Column
+from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
 from streamsql.algebra.scalar import compile_expression
 from streamsql.data.types import DataType, Row, Value
@@ -34,7 +35,12 @@ _ARGUMENTS = {
     F.BOOL_AND: (B,),
     F.BOOL_OR: (B,),
 }
-CALLS = tuple(AggregateCall(f, _ARGUMENTS.get(f, (X,)), "a") for f in LAWS)
+SMALL = Call("%", (X, Literal(2**32, INTEGER)), INTEGER)
+CALLS = (
+    *(AggregateCall(f, _ARGUMENTS.get(f, (X,)), "a") for f in LAWS),
+    AggregateCall(F.SUM, (SMALL,), "a"),
+    AggregateCall(F.AVG, (SMALL,), "a"),
+)
 ROWS = st.tuples(
     st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1)),
     st.one_of(st.none(), st.integers(0, 2)),
@@ -87,6 +93,28 @@ def test_distinct_values_are_holistic_where_copies_count() -> None:
         assert is_of_set(distinct)
         assert isinstance(law_of(distinct), Law) == is_of_set(call)
         assert (category_of(distinct) == Category.HOLISTIC) != is_of_set(call)
+
+
+@pytest.mark.parametrize(
+    ("expression", "small"),
+    [
+        (SMALL, True),
+        (Call("/", (X, Literal(-(2**32), INTEGER)), INTEGER), True),
+        (Call("CASE", (B, Literal(1, INTEGER), Literal(None, INTEGER)), INTEGER), True),
+        (Call("COALESCE", (SMALL, Literal(0, INTEGER)), INTEGER), True),
+        (Call("CAST", (B,), INTEGER), True),
+        (X, False),
+        (Call("%", (X, Literal(0, INTEGER)), INTEGER), False),
+        (Call("/", (X, Literal(2, INTEGER)), INTEGER), False),
+        (Call("CASE", (B, Literal(1, INTEGER), X), INTEGER), False),
+        (Literal(2**40, INTEGER), False),
+    ],
+)
+def test_sums_of_small_numbers_are_statistics(expression: Expression, *, small: bool) -> None:
+    assert is_small(expression) == small
+    law = law_of(AggregateCall(F.SUM, (expression,), "a"))
+    assert isinstance(law, Law)
+    assert len(law.statistics) == (1 if small else 2)
 
 
 def test_the_argument_of_a_user_aggregate_is_named_in_the_reason() -> None:

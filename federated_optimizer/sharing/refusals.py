@@ -1,0 +1,5 @@
+"""Refusals of rules."""
+
+
+class NotSharedError(Exception):
+    """A plan is not answered from an offer; the text says why."""
