@@ -28,6 +28,16 @@ class OperatorStatistics:
     state_rows: int
 
 
+@dataclass(frozen=True, slots=True)
+class FragmentStatistics:
+    """Statistics of a fragment's operators at one site."""
+
+    query: str
+    version: int
+    fragment: str
+    operators: tuple[OperatorStatistics, ...]
+
+
 class Circuit:
     """An incremental program for one plan.
 

@@ -128,7 +128,7 @@ class Inbox:
         if delta:
             self._pending.setdefault(port, Arrivals()).add(delta, ts)
 
-    def read(self, port: str, reader: str, give: "Reader") -> None:
+    def read(self, port: str, reader: str, give: Reader) -> None:
         """Give each change of a port to another reader, too, when it arrives."""
         self._readers.setdefault(port, {})[reader] = give
 

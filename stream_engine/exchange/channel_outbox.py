@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from stream_engine.exchange.channel_inbox import Arrivals
+from stream_engine.exchange.channel_inbox import Arrivals, Reader
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint, PeerMessage, address
 from stream_engine.state.columns import picker
 from streamsql.data.delta import Delta
@@ -23,7 +23,7 @@ class Outbox:
     """One sending channel per destination; per step at most one change a channel and port.
 
     Each channel begins with a snapshot. State: what has been sent, integrated, as large as what the
-    receivers hold.
+    receivers hold. The result is kept in the same way where it is only read here, by others.
 
     Args:
         version: Of the fragment bundle.
@@ -33,6 +33,7 @@ class Outbox:
         ports: Fragments and recursions that send, by destination.
         recursions: By port; asked for replays.
         streams: The ports that emit streams.
+        silent: Whether the result is kept without being sent.
 
     Attributes:
         repeated: Destinations to which the last `flush` has sent a snapshot.
@@ -47,6 +48,7 @@ class Outbox:
         ports: Mapping[str, Iterable[str]],
         recursions: Mapping[str, PeeredFixpoint],
         streams: Collection[str] = (),
+        silent: bool = False,
     ) -> None:
         self._recursions = recursions
         self._messages: dict[str, list[tuple[str, PeerMessage]]] = {}
@@ -55,10 +57,12 @@ class Outbox:
             channel = SendingChannel(version=version, epoch=epoch, ports=names, streams=streams)
             channel.sequence = first
             self.channels[destination] = channel
-        self._snapshots = dict.fromkeys(ports)
+        self._unsent = frozenset((RESULT,) if silent else ())
+        self._snapshots = dict.fromkeys(name for name in ports if name not in self._unsent)
         self.repeated: frozenset[str] = frozenset()
         self._pending: dict[str, dict[str, Arrivals]] = {}
         self._owners: dict[str, Owner] = {}
+        self._readers: dict[str, Reader] = {}
 
     def collect(self, destination: str, port: str, delta: Delta, ts: int | None) -> None:
         """Add a change to the next batch of a channel and port."""
@@ -90,10 +94,30 @@ class Outbox:
 
     def request_snapshot(self, destination: str) -> bool:
         """Send everything again in the next step; return whether there is such a channel."""
-        if destination not in self.channels:
+        if destination not in self.channels or destination in self._unsent:
             return False
         self._snapshots[destination] = None
         return True
+
+    def read(self, port: str, give: Reader) -> None:
+        """Hand each change of a part of the result on from the next `flush` on."""
+        self._readers[port] = give
+
+    def unread(self, port: str) -> None:
+        """Hand on no more."""
+        self._readers.pop(port, None)
+
+    def total(self, port: str) -> Delta:
+        """Return a part of the result as of the last `flush`; the caller must not change it."""
+        channel = self.channels.get(RESULT)
+        return {} if channel is None else channel.contents.get(port, {})
+
+    @property
+    def sequences(self) -> dict[str, int]:
+        """The next sequence number of every channel that is sent, by destination."""
+        return {
+            to: channel.sequence for to, channel in self.channels.items() if to not in self._unsent
+        }
 
     @property
     def is_empty(self) -> bool:
@@ -106,7 +130,12 @@ class Outbox:
             self.repeated = frozenset()
         if not (self._pending or self._snapshots or self._messages):
             return []
-        return list(self._taken(now))
+        changed = self._pending.get(RESULT, {}) if self._readers else {}
+        sent = list(self._taken(now))
+        for port, change in changed.items():
+            if port in self._readers and change.delta:
+                self._readers[port](change.delta, change.ts)
+        return sent
 
     def _taken(self, now: int) -> Iterator[tuple[str, DeltaBatch]]:
         pending, self._pending = self._pending, {}
@@ -116,9 +145,12 @@ class Outbox:
         messages, self._messages = self._messages, {}
         for destination, channel in self.channels.items():
             changes = pending.get(destination, {})
-            if destination in snapshots:
+            if destination in snapshots or destination in self._unsent:
                 for port, change in changes.items():
                     channel.note(port, change.delta)
+            if destination in self._unsent:
+                continue
+            if destination in snapshots:
                 for batch in channel.snapshot(now=now):
                     yield (destination, batch)
                 for number, message in self._replays(destination):

@@ -1,26 +1,15 @@
-"""Rows that one query of a site has received, read by others that have an equal fragment."""
+"""Rows of one query of a site, read by others: what it has received, and its result."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from stream_engine.exchange.channel_inbox import Inbox
+from stream_engine.exchange.channel_outbox import Outbox
+from stream_engine.exchange.open_feeds import OpenFeed
+from stream_engine.exchange.result_port import ResultPort
 from streamsql.data.delta import Delta, difference
-from streamsql.wire.fragments import Feed, FragmentBundle
-
-
-@dataclass(slots=True)
-class OpenFeed:
-    """The reading end of a feed.
-
-    Attributes:
-        kept: What was read of a feeder that is gone; the next one gives the difference.
-        is_fed: Whether a feeder is there.
-    """
-
-    feed: Feed
-    kept: Delta = field(default_factory=dict)
-    is_fed: bool = False
+from streamsql.wire.closure_prints import closure_print, is_kept
+from streamsql.wire.fragments import Feed, Fragment, FragmentBundle
 
 
 class FedQuery(Protocol):
@@ -35,78 +24,208 @@ class FedQuery(Protocol):
         """The rows it has received."""
 
     @property
+    def outbox(self) -> Outbox:
+        """The rows it has sent, and its result."""
+
+    @property
     def feeds(self) -> Sequence[OpenFeed]:
         """Its readings of others."""
 
+    @property
+    def rank(self) -> int:
+        """Above those of the queries whose results it reads."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it has work left."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether one of its feeds does."""
+
 
 class LocalFeeds:
-    """Connects the queries of a site that read what others receive with those others.
+    """Connects the queries of a site that read others with those others.
 
-    A feeder hands each change on when it arrives, so both apply it in the same step. A reader whose
-    feeder is gone, or is another version than the one that it was planned for, keeps the rows that
-    it has, and counts as busy.
+    A feeder hands on what arrives for it when it arrives, and its result at the end of its step, so
+    that readers, which run after it, apply the same change in the same step. A reader whose feeder
+    is gone, or is another version than the one that it was planned for, keeps the rows that it has,
+    and waits. So does, until then, a reader of the result of one that has work left.
+
+    Work: of a step, that of the feeders and readers with changes.
 
     Args:
+        site: Its id.
         queries: Of the site.
-        touched: Called with a query that was given rows.
+        touched: Called with a query that was given rows between two steps.
+        changed: Called with a query that waits now, or waits no more.
     """
 
-    def __init__(self, queries: Mapping[str, FedQuery], touched: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        site: str,
+        queries: Mapping[str, FedQuery],
+        touched: Callable[[str], None],
+        changed: Callable[[str], None],
+    ) -> None:
+        self._site = site
         self._queries = queries
         self._touched = touched
+        self._changed = changed
         self._readers: dict[str, dict[str, None]] = {}  # by the name of the feeder
+        self._ports: dict[str, dict[str, ResultPort]] = {}  # that are read, by feeder and fragment
+        self._prints: dict[tuple[str, str], str] = {}  # of fragments that were asked for
+        self._has_pending: dict[str, bool] = {}  # as told to the readers of a result
+        self._handed: dict[str, None] = {}
 
     def installed(self, name: str, query: FedQuery) -> None:
         """Let a query read others, and others read it."""
         for opened in query.feeds:
             self._readers.setdefault(opened.feed.run, {})[name] = None
             self._begin(name, query, opened)
-        for reader in self._readers.get(name, ()):
-            other = self._queries[reader]
-            for opened in other.feeds:
-                if opened.feed.run == name:
-                    self._begin(reader, other, opened)
+        for reader, opened in list(self._readings(name)):
+            self._begin(reader, self._queries[reader], opened)
 
     def discarded(self, name: str, query: FedQuery) -> None:
         """Let others keep what they have read of a query, which reads nothing more itself."""
         for opened in query.feeds:
-            readers = self._readers.get(opened.feed.run, {})
-            readers.pop(name, None)
-            if not readers:
-                self._readers.pop(opened.feed.run, None)
-            feeder = self._queries.get(opened.feed.run)
-            if feeder is not None and opened.is_fed:
-                feeder.inbox.unread(opened.feed.source, name)
-        for reader in self._readers.get(name, ()):
+            self._end(name, opened)
+        kept: dict[str, Delta] = {}
+        for reader, opened in list(self._readings(name)):
+            if opened.is_fed:
+                source = opened.feed.source
+                if source not in kept:
+                    kept[source] = _rows(query, opened)
+                opened.kept, opened.is_fed = kept[source], False
+                self._touched(reader)
+                self._tell(reader)
+        self._ports.pop(name, None)
+        self._has_pending.pop(name, None)
+        self._handed.pop(name, None)
+        for fragment in query.bundle.fragments:
+            self._prints.pop((name, fragment.id), None)
+
+    def stepped(self, name: str) -> Iterable[str]:
+        """Tell the readers of a result whether its query has work left.
+
+        Returns:
+            Those that the query has given rows, and that have to run in this step.
+        """
+        self._tell(name)
+        if not self._handed:
+            return ()
+        handed, self._handed = self._handed, {}
+        return handed
+
+    def _readings(self, feeder: str) -> Iterator[tuple[str, OpenFeed]]:
+        """Yield the readers of a query, with their readings of it."""
+        for reader in self._readers.get(feeder, ()):
             for opened in self._queries[reader].feeds:
-                if opened.feed.run == name and opened.is_fed:
-                    opened.kept = query.inbox.total(opened.feed.source)
-                    opened.is_fed = False
-                    self._touched(reader)
+                if opened.feed.run == feeder:
+                    yield reader, opened
 
     def _begin(self, name: str, reader: FedQuery, opened: OpenFeed) -> None:
-        """Give a reader what the feeder has received so far, and from now on all that comes."""
+        """Give a reader all that the feeder has so far, and from now on all that comes."""
         feed = opened.feed
         feeder = self._queries.get(feed.run)
         if feeder is None or feeder.bundle.version != feed.version or opened.is_fed:
             return
-        if not _are_equal(reader.bundle, feed.fragment, feeder.bundle, feed.source):
-            return  # another coordinator's: rows of another plan would be taken for its own
-        missed = difference(feeder.inbox.total(feed.source), opened.kept)
-        opened.kept, opened.is_fed = {}, True
+        source = next((f for f in feeder.bundle.own if f.id == feed.source), None)
+        if source is None or not self._can_read(name, reader, feeder, source, feed):
+            return
+        opened.is_fed, opened.is_result, opened.has_pending = True, not source.consumer, False
+        missed, opened.kept = difference(_rows(feeder, opened), opened.kept), {}
+        reader.inbox.give(feed.fragment, missed, None)
+        self._touched(name)
+        if opened.is_result:
+            self._read_result(name, reader, feeder, opened)
+        else:
+
+            def give(delta: Delta, ts: int | None) -> None:
+                reader.inbox.give(feed.fragment, delta, ts)
+                self._touched(name)
+
+            feeder.inbox.read(feed.source, _key(name, feed), give)
+        self._tell(name)
+
+    def _read_result(self, name: str, reader: FedQuery, feeder: FedQuery, opened: OpenFeed) -> None:
+        feed = opened.feed
+        ports = self._ports.setdefault(feed.run, {})
+        if feed.source not in ports:
+            ports[feed.source] = ResultPort()
+            feeder.outbox.read(feed.source, ports[feed.source])
 
         def give(delta: Delta, ts: int | None) -> None:
             reader.inbox.give(feed.fragment, delta, ts)
-            self._touched(name)
+            self._handed[name] = None
 
-        give(missed, None)
-        feeder.inbox.read(feed.source, name, give)
+        ports[feed.source].readers[_key(name, feed)] = give
+        opened.has_pending = self._has_pending.setdefault(feed.run, feeder.is_busy or feeder.waits)
+
+    def _end(self, name: str, opened: OpenFeed) -> None:
+        """Give a reader no more."""
+        feed = opened.feed
+        readers = self._readers.get(feed.run, {})
+        readers.pop(name, None)
+        if not readers:
+            self._readers.pop(feed.run, None)
+        feeder = self._queries.get(feed.run)
+        if feeder is None or not opened.is_fed:
+            return
+        if not opened.is_result:
+            feeder.inbox.unread(feed.source, _key(name, feed))
+            return
+        ports = self._ports[feed.run]
+        del ports[feed.source].readers[_key(name, feed)]
+        if not ports[feed.source].readers:
+            del ports[feed.source]
+            feeder.outbox.unread(feed.source)
+        if not ports:
+            del self._ports[feed.run], self._has_pending[feed.run]
+
+    def _tell(self, name: str) -> None:
+        """Tell the readers of a query's result, and theirs, whether more may come of it."""
+        changed = [name]
+        while changed:
+            feeder = changed.pop()
+            told, query = self._has_pending.get(feeder), self._queries.get(feeder)
+            if told is None or query is None or told == (query.is_busy or query.waits):
+                continue
+            self._has_pending[feeder] = not told
+            for reader, opened in self._readings(feeder):
+                if opened.is_fed and opened.is_result:
+                    opened.has_pending = not told
+                    self._changed(reader)
+                    changed.append(reader)
+
+    def _can_read(
+        self, name: str, reader: FedQuery, feeder: FedQuery, source: Fragment, feed: Feed
+    ) -> bool:
+        """Whether the rows of a feeder's fragment are here, and are those that a reader wants."""
+        if source.id in feeder.bundle.streams:
+            return False  # only its latest rows are kept: one that begins late would lack some
+        if source.consumer:
+            # What a fragment computes here for one that reads it here does not arrive.
+            if is_kept(source) or self._site in source.sites:
+                return False
+        elif source.sites != (self._site,) or feeder.rank >= reader.rank:
+            return False
+        # Another coordinator's: rows of another plan would be taken for its own.
+        return self._print(feed.run, feeder, source.id) == self._print(name, reader, feed.fragment)
+
+    def _print(self, name: str, query: FedQuery, fragment: str) -> str:
+        key = (name, fragment)
+        if key not in self._prints:
+            self._prints[key] = closure_print(query.bundle, fragment)
+        return self._prints[key]
 
 
-def _are_equal(first: FragmentBundle, name: str, other: FragmentBundle, source: str) -> bool:
-    """Whether two bundles have the same fragment under these names, and the other one runs it."""
-    mine = [f for f in first.fragments if f.id == name]
-    theirs = [f for f in other.own if f.id == source]
-    return [(f.plan, f.sites, f.destinations, f.partition) for f in mine] == [
-        (f.plan, f.sites, f.destinations, f.partition) for f in theirs
-    ]
+def _key(name: str, feed: Feed) -> str:
+    """Return a name of a reading; a query may read the same rows as two of its fragments."""
+    return f"{name}/{feed.fragment}"
+
+
+def _rows(feeder: FedQuery, opened: OpenFeed) -> Delta:
+    """Return all that a feeder has of what is read; the caller must not change it."""
+    source = opened.feed.source
+    return feeder.outbox.total(source) if opened.is_result else feeder.inbox.total(source)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from stream_engine.exchange.channel_outbox import RESULT
-from streamsql.algebra.operators import RemoteSource, Scan, ScanPart, walk_plan
+from streamsql.algebra.operators import Scan, ScanPart, walk_plan
 from streamsql.errors import InternalError
 from streamsql.wire.fragments import Fragment, FragmentBundle
 
@@ -24,7 +24,7 @@ def producers_first(bundle: FragmentBundle, site: str) -> list[Fragment]:
         if fragment.id in open_ids:
             raise InternalError(f"fragments feed each other: {' -> '.join(open_ids)}")
         open_ids.append(fragment.id)
-        for name in _remote_inputs(fragment):
+        for name in fragment.inputs:
             producer = by_id.get(name)
             if producer is None or not set(fragment.sites) <= set(producer.destinations):
                 raise InternalError(f"fragment {fragment.id} reads {name}, which does not feed it")
@@ -38,9 +38,20 @@ def producers_first(bundle: FragmentBundle, site: str) -> list[Fragment]:
     return [fragment for name, fragment in done.items() if name in here]
 
 
-def _remote_inputs(fragment: Fragment) -> list[str]:
-    nodes = walk_plan(fragment.plan)
-    return list(dict.fromkeys(n.fragment for n in nodes if isinstance(n, RemoteSource)))
+def depth_of(bundle: FragmentBundle) -> int:
+    """Return the number of fragments on the longest way through a bundle that has no circle.
+
+    It grows along feeds: a bundle has a copy of all that computes a result that it reads.
+    """
+    by_id = {fragment.id: fragment for fragment in bundle.fragments}
+    depths: dict[str, int] = {}
+
+    def depth(name: str) -> int:
+        if name not in depths:
+            depths[name] = 1 + max(map(depth, by_id[name].inputs), default=0)
+        return depths[name]
+
+    return max(map(depth, by_id), default=0)
 
 
 class Links:

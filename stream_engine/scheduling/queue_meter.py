@@ -13,7 +13,7 @@ class QueueMeter:
         rows: Pending rows.
         batches: Pending changes.
         peak_rows: Max of pending rows, within steps too.
-        begun_rows: Pending rows of the last step, before the first run.
+        begun_rows: Pending rows of the last step, before its first run, or one of its later ones.
         row_ns: Integral of the rows over the time counted: the difference of two readings by that
             of `ns` is the average in between.
         ns: Time counted: within steps that of the operators, between steps that of the site.

@@ -126,20 +126,25 @@ class SiteWork:
         """Begin a step at a time in microseconds since 1970 UTC."""
         self.batch += 1
         self.meter.begin(now)
+        self.meter.begun_rows = 0
         if self._scheduler.begin(self._tasks):
             self._order(self._waiting())
         self._began = 0 if self.stopwatch is None else self.stopwatch()
         self._counted = 0
         self._runs = 0
 
-    def ran_through(self) -> None:
-        """Count the time of the queries whose operators do not run one by one."""
+    def ran_through(self, since: int) -> None:
+        """Count the time of queries whose operators do not run one by one.
+
+        Args:
+            since: What was `used` before they ran.
+        """
         if self.stopwatch is not None:
-            self.meter.ran(self.meter.rows, self.used)
+            self.meter.ran(self.meter.rows, self.used - since)
 
     def admitted(self) -> None:
-        """Note that all input is in the queues."""
-        self.meter.begun_rows = self.meter.rows
+        """Note that input is in the queues; that of readers of results comes when these are."""
+        self.meter.begun_rows = max(self.meter.begun_rows, self.meter.rows)
 
     def put(self, task: Task, element: Element) -> None:
         """Queue an element at an operator of a query that was added."""

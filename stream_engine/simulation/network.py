@@ -209,8 +209,15 @@ class Network:
         return self.sites[site].step(self.now)
 
     def result(self, query: str) -> Delta:
-        """Return the console's relation: the sum of what all result sites of the plan have sent."""
+        """Return the console's relation: the sum of what all result sites of the plan have sent.
+
+        That of a silent query, which no site sends, is what the sites have.
+        """
         total: Delta = {}
+        if self._bundles[query].silent:
+            for site in self.sites.values():
+                accumulate(total, site.kept_result(query))
+            return total
         version = self._bundles[query].version
         for (name, _site), channel in self._console.items():
             if name == query and channel.version == version:

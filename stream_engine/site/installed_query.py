@@ -1,18 +1,18 @@
 """A query's fragments at one site: their circuits, and both ends of their channels."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from stream_engine.circuit.circuit import Circuit, OperatorStatistics
+from stream_engine.circuit.circuit import Circuit, FragmentStatistics
 from stream_engine.circuit.closing_node import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.circuit.nodes import OperatorNode
 from stream_engine.exchange.channel_inbox import Arrivals, Inbox, oldest, split_port
 from stream_engine.exchange.channel_outbox import Outbox
 from stream_engine.exchange.forgetting import Forgetting
-from stream_engine.exchange.local_feeds import OpenFeed
+from stream_engine.exchange.open_feeds import OpenFeed, open_feeds
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
-from stream_engine.exchange.plan_links import Links, longest_idle, producers_first
+from stream_engine.exchange.plan_links import Links, depth_of, longest_idle, producers_first
 from stream_engine.exchange.sender_sync import SenderSync
 from stream_engine.exchange.slow_sites import SlowSites
 from stream_engine.scheduling.query_work import QueryWork, measures_of_queues
@@ -20,23 +20,17 @@ from stream_engine.scheduling.queue_meter import QueueMeasures
 from stream_engine.scheduling.site_work import SiteWork, Stopwatch
 from stream_engine.scheduling.waiting import may_wait
 from stream_engine.site.kept_rows import KeptRows, ReadRows
-from stream_engine.site.query_recursions import fixpoints_at, recursion_report
+from stream_engine.site.query_recursions import (
+    fixpoints_at,
+    recursion_reports,
+    take_replays_wanted,
+)
 from stream_engine.state.source_relation import SourceChanges, TimedDelta
 from streamsql.algebra.operators import Scan
 from streamsql.data.delta import Delta
 from streamsql.wire.channel_protocol import Reception
 from streamsql.wire.fragments import Fragment, FragmentBundle
-from streamsql.wire.messages import DeltaBatch, FlowReport, RecursionReport
-
-
-@dataclass(frozen=True, slots=True)
-class FragmentStatistics:
-    """Statistics of a fragment's operators at this site."""
-
-    query: str
-    version: int
-    fragment: str
-    operators: tuple[OperatorStatistics, ...]
+from streamsql.wire.messages import DeltaBatch, FlowReport
 
 
 class InstalledQuery:
@@ -57,6 +51,7 @@ class InstalledQuery:
         scans: Every source the fragments here read.
         senders: Remote sites that send to the fragments here.
         feeds: What it reads of other queries here.
+        rank: Above those of all queries whose results it reads here.
         forgetting: Discards what the channels need not remember.
         runs_through: Whether no change may be pending between its operators after a step.
     """
@@ -100,6 +95,7 @@ class InstalledQuery:
             ports=links.outgoing,
             recursions=self._recursions,
             streams=streams,
+            silent=bundle.silent,
         )
         self.runs_through = not may_wait(bundle, site, self._circuits.values())
         self._work: QueryWork | None = None
@@ -111,10 +107,8 @@ class InstalledQuery:
             dict.fromkeys(scan for circuit in self._circuits.values() for scan in circuit.scans)
         )
         self.senders: tuple[str, ...] = tuple(self._inbox.channels)
-        destinations = {f.id: f.destinations for f in bundle.fragments}
-        self.feeds: Sequence[OpenFeed] = [
-            OpenFeed(f) for f in bundle.feeds if site in destinations.get(f.fragment, ())
-        ]
+        self.feeds: Sequence[OpenFeed] = open_feeds(bundle, site)
+        self.rank = depth_of(bundle) if self.feeds else 0
         nodes = [node for circuit in self._circuits.values() for node in circuit.nodes]
         operators = [node.operator for node in nodes if isinstance(node, OperatorNode)]
         self.forgetting = Forgetting(bundle, operators, self._inbox, self._outbox)
@@ -173,6 +167,11 @@ class InstalledQuery:
     def is_busy(self) -> bool:
         """Whether work is pending for the next step."""
         return not self.is_at_rest or (self._work is not None and self._work.batches > 0)
+
+    @property
+    def waits(self) -> bool:
+        """Whether what it reads of other queries here is not there, or not final."""
+        return any(opened.waits for opened in self.feeds)
 
     @property
     def is_at_rest(self) -> bool:
@@ -302,6 +301,11 @@ class InstalledQuery:
         return self._inbox
 
     @property
+    def outbox(self) -> Outbox:
+        """The rows it has sent, and its result."""
+        return self._outbox
+
+    @property
     def parts(self) -> tuple[dict[str, Circuit], Inbox, Outbox]:
         """The parts to save and restore: circuits by fragment, and both ends of channels."""
         return (self._circuits, self._inbox, self._outbox)
@@ -339,13 +343,10 @@ class InstalledQuery:
 
         Their channels count as not synchronised until it arrives, so a lost request is noticed.
         """
-        wanted: dict[str, None] = {}
-        for recursion in self._recursions.values():
-            wanted.update(recursion.replays_wanted)
-            recursion.replays_wanted = {}
+        wanted = take_replays_wanted(self._recursions.values())
         for peer in wanted:
             self._inbox.channels[peer].synchronised = False
-        return list(wanted)
+        return wanted
 
     def next_wakeup(self) -> int | None:
         """Return when time alone changes something (microseconds), or None; as of the last step."""
@@ -361,22 +362,16 @@ class InstalledQuery:
         return FlowReport(
             version=self.bundle.version,
             epoch=self.epoch,
-            sent={to: channel.sequence for to, channel in self._outbox.channels.items()},
+            sent=self._outbox.sequences,
             received={by: end.expected for by, end in heard.items()},
             lives={by: end.epoch for by, end in heard.items() if end.epoch is not None},
-            busy=self.is_busy or not all(opened.is_fed for opened in self.feeds),
-            recursions=tuple(self._recursion_reports()),
+            busy=self.is_busy or self.waits,
+            recursions=tuple(recursion_reports(self._circuits, self._recursions)),
             slow=self._slow.at(now),
             first=self._first,
             state_rows=self._kept.rows(self._circuits.values(), now),
             filters=self._read.reports(),
         )
-
-    def _recursion_reports(self) -> Iterator[RecursionReport]:
-        for name, circuit in self._circuits.items():
-            for number, done in enumerate(circuit.recursion_statistics()):
-                peered = self._recursions.get(f"{name}/{number}")
-                yield recursion_report(done, 1 if peered is None else peered.lives)
 
     def statistics(self) -> list[FragmentStatistics]:
         """Return the statistics of every operator."""

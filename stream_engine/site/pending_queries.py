@@ -66,7 +66,7 @@ class PendingQueries:
     def touch(self, name: str) -> None:
         """Let the next step check a query that was changed from outside."""
         self._touched.add(name)
-        self._changed(name)
+        self.changed(name)
 
     def touch_all(self) -> None:
         """Let the next step check all queries."""
@@ -85,8 +85,12 @@ class PendingQueries:
         if len(names) > 1:
             names.sort(key=self._places.__getitem__)
         for name in names:
-            self._changed(name)
+            self.changed(name)
         return names
+
+    def place(self, name: str) -> int:
+        """Return a number that is greater than those of all queries that were there before."""
+        return self._places[name]
 
     def stepped(self, name: str, query: "InstalledQuery") -> None:
         """Note whether a query has work left, and when its time comes."""
@@ -113,7 +117,8 @@ class PendingQueries:
             found.append(name)
         return found
 
-    def _changed(self, name: str) -> None:
+    def changed(self, name: str) -> None:
+        """Note that the counts of a query's channels may have changed."""
         self._change += 1
         self._changes.pop(name, None)
         self._changes[name] = self._change

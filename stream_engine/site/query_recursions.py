@@ -1,8 +1,9 @@
 """The recursions of a fragment at one site, and their reports."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.nodes import RecursionStatistics
 from stream_engine.exchange.peered_fixpoint import PeeredFixpoint
 from stream_engine.operators.rows.operator import RecursiveOperator
@@ -39,8 +40,32 @@ def fixpoints_at(
     return make
 
 
-def recursion_report(done: RecursionStatistics, lives: int) -> RecursionReport:
-    """Return the report of a recursion and its number of incarnations, for EXPLAIN ANALYZE."""
+def take_replays_wanted(recursions: Iterable[PeeredFixpoint]) -> list[str]:
+    """Remove and return the peers whose snapshot one of the recursions needs."""
+    wanted: dict[str, None] = {}
+    for recursion in recursions:
+        wanted.update(recursion.replays_wanted)
+        recursion.replays_wanted = {}
+    return list(wanted)
+
+
+def recursion_reports(
+    circuits: Mapping[str, Circuit], peered: Mapping[str, PeeredFixpoint]
+) -> Iterator[RecursionReport]:
+    """Yield the reports of the recursions of a query, for EXPLAIN ANALYZE.
+
+    Args:
+        circuits: By fragment.
+        peered: The recursions with peers, by fragment and number: "f1/0".
+    """
+    for name, circuit in circuits.items():
+        for number, done in enumerate(circuit.recursion_statistics()):
+            shared = peered.get(f"{name}/{number}")
+            yield _report(done, 1 if shared is None else shared.lives)
+
+
+def _report(done: RecursionStatistics, lives: int) -> RecursionReport:
+    """Return the report of a recursion and its number of incarnations."""
     work = done.work
     return RecursionReport(
         name=done.name,

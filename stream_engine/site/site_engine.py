@@ -155,7 +155,8 @@ class SiteEngine(SteppingSite):
         if self._feeds is None and query.feeds:
             from stream_engine.exchange.local_feeds import LocalFeeds
 
-            self._feeds = LocalFeeds(self._queries, self._pending.touch)
+            pending = self._pending
+            self._feeds = LocalFeeds(self.site, self._queries, pending.touch, pending.changed)
         if self._feeds is not None:
             self._feeds.installed(name, query)
 

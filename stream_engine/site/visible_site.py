@@ -10,6 +10,7 @@ from stream_engine.site.measured_values import Measured, Property, Report
 from stream_engine.site.pending_queries import PendingQueries
 from stream_engine.site.site_report import RunningOperator, SiteParts, measured_site, operators_of
 from stream_engine.site.site_sources import SiteSources
+from streamsql.data.delta import Delta, accumulate
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.wire.messages import FlowReport
@@ -17,7 +18,8 @@ from streamsql.wire.site_messages import SourceCount
 from streamsql.wire.site_settings import SiteSettings
 
 if TYPE_CHECKING:
-    from stream_engine.site.installed_query import FragmentStatistics, InstalledQuery
+    from stream_engine.circuit.circuit import FragmentStatistics
+    from stream_engine.site.installed_query import InstalledQuery
 
 
 class VisibleSite:
@@ -71,6 +73,15 @@ class VisibleSite:
         """Return the counts of a query's channels, or None if it does not run here."""
         installed = self._queries.get(query)
         return None if installed is None else installed.flow(self._now)
+
+    def kept_result(self, query: str) -> Delta:
+        """Return what a query's result at this site holds as of the last step, sent or not."""
+        installed = self._queries.get(query)
+        rows: Delta = {}
+        for fragment in () if installed is None else installed.bundle.at(self.site):
+            if installed is not None and not fragment.consumer:
+                accumulate(rows, installed.outbox.total(fragment.id))
+        return rows
 
     def origins(self) -> set[str]:
         """Return the other sites whose readings have been read here and that are not removed."""
