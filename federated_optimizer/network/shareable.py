@@ -7,8 +7,6 @@ operator has to be a function of what its sources hold now, and the sites have t
 from collections.abc import Iterator
 from hashlib import sha256
 
-from msgspec.structs import replace
-
 from streamsql.algebra.operators import (
     Fixpoint,
     OnClose,
@@ -24,6 +22,7 @@ from streamsql.algebra.operators import (
 )
 from streamsql.algebra.streams import Emit, keeps_history
 from streamsql.catalog.system import is_site_source, is_system_table
+from streamsql.wire.closure_prints import closure_prints, is_kept
 from streamsql.wire.codec import encode_packed
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
@@ -39,17 +38,28 @@ def fingerprint(bundle: FragmentBundle) -> str:
 
 
 def fragment_prints(bundle: FragmentBundle) -> dict[str, str]:
-    """Return names of what fragments compute and where they deliver it, by id.
+    """Return names of what the fragments compute whose rows are at a base site for others, by id.
 
-    See `delivered_fragments`. Of those that read nothing but sources.
+    These are leaves, results, and copies of results of other bundles. A leaf reads nothing but
+    sources, at gateways or at the static engine, and delivers to base sites: these receive the rows
+    whoever reads them there. A result, and a copy of it, is at one base site.
     """
-    found = {}
-    for fragment in delivered_fragments(bundle):
-        if any(isinstance(n, _NOT_BY_ITSELF) for n in walk_plan(fragment.plan)):
-            continue
-        computed = replace(fragment.computed, id="", consumer="")
-        found[fragment.id] = sha256(encode_packed(computed)).hexdigest()
-    return found
+    names = [f.id for f in bundle.fragments if _is_at_one_base(f) or _is_leaf(f, bundle)]
+    prints = closure_prints(bundle) if names else {}
+    return {name: prints[name] for name in names}
+
+
+def _is_at_one_base(fragment: Fragment) -> bool:
+    return fragment.engine == Engine.BASE and len(fragment.sites) == 1 and is_kept(fragment)
+
+
+def _is_leaf(fragment: Fragment, bundle: FragmentBundle) -> bool:
+    if not fragment.consumer or not fragment.sites or fragment.engine == Engine.BASE:
+        return False
+    readers = map(bundle.fragment, bundle.readers(fragment.id))
+    if any(reader.engine != Engine.BASE for reader in readers):
+        return False
+    return not any(isinstance(node, _NOT_BY_ITSELF) for node in walk_plan(fragment.plan))
 
 
 def delivered_fragments(bundle: FragmentBundle) -> Iterator[Fragment]:

@@ -22,6 +22,17 @@ def closure_print(bundle: FragmentBundle, fragment_id: str) -> str:
     return _Prints(bundle).of(fragment_id)
 
 
+def closure_prints(bundle: FragmentBundle) -> dict[str, str]:
+    """Return the closure prints of all fragments of a bundle, by id.
+
+    Raises:
+        KeyError: A fragment reads one that the bundle lacks.
+        InternalError: Fragments read each other in a circle.
+    """
+    prints = _Prints(bundle)
+    return {fragment.id: prints.of(fragment.id) for fragment in bundle.fragments}
+
+
 def is_kept(fragment: Fragment) -> bool:
     """Return whether the rows of a fragment stay where they are computed.
 

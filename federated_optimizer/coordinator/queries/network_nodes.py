@@ -108,7 +108,7 @@ class NetworkNodes:
         node = self._made(stored_node(leader, leader.bundle), whole_changes=leader.whole_changes)
         node.warnings = leader.warnings
         node.join(leader, self._shared.settings.host)
-        node.compare_like(leader)
+        node.differing, node.missing = dict(leader.differing), dict(leader.missing)
         self._enter(node)
         return node
 

@@ -286,6 +286,7 @@ class Queries:
             problem = query.problems.get(site)
             if problem is not None and not 0 < started <= problem.ts:
                 del query.problems[site]
+                self.runs.changes += 1
                 self._deployment.clear_problem(query.run, site)
 
     def refresh(self, query: RunningQuery) -> None:

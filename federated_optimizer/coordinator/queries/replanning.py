@@ -125,6 +125,7 @@ class Replanning:
             elif isinstance(found, FederationError):
                 # It keeps running as it is: stopping it would take away what still works.
                 query.outdated = found.message
+                self._queries.runs.changes += 1  # nobody builds on it
                 log.warning("query %s cannot be replanned: %s", query.id, found.message)
                 stay.append(query)
             elif found is None or found.bundle.version != query.bundle.version + 1:

@@ -215,10 +215,22 @@ class RunningQuery:
         return self.flows.is_settled(self.bundle, result.received(), away, result.lives())
 
     def _feeders(self) -> tuple["RunningQuery | None", ...]:
-        """Return a query of each run that its own reads from; None: it is not there as planned."""
-        runs = dict.fromkeys((feed.run, feed.version) for feed in self.bundle.feeds)
-        found = [(self.leader_of(run), version) for run, version in runs]
-        return tuple(q if q and q.bundle.version == version else None for q, version in found)
+        """Return a query of each run from which its own reads, and of those that these read.
+
+        None: one is not there as planned.
+        """
+        found: dict[str, RunningQuery | None] = {}
+        waiting = list(self.bundle.feeds)
+        while waiting:
+            feed = waiting.pop()
+            if feed.run in found:
+                continue
+            query = self.leader_of(feed.run)
+            is_there = query is not None and query.bundle.version == feed.version
+            found[feed.run] = query if is_there else None
+            if query is not None and is_there:
+                waiting.extend(query.bundle.feeds)
+        return tuple(found.values())
 
     def read_by_bases(self) -> frozenset[str]:
         """Return the gateways whose readings base sites read themselves, as `[ROWS n]` does."""
@@ -248,16 +260,15 @@ class RunningQuery:
                 said = f"source {source} is defined differently from the catalog: {difference}"
                 self.differing[site] = "; ".join(filter(None, (self.differing.get(site), said)))
 
-    def compare_like(self, other: "RunningQuery") -> None:
-        """Know what is wrong with the sources of another query of the same run."""
-        self.differing, self.missing = dict(other.differing), dict(other.missing)
-
     def has_inputs(self) -> bool:
         """Whether every site that is not away runs and has what the others send first."""
+        feeders = self._feeders()
+        return self.has_own_inputs() and all(q is not None and q.has_own_inputs() for q in feeders)
+
+    def has_own_inputs(self) -> bool:
+        """Whether that is so for the fragments of its own run."""
         present = [s for s in sites_of(self.bundle) if not self.membership.is_offline(s)]
         if not all(self.flows.is_idle(site) for site in present):
-            return False
-        if not all(query is not None and query.has_inputs() for query in self._feeders()):
             return False
         return self.result.is_synchronised and not self.flows.without_input(present)
 

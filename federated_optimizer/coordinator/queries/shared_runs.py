@@ -14,8 +14,8 @@ from federated_optimizer.coordinator.computations.network_index import NetworkIn
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.network.shareable import fingerprint, fragment_prints
-from streamsql.wire.fragments import Engine, Feed, FragmentBundle
+from federated_optimizer.network.shareable import fingerprint, fragment_prints, run_or_read
+from streamsql.wire.fragments import Engine, Feed, Fragment, FragmentBundle
 from streamsql.wire.site_messages import SiteRole
 
 T = TypeVar("T")
@@ -30,7 +30,8 @@ class SharedRuns:
         host: The coordinator. A query that it has stopped itself reads nothing any more.
 
     Attributes:
-        changes: Grows whenever somebody begins or ends to read a run.
+        changes: Grows whenever somebody begins or ends to read a run, or a run begins to fail or
+            is well again: only then other runs may be read than are.
         network: Which node of what runs rests on which.
     """
 
@@ -41,6 +42,7 @@ class SharedRuns:
         self._alike: dict[str, dict[str, None]] = {}  # runs by fingerprint
         self._prints: dict[str, str] = {}
         self._parts: dict[str, dict[str, str]] = {}  # fragments by fingerprint and run
+        self._given: dict[str, dict[str, str]] = {}  # those that their run gives to others
         self._part_prints: dict[str, dict[str, str]] = {}  # fingerprints by run and fragment
         self._tried: dict[str, RunningQuery] = {}
         self._fed: dict[str, dict[str, None]] = {}  # runs that read rows of a run, by that
@@ -104,11 +106,17 @@ class SharedRuns:
     def alike(self, planned: Planned) -> RunningQuery | None:
         """Return a query of the oldest run that computes what is planned; None: there is none.
 
-        No run counts that a site has stopped.
+        No run counts that a site has stopped, nor one that publishes no result.
         """
         if planned.alone:
             return None
-        return self._oldest(self._alike.get(fingerprint(planned.bundle), ()))
+        return self._oldest(self._published(fingerprint(planned.bundle)))
+
+    def _published(self, name: str) -> Iterator[str]:
+        for run in self._alike.get(name, ()):
+            leader = self.leader(run)
+            if leader is not None and not leader.bundle.silent:
+                yield run
 
     def older_equal(self, run: str) -> RunningQuery | None:
         """Return a query of the oldest run that computes what a run does; None: it is that run.
@@ -116,7 +124,7 @@ class SharedRuns:
         There are two where one was on trial when a query began to read the other, or on trial, too.
         """
         name = self._prints.get(run)
-        found = None if name is None else self._oldest(self._alike[name])
+        found = None if name is None else self._oldest(self._published(name))
         return None if found is None or found.run == run else found
 
     def _oldest(self, runs: Iterable[str]) -> RunningQuery | None:
@@ -127,19 +135,36 @@ class SharedRuns:
                 return query
         return None
 
-    def feeds(self, planned: Planned, run: str) -> tuple[Feed, ...]:
-        """Return the fragments of a plan that older runs than a named one have at their sites."""
-        return self._feeds({} if planned.alone else fragment_prints(planned.bundle), run)
+    def feeds(self, planned: Planned, run: str, but: str = "") -> tuple[Feed, ...]:
+        """Return the fragments of a plan that older runs than a named one have at their sites.
 
-    def _feeds(self, prints: Mapping[str, str], run: str) -> tuple[Feed, ...]:
-        found = []
-        for name, printed in prints.items():
-            parts = self._parts.get(printed, {})
-            older = (other for other in parts if _age(other) < _age(run))
-            owner = self._oldest(other for other in older if self._owns(other, parts[other]))
-            if owner is not None:
-                found.append(Feed(name, owner.run, owner.bundle.version, parts[owner.run]))
-        return tuple(found)
+        Nothing is read of the run `but`.
+        """
+        bundle = planned.bundle
+        return () if planned.alone else self._feeds(bundle, fragment_prints(bundle), run, but)
+
+    def _feeds(
+        self, bundle: FragmentBundle, prints: Mapping[str, str], run: str, but: str = ""
+    ) -> tuple[Feed, ...]:
+        """Return the readings of others, from the result down: what is read needs nothing below."""
+        found: dict[str, Feed | None] = {}
+        waiting = [fragment for fragment in bundle.fragments if not fragment.consumer]
+        while waiting:
+            for name in waiting.pop().inputs:
+                if name in found:
+                    continue
+                found[name] = self._feed(name, prints.get(name, ""), run, but)
+                if found[name] is None:
+                    waiting.append(bundle.fragment(name))
+        return tuple(sorted(filter(None, found.values()), key=lambda feed: feed.fragment))
+
+    def _feed(self, name: str, printed: str, run: str, but: str) -> Feed | None:
+        given = self._given.get(printed, {})
+        older = (other for other in given if other != but and _age(other) < _age(run))
+        owner = self._oldest(older)
+        if owner is None:
+            return None
+        return Feed(name, owner.run, owner.bundle.version, given[owner.run])
 
     def bundle_for(self, planned: Planned, run: str) -> FragmentBundle:
         """Return the bundle of a run that computes what is planned, or the planned one as `run`."""
@@ -152,9 +177,8 @@ class SharedRuns:
 
     def fed_but_by(self, planned: Planned, run: str, left: str) -> FragmentBundle:
         """Return the planned bundle as `run`, which reads nothing of the run that is left."""
-        bundle = self.named(planned, run)
-        feeds = tuple(feed for feed in bundle.feeds if feed.run != left)
-        return msgspec.structs.replace(bundle, feeds=feeds)
+        feeds = self.feeds(planned, run, but=left)
+        return msgspec.structs.replace(planned.bundle, query=run, feeds=feeds)
 
     def fed_otherwise(self, run: str) -> dict[str, Planned]:
         """Return new plans of a run's queries if it has to read other runs than it does."""
@@ -163,14 +187,11 @@ class SharedRuns:
         if leader is None or leader.has_failed or leader.id in self._tried:
             return {}
         bundle = leader.bundle
-        if self._feeds(self._part_prints.get(run, {}), run) == bundle.feeds:
+        feeds = self._feeds(bundle, self._part_prints.get(run, {}), run)
+        if set(feeds) == set(bundle.feeds):
             return {}
         newer = msgspec.structs.replace(bundle, version=bundle.version + 1)
         return {query.id: replace(planned_of(query), bundle=newer) for query in self.live(run)}
-
-    def _owns(self, run: str, fragment: str) -> bool:
-        leader = self.leader(run)
-        return leader is not None and fragment in {f.id for f in leader.bundle.own}
 
     def sharers(self, query: RunningQuery) -> tuple[RunningQuery, ...]:
         """Return the other queries that read the run of a query."""
@@ -190,8 +211,14 @@ class SharedRuns:
     def part_sharers(self, planned: Planned, run: str) -> dict[str, tuple[RunningQuery, ...]]:
         """Return, by fragment, the queries of other runs that read equal fragments."""
         found = {}
-        for name, printed in {} if planned.alone else fragment_prints(planned.bundle).items():
-            runs = [other for other in self._parts.get(printed, {}) if other != run]
+        bundle = planned.bundle
+        near = run_or_read(bundle)
+        for name, printed in {} if planned.alone else fragment_prints(bundle).items():
+            if name not in near:
+                continue  # below a fragment that is read
+            copied = {} if bundle.fragment(name).consumer else self._given.get(printed, {})
+            # Two results of other names are equal by chance; neither run reads the other.
+            runs = [other for other in self._parts.get(printed, {}) if other not in {run, *copied}]
             queries = tuple(query for other in runs for query in self._seen(other))
             if queries:
                 found[name] = queries
@@ -208,8 +235,11 @@ class SharedRuns:
             name = self._prints[run] = fingerprint(query.bundle)
             self._alike.setdefault(name, {})[run] = None
             parts = self._part_prints[run] = fragment_prints(query.bundle)
+            own = {fragment.id: fragment for fragment in query.bundle.own}
             for fragment, printed in parts.items():
                 self._parts.setdefault(printed, {}).setdefault(run, fragment)
+                if fragment in own and _may_give(own[fragment]):
+                    self._given.setdefault(printed, {}).setdefault(run, fragment)
 
     def leave(self, query: RunningQuery) -> None:
         """Note that a query reads its run no more; call it before its bundle is another one."""
@@ -240,6 +270,13 @@ class SharedRuns:
             _drop(self._alike, name, run)
         for printed in set(self._part_prints.pop(run, {}).values()):
             _drop(self._parts, printed, run)
+            if run in self._given.get(printed, {}):
+                _drop(self._given, printed, run)
+
+
+def _may_give(fragment: Fragment) -> bool:
+    """Whether others may read a fragment that a run has: a leaf, or its result."""
+    return not fragment.consumer or fragment.engine != Engine.BASE
 
 
 def _age(run: str) -> tuple[int, str]:

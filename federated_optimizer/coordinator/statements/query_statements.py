@@ -35,12 +35,16 @@ ORIGINS = (Origin.USER, Origin.MAP, Origin.SESSION)
 
 
 class QueryStatements:
-    """Starts and stops queries. One at a time."""
+    """Starts and stops queries. One at a time.
+
+    State: up to which change of the runs all of them read what they have to.
+    """
 
     def __init__(self, shared: SharedParts, queries: Queries, preparation: Preparation) -> None:
         self._shared = shared
         self._queries = queries
         self._preparation = preparation
+        self._fed = -1
 
     async def start(
         self,
@@ -229,7 +233,9 @@ class QueryStatements:
         that would begin anew, an older one that computes the same is read, if there is one.
         """
         runs = self._queries.runs
-        if not any(map(runs.fed_otherwise, runs.all())):
+        changes = runs.changes
+        if changes == self._fed or not any(map(runs.fed_otherwise, runs.all())):
+            self._fed = changes
             return
         async with self._shared.lock:
             for run in runs.all():

@@ -9,7 +9,7 @@ from federated_optimizer.planning import plan
 from streamsql.algebra.operators import Fixpoint, RemoteSource, walk_plan
 from streamsql.binder import bind_query
 from streamsql.syntax import Query, parse_statement
-from streamsql.wire.fragments import Engine, FragmentBundle
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from tests.streamsql.from_text import catalog_of
 
 CATALOG = catalog_of(
@@ -85,17 +85,21 @@ def test_fingerprints_are_equal_for_equal_work_only() -> None:
 def test_equal_fragments_of_different_queries_have_equal_names() -> None:
     inner = "SELECT r.status, m.mid FROM Room r JOIN Machine m ON r.rid = m.rid"
     left = inner.replace("JOIN", "LEFT JOIN")
-    first, second = (fragment_prints(bundle_of(text)) for text in (inner, left))
+    first, second = (leaf_prints(bundle_of(text)) for text in (inner, left))
     assert first
-    assert set(first.values()) == set(second.values())
-    other = fragment_prints(bundle_of(f"{inner} WHERE r.status = 'open'"))
-    assert len(set(first.values()) - set(other.values())) == 1
+    assert first == second
+    other = leaf_prints(bundle_of(f"{inner} WHERE r.status = 'open'"))
+    assert len(first - other) == 1
     alone = Topology({"gw-1": frozenset({"room"})}, bases=("base",), static="static")
-    elsewhere = fragment_prints(bundle_of(inner, topology=alone))
-    assert not set(first.values()) <= set(elsewhere.values())
+    assert not first <= leaf_prints(bundle_of(inner, topology=alone))
 
 
-def test_only_what_reads_sources_and_delivers_to_a_base_is_read_by_others() -> None:
+def leaf_prints(bundle: FragmentBundle) -> set[str]:
+    leaves = {fragment.id for fragment in bundle.fragments if fragment.consumer}
+    return {name for fragment, name in fragment_prints(bundle).items() if fragment in leaves}
+
+
+def test_leaves_for_a_base_and_results_at_one_are_read_by_others() -> None:
     recursion = SHARED[-1]
     bundle = bundle_of(f"{recursion} WITH (way = 'witness')")
     named = fragment_prints(bundle)
@@ -104,7 +108,20 @@ def test_only_what_reads_sources_and_delivers_to_a_base_is_read_by_others() -> N
             not isinstance(node, RemoteSource | Fixpoint) for node in walk_plan(fragment.plan)
         )
         to_base = fragment.destinations == ("base",) and fragment.engine != Engine.BASE
-        assert (fragment.id in named) == (by_itself and to_base)
+        is_result = not fragment.consumer
+        assert (fragment.id in named) == (is_result or (by_itself and to_base))
+
+
+def test_a_copy_of_a_result_has_its_name() -> None:
+    bundle = bundle_of(SHARED[-1])
+    (result,) = (f for f in bundle.fragments if not f.consumer)
+    copy = replace(result, id="f9", consumer="top", destinations=result.sites)
+    top = Fragment("top", Engine.BASE, RemoteSource("f9", bundle.schema), result.sites)
+    below = tuple(f for f in bundle.fragments if f is not result)
+    reader = replace(bundle, query="q2", fragments=(top, copy, *below))
+    assert fragment_prints(reader)["f9"] == fragment_prints(bundle)[result.id]
+    away = replace(copy, destinations=("elsewhere",))
+    assert "f9" not in fragment_prints(replace(reader, fragments=(top, away, *below)))
 
 
 def test_words_change_neither_what_runs_nor_its_name() -> None:

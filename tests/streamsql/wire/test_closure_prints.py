@@ -17,7 +17,7 @@ from streamsql.algebra.operators import (
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.errors import InternalError
-from streamsql.wire.closure_prints import closure_print, is_kept
+from streamsql.wire.closure_prints import closure_print, closure_prints, is_kept
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 
 COLUMNS = Schema.of(("r", DataType.TEXT), ("s", DataType.TEXT))
@@ -91,3 +91,10 @@ def test_circles_and_gaps_are_refused() -> None:
         prints((node("f0"),))
     with pytest.raises(KeyError, match="f1"):
         prints((node(),))
+
+
+def test_all_prints_of_a_bundle_are_those_of_its_fragments() -> None:
+    bundle = FragmentBundle("q1", 1, (node(), LEAF), COLUMNS)
+    each = {fragment.id: closure_print(bundle, fragment.id) for fragment in bundle.fragments}
+    assert closure_prints(bundle) == each
+    assert len(set(each.values())) == 2

@@ -138,10 +138,11 @@ class World:
         runs = {query.id: query.run for query in self.coordinator._queries.all()}
         by_text = {text: {runs[q] for q, t in self.queries.items() if t == text} for text in TEXTS}
         assert all(len(found) <= 1 for found in by_text.values()), by_text
-        assert set(self.federation.sites["base"].engine.queries) == set(runs.values())
+        known = {query.run for query in self.coordinator._queries.everything()}
+        assert set(self.federation.sites["base"].engine.queries) == known
         printed = [
             name
-            for run in set(runs.values())
+            for run in known
             for bundle in [self.coordinator._queries.runs.live(run)[0].bundle]
             for fragment, name in fragment_prints(bundle).items()
             if fragment in {own.id for own in bundle.own}
