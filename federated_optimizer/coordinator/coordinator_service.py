@@ -150,7 +150,8 @@ class Coordinator(OpenedRooms):
             *(self._reports, self._repairs, self._heard),
         )
         self._adaptation = Adaptation(shared, self._planner, self._queries)
-        self._system = SystemTables(shared, rows_of_tables(self, shared), self._queries.fail)
+        tables = rows_of_tables(self, shared, self._queries.runs.network)
+        self._system = SystemTables(shared, tables, self._queries.fail)
         self._changes = TableChanges(shared, self._planner.topology)
         self._lake = LakeRequests(shared)
         self._dialogue = GatewayDialogue(shared)

@@ -125,6 +125,15 @@ SYS_DECISIONS = _table(
 )
 """Plans of running queries that were looked at again, and what came of it; rates are a second."""
 
+SYS_NODES = _table(
+    "sys_nodes",
+    "node TEXT, run TEXT, fragment TEXT, kind TEXT, computes TEXT, sites TEXT, sources TEXT, "
+    "reads TEXT, readers INTEGER, queries INTEGER, resting INTEGER, owner TEXT, kept BOOLEAN, "
+    "since TIMESTAMP",
+    key="node",
+)
+"""The nodes of the network of shared computations, and the number of queries that rest on each."""
+
 TABLE_ALARM = AlarmDefinition(
     "sys_table_problems",
     query="stored tables that cannot be read, or have lost nearly all of their rows",
@@ -149,6 +158,7 @@ SYSTEM_TABLES = (
     SYS_FACTS,
     SYS_COSTS,
     SYS_DECISIONS,
+    SYS_NODES,
 )
 """The coordinator keeps these."""
 

@@ -87,7 +87,7 @@ class NetworkIndex:
         self._readers: dict[str, dict[str, None]] = {}  # nodes by the node that they read
         self._resting: dict[str, int] = {}
         self._rest_on: dict[str, dict[str, None]] = {}  # runs by the nodes that they rest on
-        self._changed: dict[str, None] = {}
+        self._changed: dict[str, None] | None = None  # None: any may have
 
     # --- what happens ------------------------------------------------------------------------
 
@@ -107,11 +107,20 @@ class NetworkIndex:
         if noted:
             self._take_up(tuple(noted))
 
-    def take_changed(self) -> tuple[str, ...]:
-        """Return the names of nodes that have come, gone or changed since it was last asked."""
+    def take_changed(self) -> tuple[str, ...] | None:
+        """Return the names of nodes that have come, gone or changed since it was last asked.
+
+        None: any of them may have.
+        """
         self.look()
-        changed, self._changed = tuple(self._changed), {}
-        return changed
+        changed, self._changed = self._changed, {}
+        return None if changed is None else tuple(changed)
+
+    def _touch(self, names: Iterable[str]) -> None:
+        if self._changed is not None:
+            self._changed.update(dict.fromkeys(names))
+            if len(self._changed) > MOST_NOTED:  # nobody has asked for long
+                self._changed = None
 
     def _take_up(self, runs: Iterable[str]) -> None:
         rebuilt: dict[str, Sequence[Reader]] = {}
@@ -136,16 +145,16 @@ class NetworkIndex:
         count = sum(not is_kept(reader) for reader in readers)
         self._add(entry.rests, count - entry.count)
         entry.readers, entry.count = readers, count
-        self._changed.update(dict.fromkeys(node.name for node in entry.nodes))
+        self._touch(node.name for node in entry.nodes)
 
-    def _add(self, nodes: Iterable[str], count: int) -> None:
+    def _add(self, nodes: Collection[str], count: int) -> None:
         if not count:
             return
+        self._touch(nodes)
         for name in nodes:
             self._resting[name] = self._resting.get(name, 0) + count
             if not self._resting[name]:
                 del self._resting[name]
-            self._changed[name] = None
 
     def _replace(self, run: str, bundle: FragmentBundle | None) -> tuple[str, ...]:
         """Put the nodes of another plan in place of a run's; return the names of all of them.
@@ -167,9 +176,9 @@ class NetworkIndex:
             self._shapes[node.name] = node
             for read in node.reads:
                 self._readers.setdefault(read, {})[node.name] = None
-                self._changed[read] = None
+            self._touch(node.reads)
         names = tuple(dict.fromkeys(node.name for node in (*gone, *come)))
-        self._changed.update(dict.fromkeys(names))
+        self._touch(names)
         return names
 
     def _unread(self, read: str, reader: str) -> None:
@@ -177,7 +186,7 @@ class NetworkIndex:
         readers.pop(reader, None)
         if not readers:
             del self._readers[read]
-        self._changed[read] = None
+        self._touch((read,))
 
     def _above(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the runs that read nodes of these names, directly or through other runs."""
@@ -262,6 +271,14 @@ class NetworkIndex:
         entry = self._entries.get(run)
         if entry is not None:
             yield from (reader for reader in entry.readers if not is_kept(reader))
+
+    def owner(self, run: str) -> Reader | None:
+        """Return the query that a run was started for, or the oldest left; None: it is kept."""
+        return next(self.queries(run), None)
+
+    def since(self, run: str) -> int:
+        """Return when the oldest reader of a run that is there was started."""
+        return min(reader.created for reader in self._entries[run].readers)
 
     def counts(self) -> Mapping[str, int]:
         """Return the number of queries that rest on each node."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from heapq import nlargest
 from itertools import islice
 
-from federated_optimizer.coordinator.computations.network_index import NetworkIndex, is_kept
+from federated_optimizer.coordinator.computations.network_index import NetworkIndex
 from federated_optimizer.coordinator.contract.network_model import (
     MOST_NODES,
     MOST_QUERIES,
@@ -90,7 +90,7 @@ class _Shown:
             raise KeyError(name)
         kind, computes = index.words(name)
         queries = tuple(index.queries(shape.run))
-        owner = queries[0] if queries else None
+        owner = index.owner(shape.run)
         is_leaf = "/" in name
         direct = () if is_leaf else queries
         named = (query for query in direct if self._may_see(query.id))
@@ -111,7 +111,7 @@ class _Shown:
             resting=index.resting(name),
             owner=owner.name if owner is not None and self._may_see(owner.id) else "",
             kept=not queries,
-            since=min(reader.created for reader in entry.readers),
+            since=index.since(shape.run),
             rows=None if is_leaf or leader is None else _rows(leader),
             messages=measured.messages,
             bytes=measured.bytes,
@@ -125,6 +125,6 @@ class _Shown:
 
 def _rows(query: RunningQuery) -> int | None:
     """Return the rows of a result; None: it is not known yet, or is kept where it is computed."""
-    if is_kept(query) or not query.result.is_synchronised:
+    if query.bundle.silent or not query.result.is_synchronised:
         return None
     return sum(dict(query.result.view).values())

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec.structs import astuple
 
+from federated_optimizer.coordinator.computations.network_index import NetworkIndex
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
 from federated_optimizer.coordinator.contract.coordinator_model import (
     AlarmInfo,
@@ -17,12 +18,12 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     SiteInfo,
 )
 from federated_optimizer.coordinator.facts.shown_facts import ShownFacts
-from federated_optimizer.coordinator.planning_processes import Beside
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.coordinator.system.changing_tables import ChangingTable
+from federated_optimizer.coordinator.system.node_table import NodeTable
+from federated_optimizer.coordinator.system.table_fragments import TableFragments
 from host.mqtt import MessagingError
-from streamsql.algebra.expressions import Column
-from streamsql.algebra.operators import Plan, Project, Scan, Window, walk_plan
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import (
     SYS_ALARMS,
@@ -32,21 +33,14 @@ from streamsql.catalog.system import (
     SYS_FACTS,
     SYS_GATEWAYS,
     SYS_LINKS,
+    SYS_NODES,
     SYS_QUERIES,
     SYS_SOURCES,
     is_system,
-    is_system_table,
 )
-from streamsql.data.delta import Delta, difference
-from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.errors import FederationError
-from streamsql.reference import Database, evaluate
-from streamsql.wire.channel_protocol import SendingChannel
 from streamsql.wire.codec import encode_json, encode_packed
-from streamsql.wire.fragments import Fragment, FragmentBundle
-from streamsql.wire.messages import DeltaBatch, FlowReport
-from streamsql.wire.partitioning import site_of
 
 log = logging.getLogger(__name__)
 
@@ -90,8 +84,11 @@ class SystemTables:
     ) -> None:
         self._shared = shared
         self._tables = SortedTables(tables)
+        self._changing = {
+            name: table for name, table in tables.items() if isinstance(table, ChangingTable)
+        }
         self._fail = fail
-        self._parts: dict[str, _Part] = {}
+        self._parts: dict[str, TableFragments] = {}
 
     async def look(self, queries: Iterable[RunningQuery], now: int) -> None:
         """Send what has changed since the last look, and say how far every channel is."""
@@ -102,12 +99,15 @@ class SystemTables:
         for name, query in concerned.items():
             part = self._parts.get(name)
             if part is None or part.bundle is not query.bundle:
-                part = self._parts[name] = _Part(query.bundle, host, epoch)
+                part = self._parts[name] = TableFragments(query.bundle, host, epoch)
             try:
-                for table in part.reads:
-                    if table not in rows:
-                        rows[table] = self._tables.rows(table)
-                sending = await part.evaluate(rows, now, self._shared.beside)
+                if part.follows(self._changing):
+                    sending = await part.follow(self._changing, now, self._shared.beside)
+                else:
+                    for table in part.reads:
+                        if table not in rows:
+                            rows[table] = self._tables.rows(table)
+                    sending = await part.evaluate(rows, now, self._shared.beside)
             except FederationError as error:
                 self._fail(query, error)
                 continue
@@ -126,7 +126,7 @@ class SystemTables:
         for part in self._parts.values():
             part.owed.update(part.channels)
 
-    def _send(self, part: "_Part", now: int) -> None:
+    def _send(self, part: TableFragments, now: int) -> None:
         query = part.bundle.query
         for destination, channel in part.channels.items():
             topic = self._shared.topics.exchange(query, destination, self._shared.settings.host)
@@ -136,106 +136,19 @@ class SystemTables:
             except MessagingError as error:
                 log.warning("system tables of query %s: %s", query, error.message)
                 part.owed.add(destination)
-
-
-class _Part:
-    """The fragments of one query here."""
-
-    def __init__(self, bundle: FragmentBundle, host: str, epoch: int) -> None:
-        self.bundle = bundle
-        self.epoch = epoch
-        self.fragments = bundle.at(host)
-        scans = [n for f in self.fragments for n in walk_plan(f.plan) if isinstance(n, Scan)]
-        self.reads = tuple(dict.fromkeys(s.source for s in scans if is_system_table(s.source)))
-        self._follows_clock = any(
-            isinstance(node, Window) for f in self.fragments for node in walk_plan(f.plan)
-        )
-        ports: dict[str, list[str]] = {}
-        for fragment in self.fragments:
-            for destination in fragment.destinations:
-                ports.setdefault(destination, []).append(fragment.id)
-        self.channels = {
-            to: SendingChannel(version=bundle.version, epoch=epoch, ports=names)
-            for to, names in ports.items()
-        }
-        self.owed = set(ports)
-        self._read: list[tuple[Row, ...]] | None = None
-        self._results: dict[str, Delta] = {}
-
-    async def evaluate(self, rows: Mapping[str, tuple[Row, ...]], now: int, beside: Beside) -> bool:
-        """Compute the fragments anew if their tables have changed; return whether to send.
-
-        Raises:
-            FederationError: It takes too long.
-        """
-        read = [rows[table] for table in self.reads]
-        if read == self._read and not self._follows_clock:
-            return bool(self.owed)
-        database = Database()
-        for table in self.reads:
-            database.append(table, [SourceEvent(row, now) for row in rows[table]])
-
-        def work() -> dict[str, Delta]:
-            return {f.id: evaluate(f.plan, database, now) for f in self.fragments}
-
-        plain = all(is_plain(f.plan) for f in self.fragments)
-        self._results = (
-            work() if plain else await beside.run(work, "a query over the system's tables")
-        )
-        self._read = read
-        return True
-
-    def batches(self, destination: str, channel: SendingChannel, now: int) -> Iterator[DeltaBatch]:
-        """Yield what a receiver does not have yet."""
-        mine = {
-            f.id: _routed(f, self._results[f.id], destination)
-            for f in self.fragments
-            if destination in f.destinations
-        }
-        if destination in self.owed:
-            channel.contents = {port: dict(mine[port]) for port in channel.contents}
-            self.owed.discard(destination)
-            yield from channel.snapshot(now=now)
-            return
-        for port, result in mine.items():
-            yield from channel.push(port, difference(result, channel.contents[port]), now=now)
-
-    def flow(self) -> FlowReport:
-        """Return the next sequence number of every channel."""
-        sent = {to: channel.sequence for to, channel in self.channels.items()}
-        return FlowReport(self.bundle.version, self.epoch, sent, {}, bool(self.owed))
-
-
-def is_plain(plan: Plan) -> bool:
-    """Whether rows are only read and columns chosen: no expression of a user is evaluated."""
-    return all(
-        isinstance(node, Scan)
-        or (isinstance(node, Project) and all(isinstance(e, Column) for e in node.expressions))
-        for node in walk_plan(plan)
-    )
-
-
-def _routed(fragment: Fragment, rows: Delta, destination: str) -> Delta:
-    """Return the rows of a fragment that go to one of its destinations."""
-    columns = fragment.partition
-    if len(fragment.destinations) == 1 or not columns:
-        return rows
-    return {
-        row: weight
-        for row, weight in rows.items()
-        if site_of(tuple([row[c] for c in columns]), fragment.destinations) == destination
-    }
+        part.sent()
 
 
 # Only columns that stay as they are while nothing happens: one that changed because the table is
 # read would never come to rest.
-def rows_of_tables(api: CoordinatorApi, shared: SharedParts) -> Tables:
+def rows_of_tables(api: CoordinatorApi, shared: SharedParts, network: NetworkIndex) -> Tables:
     """Return what gives the rows of each of the system's tables."""
     facts, catalog = ShownFacts(shared.facts, shared.clock), shared.catalog
     return {
         SYS_FACTS.name: facts.facts,
         SYS_COSTS.name: facts.costs,
         SYS_DECISIONS.name: shared.decisions.rows,
+        SYS_NODES.name: NodeTable(network),
         SYS_QUERIES.name: lambda: query_rows(api.queries()),
         SYS_GATEWAYS.name: lambda: site_rows(api.sites()),
         SYS_SOURCES.name: lambda: source_rows(
