@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 
+from federated_optimizer.sharing.rules import coarser_groups, fewer_operands
 from streamsql.algebra.operators import Plan
 
 Rule = Callable[[Plan, Plan, Plan], Plan | None]
 """`answer` of a module of `sharing.rules`: wanted, offered, and the leaf that gives the offered."""
 
-RULES: tuple[Rule, ...] = ()
+RULES: tuple[Rule, ...] = (coarser_groups.answer, fewer_operands.answer)

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from federated_optimizer.sharing.rules import same, set_operators
+from federated_optimizer.sharing.rules import fewer_operands, same
 from streamsql.algebra.operators import Distinct, Project, RemoteSource, SetKind, SetOperation
 from tests.federated_optimizer.sharing.readings_shop import answered, checked, normalized
 
@@ -84,18 +84,18 @@ REFUSED = (
 
 
 @pytest.mark.parametrize(("wanted", "offered"), ANSWERED)
-def test_set_operators_come_from_those_of_fewer_operands(wanted: str, offered: str) -> None:
-    assert answered(set_operators.answer, wanted, offered) is not None
+def test_fewer_operands_come_from_those_of_fewer_operands(wanted: str, offered: str) -> None:
+    assert answered(fewer_operands.answer, wanted, offered) is not None
 
 
 @pytest.mark.parametrize(("wanted", "offered", "why"), REFUSED)
 def test_others_are_refused(wanted: str, offered: str, why: str) -> None:
-    assert answered(set_operators.answer, wanted, offered) is None, why
+    assert answered(fewer_operands.answer, wanted, offered) is None, why
 
 
 def test_distinct_rows_are_not_made_distinct_again() -> None:
     found = answered(
-        set_operators.answer,
+        fewer_operands.answer,
         "SELECT b, a FROM r WHERE a > 1 UNION SELECT b, a FROM q WHERE a > 1",
         f"{R3} UNION {R1}",
     )
@@ -104,7 +104,7 @@ def test_distinct_rows_are_not_made_distinct_again() -> None:
 
 
 def test_the_rest_is_taken_away() -> None:
-    found = answered(set_operators.answer, f"{R1} EXCEPT {R2} EXCEPT {R3}", f"{R1} EXCEPT {R3}")
+    found = answered(fewer_operands.answer, f"{R1} EXCEPT {R2} EXCEPT {R3}", f"{R1} EXCEPT {R3}")
     assert isinstance(found, SetOperation)
     assert found.kind == SetKind.EXCEPT
     assert isinstance(found.left, RemoteSource)
@@ -142,5 +142,5 @@ def test_no_answer_among_all_small_pairs_is_wrong() -> None:
         ours = normalized(text)
         for theirs in offered[::2]:
             if same.answer(ours, theirs, theirs) is None:
-                found += checked(set_operators.answer, ours, theirs, text) is not None
+                found += checked(fewer_operands.answer, ours, theirs, text) is not None
     assert found > 300
