@@ -16,6 +16,7 @@ from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.rule_table import RULES
 from federated_optimizer.sharing.rules import same
 from federated_optimizer.sharing.rules.select_project_join import over_aligned
+from federated_optimizer.sharing.set_clusters import cluster_of
 from streamsql.algebra.expressions import conjuncts
 from streamsql.algebra.operators import Filter, Plan, Project, Scan, Window, walk_plan
 
@@ -69,6 +70,7 @@ class ComputationIndex:
         self._forms: dict[str, dict[Key, Offer]] = {}
         self._blocks = BlockShapes()
         self._operators: dict[tuple[str, ...], dict[Key, Offer]] = {}
+        self._clusters: dict[str, dict[Key, Offer]] = {}
 
     def __len__(self) -> int:
         return len(self._offers)
@@ -85,6 +87,9 @@ class ComputationIndex:
         self._blocks.add(key, offer, block_of(offer.plan))
         if _has_rules(offer.plan):
             self._operators.setdefault(sources_of(offer.plan), {})[key] = offer
+        source = _source_of_cluster(offer.plan)
+        if source:
+            self._clusters.setdefault(source, {})[key] = offer
 
     def remove(self, run: str) -> None:
         """Remove all offers of a run."""
@@ -99,6 +104,9 @@ class ComputationIndex:
         self._blocks.remove(key)
         if _has_rules(offer.plan):
             _discard(self._operators, sources_of(offer.plan), key)
+        source = _source_of_cluster(offer.plan)
+        if source:
+            _discard(self._clusters, source, key)
 
     def of_run(self, run: str) -> tuple[Offer, ...]:
         """Return the offers of a run."""
@@ -157,7 +165,7 @@ class ComputationIndex:
         if not _has_rules(wanted):
             return
         tried = 0
-        for offer in self._operators.get(sources_of(wanted), {}).values():
+        for offer in self._candidates(wanted):
             if not allowed(offer):
                 continue
             tried += 1
@@ -168,6 +176,17 @@ class ComputationIndex:
                 if plan is not None:
                     yield Found(offer, plan, remaining_of(plan), rows(offer))
                     break
+
+    def _candidates(self, wanted: Plan) -> Iterator[Offer]:
+        """Yield offers over the same sources; to a set operator also those of fewer operands."""
+        sources = sources_of(wanted)
+        yield from self._operators.get(sources, {}).values()
+        if _source_of_cluster(wanted):
+            for source in dict.fromkeys(sources):
+                for offer in self._clusters.get(source, {}).values():
+                    theirs = sources_of(offer.plan)
+                    if theirs != sources and {*theirs} <= {*sources}:
+                        yield offer
 
 
 def remaining_of(plan: Plan) -> int:
@@ -183,6 +202,14 @@ def sources_of(plan: Plan) -> tuple[str, ...]:
     """Return the names of the sources that a plan reads, each as often as it does, in order."""
     nodes = walk_plan(plan)
     return tuple(sorted(n.source.lower() for n in nodes if isinstance(n, Scan)))
+
+
+def _source_of_cluster(plan: Plan) -> str:
+    """Return the first source, in order, of a set operator; empty for other plans."""
+    inputs = block_of(plan).inputs
+    if len(inputs) != 1 or cluster_of(inputs[0]) is None:
+        return ""
+    return next(iter(sources_of(plan)), "")
 
 
 def _has_rules(plan: Plan) -> bool:

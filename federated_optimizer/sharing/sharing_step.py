@@ -145,7 +145,8 @@ class _Sharing:
 
     def _block(self, plan: Plan, block: Block) -> Plan:
         if block.is_trivial:
-            return plan  # an expression is too long to be put into others
+            # It gives other names alone, or an expression is too long to be put into others.
+            return _over(plan, map(self.shared, plan.inputs))
         made = self._with_inputs(self._with_parts(block))
         return plan if made is block else plan_of(made)
 

@@ -13,7 +13,11 @@ group is one offered group: then its rows are filtered and shown, and every func
 node, holistic ones and sums of DOUBLE, too. HAVING stands above. Without keys there is one row also
 of nothing: its counts are 0.
 
-DISTINCT is groups by all columns (`distinct_rows`). A row of a node that goes takes its part of
+DISTINCT is groups by all columns without calls, so distinct rows come from distinct rows of more
+columns, and from groups by these columns and others; never the reverse, since distinct rows say
+nothing of copies. DISTINCT over an offer that keeps copies is DISTINCT over what answers its input.
+
+A row of a node that goes takes its part of
 every statistic with it, so deletions and expiry need no more than the laws.
 """
 

@@ -48,6 +48,11 @@ ANSWERED = (
     ("SELECT EXTRACT(DOW FROM at) AS m, COUNT(*) AS n FROM r GROUP BY 1", BY_DAY),
     ("SELECT DATE_BIN(INTERVAL '30' MINUTE, at) AS m, COUNT(*) AS n FROM r GROUP BY 1", BY_MINUTE),
     ("SELECT DISTINCT a, s FROM r", COUNTED),
+    ("SELECT DISTINCT a, s FROM r WHERE b = 1", "SELECT DISTINCT s, b, a FROM r"),
+    ("SELECT DISTINCT a, b FROM r", "SELECT b, a, AVG(d) AS m FROM r GROUP BY b, a"),
+    ("SELECT DISTINCT a + b AS k FROM r", "SELECT DISTINCT a, b FROM r"),
+    ("SELECT DISTINCT d FROM r", "SELECT DISTINCT d, a FROM r"),
+    ("SELECT DISTINCT a, b FROM r WHERE b = 2", "SELECT DISTINCT a, b FROM r"),
     ("SELECT DISTINCT a FROM r WHERE b IS NOT NULL", "SELECT DISTINCT b, a FROM r"),
     (
         "SELECT a, b, COUNT(*) AS n FROM r GROUP BY a, b HAVING COUNT(*) > 2",
@@ -63,6 +68,23 @@ ANSWERED = (
     ),
 )
 REFUSED = (
+    (
+        "SELECT DISTINCT CAST(d AS TEXT) AS k FROM r",
+        "SELECT DISTINCT d, a FROM r",
+        "do not have CAST(d AS TEXT)",
+    ),
+    ("SELECT a FROM r", "SELECT DISTINCT a FROM r", "not both groups"),
+    ("SELECT DISTINCT a FROM r", "SELECT DISTINCT a, b FROM r WHERE b > 1", "not all of the rows"),
+    (
+        "SELECT DISTINCT a FROM r",
+        "SELECT a, COUNT(*) AS n FROM r GROUP BY a HAVING COUNT(*) > 1",
+        "HAVING",
+    ),
+    (
+        "SELECT a, COUNT(*) AS n FROM r GROUP BY a",
+        "SELECT DISTINCT a, b FROM r",
+        "the parts of COUNT(*)",
+    ),
     ("SELECT a, SUM(x) AS s FROM r GROUP BY a", FULL, "the node has not the parts of SUM"),
     ("SELECT a, AVG(d) AS s FROM r GROUP BY a", FULL, "rounded once"),
     ("SELECT a, MEDIAN(d) AS s FROM r GROUP BY a", FULL, "no parts of a fixed size"),
