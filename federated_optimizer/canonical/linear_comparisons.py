@@ -164,7 +164,7 @@ def _flow(function: Expression, other: _Sum, *, below: bool, strict: bool) -> li
     match list(other.factors.items()):
         case [(target, 1)] if isinstance(other.constant, int) and len(read) == 1:
             (source,) = read
-            rising = _is_rising(function)
+            rising = is_rising(function)
             if rising is None or source == target:
                 return []
             return [Flow(source, function, rising, target, -other.constant, below, strict)]
@@ -229,24 +229,24 @@ def _added(first: _Sum | None, second: _Sum | None) -> _Sum | None:
     return _Sum(factors, first.constant + second.constant)
 
 
-def _is_rising(function: Expression) -> bool | None:
+def is_rising(function: Expression) -> bool | None:
     """Return whether a function of one column rises with it; None if it may do neither."""
     match function:
         case Column(dtype=dtype):
             return True if dtype.is_numeric else None
         case Call(function="NEGATE", arguments=(inner,)):
-            return _turned(_is_rising(inner), by=-1)
+            return _turned(is_rising(inner), by=-1)
         case Call(function="+", arguments=(Literal(value=value), inner)):
-            return _turned(_is_rising(inner), by=1) if _is_number(value) else None
+            return _turned(is_rising(inner), by=1) if _is_number(value) else None
         case Call(function="+" | "-", arguments=(inner, Literal(value=value))):
-            return _turned(_is_rising(inner), by=1) if _is_number(value) else None
+            return _turned(is_rising(inner), by=1) if _is_number(value) else None
         case Call(function="-", arguments=(Literal(value=value), inner)):
-            return _turned(_is_rising(inner), by=-1) if _is_number(value) else None
+            return _turned(is_rising(inner), by=-1) if _is_number(value) else None
         case (
             Call(function="*", arguments=(Literal(value=value), inner))
             | Call(function="*" | "/", arguments=(inner, Literal(value=value)))
         ) if isinstance(value, int | float):
-            return _turned(_is_rising(inner), by=value)
+            return _turned(is_rising(inner), by=value)
         case _:
             return None
 

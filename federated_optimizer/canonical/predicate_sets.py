@@ -1,67 +1,225 @@
 """Conjunctions of predicates as sets: which rows they let through, and which imply others.
 
 A row is let through where every predicate is TRUE, as a filter has it: NULL is as FALSE.
+
+A set is read as clauses, disjunctions of conditions over terms (`conditions`). Those of a single
+condition make a theory (`theory`), by which the others lose conditions that cannot hold, and go if
+they hold anyway. A set implies another one if each clause of that follows: from the theory, or,
+for a clause of its own with several conditions, from the theory with each of them. Whatever is
+found holds for every row; not everything that holds is found, and what is not stays different.
+
+`given` are facts of all rows there are, such as the years of event times: with these,
+`b <= a + INTERVAL '10 s'` implies the same with 20 s. For integers without limits it does not:
+near 2^63 the greater sum is NULL where the less one is not.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from federated_optimizer.canonical.canonical_expressions import canonical
-from federated_optimizer.canonical.implications import Implications
-from streamsql.algebra.expressions import Call, Expression, Literal, conjuncts
+from federated_optimizer.canonical.conditions import opaque, where
+from federated_optimizer.canonical.equal_terms import EqualColumns
+from federated_optimizer.canonical.normal_forms import (
+    NEVER,
+    Clause,
+    NormalForm,
+    TooManyClausesError,
+    without_weaker,
+)
+from federated_optimizer.canonical.regions import Region
+from federated_optimizer.canonical.terms import Condition, Term
+from federated_optimizer.canonical.theory import Theory
+from streamsql.algebra.expressions import Column, Expression, conjuncts
+
+MAX_MINIMIZED = 24
+"""Most conditions among which redundant ones are looked for: the time grows with the square."""
 
 
 class PredicateSet:
     """Predicates that are all to be TRUE. Equal sets let the same rows through.
 
-    Attributes:
+    Sets that let the same rows through are equal as far as that is found.
+
+    Args:
+        clauses: Of which each is to hold.
         sources: The predicates as they were given, split at AND.
-        members: In canonical form.
+        given: Predicates that are TRUE of all rows there are.
+
+    Attributes:
+        is_never: Whether it is known to let no row through.
+        theory: What its single conditions say together.
+        disjunctions: Its clauses of several conditions, each of which may hold.
     """
 
-    def __init__(self, sources: tuple[Expression, ...]) -> None:
-        self.sources = sources
-        forms = (part for source in sources for part in conjuncts(canonical(source)))
-        self.members = frozenset(
-            form for form in forms if not (isinstance(form, Literal) and form.value is True)
-        )
+    def __init__(
+        self,
+        clauses: Iterable[Clause],
+        sources: Sequence[Expression] = (),
+        given: Sequence[Expression] = (),
+    ) -> None:
+        self.sources = tuple(sources)
+        self.given = tuple(given)
+        self._background = _clauses(given)
+        self._units: dict[Term, Region] = {}
+        self.disjunctions: tuple[Clause, ...] = ()
+        self.theory, self.is_never = self._read(list(clauses))
 
     @classmethod
-    def of(cls, predicates: Sequence[Expression]) -> "PredicateSet":
+    def of(
+        cls, predicates: Iterable[Expression], given: Sequence[Expression] = ()
+    ) -> "PredicateSet":
         """Return the set of some predicates; none let every row through."""
-        return cls(tuple(dict.fromkeys(part for each in predicates for part in conjuncts(each))))
+        sources = dict.fromkeys(part for each in predicates for part in conjuncts(each))
+        return cls(_clauses(sources), tuple(sources), given)
+
+    def _read(self, waiting: list[Clause]) -> tuple[Theory, bool]:
+        while True:
+            for clause in waiting:
+                self._take(clause)
+            theory = Theory((*_single(self._background), *self._conditions()))
+            if theory.is_contradictory or frozenset() in self.disjunctions:
+                return theory, True
+            waiting = [
+                narrowed
+                for clause in self.disjunctions
+                if not theory.implies_any(clause)
+                for narrowed in [_narrowed(clause, theory)]
+            ]
+            self.disjunctions = tuple(clause for clause in waiting if len(clause) != 1)
+            waiting = [clause for clause in waiting if len(clause) == 1]
+            if frozenset() in self.disjunctions:
+                return theory, True
+            if not waiting:
+                self.disjunctions = without_weaker(self.disjunctions)
+                return theory, False
+
+    def _take(self, clause: Clause) -> None:
+        if len(clause) != 1:
+            self.disjunctions = (*self.disjunctions, clause)
+            return
+        (only,) = clause
+        old = self._units.get(only.term)
+        region = only.region if old is None else only.term.within(old.intersection(only.region))
+        self._units[only.term] = region
+
+    def _conditions(self) -> list[Condition]:
+        return [Condition(term, region) for term, region in self._units.items()]
+
+    @cached_property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Its single conditions, without those that follow from the others."""
+        kept = self._conditions()
+        if len(kept) > MAX_MINIMIZED:
+            return tuple(kept)
+        background = _single(self._background)
+        for each in sorted(kept, key=lambda c: c.term.order, reverse=True):
+            others = [other for other in kept if other is not each]
+            if Theory((*background, *others)).implies(each):
+                kept = others
+        return tuple(kept)
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        """Clauses that say all of it, none of which implies another one."""
+        if self.is_never:
+            return NEVER
+        return (*(frozenset([each]) for each in self.conditions), *self.disjunctions)
+
+    @cached_property
+    def columns(self) -> frozenset[int]:
+        """The columns that it reads."""
+        return frozenset().union(*(each.term.columns for clause in self.clauses for each in clause))
+
+    @cached_property
+    def cases(self) -> tuple[tuple[Theory, ...], ...]:
+        """For each disjunction what holds in the case of each of its conditions."""
+        made = (
+            tuple(self.theory.with_one_more(each) for each in clause)
+            for clause in self.disjunctions
+        )
+        return tuple(tuple(case for case in cases if not case.is_contradictory) for cases in made)
+
+    @cached_property
+    def _key(self) -> object:
+        if self.is_never:
+            return None
+        facts = self.theory.facts
+        base = {term: region for term, region in facts.items() if isinstance(term.only, Column)}
+        simple = Theory(Condition(term, region) for term, region in base.items())
+        equal = EqualColumns(self.theory.equalities, {})
+        kept = {Condition(term, region) for term, region in base.items()}
+        for term, region in facts.items():
+            each = Condition(term, region)
+            if term in base or simple.implies(each):
+                continue
+            renamed = equal.renamed(term) if len(term.parts) == 1 else None
+            kept.add(each if renamed is None else Condition(renamed.term, region))
+        return frozenset(kept), frozenset(self.disjunctions)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PredicateSet) and self.members == other.members
+        return isinstance(other, PredicateSet) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash(self.members)
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"PredicateSet({self.clauses!r})"
 
     def implies(self, other: "PredicateSet") -> bool:
         """Return whether every row that this set lets through is let through by the other one.
 
         False: it may not be.
         """
-        return all(self._implies(member) for member in other.members)
+        return all(self.implies_clause(clause) for clause in other.clauses)
+
+    def implies_clause(self, clause: Clause) -> bool:
+        """Return whether for every row that is let through a condition of a clause holds."""
+        if self.is_never or self.theory.implies_any(clause):
+            return True
+        return any(all(case.implies_any(clause) for case in cases) for cases in self.cases)
 
     def residual(self, other: "PredicateSet") -> tuple[Expression, ...]:
         """Return predicates that, with the other set, let through just the rows of this one.
 
+        They are some of `sources`, none of which follows from the others and the other set.
+
         Args:
             other: Implied by this set.
+
+        Raises:
+            ValueError: This set does not imply the other one.
         """
-        return tuple(
-            source for source in self.sources if not other.implies(PredicateSet.of([source]))
-        )
+        if not self.implies(other):
+            raise ValueError("a residual is of a set that implies the other one")
+        kept = list(self.sources)
+        for source in reversed(self.sources):
+            rest = [each for each in kept if each is not source]
+            clauses = (*other.clauses, *_clauses(rest))
+            if PredicateSet(clauses, given=self.given).implies(PredicateSet(_clauses([source]))):
+                kept = rest
+        return tuple(kept)
 
-    def _implies(self, member: Expression) -> bool:
-        return member in self.members or (_is_plain(member) and member in self._implications)
 
-    @cached_property
-    def _implications(self) -> Implications:
-        return Implications(sorted(self.members, key=repr))
+def _single(clauses: Iterable[Clause]) -> list[Condition]:
+    return [each for clause in clauses if len(clause) == 1 for each in clause]
 
 
-def _is_plain(member: Expression) -> bool:
-    """Return whether a comparison reads columns and constants as they are: no sum overflows."""
-    return isinstance(member, Call) and not any(isinstance(a, Call) for a in member.arguments)
+def _narrowed(clause: Clause, theory: Theory) -> Clause:
+    """Return a clause without values, and without conditions, that cannot be."""
+    found = []
+    for each in clause:
+        region = each.term.within(each.region.intersection(theory.region(each.term)))
+        if not region.is_empty:
+            found.append(Condition(each.term, region))
+    return frozenset(found)
+
+
+def _clauses(predicates: Iterable[Expression]) -> list[Clause]:
+    return [clause for predicate in predicates for clause in _form(canonical(predicate))]
+
+
+def _form(predicate: Expression) -> NormalForm:
+    try:
+        return where(predicate, truth=True)
+    except TooManyClausesError:
+        return opaque(predicate, truth=True)
