@@ -143,7 +143,7 @@ class PredicateSet:
     def _key(self) -> object:
         if self.is_never:
             return None
-        facts = self.theory.facts
+        facts = Theory((*_single(self._background), *self.conditions)).facts
         base = {term: region for term, region in facts.items() if isinstance(term.only, Column)}
         simple = Theory(Condition(term, region) for term, region in base.items())
         equal = EqualColumns(self.theory.equalities, {})
@@ -157,10 +157,18 @@ class PredicateSet:
         return frozenset(kept), frozenset(self.disjunctions)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PredicateSet) and self._key == other._key
+        return self is other or (
+            isinstance(other, PredicateSet)
+            and self._hash == other._hash
+            and self._key == other._key
+        )
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._key)
 
     def __hash__(self) -> int:
-        return hash(self._key)
+        return self._hash
 
     def __repr__(self) -> str:
         return f"PredicateSet({self.clauses!r})"

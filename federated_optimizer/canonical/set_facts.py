@@ -1,0 +1,153 @@
+"""What holds for the rows of predicate sets, by term: which sets imply a further clause.
+
+Facts of a set are the regions of its conditions' terms, of all its columns, and of the differences
+and orders between them, closed: they answer for columns and for terms that the set has. For another
+term, such as `a - b` where a set bounds a and b, or `s LIKE '%b%'` where it says `s = 'abc'`, the
+sets that bound all columns of the term are asked one by one.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Generic, TypeVar
+
+from federated_optimizer.canonical.normal_forms import Clause
+from federated_optimizer.canonical.pattern_knowledge import liked
+from federated_optimizer.canonical.predicate_sets import PredicateSet
+from federated_optimizer.canonical.region_lists import RegionList
+from federated_optimizer.canonical.regions import BOTTOM, TOP, Region
+from federated_optimizer.canonical.terms import Condition, Term
+from federated_optimizer.canonical.theory import Theory
+from streamsql.algebra.expressions import Column
+
+Owner = TypeVar("Owner", bound=Hashable)
+
+
+class FactLists(Generic[Owner]):
+    """Regions of terms, and who has them as facts."""
+
+    def __init__(self) -> None:
+        self._regions: dict[Term, RegionList] = {}
+        self._owners: dict[tuple[Term, Region], dict[Owner, None]] = {}
+
+    def add(self, facts: Iterable[tuple[Term, Region]], owner: Owner) -> None:
+        """Add facts of an owner that has none yet."""
+        for fact in facts:
+            owners = self._owners.setdefault(fact, {})
+            owners[owner] = None
+            if len(owners) == 1:
+                self._regions.setdefault(fact[0], RegionList()).add(fact[1])
+
+    def remove(self, facts: Iterable[tuple[Term, Region]], owner: Owner) -> None:
+        """Remove facts of an owner that has them."""
+        for fact in facts:
+            term, region = fact
+            owners = self._owners[fact]
+            del owners[owner]
+            if not owners:
+                del self._owners[fact]
+                self._regions[term].remove(region)
+                if not len(self._regions[term]):
+                    del self._regions[term]
+
+    def implying(self, condition: Condition) -> Iterator[Owner]:
+        """Yield those with a fact that implies a condition over its term; some perhaps twice."""
+        regions = self._regions.get(condition.term)
+        if regions is not None:
+            for region in regions.included(condition.region):
+                yield from self._owners[condition.term, region]
+
+    def most_implying(self, condition: Condition) -> int:
+        """Return a number of facts that no fewer imply a condition; quick."""
+        regions = self._regions.get(condition.term)
+        return 0 if regions is None else regions.most_included(condition.region)
+
+
+class SetFacts:
+    """Facts of predicate sets, none of which is contradictory."""
+
+    def __init__(self) -> None:
+        self._units: FactLists[PredicateSet] = FactLists()
+        self._cases: FactLists[tuple[Clause, Condition]] = FactLists()
+        self._with: dict[Clause, dict[PredicateSet, None]] = {}
+        self._bounding: dict[int, set[PredicateSet]] = {}
+        self._renaming: set[PredicateSet] = set()
+
+    def add(self, predicates: PredicateSet) -> None:
+        """Add a set that is not there."""
+        self._units.add(predicates.theory.facts.items(), predicates)
+        for column in _bounded_columns(predicates):
+            self._bounding.setdefault(column, set()).add(predicates)
+        if predicates.theory.equalities:
+            self._renaming.add(predicates)
+        for clause in predicates.disjunctions:
+            sets = self._with.setdefault(clause, {})
+            sets[predicates] = None
+            if len(sets) == 1:
+                for each in clause:
+                    self._cases.add(_facts_of(each), (clause, each))
+
+    def remove(self, predicates: PredicateSet) -> None:
+        """Remove a set that is there."""
+        self._units.remove(predicates.theory.facts.items(), predicates)
+        for column in _bounded_columns(predicates):
+            self._bounding[column].discard(predicates)
+            if not self._bounding[column]:
+                del self._bounding[column]
+        self._renaming.discard(predicates)
+        for clause in predicates.disjunctions:
+            sets = self._with[clause]
+            del sets[predicates]
+            if not sets:
+                del self._with[clause]
+                for each in clause:
+                    self._cases.remove(_facts_of(each), (clause, each))
+
+    def implying(self, clause: Clause) -> set[PredicateSet]:
+        """Return the sets that imply a clause."""
+        found = {owner for each in clause for owner in self._units.implying(each)}
+        found.update(self._by_cases(clause))
+        for each in clause:
+            if not isinstance(each.term.only, Column):
+                perhaps = self._perhaps(each.term) - found
+                found.update(one for one in perhaps if one.implies_clause(clause))
+        return found
+
+    def most_implying(self, clause: Clause) -> int:
+        """Return how much there is to look at to find the sets that imply a clause; quick."""
+        found = sum(self._units.most_implying(each) for each in clause)
+        found += sum(self._cases.most_implying(each) for each in clause)
+        for each in clause:
+            if not isinstance(each.term.only, Column):
+                sizes = [len(self._bounding.get(column, ())) for column in each.term.columns]
+                found += min(sizes, default=0)
+        return found
+
+    def _by_cases(self, clause: Clause) -> Iterator[PredicateSet]:
+        """Yield the sets with a disjunction each condition of which implies one of a clause."""
+        reached = {case for each in clause for case in self._cases.implying(each)}
+        for disjunction, count in Counter(own for own, _ in reached).items():
+            if count == len(disjunction):
+                yield from self._with[disjunction]
+
+    def _perhaps(self, term: Term) -> set[PredicateSet]:
+        """Return the sets that may say something of a term that is not among their facts."""
+        bounding = [self._bounding.get(column, set()) for column in term.columns]
+        near = set.intersection(*bounding) if bounding else set()
+        return near | self._renaming
+
+
+def _facts_of(condition: Condition) -> Iterable[tuple[Term, Region]]:
+    return Theory([condition]).facts.items()
+
+
+def _bounded_columns(predicates: PredicateSet) -> set[int]:
+    """Return the columns that a set bounds to a side at least, or by a pattern."""
+    found: set[int] = set()
+    for term, region in predicates.theory.facts.items():
+        is_bound = region.hull not in ((BOTTOM, TOP), None) or len(region.spans) > 1
+        only = term.only
+        if only is not None and (
+            liked(only) is not None or (is_bound and isinstance(only, Column))
+        ):
+            found |= term.columns
+    return found
