@@ -1,8 +1,8 @@
-"""What is known of texts by LIKE: how they begin, and which further patterns they are of."""
+"""Knowledge of texts by LIKE: their beginnings, and further patterns that they are of."""
 
 from collections.abc import Iterator, Mapping
 
-from federated_optimizer.canonical.conditions import pattern_of
+from federated_optimizer.canonical.truth_conditions import pattern_of
 from federated_optimizer.canonical.pattern_inclusion import (
     Marks,
     beginning,

@@ -1,4 +1,4 @@
-"""Which expressions are not NULL because others are not."""
+"""Expressions that are not NULL because others are not."""
 
 from collections.abc import Iterable
 

@@ -40,12 +40,12 @@ class Domain(enum.StrEnum):
 
     @property
     def is_discrete(self) -> bool:
-        """Whether between two neighbours there is no other value."""
+        """Return whether between two neighbours there is no other value."""
         return self not in (Domain.DENSE, Domain.TEXT)
 
     @property
     def has_nan(self) -> bool:
-        """Whether a value may be in no order."""
+        """Return whether a value may be in no order."""
         return self in (Domain.DENSE, Domain.ORDER)
 
 
@@ -85,12 +85,12 @@ class Region(msgspec.Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing belongs to it."""
+        """Return whether nothing belongs to it."""
         return not (self.spans or self.nan or self.null)
 
     @property
     def is_everything(self) -> bool:
-        """Whether everything belongs to it, NULL included."""
+        """Return whether everything belongs to it, NULL included."""
         return self.null and self.nan == self.domain.has_nan and self.spans == ((BOTTOM, TOP),)
 
     @property

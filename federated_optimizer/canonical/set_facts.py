@@ -1,4 +1,4 @@
-"""What holds for the rows of predicate sets, by term: which sets imply a further clause.
+"""Facts of the rows of predicate sets, by term: which sets imply a further clause.
 
 Facts of a set are the regions of its conditions' terms, of all its columns, and of the differences
 and orders between them, closed: they answer for columns and for terms that the set has. For another

@@ -51,7 +51,7 @@ _LIMITS: dict[Domain, Span] = {
 
 
 class Term:
-    """What a condition bounds.
+    """Expression, sum or order that a condition bounds.
 
     Attributes:
         parts: Expressions in canonical form with their factors; of an order the second has -1.

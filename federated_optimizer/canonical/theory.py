@@ -47,7 +47,7 @@ _EXACT_DOUBLES = 2**53
 
 
 class Theory:
-    """What follows from conditions.
+    """Conditions that all hold, and their consequences.
 
     Attributes:
         present: Expressions that are not NULL.
@@ -103,7 +103,7 @@ class Theory:
 
     @cached_property
     def facts(self) -> dict[Term, Region]:
-        """What is known of all terms that conditions are about, and of those between them."""
+        """Regions of all terms that conditions are about, and of those between them."""
         terms = dict.fromkeys(self._regions)
         for atom in self._numbers:
             terms[term_of(atom)] = None

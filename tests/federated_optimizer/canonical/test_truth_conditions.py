@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from federated_optimizer.canonical.canonical_expressions import canonical
-from federated_optimizer.canonical.conditions import where, where_null, where_present
+from federated_optimizer.canonical.truth_conditions import where, where_null, where_present
 from federated_optimizer.canonical.normal_forms import NormalForm, TooManyClausesError
 from federated_optimizer.canonical.regions import Domain, Region, behind
 from federated_optimizer.canonical.terms import Condition
