@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 
-from federated_optimizer.canonical.truth_conditions import pattern_of
 from federated_optimizer.canonical.pattern_inclusion import (
     Marks,
     beginning,
@@ -13,6 +12,7 @@ from federated_optimizer.canonical.pattern_inclusion import (
 )
 from federated_optimizer.canonical.regions import Domain, Region, beginning_with, compared
 from federated_optimizer.canonical.terms import Term, term_of
+from federated_optimizer.canonical.truth_conditions import pattern_of
 from streamsql.algebra.expressions import Call, Expression
 from streamsql.algebra.like_patterns import LikePattern
 

@@ -2,7 +2,7 @@
 
 A row is let through where every predicate is TRUE, as a filter has it: NULL is as FALSE.
 
-A set is read as clauses, disjunctions of conditions over terms (`truth_conditions`). Those of a single
+A set is read as clauses, disjunctions of conditions over terms (`truth_conditions`). Those of one
 condition make a theory (`theory`), by which the others lose conditions that cannot hold, and go if
 they hold anyway. A set implies another one if each clause of that follows: from the theory, or,
 for a clause of its own with several conditions, from the theory with each of them. Whatever is
@@ -17,7 +17,6 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from federated_optimizer.canonical.canonical_expressions import canonical
-from federated_optimizer.canonical.truth_conditions import opaque, where
 from federated_optimizer.canonical.equal_terms import EqualColumns
 from federated_optimizer.canonical.normal_forms import (
     NEVER,
@@ -29,6 +28,7 @@ from federated_optimizer.canonical.normal_forms import (
 from federated_optimizer.canonical.regions import Region
 from federated_optimizer.canonical.terms import Condition, Term
 from federated_optimizer.canonical.theory import Theory
+from federated_optimizer.canonical.truth_conditions import opaque, where
 from streamsql.algebra.expressions import Column, Expression, conjuncts
 
 MAX_MINIMIZED = 24

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from federated_optimizer.canonical.canonical_expressions import canonical
-from federated_optimizer.canonical.truth_conditions import where, where_null, where_present
 from federated_optimizer.canonical.normal_forms import NormalForm, TooManyClausesError
 from federated_optimizer.canonical.regions import Domain, Region, behind
 from federated_optimizer.canonical.terms import Condition
+from federated_optimizer.canonical.truth_conditions import where, where_null, where_present
 from streamsql.algebra.scalar import compile_expression
 from streamsql.data.types import Row
 from tests.federated_optimizer.canonical.random_predicates import RandomPredicates, random_row
