@@ -72,7 +72,7 @@ def plan(  # noqa: PLR0913 - what a bundle consists of
         UnsupportedError: A recursion's strategy and way do not go together, the strategy does not
             fit the recursion, the plan is too deep, or there is none of the number asked for.
     """
-    with _not_too_deep():
+    with guarded():
         if offers:
             nodes = {name: offer.plan for name, offer in offers.items()}
             statistics = dataclasses.replace(statistics, nodes=nodes)
@@ -114,7 +114,7 @@ def alternatives(
     Raises:
         UnsupportedError: As for `plan`.
     """
-    with _not_too_deep():
+    with guarded():
         search = search_of(bound, topology, statistics, metric)
         return search.alternatives(bound.asked, running)
 
@@ -133,7 +133,7 @@ def compared(
     Raises:
         UnsupportedError: As for `plan`.
     """
-    with _not_too_deep():
+    with guarded():
         search = search_of(bound, topology, statistics)
         found = search.alternatives(bound.asked, running)
         taken = search.plan(found.chosen)
@@ -152,7 +152,7 @@ def search_of(
     Raises:
         UnsupportedError: The plan is too deep.
     """
-    with _not_too_deep():
+    with guarded():
         return Search(
             normalize(bound.plan, topology),
             topology,
@@ -164,7 +164,12 @@ def search_of(
 
 
 @contextmanager
-def _not_too_deep() -> Iterator[None]:
+def guarded() -> Iterator[None]:
+    """Refuse plans that are too deep for the functions that walk them.
+
+    Raises:
+        UnsupportedError: The body recurses too deeply.
+    """
     try:
         yield
     except RecursionError:

@@ -112,6 +112,10 @@ class ComputationIndex:
         """Return the offers of a run."""
         return tuple(self._offers[key] for key in self._runs.get(run, ()))
 
+    def of_form(self, form: str) -> tuple[Offer, ...]:
+        """Return the offers whose rows have a form; see `canonical_plan`."""
+        return tuple(self._forms.get(form, {}).values())
+
     def find(
         self,
         wanted: Plan,

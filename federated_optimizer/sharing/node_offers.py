@@ -21,6 +21,7 @@ class Offer:
         rows: That it has, as counted or else estimated; None: nobody knows.
         reads: The relations that whoever reads it must be allowed to read.
         is_node: True if the run has no query of its own, so that it may be given more columns.
+        own: Of a part inside: how many columns, from the first, the run itself needs of it.
     """
 
     run: str
@@ -30,11 +31,19 @@ class Offer:
     rows: float | None = None
     reads: frozenset[Read] = frozenset()
     is_node: bool = False
+    own: int = 0
 
     @property
     def is_readable(self) -> bool:
         """True if its rows are at a base site."""
         return bool(self.fragment)
+
+    def is_at(self, site: str) -> bool:
+        """Return whether a site has its rows, all of them."""
+        if not self.is_readable:
+            return False
+        fragment = self.bundle.fragment(self.fragment)
+        return (fragment.destinations if fragment.consumer else fragment.sites) == (site,)
 
     @property
     def name(self) -> str:

@@ -28,7 +28,7 @@ from streamsql.wire.fragments import Engine, FragmentBundle
 _ROW_BY_ROW = (Scan, Window, Filter, Project, UnionAll, Join)
 """Operators of gateways whose rows together are those of the whole source."""
 
-_NO_NODES = (Scan, Window, Values, Filter, Project, Materialize, RemoteSource)
+_NO_NODES = (Scan, Window, Values, Materialize, RemoteSource)
 """Operators that are never a node by themselves."""
 
 
@@ -61,7 +61,10 @@ def offers_of(
     gathered = result.engine == Engine.BASE and len(result.sites) == 1 and not result.consumer
     if gathered and bundle.emit == Emit.RELATION:
         found.append(Offer(run, result.id, bundle, logical, rows, reads, is_node))
-    wide = [Offer(run, "", bundle, plan, None, reads, is_node) for plan in inner_plans(logical)]
+    wide = [
+        Offer(run, "", bundle, plan, None, reads, is_node, own)
+        for plan, own in inner_plans(logical)
+    ]
     return (*found, *wide)
 
 
@@ -69,21 +72,30 @@ def _is_row_by_row(plan: Plan) -> bool:
     return all(isinstance(node, _ROW_BY_ROW) for node in walk_plan(plan))
 
 
-def inner_plans(logical: Plan) -> Iterator[Plan]:
+def inner_plans(logical: Plan) -> Iterator[tuple[Plan, int]]:
     """Yield what a run computes inside, with all columns that there are, the whole first.
 
+    Each comes with the number of columns that the run itself needs of it; these are the first.
     Selections of sources are left out: gateways compute these, and deliver them to the base.
     """
     seen: set[str] = set()
-    for node in (logical, *walk_plan(logical)):
-        if node is not logical and isinstance(node, _NO_NODES):
-            continue
-        if is_selection_of_sources(node):
+    for node in _parts(logical):
+        if isinstance(node, _NO_NODES) or is_selection_of_sources(node) or is_open(node):
             continue
         form = canonical_plan(node).form
-        if form not in seen and not is_open(node):
+        if form not in seen:
             seen.add(form)
-            yield widest(node)
+            yield widest(node), len(node.schema)
+
+
+def _parts(logical: Plan) -> Iterator[Plan]:
+    """Yield operators, and what stands right above them as far as it belongs to their block."""
+    yield logical
+    for node in walk_plan(logical):
+        if isinstance(node, Filter | Project):
+            continue
+        yield node
+        yield from (child for child in node.inputs if len(block_of(child).inputs) > 1)
 
 
 def widest(plan: Plan) -> Plan:

@@ -1,0 +1,168 @@
+"""Rows of sources that arrive at the base once, for all that can be computed from them there.
+
+Gateways deliver selections of sources. Of two selections in one query the stronger one is a filter
+over the rows of the weaker one; equal ones that show other columns are delivered once with all of
+these. A selection that is no weaker than one of another run is a filter over its rows. So fewer
+bytes travel; the base looks at rows that gateways would have left out.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from federated_optimizer.costs.estimates import estimate, row_bytes
+from federated_optimizer.network.shareable import delivered_fragments
+from federated_optimizer.sharing.alignment import Available, aligned
+from federated_optimizer.sharing.blocks import Block, block_of
+from federated_optimizer.sharing.computation_index import Allowed, ComputationIndex, Found, Rows
+from federated_optimizer.sharing.residuals import residual
+from federated_optimizer.sharing.rules.select_project_join import answer
+from federated_optimizer.sharing.run_offers import is_selection_of_sources, with_outputs
+from federated_optimizer.statistics.planning_statistics import Statistics
+from streamsql.algebra.expressions import Column, Expression, columns_of
+from streamsql.algebra.operators import Plan, RemoteSource, transform_up
+from streamsql.wire.fragments import Fragment, FragmentBundle
+
+
+def delivered_once(bundle: FragmentBundle, statistics: Statistics) -> FragmentBundle:
+    """Return a bundle in which no selection is delivered that another one of it contains.
+
+    Args:
+        bundle: As it was cut.
+        statistics: By which bytes are compared: the one that stays may have to show more columns.
+    """
+    while True:
+        selections = _selections(bundle)
+        found = next(
+            (
+                (strong, weak, plan)
+                for strong in selections
+                for weak in selections
+                if strong is not weak
+                and (plan := _containing(strong, weak, statistics)) is not None
+            ),
+            None,
+        )
+        if found is None:
+            return bundle
+        strong, weak, plan = found
+        wider = replace(weak, plan=plan)
+        over = answer(strong.plan, plan, RemoteSource(weak.id, plan.schema))
+        assert over is not None  # noqa: S101  (that is how it was found)
+        bundle = _with(bundle, {weak.id: wider}, {strong.id: over, weak.id: _narrowed(weak, wider)})
+
+
+def _selections(bundle: FragmentBundle) -> list[Fragment]:
+    fed = {feed.fragment for feed in bundle.feeds}
+    return [
+        fragment
+        for fragment in delivered_fragments(bundle)
+        if len(fragment.destinations) == 1
+        and fragment.id not in fed
+        and is_selection_of_sources(fragment.plan)
+    ]
+
+
+def _containing(strong: Fragment, weak: Fragment, statistics: Statistics) -> Plan | None:
+    """Return the plan of a weaker fragment with all columns that a stronger one needs of it.
+
+    None if it is not weaker, runs elsewhere, or the columns would take more bytes than are saved.
+    """
+    if (strong.engine, set(strong.sites)) != (weak.engine, set(weak.sites)):
+        return None
+    if strong.destinations != weak.destinations:
+        return None
+    offered = block_of(weak.plan)
+    moved = next(aligned(block_of(strong.plan), offered), None)
+    rest = None if moved is None else residual(moved.predicates, offered.predicates)
+    if moved is None or rest is None:
+        return None
+    more = _missing(offered, (*moved.outputs, *rest))
+    plan = with_outputs(offered, more) if more else weak.plan
+    saved = estimate(strong.plan, statistics).rows * row_bytes(strong.plan.schema)
+    added = row_bytes(plan.schema) - row_bytes(weak.plan.schema)
+    return plan if added * estimate(weak.plan, statistics).rows <= saved else None
+
+
+def _missing(offered: Block, needed: Sequence[Expression]) -> tuple[Column, ...]:
+    """Return the columns of a block that expressions read and it does not show."""
+    available = Available.of(offered)
+    found: dict[int, Column] = {}
+    for expression in needed:
+        if available.text(expression) in available.places:
+            continue
+        for place in sorted(columns_of(expression)):
+            column = offered.columns[place]
+            if isinstance(column, Column) and available.text(column) not in available.places:
+                found[place] = column
+    return tuple(found.values())
+
+
+def _narrowed(weak: Fragment, wider: Fragment) -> Plan:
+    """Return the leaf of a fragment that shows more columns now, for those who read it before."""
+    leaf = RemoteSource(weak.id, wider.plan.schema)
+    found = answer(weak.plan, wider.plan, leaf)
+    assert found is not None  # noqa: S101  (it has the same rows and more columns)
+    return found
+
+
+def _with(
+    bundle: FragmentBundle, changed: Mapping[str, Fragment], leaves: Mapping[str, Plan]
+) -> FragmentBundle:
+    """Return a bundle with other fragments, and other plans in the place of leaves."""
+
+    def put(node: Plan) -> Plan:
+        return leaves.get(node.fragment, node) if isinstance(node, RemoteSource) else node
+
+    made = []
+    gone = leaves.keys() - changed.keys()
+    for fragment in bundle.fragments:
+        if fragment.id in gone:
+            continue
+        new = changed.get(fragment.id, fragment)
+        made.append(replace(new, plan=transform_up(new.plan, put)))
+    return numbered(replace(bundle, fragments=tuple(made)))
+
+
+def numbered(bundle: FragmentBundle) -> FragmentBundle:
+    """Return a bundle whose fragments are numbered without gaps, each consumer its first reader."""
+    ids = {fragment.id: f"f{place}" for place, fragment in enumerate(bundle.fragments)}
+
+    def put(node: Plan) -> Plan:
+        if isinstance(node, RemoteSource) and node.fragment in ids:
+            return RemoteSource(ids[node.fragment], node.columns)
+        return node
+
+    made = []
+    for fragment in bundle.fragments:
+        readers = bundle.readers(fragment.id)
+        consumer = fragment.consumer
+        if consumer and consumer not in readers:
+            consumer = readers[0]
+        plan = transform_up(fragment.plan, put)
+        made.append(
+            replace(fragment, id=ids[fragment.id], plan=plan, consumer=ids.get(consumer, ""))
+        )
+    feeds = tuple(replace(feed, fragment=ids[feed.fragment]) for feed in bundle.feeds)
+    return replace(bundle, fragments=tuple(made), feeds=feeds)
+
+
+def rows_of_others(
+    bundle: FragmentBundle,
+    index: ComputationIndex,
+    allowed: Allowed,
+    rows: Rows,
+    *,
+    canonical: bool,
+) -> dict[str, Found]:
+    """Return answers to the selections of a bundle over rows of other runs, by fragment.
+
+    Selections that another run has just so are left out: sites hand these over as they arrive.
+    """
+    found = {}
+    for fragment in _selections(bundle):
+        best = index.find(fragment.plan, allowed, rows, canonical=canonical)
+        if best is None or (not best.remaining and best.offer.plan == fragment.plan):
+            continue
+        found[fragment.id] = best
+    return found

@@ -1,0 +1,223 @@
+"""For benchmarks and laws: a network of runs without sites, by the rules of registration.
+
+It counts who reads what: a run goes when no query and no other run reads it. A node that is widened
+is deployed again under its name, and all that reads it after it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from federated_optimizer.network.shareable import fragment_prints, why_alone
+from federated_optimizer.registration import Planning, Registration, Sharing, is_older, register
+from federated_optimizer.sharing.computation_index import ComputationIndex
+from federated_optimizer.sharing.run_offers import offers_of
+from federated_optimizer.testing_bundles import Arrived, Readings, received
+from streamsql.algebra.operators import Plan
+from streamsql.binder import BoundQuery
+from streamsql.data.delta import Delta
+from streamsql.data.types import Row
+from streamsql.wire.fragments import Feed, FragmentBundle
+
+
+@dataclass(slots=True)
+class NetworkRun:
+    """A run.
+
+    Attributes:
+        bundle: As deployed last.
+        logical: What its result is, over sources.
+        bound: The query that it was made for; a node's plan is `logical`.
+        queries: That read its result.
+        is_node: True if it was made for others to read.
+    """
+
+    bundle: FragmentBundle
+    logical: Plan
+    bound: BoundQuery
+    queries: set[str] = field(default_factory=set)
+    is_node: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The work of a registration or deregistration.
+
+    Attributes:
+        query: Its name.
+        deploy: Bundles, in this order; a version after the first takes the place of the one before.
+        withdraw: Runs that end, readers before those that they read.
+        registration: Of a new query.
+    """
+
+    query: str
+    deploy: tuple[FragmentBundle, ...] = ()
+    withdraw: tuple[str, ...] = ()
+    registration: Registration | None = None
+
+
+class Network:
+    """Runs, and the queries that read them.
+
+    Attributes:
+        runs: By name.
+        reads: The run of each query.
+        sharing: The rules, with the index.
+    """
+
+    def __init__(self, planning: Planning, sharing: Sharing | None = None) -> None:
+        self.runs: dict[str, NetworkRun] = {}
+        self.reads: dict[str, str] = {}
+        self.sharing = sharing or Sharing(ComputationIndex())
+        self._planning = planning
+        self._count = 0
+
+    def register(self, bound: BoundQuery, text: str = "") -> Change:
+        """Add a query; its name is that of its run, or of the next one if it reads another's."""
+        planning = replace(self._planning, text=text)
+        found = register(bound, self.sharing, planning, self._next_run)
+        if found.equal:
+            query = self._next_run()
+            self.runs[found.equal].queries.add(query)
+            self.reads[query] = found.equal
+            return Change(query, registration=found)
+        deploy: list[FragmentBundle] = []
+        for node in found.nodes:
+            self._enter(node.bundle, node.plan, bound, is_node=True)
+            deploy.append(node.bundle)
+            deploy += self._replanned_after(node.bundle.query) if node.widens else ()
+        bundle = self._fed(found.bundle)
+        self._enter(bundle, found.logical, bound)
+        self.runs[bundle.query].queries.add(bundle.query)
+        self.reads[bundle.query] = bundle.query
+        return Change(bundle.query, (*deploy, bundle), registration=found)
+
+    def deregister(self, query: str) -> Change:
+        """Remove a query, and the runs that nobody reads any more."""
+        self.runs[self.reads.pop(query)].queries.discard(query)
+        gone: list[str] = []
+        deploy: dict[str, FragmentBundle] = {}
+        while unread := [name for name in self.runs if not self._is_read(name)]:
+            for name in unread:
+                left = [reader for reader in self.readers(name) if reader not in unread]
+                del self.runs[name]
+                self.sharing.index.remove(name)
+                gone.append(name)
+                deploy |= {b.query: b for each in left for b in self._replanned_from(each)}
+        kept = (bundle for run, bundle in deploy.items() if run in self.runs)
+        return Change(query, tuple(kept), tuple(gone))
+
+    def result(self, query: str) -> FragmentBundle:
+        """Return the bundle whose result a query shows."""
+        return self.runs[self.reads[query]].bundle
+
+    def readers(self, run: str) -> Iterator[str]:
+        """Yield the runs that read rows of a run."""
+        for name, other in self.runs.items():
+            if any(feed.run == run for feed in other.bundle.feeds):
+                yield name
+
+    def _is_read(self, run: str) -> bool:
+        """Return whether somebody needs a run: rows of gateways others can have themselves."""
+        if self.runs[run].queries:
+            return True
+        results = {f.id for f in self.runs[run].bundle.fragments if not f.consumer}
+        feeds = (feed for other in self.runs.values() for feed in other.bundle.feeds)
+        return any(feed.run == run and feed.source in results for feed in feeds)
+
+    def _next_run(self) -> str:
+        self._count += 1
+        return f"q{self._count}"
+
+    def _enter(
+        self, bundle: FragmentBundle, logical: Plan, bound: BoundQuery, *, is_node: bool = False
+    ) -> None:
+        name = bundle.query
+        queries = self.runs[name].queries if name in self.runs else set[str]()
+        self.runs[name] = NetworkRun(bundle, logical, bound, queries, is_node)
+        self.sharing.index.remove(name)
+        if bound.shared and not why_alone(bundle):
+            for offer in offers_of(bundle, logical, reads=bound.reads, is_node=is_node):
+                self.sharing.index.add(offer)
+
+    def _replanned_from(self, run: str) -> list[FragmentBundle]:
+        """Plan a run again, and all that reads it after it; return the bundles."""
+        old = self.runs[run]
+        bundle = self._replanned(run, old)
+        self._enter(bundle, old.logical, old.bound, is_node=old.is_node)
+        return [bundle, *self._replanned_after(run)]
+
+    def _replanned_after(self, run: str) -> list[FragmentBundle]:
+        """Plan all that reads a run again, each after what it reads; return the bundles."""
+        changed = {run}
+        deploy: list[FragmentBundle] = []
+        for name in sorted(self.runs, key=lambda each: (len(each), each)):
+            old = self.runs[name]
+            if name == run or not any(feed.run in changed for feed in old.bundle.feeds):
+                continue
+            changed.add(name)
+            bundle = self._replanned(name, old)
+            self._enter(bundle, old.logical, old.bound, is_node=old.is_node)
+            deploy.append(bundle)
+        return deploy
+
+    def _replanned(self, name: str, old: NetworkRun) -> FragmentBundle:
+        self.sharing.index.remove(name)
+        sharing = replace(
+            self.sharing,
+            allowed=lambda offer: is_older(offer.run, name) and self.sharing.allowed(offer),
+            makes_nodes=False,
+        )
+        planning = replace(
+            self._planning, version=old.bundle.version + 1, text=old.bundle.text, replanned=True
+        )
+        bound = replace(old.bound, plan=old.logical, schema=old.logical.schema)
+        found = register(bound, sharing, planning, lambda: name)
+        return self._fed(found.bundle)
+
+    def _fed(self, bundle: FragmentBundle) -> FragmentBundle:
+        """Return a bundle whose equal fragments are read where older runs receive them."""
+        if why_alone(bundle):
+            return bundle
+        fed = {feed.fragment for feed in bundle.feeds}
+        feeds = list(bundle.feeds)
+        for fragment, printed in fragment_prints(bundle).items():
+            owner = None if fragment in fed else self._owner(printed, bundle.query)
+            if owner is not None:
+                feeds.append(Feed(fragment, owner[0].query, owner[0].version, owner[1]))
+        return msgspec.structs.replace(bundle, feeds=tuple(feeds))
+
+    def _owner(self, printed: str, run: str) -> tuple[FragmentBundle, str] | None:
+        for name, other in self.runs.items():
+            if not is_older(name, run) or why_alone(other.bundle):
+                continue
+            fed = {feed.fragment for feed in other.bundle.feeds}
+            for fragment, theirs in fragment_prints(other.bundle).items():
+                if theirs == printed and fragment not in fed:
+                    return other.bundle, fragment
+        return None
+
+
+def answers(network: Network, readings: Readings, now: int) -> dict[str, Delta]:
+    """Return the result of every query: each run from scratch over what it and others receive."""
+    results: dict[str, Delta] = {}
+    arrived: dict[str, Arrived] = {}
+    for name in sorted(network.runs, key=lambda each: (len(each), each)):
+        bundle = network.runs[name].bundle
+        fed = {feed.fragment: _sent(arrived, network, feed) for feed in bundle.feeds}
+        results[name], arrived[name] = received(bundle, readings, now, fed)
+    return {query: results[run] for query, run in network.reads.items()}
+
+
+def _sent(arrived: dict[str, Arrived], network: Network, feed: Feed) -> dict[str, list[Row]]:
+    """Return the rows of a feed by site.
+
+    Raises:
+        AssertionError: The other run has another version, or does not run the fragment.
+    """
+    owner = network.runs[feed.run].bundle
+    assert owner.version == feed.version, (owner.query, owner.version, feed)  # noqa: S101
+    assert feed.source not in {f.fragment for f in owner.feeds}  # noqa: S101
+    rows = arrived[feed.run]
+    return {site: found for (fragment, site), found in rows.items() if fragment == feed.source}

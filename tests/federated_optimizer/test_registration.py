@@ -1,0 +1,179 @@
+"""Queries registered one after the other: nodes, widened nodes, the example of two transfers."""
+
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from federated_optimizer.network.topology import Topology
+from federated_optimizer.registration import Planning, Sharing
+from federated_optimizer.sharing.computation_index import ComputationIndex
+from federated_optimizer.sharing.strategy import Materialize, Strategy
+from federated_optimizer.testing_bundles import Readings
+from federated_optimizer.testing_network import Network, answers
+from streamsql.algebra.operators import Join, walk_plan
+from streamsql.data.events import SourceEvent
+from streamsql.reference import Database, evaluate
+from streamsql.wire.fragments import Engine
+from tests.streamsql.from_text import bound_query, catalog_of
+
+CATALOG = catalog_of(
+    """
+CREATE SOURCE Fed (
+  tran_id INTEGER, type_code INTEGER, tran_date INTEGER, amount DOUBLE, sbank_aba INTEGER,
+  orig_account INTEGER, rbank_aba INTEGER, benef_account INTEGER
+) WITH (ttl = '30 days');
+CREATE SOURCE Bank (aba INTEGER, city TEXT, KEY (aba)) WITH (ttl = '30 days');
+"""
+)
+TOPOLOGY = Topology({"gw-1": frozenset({"fed", "bank"}), "gw-2": frozenset({"fed", "bank"})})
+NOW = 1_000
+SHOWN = (
+    "a.tran_id AS i1, a.tran_date AS d1, a.amount AS m1, b.tran_id AS i2, b.tran_date AS d2, "
+    "b.amount AS m2, c.tran_id AS i3, c.tran_date AS d3, c.amount AS m3"
+)
+
+
+def transfers(days: int, shown: str = SHOWN) -> str:
+    return f"""
+SELECT {shown} FROM Fed a, Fed b, Fed c
+WHERE a.type_code = 1000 AND b.type_code = 1000 AND c.type_code = 1000 AND a.amount > 1000000
+  AND a.rbank_aba = b.sbank_aba AND a.benef_account = b.orig_account AND b.amount > 0.5 * a.amount
+  AND a.tran_date <= b.tran_date AND b.tran_date - a.tran_date <= {days}
+  AND b.rbank_aba = c.sbank_aba AND b.benef_account = c.orig_account AND b.amount = c.amount
+  AND b.tran_date <= c.tran_date AND c.tran_date - b.tran_date <= {days}"""
+
+
+PAIRS = (
+    "SELECT a.tran_id AS i1, a.amount AS m1, b.tran_id AS i2, b.amount AS m2, a.tran_date AS d1 "
+    "FROM Fed a, Fed b WHERE a.rbank_aba = b.sbank_aba AND a.benef_account = b.orig_account"
+)
+
+
+def readings() -> Readings:
+    rows = []
+    ids = count(1)
+    for first, amount in enumerate((2_000_000.0, 1_500_000.0, 900_000.0)):
+        for gap in (5, 15, 25):
+            chain = 10 * (first * 3 + gap // 10)
+            for step in range(3):
+                paid = amount if step == 0 else amount * 0.75
+                bank, account = chain + step, chain + step
+                rows.append(
+                    (next(ids), 1000, gap * step, paid, bank, account, bank + 1, account + 1)
+                )
+    whole, other = Database(), Database()
+    events = [SourceEvent(row, NOW) for row in rows]
+    banks = [SourceEvent((number, "x" if number % 2 else "y"), NOW) for number in range(60)]
+    for database, part in ((whole, events), (other, events[1::2])):
+        database.append("fed", part)
+    whole.append("bank", banks)
+    first_gateway = Database()
+    first_gateway.append("fed", events[::2])
+    first_gateway.append("bank", banks)
+    return Readings(whole, {"gw-1": first_gateway, "gw-2": other})
+
+
+READINGS = readings()
+
+
+def network_of(
+    *texts: str,
+    materialize: Materialize = Materialize.WANTED_TWICE,
+    strategy: Strategy = Strategy.ALL,
+) -> Network:
+    sharing = Sharing(ComputationIndex(), strategy, materialize)
+    network = Network(Planning(TOPOLOGY), sharing)
+    for text in texts:
+        network.register(bound_query(text, CATALOG))
+        check(network)
+    return network
+
+
+def check(network: Network) -> None:
+    """Every query has the rows of evaluating it from scratch."""
+    found = answers(network, READINGS, NOW)
+    for query, rows in found.items():
+        run = network.runs[network.reads[query]]
+        assert rows == evaluate(run.bound.plan, READINGS.whole, NOW), query
+
+
+def test_the_large_transfers_are_read_from_all_transfers() -> None:
+    """S2 = P1 is computed from S1 = P2 = P3: one fragment of gateways feeds all three readings."""
+    network = Network(Planning(TOPOLOGY))
+    bound = bound_query(transfers(20), CATALOG)
+    network.register(replace(bound, whole_changes=True))  # no gateway joins rows of others
+    check(network)
+    (run,) = network.runs.values()
+    sent = [f for f in run.bundle.fragments if f.engine == Engine.GATEWAY]
+    assert len(sent) == 1
+    assert len(run.bundle.readers(sent[0].id)) == 3
+
+
+def test_eager_nodes_are_those_of_the_thesis() -> None:
+    network = network_of(transfers(20), materialize=Materialize.EAGER)
+    nodes = [run for run in network.runs.values() if run.is_node]
+    assert len(nodes) == 1, "J1; J2 is the query's own"
+    assert sum(isinstance(n, Join) for n in walk_plan(nodes[0].logical)) == 1
+
+
+def test_a_node_is_made_when_a_second_query_wants_it() -> None:
+    first = f"SELECT p.i1, COUNT(*) AS n FROM ({PAIRS}) p GROUP BY p.i1"
+    second = f"SELECT p.i2, MAX(p.m1) AS m FROM ({PAIRS} AND a.amount > 1000000) p GROUP BY p.i2"
+    network = network_of(first)
+    assert not any(run.is_node for run in network.runs.values())
+    change = network.register(bound_query(second, CATALOG))
+    check(network)
+    (node, bundle) = change.deploy
+    assert network.runs[node.query].is_node
+    assert [feed.run for feed in bundle.feeds] == [node.query]
+
+
+def test_a_node_that_lacks_columns_is_widened_in_its_place() -> None:
+    first = f"SELECT p.i1, COUNT(*) AS n FROM ({PAIRS}) p GROUP BY p.i1"
+    second = f"SELECT p.i2, COUNT(*) AS n FROM ({PAIRS}) p GROUP BY p.i2"
+    third = f"SELECT p.d1, SUM(p.m2) AS m FROM ({PAIRS}) p GROUP BY p.d1"
+    network = network_of(first, second)
+    (name,) = (name for name, run in network.runs.items() if run.is_node)
+    before = network.runs[name]
+    change = network.register(bound_query(third, CATALOG))
+    check(network)
+    node = network.runs[name]
+    assert [bundle.query for bundle in change.deploy] == [name, network.reads["q3"], change.query]
+    assert node.bundle.version == before.bundle.version + 1
+    old = before.bundle.schema.names
+    assert node.bundle.schema.names[: len(old)] == old
+    assert len(node.bundle.schema) > len(old)
+
+
+def test_equal_queries_read_one_run() -> None:
+    network = network_of(transfers(20))
+    change = network.register(bound_query(transfers(20), CATALOG))
+    check(network)
+    assert not change.deploy
+    assert network.reads[change.query] == "q1"
+
+
+def test_the_last_reader_takes_the_nodes_along() -> None:
+    texts = (transfers(20), transfers(10), PAIRS, f"{PAIRS} AND a.amount > 1000000")
+    for materialize in Materialize:
+        network = network_of(*texts, materialize=materialize)
+        for query in list(network.reads):
+            network.deregister(query)
+            check(network)
+        assert not network.runs
+        assert not len(network.sharing.index)
+
+
+@pytest.mark.parametrize("strategy", list(Strategy))
+def test_every_configuration_keeps_the_rows(strategy: Strategy) -> None:
+    texts = (PAIRS, transfers(20), transfers(10), f"{PAIRS} AND a.amount > 1000000")
+    network_of(*texts, strategy=strategy)
+
+
+def test_a_selection_reads_the_rows_of_a_weaker_one() -> None:
+    network = network_of("SELECT tran_id, amount FROM Fed WHERE amount > 1000")
+    change = network.register(bound_query("SELECT tran_id FROM Fed WHERE amount > 9000", CATALOG))
+    check(network)
+    assert {feed.run for feed in change.deploy[0].feeds} == {"q1"}
+    assert all(f.engine == Engine.BASE for f in change.deploy[0].fragments[:1])
