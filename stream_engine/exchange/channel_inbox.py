@@ -82,7 +82,7 @@ class Inbox:
                 )
         self._pending: dict[str, Arrivals] = {}
         self._given_up: set[str] = set()
-        self._readers: dict[str, dict[str, Reader]] = {}
+        self._readers: dict[str, Reader] = {}
 
     def accept(self, sender: str, batch: DeltaBatch) -> Reception:
         """Ingest a batch; its message of a recursion is left to the caller.
@@ -120,21 +120,21 @@ class Inbox:
     def _arrive(self, port: str, delta: Delta, ts: int | None) -> None:
         """Let a change wait for the next step, here and where others read the port."""
         self.give(port, delta, ts)
-        for give in self._readers.get(port, {}).values():
-            give(delta, ts)
+        if port in self._readers:
+            self._readers[port](delta, ts)
 
     def give(self, port: str, delta: Delta, ts: int | None) -> None:
         """Let a change wait for the next step."""
         if delta:
             self._pending.setdefault(port, Arrivals()).add(delta, ts)
 
-    def read(self, port: str, reader: str, give: Reader) -> None:
-        """Give each change of a port to another reader, too, when it arrives."""
-        self._readers.setdefault(port, {})[reader] = give
+    def read(self, port: str, give: Reader) -> None:
+        """Hand each change of a port on, too, when it arrives."""
+        self._readers[port] = give
 
-    def unread(self, port: str, reader: str) -> None:
-        """Give a reader no more."""
-        self._readers.get(port, {}).pop(reader, None)
+    def unread(self, port: str) -> None:
+        """Hand on no more."""
+        self._readers.pop(port, None)
 
     def total(self, port: str) -> Delta:
         """Return all that the senders have sent of a port, with what waits for the next step."""

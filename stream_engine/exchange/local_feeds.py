@@ -5,8 +5,9 @@ from typing import Protocol
 
 from stream_engine.exchange.channel_inbox import Inbox
 from stream_engine.exchange.channel_outbox import Outbox
+from stream_engine.exchange.fed_port import FedPort
+from stream_engine.exchange.needed_rows import condition_of
 from stream_engine.exchange.open_feeds import OpenFeed
-from stream_engine.exchange.result_port import ResultPort
 from streamsql.data.delta import Delta, difference
 from streamsql.wire.closure_prints import closure_print, is_kept
 from streamsql.wire.fragments import Feed, Fragment, FragmentBundle
@@ -73,7 +74,7 @@ class LocalFeeds:
         self._touched = touched
         self._changed = changed
         self._readers: dict[str, dict[str, None]] = {}  # by the name of the feeder
-        self._ports: dict[str, dict[str, ResultPort]] = {}  # that are read, by feeder and fragment
+        self._ports: dict[str, dict[str, FedPort]] = {}  # that are read, by feeder and fragment
         self._prints: dict[tuple[str, str], str] = {}  # of fragments that were asked for
         self._has_pending: dict[str, bool] = {}  # as told to the readers of a result
         self._handed: dict[str, None] = {}
@@ -137,30 +138,36 @@ class LocalFeeds:
         missed, opened.kept = difference(_rows(feeder, opened), opened.kept), {}
         reader.inbox.give(feed.fragment, missed, None)
         self._touched(name)
+        self._read(name, reader, feeder, opened)
         if opened.is_result:
-            self._read_result(name, reader, feeder, opened)
-        else:
-
-            def give(delta: Delta, ts: int | None) -> None:
-                reader.inbox.give(feed.fragment, delta, ts)
-                self._touched(name)
-
-            feeder.inbox.read(feed.source, _key(name, feed), give)
+            busy = feeder.is_busy or feeder.waits
+            opened.has_pending = self._has_pending.setdefault(feed.run, busy)
         self._tell(name)
 
-    def _read_result(self, name: str, reader: FedQuery, feeder: FedQuery, opened: OpenFeed) -> None:
-        feed = opened.feed
+    def _read(self, name: str, reader: FedQuery, feeder: FedQuery, opened: OpenFeed) -> None:
+        """Hand on what a reader may need of all that comes from now on."""
+        feed, port = opened.feed, reader.inbox
         ports = self._ports.setdefault(feed.run, {})
         if feed.source not in ports:
-            ports[feed.source] = ResultPort()
-            feeder.outbox.read(feed.source, ports[feed.source])
+            ports[feed.source] = FedPort()
+            end = feeder.outbox if opened.is_result else feeder.inbox
+            end.read(feed.source, ports[feed.source])
 
-        def give(delta: Delta, ts: int | None) -> None:
-            reader.inbox.give(feed.fragment, delta, ts)
+        def at_its_step(delta: Delta, ts: int | None) -> None:
+            port.give(feed.fragment, delta, ts)
             self._handed[name] = None
 
-        ports[feed.source].readers[_key(name, feed)] = give
-        opened.has_pending = self._has_pending.setdefault(feed.run, feeder.is_busy or feeder.waits)
+        def on_arrival(delta: Delta, ts: int | None) -> None:
+            port.give(feed.fragment, delta, ts)
+            self._touched(name)
+
+        plans = [fragment.plan for fragment in reader.bundle.at(self._site)]
+        columns = reader.bundle.fragment(feed.fragment).plan.schema
+        ports[feed.source].add(
+            _key(name, feed),
+            at_its_step if opened.is_result else on_arrival,
+            condition_of(plans, feed.fragment, columns),
+        )
 
     def _end(self, name: str, opened: OpenFeed) -> None:
         """Give a reader no more."""
@@ -172,16 +179,15 @@ class LocalFeeds:
         feeder = self._queries.get(feed.run)
         if feeder is None or not opened.is_fed:
             return
-        if not opened.is_result:
-            feeder.inbox.unread(feed.source, _key(name, feed))
-            return
         ports = self._ports[feed.run]
-        del ports[feed.source].readers[_key(name, feed)]
-        if not ports[feed.source].readers:
+        ports[feed.source].remove(_key(name, feed))
+        if not ports[feed.source].is_read:
             del ports[feed.source]
-            feeder.outbox.unread(feed.source)
+            end = feeder.outbox if opened.is_result else feeder.inbox
+            end.unread(feed.source)
         if not ports:
-            del self._ports[feed.run], self._has_pending[feed.run]
+            del self._ports[feed.run]
+            self._has_pending.pop(feed.run, None)
 
     def _tell(self, name: str) -> None:
         """Tell the readers of a query's result, and theirs, whether more may come of it."""

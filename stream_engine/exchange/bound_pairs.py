@@ -1,0 +1,87 @@
+"""Pairs of bounds, and who has a value between theirs."""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from stream_engine.exchange.needed_rows import Bound
+
+_Low = tuple[Bound, int]
+_High = tuple[Bound, int]
+_Pair = tuple[_Low, _High, str]
+
+MOST_RECENT = 64
+"""Pairs that are compared one by one before they are put in order: that takes O(all)."""
+
+
+class BoundPairs:
+    """Finds the pairs around a value: sorted by lower bounds, below a tree of the highest upper.
+
+    Bounds are as in `Within`: (value, 0 if it is in, else 1) below, (value, 1 if in, else 0) above.
+
+    Work: O((pairs found + 1) * log pairs), plus at most 64 comparisons.
+    """
+
+    __slots__ = ("_lows", "_pairs", "_recent", "_sorted", "_tops", "_width")
+
+    def __init__(self) -> None:
+        self._pairs: dict[str, _Pair] = {}
+        self._order()
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self._pairs)
+
+    def add(self, key: str, low: _Low, high: _High) -> None:
+        """Add a pair under a key that is not there."""
+        self._pairs[key] = self._recent[key] = (low, high, key)
+
+    def remove(self, key: str) -> None:
+        """Remove the pair of a key that is there."""
+        del self._pairs[key]
+        self._recent.pop(key, None)
+        if len(self._sorted) > 2 * len(self._pairs) + MOST_RECENT:
+            self._order()
+
+    def around(self, value: Bound) -> Iterator[str]:
+        """Yield the keys of the pairs that a value is between."""
+        if len(self._recent) > MOST_RECENT:
+            self._order()
+        for low, high, key in self._recent.values():
+            if low < (value, 1) <= high:
+                yield key
+        end = bisect_left(self._lows, (value, 1))
+        waiting = [(1, 0, self._width)]
+        while waiting:
+            node, begin, width = waiting.pop()
+            top = self._tops[node]
+            if begin >= end or top is None or top < (value, 1):
+                continue
+            if width > 1:
+                half = width // 2
+                waiting.append((2 * node + 1, begin + half, half))
+                waiting.append((2 * node, begin, half))
+                continue
+            pair = self._sorted[begin]
+            if self._pairs.get(pair[2]) is pair:  # it may have been removed since
+                yield pair[2]
+
+    def _order(self) -> None:
+        """Put all pairs in order."""
+        self._recent: dict[str, _Pair] = {}
+        self._sorted = sorted(self._pairs.values())
+        self._lows = [low for low, _high, _key in self._sorted]
+        self._width = 1
+        while self._width < len(self._sorted):
+            self._width *= 2
+        # Node n has the highest of 2n and 2n + 1; the pairs are from `_width` on.
+        self._tops: list[_High | None] = [None] * (2 * self._width)
+        for place, (_low, high, _key) in enumerate(self._sorted, self._width):
+            self._tops[place] = high
+        for node in range(self._width - 1, 0, -1):
+            self._tops[node] = _higher(self._tops[2 * node], self._tops[2 * node + 1])
+
+
+def _higher(first: _High | None, second: _High | None) -> _High | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return max(first, second)

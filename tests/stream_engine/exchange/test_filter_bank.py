@@ -1,0 +1,109 @@
+"""The bank finds exactly the readers whose condition a row fulfils, and all whose filter it passes.
+
+The oracle is each condition, and each filter's generated code, on each row.
+"""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stream_engine.exchange.filter_bank import FilterBank
+from stream_engine.exchange.needed_rows import OneOf, RowCondition, Within, condition_of
+from streamsql.algebra.expressions import Call, Column, Expression, Literal
+from streamsql.algebra.operators import Filter, RemoteSource
+from streamsql.algebra.scalar import compile_predicate
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType, Row, Value
+
+COLUMNS = Schema.of(
+    ("k", DataType.TEXT), ("n", DataType.INTEGER), ("x", DataType.DOUBLE), ("b", DataType.BOOLEAN)
+)
+VALUES: dict[DataType, tuple[Value, ...]] = {
+    DataType.TEXT: ("", "a", "b", "é", None),
+    DataType.INTEGER: (-1, 0, 1, 2, 2**53, 2**53 + 1, None),
+    DataType.DOUBLE: (-0.0, 0.0, 1.0, 1.5, 2.0**53, float("inf"), float("nan"), None),
+    DataType.BOOLEAN: (True, False, None),
+}
+ROWS = st.tuples(*(st.sampled_from(VALUES[dtype]) for dtype in COLUMNS.dtypes))
+
+
+@st.composite
+def comparisons(draw: st.DrawFn) -> Expression:
+    """Return a comparison of a column with constants, or a list or range of them."""
+    position = draw(st.integers(0, len(COLUMNS) - 1))
+    field = COLUMNS.fields[position]
+    column = Column(position, field.name, field.dtype)
+    kinds = [field.dtype]
+    if field.dtype.is_numeric:
+        kinds = [DataType.INTEGER, DataType.DOUBLE]
+    kind = draw(st.sampled_from(kinds))
+    literals = st.sampled_from(VALUES[kind]).map(lambda value: Literal(value, kind))
+    if draw(st.booleans()):
+        found = draw(st.lists(literals, min_size=1, max_size=3))
+        return Call("IN", (column, *found), DataType.BOOLEAN)
+    name = draw(st.sampled_from(("=", "=", "<", "<=", ">", ">=", "<>")))
+    literal = draw(literals)
+    sides = (column, literal) if draw(st.booleans()) else (literal, column)
+    return Call(name, sides, DataType.BOOLEAN)
+
+
+@st.composite
+def predicates(draw: st.DrawFn) -> Expression:
+    parts = draw(st.lists(comparisons(), min_size=1, max_size=3))
+    name = draw(st.sampled_from(("AND", "AND", "OR")))
+    return parts[0] if len(parts) == 1 else Call(name, tuple(parts), DataType.BOOLEAN)
+
+
+def fulfils(row: Row, condition: RowCondition) -> bool:
+    value = row[condition.column]
+    if isinstance(condition, OneOf):
+        return any(value == other for other in condition.values)
+    if value is None:
+        return False
+    assert isinstance(condition, Within)
+    low, high = condition.low, condition.high
+    above = low is None or value > low[0] or (not low[1] and value == low[0])  # type: ignore[operator]
+    return above and (high is None or value < high[0] or (bool(high[1]) and value == high[0]))  # type: ignore[operator]
+
+
+@given(
+    st.lists(predicates(), max_size=12),
+    st.lists(st.integers(0, 11)),
+    st.lists(ROWS, min_size=1, max_size=20),
+)
+def test_found_are_those_whose_condition_holds(
+    filters: list[Expression], gone: list[int], rows: list[Row]
+) -> None:
+    bank = FilterBank()
+    kept: dict[str, tuple[Expression, RowCondition]] = {}
+    for number, predicate in enumerate(filters):
+        plan = Filter(RemoteSource("fed", COLUMNS), predicate)
+        condition = condition_of([plan], "fed", COLUMNS)
+        if condition is not None:
+            kept[f"q{number}"] = (predicate, condition)
+            bank.add(f"q{number}", condition)
+    for number in gone:
+        bank.remove(f"q{number}")
+        kept.pop(f"q{number}", None)
+    assert len(bank) == len(kept)
+    parts = bank.parts(dict.fromkeys(rows, 2))
+    for name, (predicate, condition) in kept.items():
+        found = parts.get(name, {})
+        assert set(found) == {row for row in rows if fulfils(row, condition)}
+        passes = compile_predicate(predicate)
+        assert {row for row in rows if passes(row)} <= set(found)
+        assert set(found.values()) <= {2}
+
+
+def test_an_empty_bank_keeps_nothing() -> None:
+    bank = FilterBank()
+    for name, condition in (
+        ("a", OneOf(0, frozenset("xy"))),
+        ("b", Within(1, low=(1, 0))),
+        ("c", Within(1, high=(1, 0))),
+        ("d", Within(2, low=(1, 0), high=(2, 0))),
+    ):
+        bank.add(name, condition)
+        assert len(bank) == 1
+        bank.remove(name)
+    assert not bank._equal
+    assert not bank._bounds

@@ -1,0 +1,125 @@
+"""Every row that a plan does not drop at once fulfils the condition; what there is none for."""
+
+import pytest
+
+from stream_engine.exchange.needed_rows import OneOf, RowCondition, Within, condition_of
+from streamsql.algebra.expressions import Call, Column, Expression, Literal
+from streamsql.algebra.operators import (
+    Distinct,
+    Filter,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    RemoteSource,
+    UnionAll,
+)
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+
+COLUMNS = Schema.of(("k", DataType.TEXT), ("n", DataType.INTEGER), ("x", DataType.DOUBLE))
+K, N, X = (Column(i, f.name, f.dtype) for i, f in enumerate(COLUMNS.fields))
+FED = RemoteSource("fed", COLUMNS)
+
+
+def call(name: str, *arguments: Expression) -> Call:
+    return Call(name, arguments, DataType.BOOLEAN)
+
+
+def text(value: str | None) -> Literal:
+    return Literal(value, DataType.TEXT)
+
+
+def number(value: float) -> Literal:
+    return Literal(value, DataType.INTEGER if isinstance(value, int) else DataType.DOUBLE)
+
+
+def where(*predicates: Expression) -> RowCondition | None:
+    plan: Plan = FED
+    for predicate in predicates:
+        plan = Filter(plan, predicate)
+    return condition_of([plan], "fed", COLUMNS)
+
+
+ABOVE = call(">", N, number(3))
+
+
+@pytest.mark.parametrize(
+    ("predicate", "condition"),
+    [
+        (call("=", K, text("a")), OneOf(0, frozenset("a"))),
+        (call("=", number(2.0), N), OneOf(1, frozenset((2.0,)))),
+        (call("IN", K, text("a"), text("b"), text(None)), OneOf(0, frozenset("ab"))),
+        (call("OR", call("=", K, text("a")), call("IN", K, text("c"))), OneOf(0, frozenset("ac"))),
+        (ABOVE, Within(1, low=(3, 1))),
+        (call("<=", number(3), N), Within(1, low=(3, 0))),
+        (call("<", X, number(0.5)), Within(2, high=(0.5, 0))),
+        (call("<=", X, number(1)), Within(2, high=(1, 1))),
+        (call("AND", ABOVE, call("<", X, number(1))), Within(1, low=(3, 1))),
+        (call("AND", ABOVE, call(">=", N, number(3))), Within(1, low=(3, 1))),
+        (call("AND", ABOVE, call("=", K, text("a"))), OneOf(0, frozenset("a"))),
+        (call("AND", ABOVE, call("OR", ABOVE, ABOVE)), Within(1, low=(3, 1))),
+    ],
+)
+def test_a_filter_gives_a_condition(predicate: Expression, condition: RowCondition) -> None:
+    assert where(predicate) == condition
+
+
+def test_a_column_that_a_fragment_has_not_is_not_looked_up() -> None:
+    plan = Filter(FED, call("=", X, number(1)))
+    assert condition_of([plan], "fed", COLUMNS) == OneOf(2, frozenset((1,)))
+    narrow = Schema(COLUMNS.fields[:2])
+    assert condition_of([plan], "fed", narrow) is None
+
+
+def test_filters_above_each_other_are_taken_together() -> None:
+    both = where(call("<", X, number(1)), ABOVE, call("<=", N, number(9)))
+    assert both == Within(1, low=(3, 1), high=(9, 1))
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        call("<>", K, text("a")),
+        call("=", K, text(None)),
+        call("=", X, number(float("nan"))),
+        call("<", X, number(float("nan"))),
+        call("IN", X, number(1.0), number(float("nan"))),
+        call("IN", N, number(1), X),
+        call("=", N, X),
+        call("=", Call("+", (N, number(1)), DataType.INTEGER), number(2)),
+        call("NOT", ABOVE),
+        call("OR", call("=", K, text("a")), call("=", N, number(1))),
+        call("OR", call("=", K, text("a")), call("IS NULL", K)),
+        call("=", K, number(1)),
+        call("=", Column(2, "x", DataType.TEXT), text("of another type")),
+    ],
+)
+def test_of_other_predicates_any_row_may_be_needed(predicate: Expression) -> None:
+    assert where(predicate) is None
+
+
+def test_columns_are_followed_through_projections() -> None:
+    narrow = Project(FED, (X, Call("+", (N, number(1)), DataType.INTEGER), K), ("x", "m", "k"))
+    key = call("=", Column(2, "k", DataType.TEXT), text("a"))
+    sum_ = call("=", Column(1, "m", DataType.INTEGER), number(1))
+    assert condition_of([Filter(narrow, key)], "fed", COLUMNS) == OneOf(0, frozenset("a"))
+    assert condition_of([Filter(narrow, sum_)], "fed", COLUMNS) is None
+
+
+def test_a_filter_counts_where_nothing_is_between_it_and_the_fragment() -> None:
+    kept = Filter(FED, ABOVE)
+    other = RemoteSource("other", COLUMNS)
+    joined = Join(other, kept, JoinKind.LEFT, ((0, 0),))
+    assert condition_of([Distinct(kept)], "fed", COLUMNS) == Within(1, low=(3, 1))
+    assert condition_of([joined], "fed", COLUMNS) == Within(1, low=(3, 1))
+    assert condition_of([Filter(Distinct(FED), ABOVE)], "fed", COLUMNS) is None
+    assert condition_of([FED], "fed", COLUMNS) is None
+    assert condition_of([other, kept], "fed", COLUMNS) == Within(1, low=(3, 1))
+
+
+def test_what_is_read_twice_may_be_needed_whole() -> None:
+    kept = Filter(FED, ABOVE)
+    assert condition_of([UnionAll((kept, kept))], "fed", COLUMNS) is None
+    assert condition_of([kept, FED], "fed", COLUMNS) is None
+    assert condition_of([], "fed", COLUMNS) is None
