@@ -3,6 +3,12 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from benchmarks._published.argus_tables import (
+    argus_claims,
+    argus_ends,
+    argus_sizes,
+    argus_updates,
+)
 from benchmarks._published.calibration_tables import (
     calibration_constants,
     calibration_figures,
@@ -224,6 +230,17 @@ TABLES = {
             "figures": calibration_figures,
             "constants": calibration_constants,
             "worst": calibration_worst,
+        }.items()
+    },
+    **{
+        f"argus-{name}": Published(
+            "results/argus.md", "argus.json", "pando bench argus --out docs/results", render
+        )
+        for name, render in {
+            "claims": argus_claims,
+            "sizes": argus_sizes,
+            "updates": argus_updates,
+            "ends": argus_ends,
         }.items()
     },
     "security": Published(

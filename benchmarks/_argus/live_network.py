@@ -1,0 +1,180 @@
+"""A gateway with the stream and a base site, into which queries are registered one by one."""
+
+import gc
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import psutil
+
+from benchmarks._argus.arriving_rows import DAY, NOVEMBER_2002, Stream
+from benchmarks._argus.configurations import CONFIGURATIONS
+from benchmarks._argus.duckdb_answers import differing, duckdb_over
+from benchmarks._argus.network_size import size_of
+from federated_optimizer import Topology
+from stream_engine.simulation.network import CONSOLE, Network
+from stream_engine.site.step_result import StepResult
+from streamsql.binder import define
+from streamsql.catalog.catalog import Catalog
+from streamsql.catalog.definitions import SourceDefinition
+from streamsql.data.delta import Delta
+from streamsql.data.events import SourceEvent
+from streamsql.data.types import MICROSECONDS, Row
+from streamsql.syntax import CreateSource, parse_script
+from streamsql.wire.fragments import FragmentBundle
+
+GATEWAY, BASE = "gateway", "base"
+NOW = NOVEMBER_2002 + 500 * DAY
+"""When the history has arrived; the dates of rows are values like any other."""
+_MOST_ACTIONS = 10_000_000
+
+
+class _Reliable(Network):
+    """Loses nothing, so nothing is asked for twice; counts the time of each site's steps."""
+
+    def __init__(self, sites: Sequence[str]) -> None:
+        super().__init__(sites)
+        self.seconds = dict.fromkeys(sites, 0.0)
+
+    def step(self, site: str) -> StepResult:
+        began = time.process_time()
+        result = super().step(site)
+        self.seconds[site] += time.process_time() - began
+        return result
+
+    def _repair(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """The cost of a batch of rows.
+
+    Attributes:
+        seconds: CPU until the last row of all answers is there, the network's own messages too.
+        gateway: CPU of the steps of the gateway.
+        base: CPU of the steps of the base site.
+        messages: Between sites.
+        bytes: Between sites.
+    """
+
+    seconds: float
+    gateway: float
+    base: float
+    messages: int
+    bytes: int
+
+
+class LiveNetwork:
+    """A network of queries with data in it.
+
+    Args:
+        stream: Its history is there before the first query.
+        configuration: How queries share.
+    """
+
+    def __init__(self, stream: Stream, configuration: str) -> None:
+        self._source = source_of(stream)
+        topology = Topology({GATEWAY: frozenset({self._source.name})})
+        catalog = Catalog()
+        catalog.define(self._source)
+        self._registry = CONFIGURATIONS[configuration](catalog, topology)
+        self._stream = stream
+        self._process = psutil.Process()
+        gc.collect()
+        self._least = self._process.memory_info().rss
+        self._net = _Reliable((GATEWAY, BASE))
+        self._net.declare(GATEWAY, self._source.scan())
+        self._net.advance(NOW)
+        self._ingest(stream.history)
+        self._given = list(stream.history)
+        self._texts: list[str] = []
+        self._runs: list[str] = []
+        self._bundles: dict[str, FragmentBundle] = {}
+
+    def register(self, texts: Sequence[str]) -> dict[str, Any]:
+        """Register queries; return CPU seconds to plan each, and to plan and answer it."""
+        planning, answering = [], []
+        for text in texts:
+            began = time.process_time()
+            registered = self._registry.register(text)
+            planned = time.process_time()
+            for bundle in registered.bundles:
+                self._net.install(bundle)
+                self._bundles[bundle.query] = bundle
+            self._settle()
+            answered = time.process_time()
+            self._texts.append(text)
+            self._runs.append(registered.run)
+            planning.append(planned - began)
+            answering.append(answered - began)
+        return {"planning": planning, "answering": answering}
+
+    def update(self, number: int) -> Update:
+        """Ingest a batch, and wait until all answers are there."""
+        rows = self._stream.batches[number]
+        net = self._net
+        sites, messages, size = dict(net.seconds), *self._sent()
+        began = time.process_time()
+        net.advance(net.now + MICROSECONDS)
+        self._ingest(rows)
+        took = time.process_time() - began
+        self._given += rows
+        messages_now, size_now = self._sent()
+        return Update(
+            took,
+            net.seconds[GATEWAY] - sites[GATEWAY],
+            net.seconds[BASE] - sites[BASE],
+            messages_now - messages,
+            size_now - size,
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """Return size, memory and a mark of each answer, the same for equal rows in any child."""
+        gc.collect()
+        return {
+            **asdict(size_of(self._bundles.values())),
+            "runs": len(self._bundles),
+            "mb": (self._process.memory_info().rss - self._least) / 1e6,
+            "answers": [hash(frozenset(self._answer(run).items())) for run in self._runs],
+        }
+
+    def unlike_duckdb(self) -> list[str]:
+        """Return the queries whose rows are not those of DuckDB over all rows so far."""
+        asked = dict(zip(self._texts, map(self._answer, self._runs), strict=True))
+        with duckdb_over(self._source, self._given) as duck:
+            return differing(duck, asked.items())
+
+    def _answer(self, run: str) -> Delta:
+        return self._net.result(run)
+
+    def _ingest(self, rows: Sequence[Row]) -> None:
+        at = self._net.now
+        self._net.ingest(GATEWAY, self._source.name, [SourceEvent(row, at) for row in rows])
+        self._settle()
+
+    def _settle(self) -> None:
+        self._net.settle(limit=_MOST_ACTIONS)
+        if self._net.failures:
+            raise RuntimeError(str(self._net.failures[0]))
+
+    def _sent(self) -> tuple[int, int]:
+        """Return messages and bytes between sites so far."""
+        traffic = self._net.traffic
+        between = [pair for pair in traffic.messages if CONSOLE not in pair]
+        return (
+            sum(traffic.messages[pair] for pair in between),
+            sum(traffic.bytes[pair] for pair in between),
+        )
+
+
+def source_of(stream: Stream) -> SourceDefinition:
+    """Return the definition of a stream's source."""
+    (statement,) = parse_script(stream.definition)
+    if not isinstance(statement, CreateSource):
+        raise TypeError(f"{stream.definition} defines no source")
+    defined = define(statement, Catalog())
+    if not isinstance(defined, SourceDefinition):
+        raise TypeError(f"{stream.definition} defines no source")
+    return defined

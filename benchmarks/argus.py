@@ -1,0 +1,186 @@
+"""What do hundreds of queries cost that share one network, by the protocol of a thesis?
+
+    python -m benchmarks.argus [--quick | --full] [--scale 0.05] [--sets fed med ...]
+        [--configurations off all ...] [--queries N] [--json] [--out docs/results]
+
+A gateway has a stream, a base site gathers answers; both are in one process, over the simulated
+network. Queries are registered one by one into the running network, which has data in it. After
+each round of 100 (aggregates: 50) all configurations take the same batches of new rows, in turns.
+
+    fed, med              selections and joins over transfers of money, and over hospital admissions
+    fed-sums, med-sums    aggregates
+    uniform, normal, mixture    as fed, with drawn parameters in many spellings
+    analysts              sequences of one analyst's variations
+
+    QNS      size of the network: selections and joins by the weights of the thesis
+    nodes    selections, joins, aggregates and set operations
+    ms       CPU of an update: both sites, and what travels between them (median of its batches)
+    MB       resident memory that the network's process has grown by
+    registration    CPU until the first answer is there: planning, and filling from the history
+
+The thesis has 300,000 transfers (600,000 admissions) and batches of 4,000; --scale multiplies all
+of it. Rows of all configurations are compared after each round, and with DuckDB's at the end.
+Configurations that have used up --budget seconds of CPU register no more. The exit status is 1 if
+rows differ; a claim that is refuted is told.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks._argus.arriving_rows import thesis_sizes
+from benchmarks._argus.configurations import CONFIGURATIONS
+from benchmarks._argus.query_sets import BATCH, SETS
+from benchmarks._argus.registration_rounds import Protocol, batches_needed, rounds
+from benchmarks._argus.thesis_claims import verdicts
+from benchmarks._figures import write_results
+from benchmarks._published.pages import with_tables
+
+SEED = 1
+FILE = "argus.json"
+THESIS = ("fed", "med", "fed-sums", "med-sums")
+SCALES = {"quick": 0.01, "default": 0.05, "full": 1.0}
+QUERIES = {"quick": 100, "default": 768, "full": 1_000}
+UPDATES = {"quick": 2, "default": 4, "full": 10}
+BUDGETS = {"quick": 20.0, "default": 200.0, "full": 7_200.0}
+LARGEST_BESIDE_DUCKDB = 0.1
+"""The scale up to which DuckDB computes all answers at the end."""
+
+
+def measure(options: argparse.Namespace, say: Callable[[str], None]) -> dict[str, Any]:
+    """Return the figures of all sets, and the claims."""
+    found = {name: _measured(name, options, say) for name in options.sets}
+    return {
+        "settings": {
+            "seed": SEED,
+            "scale": options.scale,
+            "queries": options.queries,
+            "updates": options.updates,
+            "budget": options.budget,
+        },
+        "sets": found,
+        "claims": [verdict._asdict() for verdict in verdicts(found)],
+    }
+
+
+def _measured(name: str, options: argparse.Namespace, say: Callable[[str], None]) -> dict[str, Any]:
+    chosen = SETS[name]
+    texts = [asked.text for asked in chosen.queries()][: options.queries]
+    protocol = Protocol(
+        step=min(chosen.step, max(1, len(texts) // 2)),
+        updates=options.updates,
+        budget=options.budget,
+        duckdb=options.scale <= LARGEST_BESIDE_DUCKDB,
+    )
+    batches = batches_needed(len(texts), protocol)
+    sizes = thesis_sizes(chosen.history, BATCH, batches, options.scale)
+    say(f"{chosen.title}: {len(texts)} queries over {sizes.history:,} rows")
+    stream = chosen.stream(sizes, SEED)
+    return {
+        "title": chosen.title,
+        "history": sizes.history,
+        "batch": sizes.batch,
+        "rounds": rounds(
+            stream,
+            texts,
+            options.configurations,
+            protocol,
+            lambda words: say(f"{chosen.title}: {words}"),
+        ),
+    }
+
+
+COLUMNS = (
+    ("QNS", "weighted", "{:,}"),
+    ("nodes", "nodes", "{:,}"),
+    ("ms", "update_ms_median", "{:,.1f}"),
+    ("mean", "update_ms_mean", "{:,.1f}"),
+    ("max", "update_ms_max", "{:,.1f}"),
+    ("gateway", "gateway_ms", "{:,.1f}"),
+    ("base", "base_ms", "{:,.1f}"),
+    ("messages", "messages", "{:,.0f}"),
+    ("bytes", "bytes", "{:,}"),
+    ("MB", "mb", "{:,.0f}"),
+    ("reg. p50", "registration_ms_p50", "{:,.1f}"),
+    ("p99", "registration_ms_p99", "{:,.1f}"),
+)
+"""Of a configuration after a round: title, figure, form."""
+
+
+def printed(found: dict[str, Any]) -> str:
+    """Return the figures as text."""
+    lines = []
+    for each in found["sets"].values():
+        lines.append(f"\n{each['title']}: {each['history']:,} rows, batches of {each['batch']:,}")
+        head = "".join(f"{title:>10}" for title, _, _ in COLUMNS)
+        lines.append(f"{'queries':>7}  {'configuration':<34}{head}")
+        for one in each["rounds"]:
+            for name, figures in one["configurations"].items():
+                cells = "".join(f"{form.format(figures[key]):>10}" for _, key, form in COLUMNS)
+                lines.append(f"{one['queries']:>7}  {name:<34}{cells}")
+    lines.append("")
+    words = {True: "held", False: "REFUTED", None: "-"}
+    for claim in found["claims"]:
+        thesis = f" (thesis: {claim['thesis']})" if claim["thesis"] else ""
+        lines += [f"{words[claim['held']]:<8}{claim['words']}: {claim['ours']}{thesis}"]
+    return "\n".join(lines)
+
+
+def arguments() -> argparse.ArgumentParser:
+    """Return the options."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="100 queries of each set, few rows")
+    parser.add_argument("--full", action="store_true", help="the sizes of the thesis, all sets")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--scale", type=float, help="times the rows of the thesis")
+    parser.add_argument("--sets", nargs="+", choices=SETS, help="sets of queries")
+    parser.add_argument("--configurations", nargs="+", choices=CONFIGURATIONS)
+    parser.add_argument("--queries", type=int, help="of each set at most")
+    parser.add_argument("--updates", type=int, help="batches after each round")
+    parser.add_argument("--budget", type=float, help="seconds of CPU of a configuration in a set")
+    parser.add_argument(
+        "--out", type=Path, help=f"folder for {FILE}; the tables of its page are written anew"
+    )
+    return parser
+
+
+def _complete(options: argparse.Namespace) -> None:
+    """Set what was not given by the size of the run."""
+    size = "quick" if options.quick else "full" if options.full else "default"
+    options.scale = options.scale or SCALES[size]
+    options.queries = options.queries or QUERIES[size]
+    options.updates = options.updates or UPDATES[size]
+    options.budget = options.budget or BUDGETS[size]
+    options.sets = options.sets or list(SETS if size == "full" else THESIS)
+    options.configurations = options.configurations or list(CONFIGURATIONS)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the benchmark; return the exit status."""
+    options = arguments().parse_args(argv)
+    _complete(options)
+    console = Console(stderr=True)
+    began = time.monotonic()
+
+    def say(words: str) -> None:
+        console.print(f"{time.monotonic() - began:6.0f} s  {words}", highlight=False)
+
+    found = measure(options, say)
+    write_results(options.out, FILE, found)
+    if options.out is not None and (page := options.out / "argus.md").exists():
+        text = page.read_text(encoding="utf-8")
+        text = with_tables("results/argus.md", text, options.out.resolve().parent)
+        page.write_text(text, encoding="utf-8")
+    print(json.dumps(found, indent=1) if options.json else printed(found))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

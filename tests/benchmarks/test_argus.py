@@ -1,0 +1,37 @@
+"""The protocol of the thesis runs, small, and finds other rows."""
+
+import json
+
+import pytest
+
+from benchmarks._argus.arriving_rows import Sizes
+from benchmarks._argus.configurations import CONFIGURATIONS
+from benchmarks._argus.live_network import LiveNetwork
+from benchmarks._argus.query_sets import SETS
+from benchmarks.argus import main
+
+SMALL = ("--quick", "--json", "--scale", "0.002", "--queries", "16", "--sets", "fed", "med-sums")
+
+
+@pytest.mark.timeout(120)
+def test_it_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(SMALL) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found["sets"]) == {"fed", "med-sums"}
+    for each in found["sets"].values():
+        assert [one["queries"] for one in each["rounds"]] == [8, 16]
+        assert set(each["rounds"][-1]["configurations"]) == set(CONFIGURATIONS)
+        assert each["rounds"][-1]["configurations"]["off"]["nodes"] > 16
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS)
+def test_answers_are_those_of_duckdb_after_updates(configuration: str) -> None:
+    stream = SETS["fed"].stream(Sizes(800, 20, 2), 3)
+    network = LiveNetwork(stream, configuration)
+    network.register([each.text for each in SETS["fed"].queries()[12:18]])
+    before = network.figures()["answers"]
+    assert network.unlike_duckdb() == []
+    for number in range(2):
+        assert network.update(number).bytes > 0
+    assert network.figures()["answers"] != before
+    assert network.unlike_duckdb() == []

@@ -1,0 +1,44 @@
+"""Claims are judged by the round that they speak of."""
+
+from typing import Any
+
+from benchmarks._argus.thesis_claims import ALL, LATEST, MATCH_PLAN, NO_JOINS, ratio_of, verdicts
+
+
+def round_of(queries: int, **figures: dict[str, float]) -> dict[str, Any]:
+    return {"queries": queries, "configurations": figures}
+
+
+def figure(update: float, weighted: float = 1.0) -> dict[str, float]:
+    return {
+        "update_ms_median": update,
+        "weighted": weighted,
+        "registrations_a_second": 100.0,
+    }
+
+
+FOUND = {
+    "rounds": [
+        round_of(300, **{ALL: figure(2.0), NO_JOINS: figure(100.0), MATCH_PLAN: figure(4.0)}),
+        round_of(768, **{ALL: figure(10.0), MATCH_PLAN: figure(8.0), NO_JOINS: figure(30.0)}),
+        round_of(800, **{ALL: figure(11.0)}),
+    ]
+}
+
+
+def test_a_ratio_is_of_its_round_or_of_the_last_that_has_both() -> None:
+    assert ratio_of(FOUND, "update_ms_median", NO_JOINS, 300) == (300, 50.0)
+    assert ratio_of(FOUND, "update_ms_median", NO_JOINS, LATEST) == (768, 3.0)
+    assert ratio_of(FOUND, "update_ms_median", NO_JOINS, 400) is None
+    assert ratio_of(None, "update_ms_median", NO_JOINS, LATEST) is None
+
+
+def test_verdicts_say_what_held() -> None:
+    said = {each.words: each for each in verdicts({"fed": FOUND})}
+    at_300 = said[f"fed: update with “{NO_JOINS}” over “{ALL}”, at 300 queries"]
+    assert at_300.held is True
+    assert at_300.ours == "50.00 (300 queries)"
+    assert said[f"fed: update with “{NO_JOINS}” over “{ALL}”, at the end"].held is False
+    assert said[f"fed: “{ALL}” is never slower than “{MATCH_PLAN}”"].held is False
+    assert said["fed: 200 registrations a second in the last round"].held is False
+    assert any(each.held is None for each in said.values())
