@@ -21,7 +21,18 @@ GROUPS = (
     "SUM(x % 4294967296) AS l FROM r GROUP BY a, b"
 )
 UNION = "SELECT a, b, s FROM r UNION ALL SELECT a, b, s FROM q"
+LEFT = "SELECT r.a, r.b, q.b AS qb, q.a AS qa FROM r LEFT JOIN q ON q.a = r.a"
+REACH = (
+    "WITH RECURSIVE e (a, b) AS (SELECT a, b FROM r {} UNION "
+    "SELECT e.a, r.b FROM e JOIN r ON e.b = r.a) SELECT a, b FROM e"
+)
 FOUND = (
+    ("SELECT r.a, q.b FROM r LEFT JOIN q ON r.a = q.a WHERE r.b > 1", LEFT),
+    (REACH.format("WHERE a = 1"), REACH.format("")),
+    (
+        f"SELECT a, COUNT(*) AS n FROM ({REACH.format('')}) x WHERE a > 1 GROUP BY a",
+        REACH.format(""),
+    ),
     ("SELECT a, COUNT(*) AS n FROM r GROUP BY a", GROUPS),
     ("SELECT a, AVG(x) AS m FROM r WHERE b > 1 GROUP BY a HAVING COUNT(*) > 1", GROUPS),
     ("SELECT DISTINCT b FROM r", GROUPS),
