@@ -211,6 +211,8 @@ class _Making:
 
     def _with_nodes(self, logical: Plan, found: SharedPlan) -> SharedPlan:
         """Return the shared plan after nodes are made, and read."""
+        if found.is_there:
+            return found
         eager = self.sharing.materialize == Materialize.EAGER
         while len(self.nodes) < MAX_NODES:
             made = self._make_eagerly(found) if eager else self._make_wanted(logical)

@@ -180,10 +180,13 @@ class Network:
         """Return a bundle whose equal fragments are read where older runs receive them."""
         if why_alone(bundle):
             return bundle
-        fed = {feed.fragment for feed in bundle.feeds}
+        own = {fragment.id for fragment in bundle.own}
         feeds = list(bundle.feeds)
         for fragment, printed in fragment_prints(bundle).items():
-            owner = None if fragment in fed else self._owner(printed, bundle.query)
+            is_result = not bundle.fragment(fragment).consumer
+            if fragment not in own or is_result:
+                continue
+            owner = self._owner(printed, bundle.query)
             if owner is not None:
                 feeds.append(Feed(fragment, owner[0].query, owner[0].version, owner[1]))
         return msgspec.structs.replace(bundle, feeds=tuple(feeds))
@@ -192,9 +195,9 @@ class Network:
         for name, other in self.runs.items():
             if not is_older(name, run) or why_alone(other.bundle):
                 continue
-            fed = {feed.fragment for feed in other.bundle.feeds}
+            own = {fragment.id for fragment in other.bundle.own}
             for fragment, theirs in fragment_prints(other.bundle).items():
-                if theirs == printed and fragment not in fed:
+                if theirs == printed and fragment in own:
                     return other.bundle, fragment
         return None
 

@@ -5,7 +5,7 @@ numbers. What is wanted is brought into these numbers once for all of them, and 
 predicates finds those that are no stronger.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from federated_optimizer.canonical.predicate_index import PredicateIndex
@@ -19,6 +19,29 @@ from streamsql.algebra.expressions import Column, Expression, map_columns
 
 Key = tuple[str, str, str]
 """Of an offer: its run, its fragment, and the form of what it computes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An offer that is no stronger than a block that is wanted.
+
+    Attributes:
+        offer: The offer.
+        block: It computes.
+        wanted: The block that is wanted, over the inputs of the other one.
+        available: What the offer shows.
+    """
+
+    offer: Offer
+    block: Block
+    wanted: Block
+    available: Available
+
+    def order(self, rows: Callable[[Offer], float]) -> tuple[object, ...]:
+        """Return a key: the one to be tried first comes first."""
+        run = self.offer.run
+        told = -len(self.block.predicates)
+        return (not self.offer.is_readable, rows(self.offer), told, len(run), run)
 
 
 @dataclass(slots=True)
@@ -83,12 +106,8 @@ class BlockShapes:
         for shape in self._shapes.get(forms, {}).values():
             yield from shape.offers.values()
 
-    def weaker(
-        self, wanted: Block, forms: tuple[str, ...]
-    ) -> Iterator[tuple[Offer, Block, Block, Available]]:
+    def weaker(self, wanted: Block, forms: tuple[str, ...]) -> Iterator[Candidate]:
         """Yield offers that are no stronger than a block.
-
-        Each comes with its own block, the wanted one over its inputs, and what it shows.
 
         Args:
             wanted: The block.
@@ -99,7 +118,7 @@ class BlockShapes:
                 found = shape.predicates.weaker_or_equal(predicate_set(moved.predicates))
                 for key in found:
                     offer, block = shape.offers[key]
-                    yield offer, block, moved, shape.available[key]
+                    yield Candidate(offer, block, moved, shape.available[key])
 
 
 def reordered(block: Block, order: tuple[int, ...]) -> Block:

@@ -7,6 +7,7 @@ of its filters gives the same bag of rows, so blocks are compared where plans wo
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import accumulate
 
 from federated_optimizer.rules.join_keys import equality
@@ -73,6 +74,7 @@ class Block:
         return frozenset[int]().union(*read)
 
 
+@lru_cache(maxsize=4_096)
 def block_of(plan: Plan) -> Block:
     """Return a plan as a block; one of any other operator is an input without predicates."""
     found = _flattened(plan)

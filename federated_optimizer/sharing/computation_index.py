@@ -156,14 +156,24 @@ class ComputationIndex:
     def _weaker(
         self, wanted: Plan, allowed: Allowed, rows: Rows, *, canonical: bool
     ) -> Iterator[Found]:
+        """Yield the answer over the offer with the fewest rows among those that are no stronger.
+
+        Where nobody has counted them, more predicates leave fewer.
+        """
         block = block_of(wanted)
         forms = tuple(sorted(input_forms(block)))
-        for offer, theirs, moved, available in self._blocks.weaker(block, forms):
-            if not allowed(offer):
-                continue
-            plan = over_aligned(moved, theirs, available, offer.leaf, canonical=canonical)
+        candidates = [each for each in self._blocks.weaker(block, forms) if allowed(each.offer)]
+        candidates.sort(key=lambda each: each.order(rows))
+        for each in candidates:
+            leaf = each.offer.leaf
+            plan = over_aligned(
+                *(each.wanted, each.block, each.available, leaf),
+                canonical=canonical,
+                is_implied=canonical,
+            )
             if plan is not None:
-                yield Found(offer, plan, remaining_of(plan), rows(offer))
+                yield Found(each.offer, plan, remaining_of(plan), rows(each.offer))
+                return
 
     def _by_rules(self, wanted: Plan, allowed: Allowed, rows: Rows) -> Iterator[Found]:
         if not _has_rules(wanted):

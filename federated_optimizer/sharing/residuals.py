@@ -1,15 +1,21 @@
 """Predicates that remain to be checked of rows that satisfy weaker ones."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
+from federated_optimizer.canonical.canonical_expressions import canonical as canonical_form
+from federated_optimizer.canonical.implications import Implications
 from federated_optimizer.canonical.predicate_sets import PredicateSet
-from streamsql.algebra.expressions import Expression
+from streamsql.algebra.expressions import Expression, columns_of
 
 
 @lru_cache(maxsize=16_384)
 def predicate_set(predicates: tuple[Expression, ...]) -> PredicateSet:
     """Return the set of some predicates."""
     return PredicateSet.of(predicates)
+
+
+_form = lru_cache(maxsize=16_384)(canonical_form)
 
 
 def residual(
@@ -26,5 +32,23 @@ def residual(
     """
     if not canonical:
         return tuple(p for p in wanted if p not in offered) if {*offered} <= {*wanted} else None
-    ours, theirs = predicate_set(wanted), predicate_set(offered)
-    return ours.residual(theirs) if ours.implies(theirs) else None
+    if not predicate_set(wanted).implies(predicate_set(offered)):
+        return None
+    return remaining(wanted, offered)
+
+
+def remaining(
+    wanted: Sequence[Expression], offered: Sequence[Expression]
+) -> tuple[Expression, ...]:
+    """Return those of some predicates that do not follow from weaker ones, which they imply."""
+    forms = {_form(p) for p in offered}
+    rest = [p for p in dict.fromkeys(wanted) if _form(p) not in forms]
+    # Mostly these are comparisons that were derived from others of the same columns. A whole set
+    # of predicates takes milliseconds to be read; what is missed here is checked once too often.
+    for predicate in rest[::-1]:
+        read = columns_of(predicate)
+        near = [p for p in offered if not read.isdisjoint(columns_of(p))]
+        others = [p for p in rest if p is not predicate]
+        if predicate in Implications([*near, *others]):
+            rest = others
+    return tuple(rest)

@@ -11,7 +11,8 @@ from federated_optimizer.sharing.computation_index import ComputationIndex
 from federated_optimizer.sharing.strategy import Materialize, Strategy
 from federated_optimizer.testing_bundles import Readings
 from federated_optimizer.testing_network import Network, answers
-from streamsql.algebra.operators import Join, walk_plan
+from streamsql.algebra.expressions import conjuncts
+from streamsql.algebra.operators import Filter, Join, Project, walk_plan
 from streamsql.data.events import SourceEvent
 from streamsql.reference import Database, evaluate
 from streamsql.wire.fragments import Engine
@@ -96,6 +97,24 @@ def check(network: Network) -> None:
     for query, rows in found.items():
         run = network.runs[network.reads[query]]
         assert rows == evaluate(run.bound.plan, READINGS.whole, NOW), query
+
+
+@pytest.mark.parametrize("materialize", list(Materialize))
+def test_the_second_of_two_transfers_is_a_selection_on_the_first(materialize: Materialize) -> None:
+    network = network_of(transfers(20), materialize=materialize)
+    before = set(network.runs)
+    change = network.register(bound_query(transfers(10), CATALOG))
+    check(network)
+    assert set(network.runs) - before == {change.query}
+    (bundle,) = change.deploy
+    first = network.reads[next(iter(network.reads))]
+    assert [feed.run for feed in bundle.feeds] == [first]
+    top = bundle.fragments[0].plan
+    kept = top.input if isinstance(top, Project) else top
+    assert isinstance(kept, Filter)
+    assert len(conjuncts(kept.predicate)) == 2, "the two bounds of ten days"
+    assert not any(isinstance(node, Join) for node in walk_plan(top))
+    assert answers(network, READINGS, NOW)[change.query], "some transfers take ten days"
 
 
 def test_the_large_transfers_are_read_from_all_transfers() -> None:

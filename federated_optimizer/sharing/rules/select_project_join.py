@@ -14,7 +14,7 @@ alike the one with the fewest of them is taken.
 from federated_optimizer.rules.merge_filters import filtered
 from federated_optimizer.sharing.alignment import Available, aligned, rewritten
 from federated_optimizer.sharing.blocks import Block, block_of
-from federated_optimizer.sharing.residuals import residual
+from federated_optimizer.sharing.residuals import remaining, residual
 from streamsql.algebra.expressions import Expression, conjuncts
 from streamsql.algebra.operators import Filter, Plan, Project, identity_columns
 
@@ -46,8 +46,14 @@ def answer_block(
     return min(found, key=lambda each: each[0])[1] if found else None
 
 
-def over_aligned(
-    wanted: Block, offered: Block, available: Available, leaf: Plan, *, canonical: bool = True
+def over_aligned(  # noqa: PLR0913 - two blocks, and what is known of them
+    wanted: Block,
+    offered: Block,
+    available: Available,
+    leaf: Plan,
+    *,
+    canonical: bool = True,
+    is_implied: bool = False,
 ) -> Plan | None:
     """Return a block over the leaf of one with the same inputs in the same order.
 
@@ -57,8 +63,13 @@ def over_aligned(
         available: The same by expression.
         leaf: The rows.
         canonical: As for `answer_block`.
+        is_implied: Whether it is known that the wanted predicates imply the offered ones.
     """
-    rest = residual(wanted.predicates, offered.predicates, canonical=canonical)
+    rest = (
+        remaining(wanted.predicates, offered.predicates)
+        if is_implied
+        else residual(wanted.predicates, offered.predicates, canonical=canonical)
+    )
     if rest is None:
         return None
     predicates = _rewritten(rest, available, leaf)
