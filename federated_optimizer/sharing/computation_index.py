@@ -6,14 +6,14 @@ fewest rows, since every row of it is looked at.
 """
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from federated_optimizer.sharing.block_shapes import BlockShapes, Key
 from federated_optimizer.sharing.blocks import Block, block_of
 from federated_optimizer.sharing.canonical_plan import canonical_plan, input_forms
 from federated_optimizer.sharing.node_offers import Offer
-from federated_optimizer.sharing.rule_table import RULES
+from federated_optimizer.sharing.rule_table import RULES, WIDENINGS
 from federated_optimizer.sharing.rules import same
 from federated_optimizer.sharing.rules.select_project_join import over_aligned
 from federated_optimizer.sharing.set_clusters import cluster_of
@@ -185,11 +185,10 @@ class ComputationIndex:
             tried += 1
             if tried > MAX_TRIED:
                 return
-            for answer in RULES:
-                plan = answer(wanted, offer.plan, offer.leaf)
-                if plan is not None:
-                    yield Found(offer, plan, remaining_of(plan), rows(offer))
-                    break
+            found = _by_rule(wanted, offer) or _by_widening(wanted, offer)
+            if found is not None:
+                read, plan = found
+                yield Found(read, plan, remaining_of(plan), rows(offer))
 
     def _candidates(self, wanted: Plan) -> Iterator[Offer]:
         """Yield offers over the same sources; to a set operator also those of fewer operands."""
@@ -201,6 +200,27 @@ class ComputationIndex:
                     theirs = sources_of(offer.plan)
                     if theirs != sources and {*theirs} <= {*sources}:
                         yield offer
+
+
+def _by_rule(wanted: Plan, offer: Offer) -> tuple[Offer, Plan] | None:
+    """Return an answer by the first rule that finds one."""
+    for answer in RULES:
+        plan = answer(wanted, offer.plan, offer.leaf)
+        if plan is not None:
+            return offer, plan
+    return None
+
+
+def _by_widening(wanted: Plan, offer: Offer) -> tuple[Offer, Plan] | None:
+    """Return an answer over what a node computes inside, with more columns.
+
+    Only of nodes: a query that is alone would not gain by what others want of its rows.
+    """
+    for widening in WIDENINGS if offer.is_node and not offer.is_readable else ():
+        wide = widening(wanted, offer.plan)
+        if wide is not None:
+            return _by_rule(wanted, replace(offer, plan=wide))
+    return None
 
 
 def remaining_of(plan: Plan) -> int:

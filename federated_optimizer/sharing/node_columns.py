@@ -3,9 +3,12 @@
 from federated_optimizer.sharing.alignment import Available, aligned
 from federated_optimizer.sharing.blocks import block_of
 from federated_optimizer.sharing.computation_index import Found
+from federated_optimizer.sharing.group_blocks import group_block_of
+from federated_optimizer.sharing.rules import coarser_groups, more_functions
 from federated_optimizer.sharing.run_offers import with_outputs
 from streamsql.algebra.expressions import Column, columns_of
 from streamsql.algebra.operators import (
+    Aggregate,
     Filter,
     Plan,
     Project,
@@ -15,22 +18,29 @@ from streamsql.algebra.operators import (
 
 def read_columns(found: Found) -> tuple[int, ...]:
     """Return the columns of an offer that an answer reads, in order."""
+    everything = tuple(range(len(found.offer.columns)))
+    chain: list[Plan] = []
     plan = found.plan
-    read: set[int] = set()
     while not isinstance(plan, RemoteSource):
-        match plan:
-            case Project(input=child, expressions=expressions) if isinstance(
-                child, RemoteSource | Filter
-            ):
-                read |= frozenset[int]().union(*map(columns_of, expressions))
-            case Filter(input=child, predicate=predicate):
+        if len(plan.inputs) != 1:
+            return everything
+        chain.append(plan)
+        (plan,) = plan.inputs
+    read: set[int] = set()
+    for operator in reversed(chain):
+        match operator:
+            case Filter(predicate=predicate):
                 read |= columns_of(predicate)
+                continue
+            case Project(expressions=expressions):
+                pass
+            case Aggregate(group=group, aggregates=calls):
+                read |= {*group}
+                expressions = tuple(a for call in calls for a in call.arguments)
             case _:
-                return tuple(range(len(found.offer.columns)))
-        plan = child
-    if isinstance(found.plan, RemoteSource | Filter):
-        return tuple(range(len(found.offer.columns)))
-    return tuple(sorted(read))
+                return everything
+        return tuple(sorted(read.union(*map(columns_of, expressions))))
+    return everything
 
 
 def narrowed(found: Found) -> Plan:
@@ -51,6 +61,13 @@ def widened(node: Plan, found: Found) -> Plan:
         node: What the node computes.
         found: An answer over the same rows with more columns.
     """
+    if group_block_of(node) is not None:
+        wanted = narrowed(found)
+        wide_groups = more_functions.widened(wanted, node)
+        if wide_groups is not None:
+            return wide_groups
+        has_all = coarser_groups.answer(wanted, node, node) is not None
+        return node if has_all else found.offer.plan
     block = block_of(node)
     available = Available.of(block)
     for wide in aligned(block_of(found.offer.plan), block):

@@ -6,6 +6,7 @@ from federated_optimizer.sharing.rules import (
     bounded_views,
     coarser_groups,
     fewer_operands,
+    more_functions,
     preserved_sides,
 )
 from streamsql.algebra.operators import Plan
@@ -19,3 +20,9 @@ RULES: tuple[Rule, ...] = (
     preserved_sides.answer,
     bounded_views.answer,
 )
+
+Widening = Callable[[Plan, Plan], Plan | None]
+"""Wanted and offered: the offered with more columns behind its own, from which the wanted comes."""
+
+WIDENINGS: tuple[Widening, ...] = (more_functions.widened,)
+"""For parts that nobody can read yet: a node of them may be given what is wanted."""

@@ -6,6 +6,7 @@ from federated_optimizer.network.shareable import delivered_fragments
 from federated_optimizer.sharing.blocks import Block, block_of, plan_of
 from federated_optimizer.sharing.canonical_plan import canonical_plan
 from federated_optimizer.sharing.node_offers import Offer
+from federated_optimizer.sharing.rules.more_functions import widest_groups
 from streamsql.algebra.expressions import Expression
 from streamsql.algebra.operators import (
     Filter,
@@ -99,7 +100,13 @@ def _parts(logical: Plan) -> Iterator[Plan]:
 
 
 def widest(plan: Plan) -> Plan:
-    """Return a plan with all columns of its block, those of the plan first."""
+    """Return a plan with all columns of its block, those of the plan first.
+
+    Groups also have the statistics of their functions: coarser groups come from these.
+    """
+    groups = widest_groups(plan)
+    if groups is not None:
+        return groups
     block = block_of(plan)
     if block.is_trivial:
         return plan

@@ -39,6 +39,18 @@ def widened(wanted: Plan, offered: Plan) -> Plan | None:
     return None
 
 
+def widest_groups(plan: Plan) -> Plan | None:
+    """Return groups with all their keys and calls, and the statistics of these, behind their own.
+
+    None: the plan is no grouping, or shows all of that.
+    """
+    groups = group_block_of(plan)
+    if groups is None:
+        return None
+    statistics = (_named(law, c) for c in groups.calls if isinstance(law := law_of(c), Law))
+    return _with(groups, [*groups.calls, *(each for some in statistics for each in some)], plan)
+
+
 def groups_to_share(plan: Plan) -> Plan | None:
     """Return the groups of a plan as a node from which coarser groups come, too.
 
