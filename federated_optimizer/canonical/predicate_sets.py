@@ -127,8 +127,9 @@ class PredicateSet:
 
     @cached_property
     def columns(self) -> frozenset[int]:
-        """The columns that it reads."""
-        return frozenset().union(*(each.term.columns for clause in self.clauses for each in clause))
+        """The columns that it reads, in conditions that follow from others, too."""
+        of_clauses = (each for clause in self.disjunctions for each in clause)
+        return frozenset().union(*(c.term.columns for c in (*self._conditions(), *of_clauses)))
 
     @cached_property
     def cases(self) -> tuple[tuple[Theory, ...], ...]:

@@ -5,6 +5,7 @@ EXPLAIN. Operators are calls too (`=`, `AND`, `+`), with the function names of `
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Union
 
 import msgspec
@@ -64,12 +65,16 @@ def conjuncts(predicate: Expression | None) -> list[Expression]:
 
 def walk(expression: Expression) -> Iterator[Expression]:
     """Yield the expression and everything below it."""
-    yield expression
-    if isinstance(expression, Call):
-        for argument in expression.arguments:
-            yield from walk(argument)
+    waiting = [expression]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        if isinstance(part, Call):
+            waiting.extend(part.arguments[::-1])
 
 
+# A query of five joins asks 800 times for the columns of 70 expressions: a fifth of normalization.
+@lru_cache(maxsize=16_384)
 def columns_of(expression: Expression) -> frozenset[int]:
     """Return the positions an expression reads."""
     return frozenset(part.position for part in walk(expression) if isinstance(part, Column))
