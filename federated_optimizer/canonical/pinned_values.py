@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 
-from federated_optimizer.canonical.linear_comparisons import Number
+from federated_optimizer.canonical.linear_comparisons import Number, exact
 from federated_optimizer.canonical.regions import Domain, Region, before, behind, region
-from federated_optimizer.canonical.terms import Term
+from federated_optimizer.canonical.terms import Term, term_of
 from streamsql.algebra.expressions import Column, Expression, Literal, map_columns, walk
 from streamsql.algebra.scalar import compile_expression
 from streamsql.algebra.user_functions import is_user_function
@@ -39,6 +39,42 @@ def literals_of(dtype: DataType, points: Sequence[Number]) -> list[Literal]:
 
 def _whole(point: Number) -> int | str:
     return point if isinstance(point, str) else int(point)
+
+
+def pinned_columns(term: Term, regions: Mapping[Term, Region]) -> dict[int, list[Literal]] | None:
+    """Return all values of each column of a term; None if one may have many, or is NULL."""
+    found: dict[int, list[Literal]] = {}
+    for part, _ in term.parts:
+        for node in walk(part):
+            if isinstance(node, Column) and node.position not in found:
+                known = regions.get(term_of(node))
+                points = None if known is None or known.null else known.points(MAX_POINTS)
+                if points is None:
+                    return None
+                found[node.position] = literals_of(node.dtype, points)
+    return found
+
+
+def matching_points(regions: Mapping[Term, Region]) -> Iterator[tuple[Term, Region]]:
+    """Yield columns of few values, and which of these let the other conditions over them pass."""
+    for term, allowed in regions.items():
+        if isinstance(term.only, Column) or len(term.columns) != 1:
+            continue
+        (column,) = {n for part, _ in term.parts for n in walk(part) if isinstance(n, Column)}
+        pinned = pinned_columns(term, regions)
+        if pinned is None:
+            continue
+        values = pinned[column.position]
+        results = [(value, computed(term, {column.position: [value]})) for value in values]
+        kept = [
+            exact(value.value)
+            for value, result in results
+            if result is None or not result.intersection(allowed).is_empty
+        ]
+        domain = term_of(column).domain
+        if column.dtype != DataType.BOOLEAN:
+            spans = [(before(value), behind(value)) for value in kept if value is not None]
+            yield term_of(column), region(domain, spans)
 
 
 def computed(term: Term, values: Mapping[int, Sequence[Literal]]) -> Region | None:

@@ -9,12 +9,12 @@ All that are found are united, and a set is implied if all of its clauses are am
 waits at its rarest clause, so sets whose rarest clause is not found cost nothing.
 
 `stronger_or_equal`: the sets that imply P. For a clause p of P these are the sets a fact of which
-implies one of p's conditions, and those with a disjunction each condition of which does; P needs
-all of its clauses: an intersection, from the clause with the fewest on.
+implies one of p's conditions, and those with a disjunction each case of which does; P needs all of
+its clauses: an intersection, from the clause with the fewest on.
 
-Terms are found by hash, regions of a term in sorted lists (`region_lists`). A look-up finds what
-`PredicateSet.implies` finds, but for sets that imply P only by a disjunction together with single
-conditions: those are looked at condition by condition.
+Terms are found by hash, regions of a term in sorted lists (`region_lists`). Look-ups find what
+`PredicateSet.implies` finds, but for a few sets that imply P in each case of a disjunction, in one
+of them by what is no fact of it (`set_facts`).
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence

@@ -16,10 +16,13 @@ from federated_optimizer.canonical.predicate_sets import PredicateSet
 from federated_optimizer.canonical.region_lists import RegionList
 from federated_optimizer.canonical.regions import BOTTOM, TOP, Region
 from federated_optimizer.canonical.terms import Condition, Term
-from federated_optimizer.canonical.theory import Theory
 from streamsql.algebra.expressions import Column
 
 Owner = TypeVar("Owner", bound=Hashable)
+
+
+_Case = tuple[PredicateSet, int, int]
+"""A set, one of its disjunctions, and a condition of that."""
 
 
 class FactLists(Generic[Owner]):
@@ -67,8 +70,7 @@ class SetFacts:
 
     def __init__(self) -> None:
         self._units: FactLists[PredicateSet] = FactLists()
-        self._cases: FactLists[tuple[Clause, Condition]] = FactLists()
-        self._with: dict[Clause, dict[PredicateSet, None]] = {}
+        self._cases: FactLists[_Case] = FactLists()
         self._bounding: dict[int, set[PredicateSet]] = {}
         self._renaming: set[PredicateSet] = set()
 
@@ -79,12 +81,8 @@ class SetFacts:
             self._bounding.setdefault(column, set()).add(predicates)
         if predicates.theory.equalities:
             self._renaming.add(predicates)
-        for clause in predicates.disjunctions:
-            sets = self._with.setdefault(clause, {})
-            sets[predicates] = None
-            if len(sets) == 1:
-                for each in clause:
-                    self._cases.add(_facts_of(each), (clause, each))
+        for case, facts in _facts_of_cases(predicates):
+            self._cases.add(facts, case)
 
     def remove(self, predicates: PredicateSet) -> None:
         """Remove a set that is there."""
@@ -94,13 +92,8 @@ class SetFacts:
             if not self._bounding[column]:
                 del self._bounding[column]
         self._renaming.discard(predicates)
-        for clause in predicates.disjunctions:
-            sets = self._with[clause]
-            del sets[predicates]
-            if not sets:
-                del self._with[clause]
-                for each in clause:
-                    self._cases.remove(_facts_of(each), (clause, each))
+        for case, facts in _facts_of_cases(predicates):
+            self._cases.remove(facts, case)
 
     def implying(self, clause: Clause) -> set[PredicateSet]:
         """Return the sets that imply a clause."""
@@ -123,11 +116,12 @@ class SetFacts:
         return found
 
     def _by_cases(self, clause: Clause) -> Iterator[PredicateSet]:
-        """Yield the sets with a disjunction each condition of which implies one of a clause."""
+        """Yield the sets with a disjunction in each case of which a condition holds."""
         reached = {case for each in clause for case in self._cases.implying(each)}
-        for disjunction, count in Counter(own for own, _ in reached).items():
-            if count == len(disjunction):
-                yield from self._with[disjunction]
+        counts = Counter((predicates, number) for predicates, number, _ in reached)
+        for (predicates, number), count in counts.items():
+            if count == len(predicates.cases[number]):
+                yield predicates
 
     def _perhaps(self, term: Term) -> set[PredicateSet]:
         """Return the sets that may say something of a term that is not among their facts."""
@@ -136,8 +130,15 @@ class SetFacts:
         return near | self._renaming
 
 
-def _facts_of(condition: Condition) -> Iterable[tuple[Term, Region]]:
-    return Theory([condition]).facts.items()
+def _facts_of_cases(
+    predicates: PredicateSet,
+) -> Iterator[tuple[_Case, list[tuple[Term, Region]]]]:
+    """Yield what holds in each case of each disjunction and not in all rows of a set."""
+    always = predicates.theory.facts
+    for number, cases in enumerate(predicates.cases):
+        for place, case in enumerate(cases):
+            facts = [fact for fact in case.facts.items() if always.get(fact[0]) != fact[1]]
+            yield (predicates, number, place), facts
 
 
 def _bounded_columns(predicates: PredicateSet) -> set[int]:

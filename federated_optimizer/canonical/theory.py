@@ -7,7 +7,8 @@ What is known follows by:
 - other values: orders, closed, and limits along them; monotone arithmetic of DOUBLE at its limits,
 - equal columns (not of DOUBLE, where 0.0 equals -0.0): one stands for all of them in any term,
 - NULL: an expression that has a value has arguments that have one,
-- columns with few values: a term over them is computed for each,
+- columns with few values: a term over them is computed for each, and values go that no other
+  condition lets pass,
 - LIKE: a pattern that matches all that another one matches.
 
 Everything found is true of each row for which the conditions hold. Not everything true is found.
@@ -23,7 +24,7 @@ from federated_optimizer.canonical.expression_order import order_key
 from federated_optimizer.canonical.linear_comparisons import Number, exact
 from federated_optimizer.canonical.monotone_limits import computed_limits
 from federated_optimizer.canonical.pattern_knowledge import Patterns
-from federated_optimizer.canonical.pinned_values import MAX_POINTS, computed, literals_of
+from federated_optimizer.canonical.pinned_values import computed, matching_points, pinned_columns
 from federated_optimizer.canonical.presence import is_surely_present, needed_by
 from federated_optimizer.canonical.regions import (
     BOTTOM,
@@ -37,7 +38,7 @@ from federated_optimizer.canonical.regions import (
     region,
 )
 from federated_optimizer.canonical.terms import Condition, Term, order_of, term_of, term_of_sum
-from streamsql.algebra.expressions import Column, Expression, Literal, walk
+from streamsql.algebra.expressions import Column, Expression, Literal
 from streamsql.data.types import DataType
 
 _ROUNDS = 3
@@ -67,6 +68,8 @@ class Theory:
         self._patterns = Patterns(self._regions)
         for text, values in self._patterns.beginnings():
             self._narrow(term_of(text), values)
+        for term, values in matching_points(self._regions):
+            self._narrow(term, values)
         self._differences: difference_bounds.Bounds = {}
         self._numbers: dict[Expression, int] = {}
         self._orders: value_orders.Orders = {}
@@ -293,7 +296,7 @@ class Theory:
         if term.only is not None:
             matched = self._patterns.matched(term.only, self._regions)
             known = known if matched is None else known.intersection(matched)
-        values = self._pinned(term)
+        values = pinned_columns(term, self._regions)
         pinned = None if values is None else computed(term, values)
         return known if pinned is None else known.intersection(pinned)
 
@@ -333,18 +336,6 @@ class Theory:
             spans.append((before(1), behind(1)))
         return known.intersection(term.within(region(Domain.ORDER, spans)))
 
-    def _pinned(self, term: Term) -> dict[int, list[Literal]] | None:
-        found: dict[int, list[Literal]] = {}
-        for part, _ in term.parts:
-            for node in walk(part):
-                if isinstance(node, Column) and node.position not in found:
-                    known = self._regions.get(term_of(node))
-                    points = None if known is None or known.null else known.points(MAX_POINTS)
-                    if points is None:
-                        return None
-                    found[node.position] = literals_of(node.dtype, points)
-        return found
-
 
 def _is_difference(term: Term) -> bool:
     return (
@@ -364,8 +355,8 @@ def _number(cut: Cut, otherwise: int) -> int:
 
 
 def _is_exact(known: Region) -> bool:
-    """Return whether numbers of both types compare exactly within a region."""
-    return all(not rank and _is_small(limit) for rank, limit, _ in known.hull or ())
+    """Return whether numbers of both types compare exactly with all ends of a region."""
+    return all(rank or _is_small(limit) for span in known.spans for rank, limit, _ in span)
 
 
 def _is_small(limit: Number) -> bool:
