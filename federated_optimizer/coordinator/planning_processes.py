@@ -2,7 +2,8 @@
 
 Binding, planning and evaluating are Python, so a thread would not do: it takes the interpreter from
 the loop, and nobody can end it. A forked process knows the catalog and all sites as they are at
-that moment, needs nothing sent to it, and can be killed.
+that moment, needs nothing sent to it, and can be killed. Forking takes longer than planning most
+statements, so short work is begun on the loop, and ended there by a timer.
 """
 
 import asyncio
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Protocol, TypeVar
 
+from federated_optimizer.coordinator.timed_attempts import Unfinished, attempt, can_attempt
 from host.clocks import monotonic_clock
 from host.process_memory import address_space_bytes
 from streamsql.errors import FederationError, InternalError
@@ -28,6 +30,10 @@ _CHUNK = 1 << 20
 _MOST_FILES = 1 << 20
 _NICER = 5
 _PR_SET_PDEATHSIG = 1
+ATTEMPT_SECONDS = 0.02
+"""CPU that short work may take on the loop: what a fork takes with what the loop pays for it."""
+PAUSE_FACTOR = 9
+"""After an attempt in vain none is made for so many times as long: a tenth of the loop's time."""
 _MORE_MEMORY = 2_000_000_000
 """Bytes that such work may take beyond what the process has when it begins."""
 
@@ -81,6 +87,13 @@ class Beside(Protocol):
         """
         ...
 
+    async def run_short(self, work: Callable[[], T], what: str) -> T:
+        """Return the result of work that takes a few milliseconds as a rule; see `run`.
+
+        It may be begun here and once more in a process.
+        """
+        ...
+
 
 class OnTheLoop:
     """Does the work at once: for programs that serve nobody else."""
@@ -90,13 +103,36 @@ class OnTheLoop:
         with _charged():
             return work()
 
+    async def run_short(self, work: Callable[[], T], what: str) -> T:
+        """Return the result of work."""
+        return await self.run(work, what)
+
 
 class InProcesses:
-    """Does each piece of work in a process forked for it."""
+    """Does each piece of work in a process forked for it, and short work on the loop first.
 
-    def __init__(self, seconds: float) -> None:
+    Args:
+        seconds: That a process may take.
+        at_first: Seconds that short work may take on the loop; 0: it is not tried there.
+    """
+
+    def __init__(self, seconds: float, at_first: float = ATTEMPT_SECONDS) -> None:
         self._seconds = seconds
+        self._at_first = at_first
+        self._paused_until = 0
         self._room = asyncio.Semaphore(_MAX_AT_ONCE)
+
+    async def run_short(self, work: Callable[[], T], what: str) -> T:
+        """Return the result of work; see `Beside`."""
+        begun = monotonic_clock()
+        if self._at_first and begun >= self._paused_until and can_attempt():
+            with _charged():
+                found = attempt(work, self._at_first)
+            if not isinstance(found, Unfinished):
+                return found
+            vain = monotonic_clock() - begun
+            self._paused_until = begun + (1 + PAUSE_FACTOR) * vain
+        return await self.run(work, what)
 
     async def run(self, work: Callable[[], T], what: str) -> T:
         """Return the result of work; see `Beside`."""

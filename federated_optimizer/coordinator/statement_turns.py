@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from federated_optimizer.coordinator.contract.audit_model import Outcome
 from federated_optimizer.coordinator.contract.coordinator_model import (
     Origin,
+    ResultKind,
     StatementResult,
     Validation,
 )
@@ -141,18 +142,29 @@ class StatementTurns:
         for _ in range(_TRIES):
             prepared = await self._statements.preparation.of(statement, principal)
             async with self._shared.lock:
+                result = None
                 if prepared is None or self._statements.preparation.is_current(prepared):
-                    return await self._in_turn(asked, prepared)
+                    result = await self._in_turn(asked, prepared)
+            if result is not None:
+                return await self._stored(result)
         # Definitions change all the time: others wait until this one is planned.
         async with self._shared.lock:
-            return await self._in_turn(asked, None)
+            result = await self._in_turn(asked, None)
+        return await self._stored(result)
+
+    async def _stored(self, result: StatementResult) -> StatementResult:
+        """Return a result when the query that was started is in the catalog."""
+        if result.kind == ResultKind.QUERY and result.query is not None:
+            await self._statements.queries.ensure_stored(result.query.id)
+        return result
 
     async def _in_turn(
         self, asked: "_Asked", prepared: Prepared | PreparedDefinition | None
     ) -> StatementResult:
         self._shared.presence.check_in_charge()
         result = await self._told(asked, prepared)
-        self._queries.compare(self._shared.catalog, changed=True)
+        defines = not isinstance(asked.statement, Query | Subscribe)
+        self._queries.compare(self._shared.catalog, changed=defines)
         self._replanning.look_after(asked.statement)
         return result
 

@@ -27,7 +27,8 @@ before the state is changed. Every failure is counted, with the last reason, in 
 
 import importlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -101,11 +102,16 @@ def is_called_on_null(name: str) -> bool:
     return name.endswith(_ON_NULL)
 
 
+class ForeignCodeRefused(BaseException):
+    """Code of a user would be called where it may not be; no error of a function: it ends all."""
+
+
 class UserFunctions:
     """The user functions of one process."""
 
     def __init__(self) -> None:
         self._modules: frozenset[str] = frozenset()
+        self._is_refused = False
         self._failures: dict[str, Failures] = {}
 
     @property
@@ -127,6 +133,15 @@ class UserFunctions:
                     hint=f"{SETTING}=site.readings,site.units",
                 )
         self._modules = listed
+
+    @contextmanager
+    def refused(self) -> Iterator[None]:
+        """Let no implementation be found inside: `ForeignCodeRefused` is raised instead."""
+        before, self._is_refused = self._is_refused, True
+        try:
+            yield
+        finally:
+            self._is_refused = before
 
     def failures(self) -> tuple[Failures, ...]:
         """Return what has failed so far, by implementation."""
@@ -201,6 +216,8 @@ class UserFunctions:
         self._failures[implementation] = Failures(implementation, count, _reason(error))
 
     def _find(self, implementation: str) -> Callable[..., Any]:
+        if self._is_refused:
+            raise ForeignCodeRefused(implementation)
         module_name, _, name = implementation.partition(":")
         if module_name not in self._modules:
             listed = ", ".join(self.modules) or "none"

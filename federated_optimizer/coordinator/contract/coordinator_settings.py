@@ -77,7 +77,7 @@ class CoordinatorSettings:
     adapt: float = 60.0
     patience: float = 15.0
     max_result_rows: int = 200_000
-    max_queries: int = 500
+    max_queries: int = 20_000
     base_seconds: float = 20.0
     max_base_rows: int = 100_000
     max_behind: int = 50_000

@@ -32,7 +32,7 @@ class HeardReports:
                     pass
             if query.result.size > self._shared.settings.max_result_rows:
                 self._overflow(query)
-            self._queries.refresh(query)
+            self._queries.statuses.of(query)
 
     def flow(self, run: str, site: str, report: FlowReport, message: int = 0) -> None:
         """Ingest a report of counts; whoever counts for an unknown run is told to stop.
@@ -48,7 +48,7 @@ class HeardReports:
             raise WireError(f"{site!r:.80} counts for {run} but has no part in it")
         if first.flows.hear(site, report, first.bundle, message):  # of all of them
             for query in readers:
-                self._queries.refresh(query)
+                self._queries.statuses.of(query)
 
     def problem(self, run: str, site: str, problem: QueryProblem | None) -> None:
         """Ingest what keeps a site from answering; None when it is over."""
@@ -71,7 +71,7 @@ class HeardReports:
                     # Once: a second plan has no such table, whatever is said of it.
                     self._queries.has_old_plans |= not query.outgrown
                     query.outgrown = True
-            self._queries.refresh(query)
+            self._queries.statuses.of(query)
 
     def _stop_unknown(self, run: str, site: str) -> None:
         if self._queries.requests.may_ask(run, site):

@@ -31,6 +31,7 @@ from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery, is_outgrown
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.store.grant_store import MadeKind
+from federated_optimizer.coordinator.timed_attempts import undisturbed
 from federated_optimizer.costs.fragment_estimates import FragmentEstimate, fragment_estimates
 from federated_optimizer.cutting.bundling import ungathered
 from federated_optimizer.network.topology import Topology, colocation_of
@@ -39,12 +40,7 @@ from federated_optimizer.search.choosing import NOTHING_RUNS, PUSHED, Alternativ
 from federated_optimizer.search.turning_facts import TURNING_SECONDS, Turn
 from federated_optimizer.statistics.planning_statistics import Statistics
 from host.clocks import monotonic_clock, time_left
-from streamsql.algebra.operators import (
-    Plan,
-    Scan,
-    SourceKind,
-    walk_plan,
-)
+from streamsql.algebra.operators import Plan, Scan, SourceKind, walk_plan
 from streamsql.binder import BoundQuery, bind_query, bind_refresh, with_columns
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
@@ -81,11 +77,16 @@ class Planner:
         self._past = past
         self._devices = AnnouncedDevices(shared)
         self._running: Callable[[], Iterable[RunningQuery]] = tuple
+        self._of_text: Callable[[str], RunningQuery | None] = lambda _text: None
         self._remembered: dict[str, set[str]] = {}
 
-    def watch(self, running: Callable[[], Iterable[RunningQuery]]) -> None:
-        """Learn rates from the queries that run."""
-        self._running = running
+    def watch(
+        self,
+        running: Callable[[], Iterable[RunningQuery]],
+        of_text: Callable[[str], RunningQuery | None],
+    ) -> None:
+        """Learn rates from the queries that run, one of each run, and their plans, by text."""
+        self._running, self._of_text = running, of_text
 
     def remember(self, bundle: FragmentBundle) -> None:
         """Take the gateways of a bundle as owners of the streams it reads there."""
@@ -216,7 +217,8 @@ class Planner:
         if not gathered:
             bound = dataclasses.replace(bound, asked=PUSHED)
         like = current or self._of_same_text(text)
-        topology, statistics = self.topology(), self.statistics(like)
+        with undisturbed():  # both note what is heard
+            topology, statistics = self.topology(), self.statistics(like)
         if search is None:
             search = search_of(bound, topology, statistics, self._shared.settings.metric)
         bundle = plan(
@@ -241,9 +243,8 @@ class Planner:
 
     def _of_same_text(self, text: str) -> FragmentBundle | None:
         """Return what a query of that text runs: an equal query is planned like it, if it can."""
-        words = text.split()
-        same = (q.bundle for q in self._running() if words and q.text.split() == words)
-        return next(same, None)
+        same = self._of_text(text) if text else None
+        return None if same is None else same.bundle
 
     def get_ready_to_note(self) -> None:
         """Make ready what `past_notes` and `fill_notes` need, in the process that forks others."""

@@ -10,7 +10,10 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     QueryInfo,
     QueryStatus,
 )
-from federated_optimizer.coordinator.contract.presentation import presentation_of_text
+from federated_optimizer.coordinator.contract.presentation import (
+    Presentation,
+    presentation_of_text,
+)
 from federated_optimizer.coordinator.queries.changed_plans import changed_plans
 from federated_optimizer.coordinator.queries.network_nodes import NetworkNodes
 from federated_optimizer.coordinator.queries.owed_bundles import OwedBundles
@@ -21,6 +24,7 @@ from federated_optimizer.coordinator.queries.result_subscriptions import ResultS
 from federated_optimizer.coordinator.queries.results import QueryResult
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
+from federated_optimizer.coordinator.queries.status_refresh import StatusRefresh
 from federated_optimizer.coordinator.queries.unread_queries import UnreadQueries
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sites.flows import FlowReports
@@ -32,7 +36,7 @@ from federated_optimizer.coordinator.sites.source_serving import (
 )
 from host.clocks import monotonic_clock
 from streamsql.catalog.catalog import Catalog
-from streamsql.errors import BindingError, FederationError, RecursionRoundsError
+from streamsql.errors import BindingError, FederationError
 from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.messages import QueryProblem
 
@@ -47,6 +51,7 @@ class Queries:
     Attributes:
         runs: Which queries read what sites run.
         nodes: Runs that are kept for their readers alone.
+        statuses: Keeps their statuses current.
         requests: What sites were asked for of a run, and when.
         owed: Bundles that have to be published once more.
         differing: How gateways define sources otherwise than the catalog, by source and gateway.
@@ -66,6 +71,7 @@ class Queries:
         self._running: dict[str, RunningQuery] = {}
         self.runs = SharedRuns(shared.settings.host)
         self.nodes = NetworkNodes(shared, self.runs)
+        self.statuses = StatusRefresh(shared.settings, self.runs, self.fail)
         self.requests = PacedRequests()
         self.owed = OwedBundles(shared.deployment, self.runs, self.request_result)
         self.differing: Mapping[str, Mapping[str, str]] = {}
@@ -73,7 +79,7 @@ class Queries:
         self.awaited = AwaitedDefinitions()
         self._compared = 0
         self.has_old_plans = False
-        planner.watch(self.everything)
+        planner.watch(self.runs.leaders, self.runs.of_text)
 
     def __contains__(self, query_id: str) -> bool:
         """Whether a query of that id runs, or a node."""
@@ -87,13 +93,17 @@ class Queries:
         """Return the queries and the hidden ones of nodes."""
         return (*self._running.values(), *self.nodes.all())
 
+    def __getitem__(self, query_id: str) -> RunningQuery:
+        """Return the query of an id."""
+        return self._running[query_id]
+
     def all(self) -> tuple[RunningQuery, ...]:
         """Return the queries, newest last."""
         return tuple(self._running.values())
 
     def find(self, name: str) -> RunningQuery | None:
         """Return a query by id or name."""
-        named = (query for query in self.all() if query.name == name)
+        named = (query for query in self._running.values() if query.name == name)
         return self._running.get(name) or next(named, None)
 
     # --- starting and stopping ---------------------------------------------------------------
@@ -134,6 +144,7 @@ class Queries:
         deploy: bool = True,
         gathered: bool = True,
         is_current: bool = True,
+        presentation: Presentation | None = None,
     ) -> RunningQuery:
         """Start a query, and deploy its bundle unless another query reads it already.
 
@@ -161,7 +172,7 @@ class Queries:
             warnings=planned.warnings,
             order=planned.order,
             unread_since=monotonic_clock() if origin == Origin.SESSION else None,
-            presentation=presentation_of_text(text, bundle.schema),
+            presentation=presentation or presentation_of_text(text, bundle.schema),
             gathered=gathered,
             reads=planned.reads,
             alone=planned.alone,
@@ -289,21 +300,6 @@ class Queries:
                 self.runs.changes += 1
                 self._deployment.clear_problem(query.run, site)
 
-    def refresh(self, query: RunningQuery) -> None:
-        """Release a held result when it is time, and tell readers about a new status."""
-        result = query.result
-        if result.held and self._may_release(query):
-            result.release(is_partial=not query.has_arrived())
-        elif result.is_partial and query.has_arrived():
-            result.is_partial = False
-        self._check_rounds(query)
-        status = query.current_status()
-        if status != query.status:
-            query.status = status
-            query.result.announce(status, query.error)
-        if query.result.wants_progress and query.is_settled():
-            query.result.tell_progress()
-
     def compare(self, catalog: Catalog, *, changed: bool = False) -> None:
         """Look where gateways define sources otherwise than the catalog.
 
@@ -322,11 +318,6 @@ class Queries:
         self.awaited.note(awaited_in(catalog, self.missing))
         for query in self.runs.everyone():
             query.compare(self.differing, self.missing)
-
-    def refresh_all(self) -> None:
-        """Refresh every query, after something happened to a site or time has passed."""
-        for query in self.runs.everyone():
-            self.refresh(query)
 
     def request_missing(self) -> None:
         """Ask for the results that have not come; only while connected, or the requests pile up."""
@@ -355,10 +346,6 @@ class Queries:
 
         return query.result.subscribe(closed, snapshot=snapshot, progress=progress)
 
-    def _may_release(self, query: RunningQuery) -> bool:
-        waited = monotonic_clock() - query.result.held_since >= self._settings.switch * 1_000_000
-        return query.result.is_synchronised and (waited or query.has_arrived())
-
     def fail(self, query: RunningQuery, error: FederationError) -> None:
         """Stop a query for a reason of ours, but keep it listed with the reason.
 
@@ -372,14 +359,3 @@ class Queries:
         self.runs.changes += 1
         self.runs.network.note(query.run)
         self.withdraw_unread(query.bundle)
-
-    def _check_rounds(self, query: RunningQuery) -> None:
-        """Stop a query whose settled answer needs more rounds than it allows.
-
-        Before it is settled, base rows or derivations that are on their way may need fewer.
-        """
-        beyond = next(query.flows.beyond_rounds(), None)
-        if beyond is None or self._settings.host in query.problems:
-            return
-        if query.is_settled():
-            self.fail(query, RecursionRoundsError.of(beyond.name, beyond.allowed))

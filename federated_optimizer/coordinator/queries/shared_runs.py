@@ -18,6 +18,7 @@ from federated_optimizer.network.shareable import fingerprint, fragment_prints, 
 from streamsql.wire.fragments import Engine, Feed, Fragment, FragmentBundle
 from streamsql.wire.site_messages import SiteRole
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 _ROLES = {Engine.GATEWAY: SiteRole.GATEWAY, Engine.BASE: SiteRole.BASE}
@@ -48,6 +49,7 @@ class SharedRuns:
         self._fed: dict[str, dict[str, None]] = {}  # runs that read rows of a run, by that
         self._feeders: dict[str, set[str]] = {}
         self.network = NetworkIndex(self)
+        self._of_text: dict[tuple[str, ...], dict[str, RunningQuery]] = {}
 
     def all(self) -> tuple[str, ...]:
         """Return the runs, oldest first."""
@@ -56,6 +58,14 @@ class SharedRuns:
     def everyone(self) -> tuple[RunningQuery, ...]:
         """Return all queries, and what reads runs on trial: all that sites compute for us."""
         return tuple(q for readers in self._readers.values() for q in readers.values())
+
+    def leaders(self) -> Iterator[RunningQuery]:
+        """Yield a query of each run that knows all that has come of it."""
+        return filter(None, map(self.leader, self._readers))
+
+    def of_text(self, text: str) -> RunningQuery | None:
+        """Return a query of a text, however its words are spaced; None: there is none."""
+        return next(iter(self._of_text.get(_words(text), {}).values()), None)
 
     def sites(self) -> dict[str, SiteRole]:
         """Return the gateways and base sites that run something for us."""
@@ -231,6 +241,8 @@ class SharedRuns:
         self._readers.setdefault(run, {})[query.id] = query
         self._note_feeders(run, {feed.run for feed in query.bundle.feeds})
         self.network.note(run)
+        if query.id not in self._tried:
+            self._of_text.setdefault(_words(query.text), {})[query.id] = query
         if run not in self._prints and not query.alone:
             name = self._prints[run] = fingerprint(query.bundle)
             self._alike.setdefault(name, {})[run] = None
@@ -248,6 +260,8 @@ class SharedRuns:
         readers = self._readers.get(run, {})
         readers.pop(query.id, None)
         self.network.note(run)
+        if query.id in self._of_text.get(_words(query.text), {}):
+            _drop(self._of_text, _words(query.text), query.id)
         if not self.live(run):
             self._unknown(run)
             self._note_feeders(run, set())
@@ -279,12 +293,16 @@ def _may_give(fragment: Fragment) -> bool:
     return not fragment.consumer or fragment.engine != Engine.BASE
 
 
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
 def _age(run: str) -> tuple[int, str]:
     """Return a key that orders runs by age: their names end with numbers that grow."""
     return (len(run), run)
 
 
-def _drop(index: dict[str, dict[str, T]], name: str, run: str) -> None:
+def _drop(index: dict[K, dict[str, T]], name: K, run: str) -> None:
     del index[name][run]
     if not index[name]:
         del index[name]

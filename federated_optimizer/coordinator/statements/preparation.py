@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, replace
 
-from federated_optimizer.coordinator.contract.presentation import presentation_of
+from federated_optimizer.coordinator.contract.presentation import Presentation, presentation_of
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
 from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.planner import Planner
+from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
 from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.coordinator.statements.known_plans import Asked, KnownPlans
 from federated_optimizer.network.topology import Topology
 from streamsql.binder import Creating, define
 from streamsql.catalog.definitions import Definition
@@ -27,7 +29,7 @@ class Prepared:
         catalog: The definitions it was planned with.
         sites: The sites it was planned with.
         planned: Its plan, without an id.
-        display: The display it wants to be shown on, or empty.
+        presentation: What it says about its readers.
         gathered: Whether rows of gateways are brought together first.
         rights: Version of the rights it was planned with.
     """
@@ -35,9 +37,14 @@ class Prepared:
     catalog: tuple[Definition, ...]
     sites: Topology
     planned: Planned
-    display: str
+    presentation: Presentation
     gathered: bool = True
     rights: int = 0
+
+    @property
+    def display(self) -> str:
+        """The display it wants to be shown on, or empty."""
+        return self.presentation.display
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +67,11 @@ class PreparedDefinition:
 class Preparation:
     """Plans queries and checks definitions, before others have to wait for it."""
 
-    def __init__(self, shared: SharedParts, planner: Planner) -> None:
+    def __init__(self, shared: SharedParts, planner: Planner, runs: SharedRuns) -> None:
         self._shared = shared
         self._planner = planner
+        self._runs = runs
+        self._known: KnownPlans[Prepared] = KnownPlans(self._holds)
 
     async def of(
         self, statement: Statement, principal: Principal = LOCAL
@@ -105,18 +114,35 @@ class Preparation:
         Raises:
             FederationError: It is wrong, takes too long, or reads what the principal may not.
         """
+        asked = Asked(statement.text, principal, gathered, whole_changes)
+        running = self._known.find(asked)
+        if running is not None:
+            return running
         sites = self._planner.topology()
         known, rights = tuple(self._shared.catalog), self._shared.rights.version
         readable = self._shared.catalog_of(principal)
 
-        def work() -> tuple[Planned, str]:
+        def work() -> tuple[Planned, Presentation]:
             bound = replace(self._planner.bind(statement, readable), whole_changes=whole_changes)
             presentation = presentation_of(statement, bound.schema, bound.emit)
             planned = self._planner.placed(bound, query="", text=statement.text, gathered=gathered)
-            return planned, presentation.display
+            return planned, presentation
 
-        planned, display = await self._shared.beside.run(work, "planning the query")
-        return Prepared(known, sites, planned, display, gathered, rights)
+        planned, presentation = await self._shared.beside.run_short(work, "planning the query")
+        prepared = Prepared(known, sites, planned, presentation, gathered, rights)
+        self._known.keep(asked, prepared)
+        return prepared
+
+    def _holds(self, prepared: Prepared, principal: Principal) -> bool:
+        """Return whether a plan is still what an equal text gets: a run that computes it.
+
+        What facts say may have changed. But what runs would stay, unless a look at it finds that
+        another plan is much cheaper; then the run has that one, and not this.
+        """
+        if not self.is_current(prepared) or self._runs.alike(prepared.planned) is None:
+            return False
+        # Rights of makers of views change without a version.
+        return next(self._shared.rights.refusals(principal, prepared.planned.reads), None) is None
 
     async def definition(
         self, statement: Creating, principal: Principal = LOCAL
@@ -129,5 +155,5 @@ class Preparation:
         known, rights = tuple(self._shared.catalog), self._shared.rights.version
         readable = self._shared.catalog_of(principal)
         work = lambda: define(statement, readable)  # noqa: E731
-        definition = await self._shared.beside.run(work, "checking the definition")
+        definition = await self._shared.beside.run_short(work, "checking the definition")
         return PreparedDefinition(known, definition, rights=rights)

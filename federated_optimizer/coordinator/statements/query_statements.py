@@ -3,6 +3,9 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+
+import sqlalchemy as sa
 
 from federated_optimizer.coordinator.contract.coordinator_model import (
     ACTING,
@@ -23,9 +26,15 @@ from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.statements.preparation import Preparation, Prepared
-from federated_optimizer.coordinator.store.grant_store import MadeKind, Maker, put_maker
-from federated_optimizer.coordinator.store.stored_runs import RunChanges, StoredQuery
-from streamsql.errors import BindingError, FederationError
+from federated_optimizer.coordinator.store.grant_store import (
+    MadeKind,
+    Maker,
+    put_maker,
+    write_maker,
+)
+from federated_optimizer.coordinator.store.pending_writes import PendingWrite
+from federated_optimizer.coordinator.store.stored_runs import RunChanges, StoredQuery, write_runs
+from streamsql.errors import BindingError, DeploymentError, FederationError
 from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
 from streamsql.wire.fragments import FragmentBundle
@@ -45,6 +54,7 @@ class QueryStatements:
         self._queries = queries
         self._preparation = preparation
         self._fed = -1
+        self._unstored: dict[str, PendingWrite] = {}
 
     async def start(
         self,
@@ -55,7 +65,10 @@ class QueryStatements:
         principal: Principal = LOCAL,
         prepared: Prepared | None = None,
     ) -> StatementResult:
-        """Start a continuous query; one of the same name and text is returned as it runs."""
+        """Start a continuous query; one of the same name and text is returned as it runs.
+
+        Before anybody is told call `ensure_stored`, after this turn.
+        """
         if origin not in ORIGINS:
             raise BindingError(
                 f"origin {origin!r} is not one of {', '.join(ORIGINS)}", code="bad_option"
@@ -64,7 +77,7 @@ class QueryStatements:
         if running is not None:
             refuse_reads(self._shared.rights, principal, running)
             return self._query_result(running, f"query {running.name} already runs")
-        running = await self.deploy(statement, name, origin, prepared, principal)
+        running = await self.begin(statement, name, origin, prepared, principal)
         return self._query_result(running, f"query {running.name} started")
 
     async def start_reading(self, text: str) -> RunningQuery:
@@ -96,7 +109,21 @@ class QueryStatements:
         prepared: Prepared | None,
         principal: Principal = LOCAL,
     ) -> RunningQuery:
-        """Store and deploy a query; it is planned again if definitions have changed."""
+        """Store and deploy a query; see `begin`."""
+        return await self._stored(await self.begin(statement, name, origin, prepared, principal))
+
+    async def begin(
+        self,
+        statement: Query | Subscribe,
+        name: str,
+        origin: Origin,
+        prepared: Prepared | None,
+        principal: Principal = LOCAL,
+    ) -> RunningQuery:
+        """Deploy a query and have it stored; it is planned again if definitions have changed.
+
+        It is stored when `ensure_stored` returns.
+        """
         if prepared is None or not self._preparation.is_current(prepared):
             prepared = await self._preparation.query(
                 statement, principal, whole_changes=origin in ACTING
@@ -104,8 +131,7 @@ class QueryStatements:
         planned = prepared.planned
         check_room_on(statement, len(self.shown_on(prepared.display)))
         self._queries.check_room()
-        mine = queries_of(self._shared.rights, principal, self._queries.all())
-        self._shared.quotas.check_queries(principal, len(mine))
+        self._check_quota(principal)
         number = await asyncio.to_thread(self._shared.store.next_query_number)
         query_id = f"q{number}"
         bundle = self._queries.runs.bundle_for(planned, query_id)
@@ -113,9 +139,6 @@ class QueryStatements:
             query_id, name or query_id, statement.text, origin, self._shared.clock(), bundle
         )
         maker = maker_of(principal, stored.created)
-        if origin != Origin.SESSION:
-            await self._store(RunChanges(queries=(stored,)))
-            await self._note_maker(query_id, maker)
         self._shared.rights.made((MadeKind.QUERY, query_id), maker)
         try:
             running = self._queries.start(
@@ -127,17 +150,79 @@ class QueryStatements:
                 created=stored.created,
                 gathered=prepared.gathered,
                 is_current=self._preparation.is_current(prepared),
+                presentation=prepared.presentation,
             )
         except FederationError:
-            await asyncio.to_thread(self._shared.store.drop_query, query_id)
-            await self._forget_maker(query_id)
+            self._shared.rights.made((MadeKind.QUERY, query_id), None)
             raise
+        if origin != Origin.SESSION:
+            self._unstored[query_id] = self._shared.store.pending.add(
+                partial(self._write, stored, maker)
+            )
         return running
 
-    async def _note_maker(self, query_id: str, maker: Maker | None) -> None:
+    def _check_quota(self, principal: Principal) -> None:
+        """Refuse one query too many of somebody.
+
+        Raises:
+            FederationError: As many run as may.
+        """
+        if self._shared.quotas.of(principal).max_queries is not None:
+            mine = queries_of(self._shared.rights, principal, self._queries.all())
+            self._shared.quotas.check_queries(principal, len(mine))
+
+    def _write(self, stored: StoredQuery, maker: Maker | None, connection: sa.Connection) -> None:
+        write_runs(connection, RunChanges(queries=(stored,)))
         if maker is not None:
-            made = (MadeKind.QUERY, query_id)
-            await asyncio.to_thread(put_maker, self._shared.store, made, maker)
+            write_maker(connection, (MadeKind.QUERY, stored.id), maker)
+
+    async def ensure_stored(self, query_id: str) -> None:
+        """Return once a query that was started is in the catalog.
+
+        It runs already: until the commit only sites and others who watch know of it. Others take
+        their turns meanwhile, so that one commit is for several; nobody may hold the lock, then.
+
+        Raises:
+            DeploymentError: The catalog cannot be written; the query has been stopped.
+        """
+        pending = self._unstored.get(query_id)
+        if pending is None:
+            return
+        try:
+            await asyncio.to_thread(self._shared.store.ensure, pending)
+        except DeploymentError:
+            async with self._shared.lock:
+                self._withdraw(query_id)
+            raise
+        self._unstored.pop(query_id, None)
+
+    async def _stored(self, query: RunningQuery) -> RunningQuery:
+        """Return a query that is in the catalog, within the turn in which it was started.
+
+        Raises:
+            DeploymentError: The catalog cannot be written; the query has been stopped.
+        """
+        pending = self._unstored.get(query.id)
+        try:
+            if pending is not None:
+                await asyncio.to_thread(self._shared.store.ensure, pending)
+        except DeploymentError:
+            self._withdraw(query.id)
+            raise
+        self._unstored.pop(query.id, None)
+        return query
+
+    def _withdraw(self, query_id: str) -> None:
+        """Stop a query that could not be stored."""
+        self._unstored.pop(query_id, None)
+        if query_id in self._queries:
+            self._queries.stop(self._queries[query_id])
+        self._shared.rights.made((MadeKind.QUERY, query_id), None)
+
+    async def _store_rest(self) -> None:
+        """Store queries whose statements nobody waits for any more."""
+        for query_id in tuple(self._unstored):
+            await self.ensure_stored(query_id)
 
     async def _forget_maker(self, query_id: str) -> None:
         made = (MadeKind.QUERY, query_id)
@@ -146,7 +231,9 @@ class QueryStatements:
 
     def shown_on(self, display: str) -> list[RunningQuery]:
         """Return the queries whose answers a display shows, oldest first."""
-        return [q for q in self._queries.all() if display and q.presentation.display == display]
+        if not display:
+            return []
+        return [q for q in self._queries.all() if q.presentation.display == display]
 
     async def stop(self, query: RunningQuery) -> StatementResult:
         """Stop and discard a query.
@@ -218,7 +305,8 @@ class QueryStatements:
         self._queries.end_nodes(ended)
 
     async def keep(self) -> None:
-        """Do what is due: feed runs, stop unread queries, withdraw unread nodes."""
+        """Do what is due: store, feed runs, stop unread queries, withdraw unread nodes."""
+        await self._store_rest()
         await self.feed_again()
         await self.stop_unread()
         if self._queries.nodes.stale or self._queries.nodes.unneeded():

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache
 
 from federated_optimizer.coordinator.contract.coordinator_model import (
     Origin,
@@ -102,7 +103,7 @@ class StatementRunner:
         self._site_settings = site_settings
         self._sites = sites
         self._refresh = refresh
-        self.preparation = Preparation(shared, planner)
+        self.preparation = Preparation(shared, planner, queries.runs)
         self.queries = QueryStatements(shared, queries, self.preparation)
         self._grants = grants
         self._definitions = DefinitionStatements(
@@ -250,6 +251,12 @@ class StatementRunner:
         return describe_definition(definition, catalog, refreshes)
 
 
+@lru_cache(maxsize=512)
+def _short_script(text: str) -> tuple[Statement, ...]:
+    """Return the statements of a script; programs send the same again and again."""
+    return tuple(parse_script(text))
+
+
 async def carry_out(
     text: str, run: Callable[[Statement], Awaitable[StatementResult]], beside: Beside
 ) -> tuple[StatementResult, ...]:
@@ -266,7 +273,10 @@ async def carry_out(
     long = len(text) > _LONG
     if len(text) > _SHORT:
         await beside.run(lambda: parse_script(text) and None, "reading the script")
-    statements = await asyncio.to_thread(parse_script, text) if long else parse_script(text)
+    if len(text) <= _SHORT:
+        statements = _short_script(text)
+    else:
+        statements = await asyncio.to_thread(parse_script, text) if long else parse_script(text)
     for statement in statements:
         try:
             result = await run(statement)

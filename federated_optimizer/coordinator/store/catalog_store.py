@@ -7,7 +7,7 @@ an older owner finds its epoch gone and is refused, so two of them cannot mix th
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -25,6 +25,8 @@ from federated_optimizer.coordinator.store.catalog_database import (
     translated,
 )
 from federated_optimizer.coordinator.store.node_tables import nodes
+from federated_optimizer.coordinator.store.pending_writes import PendingWrite, PendingWrites
+from federated_optimizer.coordinator.store.query_numbers import QueryNumbers
 from federated_optimizer.coordinator.store.stored_runs import (
     RunChanges,
     StoredNode,
@@ -44,10 +46,8 @@ from streamsql.wire.codec import decode_json, decode_packed, encode_json, encode
 from streamsql.wire.site_settings import SiteSettings
 
 T = TypeVar("T")
-SinkEntry = tuple[str, str, str]
-"""Sink, kind and id."""
-SinkEntries = dict[str, dict[str, list[tuple[str, bytes]]]]
-"""Ids and bodies in the order of the ids, by kind and sink."""
+SinkEntry = tuple[str, str, str]  # sink, kind and id
+SinkEntries = dict[str, dict[str, list[tuple[str, bytes]]]]  # ids and bodies, by kind and sink
 _KINDS: dict[str, type[Definition]] = {
     "source": SourceDefinition,
     "view": ViewDefinition,
@@ -93,6 +93,7 @@ class CatalogStore:
 
     Attributes:
         epoch: This coordinator's, set by `claim`.
+        pending: Writes that the next transaction makes first.
     """
 
     def __init__(self, url: str) -> None:
@@ -103,7 +104,9 @@ class CatalogStore:
         """
         self.url = shown(url)
         self.epoch = 0
-        self._lock = threading.Lock()
+        self._lock, self._committing = threading.Lock(), threading.Lock()
+        self.pending = PendingWrites()
+        self._numbers = QueryNumbers(self.writing)
         with self._errors("open"):
             self._engine = catalog_engine(url)
             with self._engine.begin() as connection:
@@ -147,7 +150,10 @@ class CatalogStore:
             DeploymentError: One cannot be read.
         """
         return tuple(
-            self.read(f"definition {row.name!r}", partial(_decoded_definition, row.kind, row.body))
+            self.read(
+                f"definition {row.name!r}",
+                partial(_decoded_definition, row.kind, row.body),
+            )
             for row in self.rows(tables.definitions, tables.definitions.c.position)
         )
 
@@ -205,11 +211,19 @@ class CatalogStore:
 
     def next_query_number(self) -> int:
         """Return a number that no query of this catalog ever had."""
-        row = tables.coordinator
-        with self.writing() as connection:
-            number: int = connection.execute(sa.select(row.c.next_query)).scalar_one()
-            connection.execute(row.update().values(next_query=number + 1))
-        return number
+        return self._numbers.take()
+
+    def ensure(self, pending: PendingWrite) -> None:
+        """Return once a pending write is committed, with all that have come meanwhile.
+
+        Raises:
+            DeploymentError: It is not, and will not be.
+        """
+        with self._committing:  # whoever waits here finds it done by the one before, often
+            if not pending.is_done:
+                with self.writing():
+                    pass
+        pending.check()
 
     def alarm_rows(self) -> dict[str, tuple[AlarmRow, ...]]:
         """Return the rows that alarms have had, by alarm.
@@ -297,6 +311,8 @@ class CatalogStore:
 
     def close(self) -> None:
         """Close all connections, after what is being written."""
+        with suppress(DeploymentError):  # of another owner by now
+            self._numbers.give_back()
         with self._lock:
             self._engine.dispose()
 
@@ -307,7 +323,13 @@ class CatalogStore:
         Raises:
             DeploymentError: The database cannot be written, or has another owner.
         """
-        with self._lock, self._errors("write"), self._engine.begin() as connection:
+        errors = self._errors("write")
+        with (
+            self._lock,
+            self.pending.taken() as waiting,
+            errors,
+            self._engine.begin() as connection,
+        ):
             row = tables.coordinator
             # An update, not a select: it locks the row (or the file) until the commit.
             mine = row.update().where(row.c.epoch == self.epoch).values(epoch=self.epoch)
@@ -316,6 +338,8 @@ class CatalogStore:
                     f"another coordinator took over the catalog {self.url}",
                     hint="stop one of them, or give it its own catalog",
                 )
+            for each in waiting:
+                each.write(connection)
             yield connection
 
     @contextmanager

@@ -111,14 +111,18 @@ def put_maker(store: CatalogStore, made: Made, maker: Maker | None) -> None:
     Raises:
         DeploymentError: The database cannot be written.
     """
+    with store.writing() as connection:
+        write_maker(connection, made, maker)
+
+
+def write_maker(connection: sa.Connection, made: Made, maker: Maker | None) -> None:
+    """Store who made something in a transaction of `CatalogStore.writing`; see `put_maker`."""
     table = tables.makers
     kind, name = made
-    with store.writing() as connection:
-        connection.execute(table.delete().where(table.c.kind == kind, table.c.name == name))
-        if maker is not None:
-            connection.execute(
-                table.insert().values(kind=kind, name=name, maker=maker.account, at=maker.at)
-            )
+    connection.execute(table.delete().where(table.c.kind == kind, table.c.name == name))
+    if maker is not None:
+        values = {"kind": kind, "name": name, "maker": maker.account, "at": maker.at}
+        connection.execute(table.insert().values(values))
 
 
 def put_quotas(store: CatalogStore, account: str, quotas: Quotas | None) -> None:

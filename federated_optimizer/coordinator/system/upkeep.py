@@ -41,7 +41,7 @@ class Upkeep:
         """Place queries anew after something happened to a site."""
         self._replanning.look()
         self._queries.compare(self._shared.catalog)
-        self._queries.refresh_all()
+        self._queries.statuses.all()
 
     async def look(self) -> None:
         """Do what is due.
@@ -50,7 +50,7 @@ class Upkeep:
             MessagingError: The message queue is full; the rest follows with the next call.
         """
         self._queries.compare(self._shared.catalog)  # some report may be late by now
-        self._queries.refresh_all()
+        self._queries.statuses.all()
         self._replanning.look()  # a gateway may have been away for too long by now
         if not self._shared.client.connected:
             return

@@ -207,7 +207,7 @@ class SimulatedFederation(RecordedNetwork):
             self.queries.site_restarted(site)
         if before < epoch or not online:
             self.queries.site_left(site)
-        self.queries.refresh_all()
+        self.queries.statuses.all()
 
     def _deliver(self, sender: str, receiver: str, *, faulty: bool) -> None:
         """Deliver the next message of some run: each has topics of its own, in their own order.
@@ -317,7 +317,7 @@ class SimulatedFederation(RecordedNetwork):
 
     async def look(self) -> None:
         """Go on with a move as the coordinator does four times a second."""
-        self.queries.refresh_all()
+        self.queries.statuses.all()
         move = self.move
         if move is None:
             return

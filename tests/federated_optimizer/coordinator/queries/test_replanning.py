@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from federated_optimizer.coordinator.planning_processes import OnTheLoop
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
 from gateway.__main__ import serve
 from gateway.connectors import registry
@@ -26,7 +27,7 @@ SOURCE = (
 )
 
 
-class SlowPlanning:
+class SlowPlanning(OnTheLoop):
     """Plans at once, and hands the plan over when it is told to."""
 
     def __init__(self) -> None:

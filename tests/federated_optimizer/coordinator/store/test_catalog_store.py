@@ -198,7 +198,7 @@ def test_the_newest_owner_wins_and_the_older_cannot_write(tmp_path: Path) -> Non
     with pytest.raises(DeploymentError, match="another coordinator took over"):
         older.put_definition(VIEW)
     with pytest.raises(DeploymentError, match="another coordinator took over"):
-        older.next_query_number()
+        older.next_query_number()  # it has reserved none
     newer.put_definition(VIEW)
     assert newer.definitions() == (SOURCE, VIEW)
     older.close()

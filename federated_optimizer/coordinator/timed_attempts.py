@@ -1,0 +1,128 @@
+"""Pure work of a few milliseconds on the event loop, ended by a timer if it takes longer.
+
+Most statements are planned sooner than a process is forked. Nobody knows before which ones, so the
+work is begun, and a signal ends it: Python calls the handler of a signal between two steps of the
+main thread, whatever it is doing, and an error that the handler raises ends the work there.
+"""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from types import FrameType
+from typing import Final, TypeVar
+
+from host.clocks import monotonic_clock
+from streamsql.algebra.user_functions import INSTALLED, ForeignCodeRefused
+
+T = TypeVar("T")
+
+WAITING_FACTOR = 5
+"""On a busy machine work may take so many times as long on the wall."""
+AGAIN_SECONDS = 0.005
+"""After which work is ended again that could not be ended, or went on all the same."""
+_IMPORTS = "importlib."
+
+
+class Unfinished(Enum):
+    """What an attempt returns that came to no end."""
+
+    UNFINISHED = "unfinished"
+
+
+UNFINISHED: Final = Unfinished.UNFINISHED
+
+_undisturbed = 0
+
+
+class _Ended(BaseException):
+    """Raised in work that takes too long; no `except Exception` takes it for its own error."""
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let no timer end what is inside: it changes what stays when the work has been ended."""
+    global _undisturbed  # noqa: PLW0603 - one main thread, one timer
+    _undisturbed += 1
+    try:
+        yield
+    finally:
+        _undisturbed -= 1
+
+
+def can_attempt() -> bool:
+    """Return whether work can be ended here: only the main thread gets signals."""
+    return threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
+
+
+def attempt(work: Callable[[], T], seconds: float) -> T | Unfinished:
+    """Return the result of work, or `UNFINISHED` after some seconds.
+
+    Code of users is not called here: what it does in C no signal ends.
+
+    Args:
+        work: Pure, but for what it does inside `undisturbed`.
+        seconds: That this process computes from now on.
+
+    Raises:
+        BaseException: What the work raises.
+    """
+    timer = _Timer(seconds)
+    try:
+        timer.begin()
+        try:
+            with INSTALLED.refused():
+                return work()
+        finally:
+            timer.is_armed = False
+    except (_Ended, ForeignCodeRefused):
+        return UNFINISHED
+    finally:
+        timer.end()
+
+
+class _Timer:
+    """The timers of this process, borrowed from whoever else has set them."""
+
+    def __init__(self, seconds: float) -> None:
+        self._kinds = (
+            (signal.ITIMER_PROF, signal.SIGPROF, seconds),
+            (signal.ITIMER_REAL, signal.SIGALRM, WAITING_FACTOR * seconds),
+        )
+        self.is_armed = True
+        self._began = monotonic_clock()
+        self._handlers = [signal.getsignal(number) for _, number, _ in self._kinds]
+        self._others = [(0.0, 0.0) for _ in self._kinds]
+
+    def begin(self) -> None:
+        for _, number, _ in self._kinds:
+            signal.signal(number, self._rings)
+        self._others = [signal.setitimer(kind, wait) for kind, _, wait in self._kinds]
+
+    def end(self) -> None:
+        self.is_armed = False
+        passed = (monotonic_clock() - self._began) / 1_000_000
+        for (kind, number, _), handler, (left, interval) in zip(
+            self._kinds, self._handlers, self._others, strict=True
+        ):
+            signal.setitimer(kind, 0)
+            signal.signal(number, handler)
+            if left:  # somebody else waits for an alarm of theirs
+                signal.setitimer(kind, max(left - passed, 0.001), interval)
+
+    def _rings(self, _number: int, frame: FrameType | None) -> None:
+        if not self.is_armed:
+            return
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
+        if not (_undisturbed or _imports(frame)):
+            raise _Ended
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether a module is being imported: half of one would stay."""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__", "")).startswith(_IMPORTS):
+            return True
+        frame = frame.f_back
+    return False
