@@ -93,10 +93,6 @@ class Queries:
         """Return the queries and the hidden ones of nodes."""
         return (*self._running.values(), *self.nodes.all())
 
-    def __getitem__(self, query_id: str) -> RunningQuery:
-        """Return the query of an id."""
-        return self._running[query_id]
-
     def all(self) -> tuple[RunningQuery, ...]:
         """Return the queries, newest last."""
         return tuple(self._running.values())

@@ -215,8 +215,9 @@ class QueryStatements:
     def _withdraw(self, query_id: str) -> None:
         """Stop a query that could not be stored."""
         self._unstored.pop(query_id, None)
-        if query_id in self._queries:
-            self._queries.stop(self._queries[query_id])
+        query = self._queries.known(query_id)
+        if query is not None:
+            self._queries.stop(query)
         self._shared.rights.made((MadeKind.QUERY, query_id), None)
 
     async def _store_rest(self) -> None:
