@@ -1,6 +1,6 @@
 """Work on a statement before its turn: planning and checking, off the event loop."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from federated_optimizer.coordinator.contract.presentation import Presentation, presentation_of
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
@@ -10,6 +10,7 @@ from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.statements.known_plans import Asked, KnownPlans
 from federated_optimizer.network.topology import Topology
+from host.clocks import monotonic_clock
 from streamsql.binder import Creating, define
 from streamsql.catalog.definitions import Definition
 from streamsql.syntax import (
@@ -19,6 +20,9 @@ from streamsql.syntax import (
     Subscribe,
 )
 from streamsql.syntax.statements import Statement
+
+KNOWN_MICROSECONDS = 60_000_000
+"""Time in which an equal text is not planned again: between two looks at what runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,7 @@ class Prepared:
         presentation: What it says about its readers.
         gathered: Whether rows of gateways are brought together first.
         rights: Version of the rights it was planned with.
+        made: When it was planned, by `monotonic_clock`.
     """
 
     catalog: tuple[Definition, ...]
@@ -40,6 +45,7 @@ class Prepared:
     presentation: Presentation
     gathered: bool = True
     rights: int = 0
+    made: int = field(default_factory=monotonic_clock)
 
     @property
     def display(self) -> str:
@@ -136,10 +142,13 @@ class Preparation:
     def _holds(self, prepared: Prepared, principal: Principal) -> bool:
         """Return whether a plan is still what an equal text gets: a run that computes it.
 
-        What facts say may have changed. But what runs would stay, unless a look at it finds that
-        another plan is much cheaper; then the run has that one, and not this.
+        Facts may have changed since, as for the queries that run: looks at those are as seldom. But
+        where one of them moves a query begins with the plan of now.
         """
-        if not self.is_current(prepared) or self._runs.alike(prepared.planned) is None:
+        is_recent = monotonic_clock() - prepared.made < KNOWN_MICROSECONDS
+        if not is_recent or self._runs.tried() or not self.is_current(prepared):
+            return False
+        if self._runs.alike(prepared.planned) is None:
             return False
         # Rights of makers of views change without a version.
         return next(self._shared.rights.refusals(principal, prepared.planned.reads), None) is None

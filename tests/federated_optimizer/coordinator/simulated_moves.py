@@ -124,7 +124,7 @@ class SimulatedFederation(RecordedNetwork):
             store=SimpleNamespace(next_query_number=self._next, put_query=lambda _query: None),
         )
         shared: Any = cast("Any", parts)
-        planner: Any = SimpleNamespace(watch=lambda _all: None)
+        planner: Any = SimpleNamespace(watch=lambda *_: None)
         self.queries = Queries(shared, planner)
         self.heard = HeardReports(shared, self.queries)
         self.moves = Moves(shared, self.queries)
