@@ -26,7 +26,7 @@ _IMPORTS = "importlib."
 
 
 class Unfinished(Enum):
-    """What an attempt returns that came to no end."""
+    """Outcome of an attempt that came to no end."""
 
     UNFINISHED = "unfinished"
 
@@ -120,7 +120,7 @@ class _Timer:
 
 
 def _imports(frame: FrameType | None) -> bool:
-    """Whether a module is being imported: half of one would stay."""
+    """Return whether a module is being imported: half of one would stay."""
     while frame is not None:
         if str(frame.f_globals.get("__name__", "")).startswith(_IMPORTS):
             return True

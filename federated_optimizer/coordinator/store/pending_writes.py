@@ -50,7 +50,7 @@ class PendingWrites:
         self._waiting: list[PendingWrite] = []
 
     def __bool__(self) -> bool:
-        """Whether something waits."""
+        """Return whether something waits."""
         return bool(self._waiting)
 
     def add(self, write: Write) -> PendingWrite:
