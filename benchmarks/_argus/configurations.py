@@ -2,15 +2,22 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from federated_optimizer import Topology, plan
-from streamsql.binder import bind_query
+from federated_optimizer.registration import Planning, Sharing
+from federated_optimizer.sharing.computation_index import ComputationIndex
+from federated_optimizer.sharing.strategy import Materialize, Strategy
+from federated_optimizer.testing_network import Network
+from streamsql.binder import BoundQuery, bind_query
 from streamsql.catalog.catalog import Catalog
 from streamsql.syntax import Query, parse_statement
 from streamsql.wire.fragments import FragmentBundle
 
-OFF = "off"
+OFF = Strategy.OFF.value
+WANTED_TWICE = "all, nodes on demand"
+"""The product's default: a part becomes a node of its own when a second query wants it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +25,7 @@ class Registered:
     """What a new query adds to the network.
 
     Attributes:
-        bundles: To install, in this order.
+        bundles: To install, in this order; one may take the place of a version that runs.
         run: The name of the run whose rows are the answer.
     """
 
@@ -43,14 +50,47 @@ class Unshared:
 
     def register(self, text: str) -> Registered:
         """Return the whole plan of a query."""
-        statement = parse_statement(text)
-        if not isinstance(statement, Query):
-            raise TypeError(f"{text!r} is no query")
         self._count += 1
         name = f"q{self._count}"
-        bound = bind_query(statement, self._catalog)
+        bound = _bound(text, self._catalog)
         return Registered((plan(bound, self._topology, query=name),), name)
 
 
-CONFIGURATIONS: Mapping[str, Callable[[Catalog, Topology], Registry]] = {OFF: Unshared}
-"""By name."""
+class Shared:
+    """Queries read what others have computed."""
+
+    def __init__(
+        self, catalog: Catalog, topology: Topology, strategy: Strategy, materialize: Materialize
+    ) -> None:
+        self._catalog = catalog
+        sharing = Sharing(ComputationIndex(), strategy, materialize)
+        self._network = Network(Planning(topology), sharing)
+
+    def register(self, text: str) -> Registered:
+        """Return what is new, and what changes for others."""
+        change = self._network.register(_bound(text, self._catalog), text)
+        return Registered(change.deploy, self._network.reads[change.query])
+
+
+def _bound(text: str, catalog: Catalog) -> BoundQuery:
+    statement = parse_statement(text)
+    if not isinstance(statement, Query):
+        raise TypeError(f"{text!r} is no query")
+    return bind_query(statement, catalog)
+
+
+CONFIGURATIONS: Mapping[str, Callable[[Catalog, Topology], Registry]] = {
+    OFF: Unshared,
+    **{
+        strategy.value: partial(Shared, strategy=strategy, materialize=Materialize.EAGER)
+        for strategy in (
+            Strategy.NO_JOINS,
+            Strategy.MATCH_PLAN_WITHOUT_CANONICAL_FORMS,
+            Strategy.NO_CANONICAL_FORMS,
+            Strategy.MATCH_PLAN,
+            Strategy.ALL,
+        )
+    },
+    WANTED_TWICE: partial(Shared, strategy=Strategy.ALL, materialize=Materialize.WANTED_TWICE),
+}
+"""By name: alone, the five of the thesis, and the product's default."""
