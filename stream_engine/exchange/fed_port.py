@@ -1,9 +1,23 @@
 """The rows of a fragment of one query, handed on to the queries of its site that read it."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from stream_engine.exchange.channel_inbox import Reader
 from stream_engine.exchange.filter_bank import FilterBank
-from stream_engine.exchange.needed_rows import RowCondition
+from stream_engine.exchange.needed_rows import NeededRows
+from streamsql.algebra.scalar import compile_filter
 from streamsql.data.delta import Delta
+from streamsql.errors import FederationError
+
+FAILURES = (ArithmeticError, FederationError, LookupError, RuntimeError, TypeError, ValueError)
+"""Errors with which a predicate may fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    give: Reader
+    kept: Callable[[Delta], Delta] | None
 
 
 class FedPort:
@@ -11,44 +25,59 @@ class FedPort:
 
     A reader whose plan would drop a row at once does not get the row, and nothing at all if there
     is no other: ten thousand filters over a relation then cost as much as those that let it pass.
+
+    Work: of a change, that of the bank, and one evaluation for each row and reader that the bank
+    finds or that has a predicate but no condition.
     """
 
-    __slots__ = ("_all", "_bank", "_some")
+    __slots__ = ("_bank", "_every", "_readings")
 
     def __init__(self) -> None:
-        self._all: dict[str, Reader] = {}
-        self._some: dict[str, Reader] = {}
+        self._readings: dict[str, _Reading] = {}
+        self._every: dict[str, None] = {}  # those that are asked, or given, every row
         self._bank = FilterBank()
 
     @property
     def is_read(self) -> bool:
         """Whether there is a reader."""
-        return bool(self._all or self._some)
+        return bool(self._readings)
 
-    def add(self, reader: str, give: Reader, condition: RowCondition | None) -> None:
+    def add(self, reader: str, give: Reader, needed: NeededRows) -> None:
         """Give changes to a reader that is not there.
 
         Args:
             reader: Its name.
             give: Takes its part of a change, which it must not alter.
-            condition: What a row fulfils that it may need; None: it needs all.
+            needed: Of which rows.
         """
-        if condition is None:
-            self._all[reader] = give
+        predicate = needed.predicate
+        kept = None if predicate is None else compile_filter(predicate)
+        self._readings[reader] = _Reading(give, kept)
+        if needed.condition is None:
+            self._every[reader] = None
         else:
-            self._some[reader] = give
-            self._bank.add(reader, condition)
+            self._bank.add(reader, needed.condition)
 
     def remove(self, reader: str) -> None:
-        """Give a reader no more."""
-        self._all.pop(reader, None)
-        if self._some.pop(reader, None) is not None:
-            self._bank.remove(reader)
+        """Give a reader no more; nothing happens if it is not there."""
+        self._readings.pop(reader, None)
+        self._every.pop(reader, None)
+        self._bank.remove(reader)
 
     def __call__(self, delta: Delta, ts: int | None) -> None:
         """Hand a change on; `ts` is the time of the oldest reading behind it."""
-        for give in self._all.values():
-            give(delta, ts)
-        if self._some:
+        for reader in self._every:
+            self._give(reader, delta, ts)
+        if self._bank:
             for reader, part in self._bank.parts(delta).items():
-                self._some[reader](part, ts)
+                self._give(reader, part, ts)
+
+    def _give(self, reader: str, delta: Delta, ts: int | None) -> None:
+        reading, part = self._readings[reader], delta
+        if reading.kept is not None:
+            try:
+                part = reading.kept(delta)
+            except FAILURES:
+                part = delta  # it fails at its own step, and stops none but itself
+        if part:
+            reading.give(part, ts)

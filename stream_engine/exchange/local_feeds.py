@@ -6,7 +6,7 @@ from typing import Protocol
 from stream_engine.exchange.channel_inbox import Inbox
 from stream_engine.exchange.channel_outbox import Outbox
 from stream_engine.exchange.fed_port import FedPort
-from stream_engine.exchange.needed_rows import condition_of
+from stream_engine.exchange.needed_rows import needed_rows
 from stream_engine.exchange.open_feeds import OpenFeed
 from streamsql.data.delta import Delta, difference
 from streamsql.wire.closure_prints import closure_print, is_kept
@@ -166,7 +166,7 @@ class LocalFeeds:
         ports[feed.source].add(
             _key(name, feed),
             at_its_step if opened.is_result else on_arrival,
-            condition_of(plans, feed.fragment, columns),
+            needed_rows(plans, feed.fragment, columns),
         )
 
     def _end(self, name: str, opened: OpenFeed) -> None:

@@ -1,7 +1,7 @@
-"""Conditions on one column that every row fulfils which a plan does not drop at once.
+"""The rows of a fragment that a plan does not drop at once, and one column to find them by.
 
-They are necessary, not sufficient: the plan checks its whole predicates itself. Comparisons are
-those of generated code (`streamsql.algebra.scalar`): of Python's values, never TRUE for NULL.
+Comparisons are those of generated code (`streamsql.algebra.scalar`): of Python's values, never TRUE
+for NULL. A plan evaluates its predicates itself, too: nothing rests on what is left out here.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,11 +13,13 @@ from streamsql.algebra.expressions import (
     Column,
     Expression,
     Literal,
+    conjunction,
     conjuncts,
-    map_columns,
+    substituted,
     walk,
 )
 from streamsql.algebra.operators import Filter, Plan, Project, RemoteSource
+from streamsql.algebra.user_functions import is_user_function
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 
@@ -52,11 +54,25 @@ class Within:
 RowCondition = OneOf | Within
 
 
-def condition_of(plans: Iterable[Plan], fragment: str, schema: Schema) -> RowCondition | None:
-    """Return a condition of the rows of a fragment that plans may need; None: they may need any.
+@dataclass(frozen=True, slots=True)
+class NeededRows:
+    """The rows of a relation that a reader may need.
 
-    That is so where the fragment is read twice, or not below a filter that compares a column with
-    constants; a projection of columns may be in between.
+    Attributes:
+        condition: By which they can be looked up, or None.
+        predicate: What is TRUE for them besides, or None.
+    """
+
+    condition: RowCondition | None = None
+    predicate: Expression | None = None
+
+
+def needed_rows(plans: Iterable[Plan], fragment: str, schema: Schema) -> NeededRows:
+    """Return which rows of a fragment plans may need.
+
+    They may need all where the fragment is read twice, or where it is not below a filter;
+    projections may be in between. Functions of users are left to the plans: they take the time
+    of the query that calls them, and may fail.
 
     Args:
         plans: All that may read the fragment.
@@ -65,13 +81,18 @@ def condition_of(plans: Iterable[Plan], fragment: str, schema: Schema) -> RowCon
     """
     found = [read for plan in plans for read in _readings(plan, fragment, ())]
     if len(found) != 1:
-        return None
-    conditions = [
-        condition
-        for predicate in found[0]
-        if all(_is_of(schema, part) for part in walk(predicate))
-        and (condition := _condition(predicate)) is not None
+        return NeededRows()
+    predicates = [p for p in found[0] if all(_is_plain(schema, part) for part in walk(p))]
+    conditions = {place: c for place, p in enumerate(predicates) if (c := _condition(p))}
+    condition = _chosen(list(conditions.values()))
+    rest = [
+        p for place, p in enumerate(predicates) if not _covers(condition, conditions.get(place))
     ]
+    return NeededRows(condition, conjunction(rest))
+
+
+def _chosen(conditions: Sequence[RowCondition]) -> RowCondition | None:
+    """Return the condition that few rows fulfil: a list of values, else bounds on both sides."""
     lists = [condition for condition in conditions if isinstance(condition, OneOf)]
     if lists:
         return min(lists, key=lambda condition: len(condition.values))
@@ -79,6 +100,13 @@ def condition_of(plans: Iterable[Plan], fragment: str, schema: Schema) -> RowCon
     joined = [_both(bounds, column) for column in dict.fromkeys(b.column for b in bounds)]
     both = (c for c in joined if c.low is not None and c.high is not None)
     return next(both, joined[0] if joined else None)
+
+
+def _covers(chosen: RowCondition | None, other: RowCondition | None) -> bool:
+    """Whether the chosen condition holds only where another one of the same plan does."""
+    if isinstance(chosen, Within):
+        return isinstance(other, Within) and chosen.column == other.column
+    return chosen is not None and chosen == other
 
 
 def _readings(
@@ -98,17 +126,12 @@ def _readings(
         case Filter(input=child, predicate=predicate):
             yield from _readings(child, fragment, (*predicates, *conjuncts(predicate)))
         case Project(input=child, expressions=expressions):
-            below = [p for p in (_below(p, expressions) for p in predicates) if p is not None]
-            yield from _readings(child, fragment, tuple(below))
+            moved = [substituted(predicate, expressions) for predicate in predicates]
+            below = tuple(predicate for predicate in moved if predicate is not None)
+            yield from _readings(child, fragment, below)
         case _:
             for child in plan.inputs:
                 yield from _readings(child, fragment, ())
-
-
-def _below(predicate: Expression, expressions: Sequence[Expression]) -> Expression | None:
-    """Return a predicate over the input of a projection, or None: only columns are looked up."""
-    moved = map_columns(predicate, lambda column: expressions[column.position])
-    return None if _condition(moved) is None else moved
 
 
 def _condition(predicate: Expression) -> RowCondition | None:
@@ -162,11 +185,16 @@ def _any_of(parts: Sequence[RowCondition | None]) -> OneOf | None:
     return OneOf(columns.pop(), frozenset(values)) if len(columns) == 1 else None
 
 
-def _is_of(schema: Schema, part: Expression) -> bool:
-    """Whether a column is as the fragment has it: values of another type could not be compared."""
-    if not isinstance(part, Column):
-        return True
-    return part.position < len(schema) and schema.dtypes[part.position] == part.dtype
+def _is_plain(schema: Schema, part: Expression) -> bool:
+    """Whether a part of a predicate may be evaluated for a row of a fragment."""
+    match part:
+        case Column():  # values of another type could not be compared
+            is_there = part.position < len(schema)
+            return is_there and schema.dtypes[part.position] == part.dtype
+        case Call():
+            return not is_user_function(part.function)
+        case _:
+            return True
 
 
 def _is_comparable(column: Column, value: Bound) -> bool:

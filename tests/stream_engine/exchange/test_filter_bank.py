@@ -6,11 +6,13 @@ The oracle is each condition, and each filter's generated code, on each row.
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stream_engine.exchange.fed_port import FedPort
 from stream_engine.exchange.filter_bank import FilterBank
-from stream_engine.exchange.needed_rows import OneOf, RowCondition, Within, condition_of
+from stream_engine.exchange.needed_rows import NeededRows, OneOf, RowCondition, Within, needed_rows
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.operators import Filter, RemoteSource
 from streamsql.algebra.scalar import compile_predicate
+from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row, Value
 
@@ -77,7 +79,7 @@ def test_found_are_those_whose_condition_holds(
     kept: dict[str, tuple[Expression, RowCondition]] = {}
     for number, predicate in enumerate(filters):
         plan = Filter(RemoteSource("fed", COLUMNS), predicate)
-        condition = condition_of([plan], "fed", COLUMNS)
+        condition = needed_rows([plan], "fed", COLUMNS).condition
         if condition is not None:
             kept[f"q{number}"] = (predicate, condition)
             bank.add(f"q{number}", condition)
@@ -92,6 +94,32 @@ def test_found_are_those_whose_condition_holds(
         passes = compile_predicate(predicate)
         assert {row for row in rows if passes(row)} <= set(found)
         assert set(found.values()) <= {2}
+
+
+@given(st.lists(predicates(), max_size=12), st.lists(ROWS, min_size=1, max_size=20))
+def test_a_port_hands_on_what_passes_filters(filters: list[Expression], rows: list[Row]) -> None:
+    port, given_to = FedPort(), dict[int, Delta]()
+    for number, predicate in enumerate(filters):
+
+        def give(delta: Delta, _ts: int | None, number: int = number) -> None:
+            assert number not in given_to
+            given_to[number] = delta
+
+        plan = Filter(RemoteSource("fed", COLUMNS), predicate)
+        port.add(f"q{number}", give, needed_rows([plan], "fed", COLUMNS))
+    delta = dict.fromkeys(rows, -1)
+    port(delta, 7)
+    for number, predicate in enumerate(filters):
+        passing = list(filter(compile_predicate(predicate), delta))
+        assert list(given_to.get(number, {}).items()) == [(row, -1) for row in passing]
+
+
+def test_a_predicate_that_fails_is_left_to_its_reader() -> None:
+    port, found = FedPort(), list[Delta]()
+    wrong = Call("<", (Column(0, "k", DataType.TEXT), Literal(1, DataType.TEXT)), DataType.BOOLEAN)
+    port.add("q1", lambda delta, _ts: found.append(delta), NeededRows(None, wrong))
+    port({("a",): 1}, None)
+    assert found == [{("a",): 1}]
 
 
 def test_an_empty_bank_keeps_nothing() -> None:

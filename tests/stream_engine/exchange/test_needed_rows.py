@@ -1,9 +1,11 @@
-"""Every row that a plan does not drop at once fulfils the condition; what there is none for."""
+"""A plan may need the rows that fulfil a condition, and for which a predicate is TRUE."""
+
+from collections.abc import Sequence
 
 import pytest
 
-from stream_engine.exchange.needed_rows import OneOf, RowCondition, Within, condition_of
-from streamsql.algebra.expressions import Call, Column, Expression, Literal
+from stream_engine.exchange.needed_rows import NeededRows, OneOf, RowCondition, Within, needed_rows
+from streamsql.algebra.expressions import Call, Column, Expression, Literal, walk
 from streamsql.algebra.operators import (
     Distinct,
     Filter,
@@ -34,11 +36,19 @@ def number(value: float) -> Literal:
     return Literal(value, DataType.INTEGER if isinstance(value, int) else DataType.DOUBLE)
 
 
-def where(*predicates: Expression) -> RowCondition | None:
+def columns_in(predicate: Expression) -> list[Column]:
+    return [part for part in walk(predicate) if isinstance(part, Column)]
+
+
+def where(*predicates: Expression) -> NeededRows:
     plan: Plan = FED
     for predicate in predicates:
         plan = Filter(plan, predicate)
-    return condition_of([plan], "fed", COLUMNS)
+    return needed_rows([plan], "fed", COLUMNS)
+
+
+def condition_of(plans: Sequence[Plan], fragment: str, schema: Schema) -> RowCondition | None:
+    return needed_rows(plans, fragment, schema).condition
 
 
 ABOVE = call(">", N, number(3))
@@ -62,7 +72,7 @@ ABOVE = call(">", N, number(3))
     ],
 )
 def test_a_filter_gives_a_condition(predicate: Expression, condition: RowCondition) -> None:
-    assert where(predicate) == condition
+    assert where(predicate).condition == condition
 
 
 def test_a_column_that_a_fragment_has_not_is_not_looked_up() -> None:
@@ -73,8 +83,24 @@ def test_a_column_that_a_fragment_has_not_is_not_looked_up() -> None:
 
 
 def test_filters_above_each_other_are_taken_together() -> None:
-    both = where(call("<", X, number(1)), ABOVE, call("<=", N, number(9)))
-    assert both == Within(1, low=(3, 1), high=(9, 1))
+    small = call("<", X, number(1))
+    found = where(small, ABOVE, call("<=", N, number(9)))
+    assert found == NeededRows(Within(1, low=(3, 1), high=(9, 1)), small)
+
+
+def test_what_the_condition_says_is_not_evaluated_again() -> None:
+    key, other = call("=", K, text("a")), call("IN", K, text("a"), text("b"))
+    assert where(call("AND", key, ABOVE)) == NeededRows(OneOf(0, frozenset("a")), ABOVE)
+    assert where(key, other) == NeededRows(OneOf(0, frozenset("a")), other)
+    assert where(call("AND", ABOVE, call(">", N, number(5)))) == NeededRows(Within(1, low=(5, 1)))
+
+
+def test_functions_of_users_are_left_to_the_plan() -> None:
+    theirs = call("half:1", N)
+    assert where(theirs) == NeededRows()
+    assert where(theirs, ABOVE) == NeededRows(Within(1, low=(3, 1)))
+    above = Filter(Project(FED, (theirs,), ("y",)), Column(0, "y", DataType.BOOLEAN))
+    assert needed_rows([above], "fed", COLUMNS) == NeededRows()
 
 
 @pytest.mark.parametrize(
@@ -95,8 +121,9 @@ def test_filters_above_each_other_are_taken_together() -> None:
         call("=", Column(2, "x", DataType.TEXT), text("of another type")),
     ],
 )
-def test_of_other_predicates_any_row_may_be_needed(predicate: Expression) -> None:
-    assert where(predicate) is None
+def test_other_predicates_are_evaluated(predicate: Expression) -> None:
+    is_typed = all(c.position < 2 or c.dtype == X.dtype for c in columns_in(predicate))
+    assert where(predicate) == NeededRows(None, predicate if is_typed else None)
 
 
 def test_columns_are_followed_through_projections() -> None:
@@ -104,7 +131,8 @@ def test_columns_are_followed_through_projections() -> None:
     key = call("=", Column(2, "k", DataType.TEXT), text("a"))
     sum_ = call("=", Column(1, "m", DataType.INTEGER), number(1))
     assert condition_of([Filter(narrow, key)], "fed", COLUMNS) == OneOf(0, frozenset("a"))
-    assert condition_of([Filter(narrow, sum_)], "fed", COLUMNS) is None
+    moved = call("=", Call("+", (N, number(1)), DataType.INTEGER), number(1))
+    assert needed_rows([Filter(narrow, sum_)], "fed", COLUMNS) == NeededRows(None, moved)
 
 
 def test_a_filter_counts_where_nothing_is_between_it_and_the_fragment() -> None:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from stream_engine.simulation.network import Faults, Network
+from stream_engine.simulation.network import Faults
+from stream_engine.simulation.recorded_network import Disk, RecordedNetwork
 from stream_engine.testing.fed_bundles import Leaves, bundle_over, fed_again, without
 from stream_engine.testing.histories import COLUMNS, SECOND
 from stream_engine.testing.plans import plans
@@ -39,7 +40,7 @@ class World:
         self.draw = draw
         self.random = random.Random(seed)
         faults = Faults(loss=0.05, repetition=0.05) if seed % 2 else None
-        self.network = Network((*GATEWAYS, "base"), seed=seed, faults=faults)
+        self.network = RecordedNetwork((*GATEWAYS, "base"), seed=seed, faults=faults)
         self.databases = {site: Database() for site in self.network.sites}
         for gateway in GATEWAYS:
             for scan in SOURCES:
@@ -132,8 +133,18 @@ class World:
         self.act()
         if site != "base" and self.random.random() < 0.5:
             self.check()
+        self.network.disks[site] = Disk()
         self.network.restart(site)
         self.databases[site] = Database()
+
+    def crash(self) -> None:
+        """A site crashes and comes back as its disk says."""
+        site = self.random.choice((*GATEWAYS, "base", "base"))
+        if self.random.random() < 0.5:
+            self.network.save(site)
+            self.act()
+        restored = self.network.crash(site, in_flight_survives=self.random.random() < 0.5)
+        assert (restored.unsaved, restored.complaints, restored.cut) == ({}, [], "")
 
     def disconnect(self) -> None:
         """A gateway is held for dead, and lives."""
@@ -184,12 +195,10 @@ class World:
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_any_graph_of_runs(data: st.DataObject, seed: int) -> None:
     world = World(data.draw, seed)
-    actions = (
-        *(world.start, world.start, world.stop, world.redeploy, world.forget, world.die),
-        *(world.disconnect, world.configure, world.advance, *(world.read,) * 8, *(world.act,) * 4),
-    )
+    rare = (world.stop, world.redeploy, world.forget, world.die, world.crash, world.disconnect)
+    often = (world.start, world.configure, world.advance, *(world.read,) * 8, *(world.act,) * 4)
     for _ in range(4):
         world.start()
         for _ in range(10):
-            world.random.choice(actions)()
+            world.random.choice((*rare, *often))()
         world.check()
