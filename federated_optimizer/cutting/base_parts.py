@@ -10,7 +10,7 @@ from federated_optimizer.sharing.node_offers import is_node_leaf
 from federated_optimizer.sharing.run_offers import is_selection_of_sources
 from federated_optimizer.statistics.passing_rows import passed
 from federated_optimizer.statistics.planning_statistics import Statistics
-from streamsql.algebra.operators import Filter, Plan, Project
+from streamsql.algebra.operators import Filter, Fixpoint, Plan, Project
 
 SELECTIVE = 0.3
 """Share of rows that a selection lets through at most to be a node: as measured, else estimated."""
@@ -39,7 +39,8 @@ class _Parts:
         while isinstance(operator, Filter | Project):
             is_filtered |= isinstance(operator, Filter)
             operator = operator.input
-        for child in operator.inputs:
+        # A part of a recursion that reads the recursion itself is no relation.
+        for child in () if isinstance(operator, Fixpoint) else operator.inputs:
             yield from self.of(child, is_last=False)
         if is_node_leaf(operator):
             if is_filtered and not is_last and self._is_selective(plan):

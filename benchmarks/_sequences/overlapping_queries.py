@@ -1,0 +1,171 @@
+"""Sixty templates of queries that vary each other, in StreamSQL and for DuckDB.
+
+Texts are the same for both but for windows: DuckDB reads a view of the rows that are in them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+SOURCES = """
+CREATE SOURCE readings (sensor TEXT, room TEXT, celsius INTEGER, level INTEGER, KEY (sensor))
+    WITH (ttl = '25 s');
+CREATE SOURCE seats (mid TEXT, room TEXT, taken INTEGER, KEY (mid)) WITH (ttl = '25 s');
+CREATE SOURCE visits (who TEXT, room TEXT, minutes INTEGER) WITH (ttl = '25 s');
+CREATE LINK SOURCE paths (src TEXT, dst TEXT, cost INTEGER) WITH (ttl = '25 s');
+"""
+"""Sources: two with a key, one in which rows may be there twice, and links."""
+
+COLUMNS = {
+    "readings": "sensor TEXT, room TEXT, celsius BIGINT, level BIGINT",
+    "seats": "mid TEXT, room TEXT, taken BIGINT",
+    "visits": "who TEXT, room TEXT, minutes BIGINT",
+    "paths": "src TEXT, dst TEXT, cost BIGINT",
+}
+"""Tables of DuckDB, by source."""
+
+WINDOWS = {"visits": (5, 10, 20)}
+"""Lengths of windows, in seconds, over a source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A query.
+
+    Attributes:
+        text: StreamSQL.
+        plain: The same for DuckDB.
+    """
+
+    text: str
+    plain: str
+
+
+def _same(*texts: str) -> Iterator[Template]:
+    for text in texts:
+        yield Template(text, text)
+
+
+def _selections() -> Iterator[Template]:
+    for least in (1, 2, 3):
+        yield from _same(f"SELECT sensor, room, celsius FROM readings WHERE celsius > {least}")
+    yield from _same(
+        "SELECT sensor, room, celsius FROM readings WHERE celsius >= 2",
+        "SELECT room, celsius, level FROM readings WHERE celsius > 2 AND level < 3",
+        "SELECT sensor FROM readings WHERE NOT celsius <= 2 AND level IN (1, 2)",
+        "SELECT sensor FROM readings WHERE celsius > 1 AND (level = 1 OR level IS NULL)",
+        "SELECT who, room FROM visits WHERE minutes BETWEEN 1 AND 3",
+        "SELECT who, room, minutes FROM visits WHERE room LIKE 'r%'",
+    )
+
+
+def _joins() -> Iterator[Template]:
+    on = "FROM readings r, seats s WHERE r.room = s.room"
+    for least in (1, 2, 3):
+        yield from _same(f"SELECT r.sensor, s.mid {on} AND r.celsius > {least}")
+    yield from _same(
+        f"SELECT s.mid, r.sensor, r.level {on} AND r.celsius > 1 AND s.taken = 0",
+        "SELECT x.mid, y.sensor FROM seats x, readings y WHERE y.room = x.room AND 2 < y.celsius",
+        "SELECT r.sensor, s.mid FROM readings r JOIN seats s ON s.room = r.room "
+        "WHERE s.taken = 0 OR r.celsius > 3",
+    )
+    for gap in (1, 2):
+        yield from _same(
+            "SELECT a.who, b.who AS other FROM visits a, visits b "
+            f"WHERE a.room = b.room AND b.minutes <= a.minutes + {gap}",
+            "SELECT a.who, b.minutes FROM visits a, visits b WHERE a.room = b.room "
+            f"AND a.minutes >= b.minutes - {gap} AND a.minutes > 1",
+        )
+    three = "FROM readings r, seats s, visits v WHERE r.room = s.room AND s.room = v.room"
+    yield from _same(
+        f"SELECT r.sensor, s.mid, v.who {three}",
+        f"SELECT r.sensor, v.who {three} AND r.celsius > 1",
+        f"SELECT r.sensor, v.who {three} AND r.celsius > 2 AND v.minutes < 3",
+        f"SELECT v.who, s.mid {three} AND r.celsius > 1 AND s.taken = 1",
+        "SELECT s.mid, v.who FROM seats s, visits v WHERE s.room = v.room",
+        "SELECT s.mid, v.minutes FROM visits v, seats s WHERE s.room = v.room AND v.minutes > 1",
+    )
+
+
+def _groups() -> Iterator[Template]:
+    yield from _same(
+        "SELECT room, level, COUNT(*) AS n, SUM(celsius) AS c FROM readings GROUP BY room, level",
+        "SELECT room, COUNT(*) AS n FROM readings GROUP BY room",
+        "SELECT room, SUM(celsius) AS c, COUNT(*) AS n FROM readings GROUP BY room",
+        "SELECT level, SUM(celsius) AS c FROM readings GROUP BY level",
+        "SELECT COUNT(*) AS n, SUM(celsius) AS c FROM readings",
+        "SELECT room, MIN(celsius) AS low, MAX(celsius) AS high FROM readings GROUP BY room",
+        "SELECT room, MAX(celsius) AS high FROM readings GROUP BY room HAVING COUNT(*) > 1",
+        "SELECT room, COUNT(*) AS n FROM readings WHERE room = 'r1' GROUP BY room",
+        "SELECT room, COUNT(minutes) AS n FROM visits GROUP BY room",
+        "SELECT room, who, COUNT(*) AS n FROM visits GROUP BY room, who",
+        "SELECT room, COUNT(*) AS n FROM visits GROUP BY room HAVING COUNT(*) >= 2",
+        "SELECT s.room, COUNT(*) AS n FROM readings r, seats s WHERE r.room = s.room "
+        "GROUP BY s.room",
+        "SELECT s.room, s.taken, COUNT(*) AS n FROM readings r, seats s WHERE r.room = s.room "
+        "GROUP BY s.room, s.taken",
+        "SELECT r.sensor, g.n FROM readings r, "
+        "(SELECT room, COUNT(*) AS n FROM visits GROUP BY room) g WHERE g.room = r.room",
+    )
+
+
+def _sets() -> Iterator[Template]:
+    rooms = "SELECT room FROM readings", "SELECT room FROM seats", "SELECT room FROM visits"
+    yield from _same(
+        f"{rooms[0]} UNION ALL {rooms[1]}",
+        f"{rooms[0]} UNION {rooms[1]}",
+        f"{rooms[0]} UNION ALL {rooms[1]} UNION ALL {rooms[2]}",
+        f"{rooms[0]} EXCEPT {rooms[2]}",
+        f"{rooms[0]} INTERSECT {rooms[2]}",
+        "SELECT DISTINCT room FROM visits",
+        "SELECT DISTINCT room, who FROM visits",
+    )
+
+
+def _outer() -> Iterator[Template]:
+    left = "FROM readings r LEFT JOIN seats s ON r.room = s.room"
+    yield from _same(
+        f"SELECT r.sensor, s.mid {left}",
+        f"SELECT r.sensor, s.mid {left} WHERE r.celsius > 1",
+        f"SELECT r.sensor, s.mid, s.taken {left} WHERE s.taken IS NULL",
+        "SELECT sensor FROM readings WHERE room IN (SELECT room FROM seats WHERE taken = 0)",
+        "SELECT sensor, room FROM readings r WHERE NOT EXISTS "
+        "(SELECT 1 FROM visits v WHERE v.room = r.room)",
+    )
+
+
+def _recursions() -> Iterator[Template]:
+    reach = (
+        "WITH RECURSIVE reach(src, dst) AS (SELECT src, dst FROM paths UNION "
+        "SELECT reach.src, paths.dst FROM reach, paths WHERE paths.src = reach.dst) "
+    )
+    yield from _same(
+        f"{reach}SELECT src, dst FROM reach",
+        f"{reach}SELECT dst FROM reach WHERE src = 'r1'",
+        f"{reach}SELECT src, dst FROM reach WHERE src IN ('r1', 'r2')",
+        f"{reach}SELECT DISTINCT reach.src, s.mid FROM reach, seats s WHERE s.room = reach.dst",
+        f"{reach}SELECT src, COUNT(*) AS n FROM reach GROUP BY src",
+    )
+
+
+def _windows() -> Iterator[Template]:
+    for seconds in WINDOWS["visits"]:
+        for text in (
+            "SELECT who, room FROM visits [] WHERE minutes > 1",
+            "SELECT room, COUNT(*) AS n FROM visits [] GROUP BY room",
+        ):
+            yield Template(
+                text.replace("[]", f"[RANGE {seconds} SECONDS]"),
+                text.replace("visits []", f"visits_{seconds}"),
+            )
+
+
+TEMPLATES = (
+    *_selections(),
+    *_joins(),
+    *_groups(),
+    *_sets(),
+    *_outer(),
+    *_recursions(),
+    *_windows(),
+)
+"""Templates in groups that overlap."""
