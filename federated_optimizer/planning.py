@@ -14,6 +14,7 @@ from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
 from federated_optimizer.search.choosing import NOTHING_RUNS, Alternatives, Running, Search
 from federated_optimizer.search.joins_by_place import group_joins
 from federated_optimizer.search.turning_facts import Turn, turning_facts
+from federated_optimizer.sharing.leaf_facts import without_known
 from federated_optimizer.sharing.node_offers import NO_OFFERS, Offer
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
 from streamsql.algebra.metrics import BY_BYTES, Metric
@@ -154,7 +155,7 @@ def search_of(
     """
     with guarded():
         return Search(
-            normalize(bound.plan, topology),
+            without_known(normalize(bound.plan, topology), statistics.nodes),
             topology,
             statistics,
             bound.metric or metric,

@@ -10,7 +10,7 @@ read them, so runs only read older ones.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -34,7 +34,7 @@ from federated_optimizer.sharing.computation_index import (
 )
 from federated_optimizer.sharing.delivered_rows import delivered_once, rows_of_others
 from federated_optimizer.sharing.node_columns import narrowed, widened
-from federated_optimizer.sharing.node_offers import Offer
+from federated_optimizer.sharing.node_offers import NO_OFFERS, Offer
 from federated_optimizer.sharing.run_offers import offers_of
 from federated_optimizer.sharing.sharing_step import SharedPlan, share
 from federated_optimizer.sharing.strategy import Materialize, Strategy
@@ -199,12 +199,13 @@ class _Making:
         index, rows = self.sharing.index, self.sharing.rows
         return share(plan, index, strategy, allowed or self._may_read, rows)
 
-    def _ordered(self, plan: Plan) -> Plan:
+    def _ordered(self, plan: Plan, offers: Mapping[str, Offer] = NO_OFFERS) -> Plan:
         """Return a plan with its joins in the order that is chosen for it."""
+        nodes = {name: offer.plan for name, offer in offers.items()}
         search = search_of(
             dataclasses.replace(self.bound, plan=plan, asked=0),
             self._topology,
-            self.planning.statistics,
+            dataclasses.replace(self.planning.statistics, nodes=nodes),
             self.planning.metric,
         )
         return search.taken().plan
@@ -250,7 +251,7 @@ class _Making:
 
         The last operator is none: the query's own result has its rows.
         """
-        plan = found.plan if found.is_there else self._ordered(found.plan)
+        plan = found.plan if found.is_there else self._ordered(found.plan, found.offers)
         for part in parts_at_base(plan, self._topology, self.planning.statistics):
             logical = normalize(over_sources(part, found), self._topology)
             known = self.sharing.index.find(logical, self._may_read)

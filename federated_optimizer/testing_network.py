@@ -72,6 +72,8 @@ class Network:
         self.sharing = sharing or Sharing(ComputationIndex())
         self._planning = planning
         self._count = 0
+        self._prints: dict[str, dict[str, str]] = {}  # fragments by fingerprint and run
+        self._printed: dict[str, list[str]] = {}
 
     def register(self, bound: BoundQuery, text: str = "") -> Change:
         """Add a query; its name is that of its run, or of the next one if it reads another's."""
@@ -102,6 +104,7 @@ class Network:
             for name in unread:
                 left = [reader for reader in self.readers(name) if reader not in unread]
                 del self.runs[name]
+                self._forget_prints(name)
                 self.sharing.index.remove(name)
                 gone.append(name)
                 deploy |= {b.query: b for each in left for b in self._replanned_from(each)}
@@ -137,7 +140,9 @@ class Network:
         queries = self.runs[name].queries if name in self.runs else set[str]()
         self.runs[name] = NetworkRun(bundle, logical, bound, queries, is_node)
         self.sharing.index.remove(name)
+        self._forget_prints(name)
         if bound.shared and not why_alone(bundle):
+            self._note_prints(bundle)
             for offer in offers_of(bundle, logical, reads=bound.reads, is_node=is_node):
                 self.sharing.index.add(offer)
 
@@ -192,14 +197,22 @@ class Network:
         return msgspec.structs.replace(bundle, feeds=tuple(feeds))
 
     def _owner(self, printed: str, run: str) -> tuple[FragmentBundle, str] | None:
-        for name, other in self.runs.items():
-            if not is_older(name, run) or why_alone(other.bundle):
-                continue
-            own = {fragment.id for fragment in other.bundle.own}
-            for fragment, theirs in fragment_prints(other.bundle).items():
-                if theirs == printed and fragment in own:
-                    return other.bundle, fragment
+        for name, fragment in self._prints.get(printed, {}).items():
+            if is_older(name, run):
+                return self.runs[name].bundle, fragment
         return None
+
+    def _note_prints(self, bundle: FragmentBundle) -> None:
+        """Note the fragments that a run has for others."""
+        own = {fragment.id for fragment in bundle.own}
+        for fragment, printed in fragment_prints(bundle).items():
+            if fragment in own:
+                self._prints.setdefault(printed, {})[bundle.query] = fragment
+                self._printed.setdefault(bundle.query, []).append(printed)
+
+    def _forget_prints(self, run: str) -> None:
+        for printed in self._printed.pop(run, ()):
+            self._prints[printed].pop(run, None)
 
 
 def answers(network: Network, readings: Readings, now: int) -> dict[str, Delta]:
