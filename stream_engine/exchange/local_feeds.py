@@ -1,9 +1,10 @@
 """Rows of one query of a site, read by others: what it has received, and its result."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
-from stream_engine.exchange.channel_inbox import Inbox
+from stream_engine.exchange.channel_inbox import Inbox, Reader
 from stream_engine.exchange.channel_outbox import Outbox
 from stream_engine.exchange.fed_port import FedPort
 from stream_engine.exchange.needed_rows import needed_rows
@@ -78,14 +79,32 @@ class LocalFeeds:
         self._prints: dict[tuple[str, str], str] = {}  # of fragments that were asked for
         self._has_pending: dict[str, bool] = {}  # as told to the readers of a result
         self._handed: dict[str, None] = {}
+        self._newcomers: dict[str, None] = {}
 
     def installed(self, name: str, query: FedQuery) -> None:
-        """Let a query read others, and others read it."""
+        """Let a query read others, and others read it, from the next step on."""
         for opened in query.feeds:
             self._readers.setdefault(opened.feed.run, {})[name] = None
-            self._begin(name, query, opened)
-        for reader, opened in list(self._readings(name)):
-            self._begin(reader, self._queries[reader], opened)
+            self._newcomers[name] = None
+        for reader, _opened in self._readings(name):
+            self._newcomers[reader] = None
+
+    def connect(self) -> None:
+        """Give readers that have come, or whose feeder has, what there is; call it before a step.
+
+        Those that lack the same rows get them together, so ten thousand filters over one relation
+        begin with one pass over it.
+        """
+        newcomers, self._newcomers = self._newcomers, {}
+        groups: dict[tuple[str, str, int], list[tuple[str, OpenFeed]]] = {}
+        for name in newcomers:
+            for opened in self._queries[name].feeds:
+                if self._find(name, opened):
+                    run, source = opened.feed.run, opened.feed.source
+                    key = (run, source, id(opened.kept) if opened.kept else 0)
+                    groups.setdefault(key, []).append((name, opened))
+        for group in groups.values():
+            self._begin(group)
 
     def discarded(self, name: str, query: FedQuery) -> None:
         """Let others keep what they have read of a query, which reads nothing more itself."""
@@ -103,6 +122,7 @@ class LocalFeeds:
         self._ports.pop(name, None)
         self._has_pending.pop(name, None)
         self._handed.pop(name, None)
+        self._newcomers.pop(name, None)
         for fragment in query.bundle.fragments:
             self._prints.pop((name, fragment.id), None)
 
@@ -125,49 +145,57 @@ class LocalFeeds:
                 if opened.feed.run == feeder:
                     yield reader, opened
 
-    def _begin(self, name: str, reader: FedQuery, opened: OpenFeed) -> None:
-        """Give a reader all that the feeder has so far, and from now on all that comes."""
+    def _find(self, name: str, opened: OpenFeed) -> bool:
+        """Whether there is a feeder for a reader that has none."""
         feed = opened.feed
         feeder = self._queries.get(feed.run)
         if feeder is None or feeder.bundle.version != feed.version or opened.is_fed:
-            return
+            return False
         source = next((f for f in feeder.bundle.own if f.id == feed.source), None)
-        if source is None or not self._can_read(name, reader, feeder, source, feed):
-            return
-        opened.is_fed, opened.is_result, opened.has_pending = True, not source.consumer, False
-        missed, opened.kept = difference(_rows(feeder, opened), opened.kept), {}
-        reader.inbox.give(feed.fragment, missed, None)
-        self._touched(name)
-        self._read(name, reader, feeder, opened)
-        if opened.is_result:
-            busy = feeder.is_busy or feeder.waits
-            opened.has_pending = self._has_pending.setdefault(feed.run, busy)
-        self._tell(name)
+        if source is None or not self._can_read(name, self._queries[name], feeder, source, feed):
+            return False
+        opened.is_result = not source.consumer
+        return True
 
-    def _read(self, name: str, reader: FedQuery, feeder: FedQuery, opened: OpenFeed) -> None:
-        """Hand on what a reader may need of all that comes from now on."""
-        feed, port = opened.feed, reader.inbox
-        ports = self._ports.setdefault(feed.run, {})
-        if feed.source not in ports:
-            ports[feed.source] = FedPort()
-            end = feeder.outbox if opened.is_result else feeder.inbox
-            end.read(feed.source, ports[feed.source])
+    def _begin(self, group: Sequence[tuple[str, OpenFeed]]) -> None:
+        """Give readers of one fragment what they lack, and from now on all that comes.
 
-        def at_its_step(delta: Delta, ts: int | None) -> None:
-            port.give(feed.fragment, delta, ts)
-            self._handed[name] = None
-
-        def on_arrival(delta: Delta, ts: int | None) -> None:
-            port.give(feed.fragment, delta, ts)
+        What they have kept of an earlier feeder is the same object.
+        """
+        _name, first = group[0]
+        feeder = self._queries[first.feed.run]
+        missed = difference(_rows(feeder, first), first.kept)
+        fill, port = FedPort(), self._port(feeder, first)
+        for name, opened in group:
+            reader, feed = self._queries[name], opened.feed
+            plans = [fragment.plan for fragment in reader.bundle.at(self._site)]
+            columns = reader.bundle.fragment(feed.fragment).plan.schema
+            needed = needed_rows(plans, feed.fragment, columns)
+            now = _giver(reader, feed, partial(self._touched, name))
+            at_its_step = _giver(reader, feed, partial(self._hand, name))
+            fill.add(_key(name, feed), now, needed)
+            port.add(_key(name, feed), at_its_step if opened.is_result else now, needed)
+            opened.is_fed, opened.kept, opened.has_pending = True, {}, False
+            if opened.is_result:
+                busy = feeder.is_busy or feeder.waits
+                opened.has_pending = self._has_pending.setdefault(feed.run, busy)
             self._touched(name)
+            self._tell(name)
+        fill(missed, None)
 
-        plans = [fragment.plan for fragment in reader.bundle.at(self._site)]
-        columns = reader.bundle.fragment(feed.fragment).plan.schema
-        ports[feed.source].add(
-            _key(name, feed),
-            at_its_step if opened.is_result else on_arrival,
-            needed_rows(plans, feed.fragment, columns),
-        )
+    def _port(self, feeder: FedQuery, opened: OpenFeed) -> FedPort:
+        """Return the port of a fragment that is read."""
+        ports = self._ports.setdefault(opened.feed.run, {})
+        source = opened.feed.source
+        if source not in ports:
+            ports[source] = FedPort()
+            end = feeder.outbox if opened.is_result else feeder.inbox
+            end.read(source, ports[source])
+        return ports[source]
+
+    def _hand(self, name: str) -> None:
+        """Note that a query was given rows that it has to apply in this step."""
+        self._handed[name] = None
 
     def _end(self, name: str, opened: OpenFeed) -> None:
         """Give a reader no more."""
@@ -210,6 +238,9 @@ class LocalFeeds:
         """Whether the rows of a feeder's fragment are here, and are those that a reader wants."""
         if source.id in feeder.bundle.streams:
             return False  # only its latest rows are kept: one that begins late would lack some
+        # Their state is restored after a restart, and would count what others hand on twice.
+        if any(query.bundle.has_history(self._site) for query in (reader, feeder)):
+            return False
         if source.consumer:
             # What a fragment computes here for one that reads it here does not arrive.
             if is_kept(source) or self._site in source.sites:
@@ -229,6 +260,17 @@ class LocalFeeds:
 def _key(name: str, feed: Feed) -> str:
     """Return a name of a reading; a query may read the same rows as two of its fragments."""
     return f"{name}/{feed.fragment}"
+
+
+def _giver(reader: FedQuery, feed: Feed, noted: Callable[[], None]) -> Reader:
+    """Return what puts changes before a reader, and notes it."""
+    inbox, fragment = reader.inbox, feed.fragment
+
+    def give(delta: Delta, ts: int | None) -> None:
+        inbox.give(fragment, delta, ts)
+        noted()
+
+    return give
 
 
 def _rows(feeder: FedQuery, opened: OpenFeed) -> Delta:

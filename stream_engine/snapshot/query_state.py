@@ -26,17 +26,6 @@ if TYPE_CHECKING:
     from stream_engine.site.installed_query import InstalledQuery
 
 
-def has_history(bundle: FragmentBundle, site: str) -> bool:
-    """Whether a query's state at a site cannot be computed again from its sources.
-
-    It concerns the whole query: a fragment that restarts sends all its rows to the next one, which
-    would count twice what it was restored with.
-    """
-    return any(
-        keeps_history(node) for fragment in bundle.at(site) for node in walk_plan(fragment.plan)
-    )
-
-
 def memory_of(
     bundle: FragmentBundle,
     site: str,

@@ -26,7 +26,6 @@ from stream_engine.snapshot.journal import (
 )
 from stream_engine.snapshot.query_state import (
     QueryLayout,
-    has_history,
     holds_only_later,
     memory_of,
 )
@@ -105,7 +104,7 @@ class RecordedSite(SiteEngine):
         self._forget_layout(bundle.query)
         if query is not None:
             self._begun(bundle.query, self._now)
-            if has_history(bundle, self.site):
+            if bundle.has_history(self.site):
                 try:
                     self._layouts[bundle.query] = QueryLayout(query)
                 except UnsavableError as error:

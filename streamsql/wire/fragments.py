@@ -15,7 +15,7 @@ from streamsql.algebra.operators import (
     Window,
     walk_plan,
 )
-from streamsql.algebra.streams import Emit, is_final, is_stream
+from streamsql.algebra.streams import Emit, is_final, is_stream, keeps_history
 from streamsql.data.schema import Schema
 
 
@@ -278,6 +278,15 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     def at(self, site: str) -> tuple[Fragment, ...]:
         """Return the fragments a site runs."""
         return tuple(f for f in self.own if site in f.sites)
+
+    def has_history(self, site: str) -> bool:
+        """Return whether its state at a site cannot be computed again from its sources.
+
+        It concerns the whole bundle: a fragment that restarts sends all its rows to the next one,
+        which would count twice what it was restored with.
+        """
+        plans = [fragment.plan for fragment in self.at(site)]
+        return any(keeps_history(node) for plan in plans for node in walk_plan(plan))
 
     def readers(self, fragment_id: str) -> tuple[str, ...]:
         """Return the fragments that read a fragment, one that reads it twice as two."""

@@ -1,15 +1,17 @@
 """Queries that read results of others at their site: in one step, late, while these are busy."""
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
 
+from stream_engine.exchange import local_feeds
 from stream_engine.site.site_engine import SiteEngine
 from stream_engine.site.step_budget import Unlimited
 from stream_engine.site.step_result import StepResult
 from stream_engine.snapshot.recorded_site import RecordedSite
-from stream_engine.testing.fed_bundles import Leaves, bundle_over, fed_again
+from stream_engine.testing.fed_bundles import BASE, Leaves, bundle_over, fed_again
 from streamsql.algebra.aggregates import AggregateCall, AggregateFunction
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (
@@ -23,10 +25,10 @@ from streamsql.algebra.operators import (
     Scan,
     SourceKind,
 )
-from streamsql.data.delta import Delta
+from streamsql.data.delta import Delta, difference
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
-from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, WeightedRow
 from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 
@@ -293,7 +295,13 @@ def at_two_sites(owner: FragmentBundle) -> FragmentBundle:
     return replace(owner, fragments=tuple(parts))
 
 
-@pytest.mark.parametrize("other", [stranger, elsewhere, at_two_sites])
+def with_history(owner: FragmentBundle) -> FragmentBundle:
+    """Return a bundle that also reads a log, of which sites keep no rows."""
+    log = Fragment("f9", Engine.BASE, replace(ROOM, key=()), BASE)
+    return replace(owner, fragments=(*owner.fragments, log))
+
+
+@pytest.mark.parametrize("other", [stranger, elsewhere, at_two_sites, with_history])
 def test_another_computation_feeds_nobody(
     other: Callable[[FragmentBundle], FragmentBundle],
 ) -> None:
@@ -302,6 +310,41 @@ def test_another_computation_feeds_nobody(
     base.step()
     assert base.is_busy("q2")
     assert base.shown("q2") == {}
+
+
+def test_a_reader_with_history_is_fed_nothing() -> None:
+    """Its state is restored after a restart: what it had read would count twice."""
+    base = Base(SOURCE, with_history(MIDDLE))
+    base.step()
+    assert base.is_busy("q2")
+
+
+def test_readers_that_lack_the_same_rows_get_them_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = []
+
+    def counted(new: Delta, old: Delta) -> Delta:
+        passes.append(len(new) + len(old))
+        return difference(new, old)
+
+    monkeypatch.setattr(local_feeds, "difference", counted)
+    base = Base(SOURCE)
+    base.read(*((f"r{n}", n) for n in range(1, 101)))
+    base.step()
+    readers = [over(f"q{n}", partial(above, bound=n), SOURCE) for n in range(2, 102)]
+    for reader in readers:
+        base.site.install(reader)
+    base.step()
+    assert passes == [100]
+    assert [len(base.shown(f"q{n}")) for n in (2, 99, 101)] == [98, 1, 0]
+    base.site.uninstall("q1")
+    base.step()
+    base.site.install(SOURCE)
+    base.number = 0
+    base.read(("r7", 7), ("new", 99))
+    base.step()
+    assert passes == [100, 100], "what they have kept is there once"
+    assert base.shown("q98") == {("new", 99): 1}
+    assert not any(base.is_busy(reader.query) for reader in readers)
 
 
 def test_queries_that_would_read_each_other_wait() -> None:
