@@ -191,7 +191,7 @@ def test_shared_queries_have_their_rows(
     peer: Peer, strategy: Strategy, materialize: Materialize
 ) -> None:
     read = 0
-    for seed in range(4):
+    for seed in range(3):
         random = Random(seed)
         network, texts = network_of(ONE_BASE, strategy, materialize), {}
         for _ in range(9):
@@ -211,7 +211,7 @@ def test_shared_queries_have_their_rows(
             network.deregister(query)
         assert not network.runs
         assert not len(network.sharing.index)
-    assert read > 10
+    assert read > 7
 
 
 def test_queries_of_several_base_sites_read_the_first(peer: Peer) -> None:
