@@ -19,7 +19,6 @@ The first difference ends the program with the whole story of its sequence, and 
 import argparse
 import json
 import sys
-from dataclasses import asdict
 
 from rich.console import Console
 from rich.progress import Progress
@@ -76,12 +75,13 @@ def main() -> None:
         found = compared(asked.seed, asked.sequences, asked.actions, shown=not asked.json)
     except WrongRowsError as error:
         sys.exit(str(error))
-    figures = asdict(found) | {"sequences": asked.sequences, "wrong": 0}
+    figures = found.figures()
     if asked.json:
-        print(json.dumps(figures, indent=1))
+        print(json.dumps({"sequences": asked.sequences, "wrong": 0} | figures, indent=1))
         return
-    table = Table("figure", "count", title=f"{asked.sequences:,} sequences, no wrong row")
-    for name, value in (figures.pop("actions") | figures).items():
+    table = Table("counted", "", title=f"{asked.sequences:,} sequences, no wrong row")
+    table.columns[1].justify = "right"
+    for name, value in figures.items():
         table.add_row(name, f"{value:,}")
     Console().print(table)
 

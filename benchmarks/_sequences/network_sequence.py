@@ -56,6 +56,19 @@ class Counts:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.widened += other.widened
 
+    def figures(self) -> dict[str, int]:
+        """Return all counts, by words."""
+        done = {f"actions: {kind}": count for kind, count in sorted(self.actions.items())}
+        return done | {
+            "queries": self.queries,
+            "queries equal to one that runs": self.equal,
+            "queries over rows of others": self.over_others,
+            "nodes made": self.nodes,
+            "nodes widened": self.widened,
+            "comparisons from scratch and alone": self.compared,
+            "comparisons with DuckDB": self.with_duckdb,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class _Live:
