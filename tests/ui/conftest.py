@@ -603,7 +603,8 @@ class FakeCoordinator:
     def network(self, most: int = MOST_NODES) -> Network:
         """Return the nodes that a test has set."""
         found = self.nodes
-        return replace(found, nodes=found.nodes[:most], unlisted=len(found.nodes[most:]))
+        unlisted = found.unlisted + len(found.nodes[most:])
+        return replace(found, nodes=found.nodes[:most], unlisted=unlisted)
 
     def sites(self) -> tuple[SiteInfo, ...]:
         """List sites."""

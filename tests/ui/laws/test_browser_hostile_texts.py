@@ -18,6 +18,7 @@ from federated_optimizer.coordinator.people.people_service import People
 from federated_optimizer.coordinator.people.people_store import PeopleStore
 from host.clocks import wall_clock
 from tests.federated_optimizer.coordinator.people.office import GOOD, QUICK, ROOT, Office
+from tests.ui.api.test_network_routes import NETWORK
 from tests.ui.api.test_sink_routes import INFO
 from tests.ui.conftest import Console, FakeCoordinator
 from tests.ui.hostile_texts import MARKUP, HostileTexts
@@ -72,6 +73,7 @@ def prepare(coordinator: FakeCoordinator, console: Console) -> None:
         coordinator.set_status("broken", QueryStatus.FAILED, "no such column 'x'")
         coordinator.set_warnings("seats", "gw-1 answers late")
         coordinator.sinks.listed = (INFO,)
+        coordinator.nodes = NETWORK
         coordinator.raise_alarm("hot", ("L012", 41.0))
         people = console.people
         assert people is not None

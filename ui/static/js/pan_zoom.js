@@ -7,10 +7,11 @@ const FIRST_AT_LEAST = 0.55; // letters below this size cannot be read: then onl
 
 /** How far one may come closer and go away.
  *  @typedef {{ range: (whole: Box, screen: DOMRect) => [narrowest: number, widest: number],
- *    scales: [least: number, most: number], looked?: (view: Box) => void }} Bounds */
+ *    scales: [least: number, most: number], looked?: (view: Box) => void, begin?: () => Box[] }} Bounds
+ *  `begin` is seen at first, at the left, where not all of the drawing can be. */
 
 /** @type {Bounds} */
-const DRAWING = {
+export const DRAWING = {
   range: (whole, screen) => [screen.width / CLOSEST, Math.max(whole.width * 2, screen.width)],
   scales: [FIRST_AT_LEAST, 1.15],
 };
@@ -64,8 +65,19 @@ export class PanZoom {
     const scale = Math.min(box.width / this.whole.width, box.height / this.whole.height, most);
     const readable = all ? scale : Math.max(scale, least);
     const [width, height] = [box.width / readable, box.height / readable];
-    const y = height >= this.whole.height ? this.whole.y - (height - this.whole.height) / 2 : this.whole.y;
-    this.look({ x: this.whole.x + (this.whole.width - width) / 2, y, width, height });
+    this.look({ ...this.first(this.whole, width, height), width, height });
+  }
+
+  /** Where a view of some size is at first: at the top, or where the drawing begins, in the middle if all fits.
+   *  @param {Box} whole
+   *  @param {number} width
+   *  @param {number} height */
+  first(whole, width, height) {
+    const begin = this.bounds.begin?.() ?? [];
+    const last = whole.y + whole.height - height;
+    const top = begin.length ? Math.min(Math.max(middleOf(begin) - height / 2, whole.y), last) : whole.y;
+    const left = begin.length && width < whole.width ? 0 : (whole.width - width) / 2;
+    return { x: whole.x + left, y: last <= whole.y ? (whole.y + last) / 2 : top };
   }
 
   /** @param {Box | null} view */
@@ -94,6 +106,23 @@ export class PanZoom {
       width,
       height: view.height * exact,
     });
+  }
+
+  /** Move as little as is needed to see a part of the drawing.
+   *  @param {Box | undefined} part */
+  show(part) {
+    const { view } = this;
+    if (!view || !part) return;
+    /** @param {number} at
+     *  @param {number} length
+     *  @param {number} begin
+     *  @param {number} size */
+    const within = (at, length, begin, size) => Math.max(Math.min(at, begin), begin + size - length);
+    const x = within(view.x, view.width, part.x, part.width);
+    const y = within(view.y, view.height, part.y, part.height);
+    if (x === view.x && y === view.y) return;
+    this.moved = true;
+    this.look({ ...view, x, y });
   }
 
   /** @param {PointerEvent} event */
@@ -127,3 +156,6 @@ export class PanZoom {
     addEventListener("pointercancel", end);
   }
 }
+
+/** @param {Box[]} boxes */
+const middleOf = (boxes) => boxes.reduce((sum, { y, height }) => sum + y + height / 2, 0) / boxes.length;

@@ -149,6 +149,35 @@ export interface Explained {
   text: string[];
 }
 
+/** `node_object`: a node of the network of shared computations. */
+export interface NetworkNode {
+  node: string; // "17", or "17/f1" of a fragment
+  run: string;
+  fragment: string;
+  kind: string;
+  computes: string;
+  sites: string[];
+  sources: string[];
+  reads: string[];
+  readers: string[];
+  queries: { id: string; name: string }[]; // the first of those that may be seen
+  direct: number; // of all queries whose answer it is
+  resting: number; // of all queries that rest on it
+  owner: string;
+  kept: boolean;
+  since: string;
+  rows: number | null;
+  messages_per_second: number | null;
+  bytes_per_second: number | null;
+}
+
+export interface SharedNetwork {
+  nodes: NetworkNode[];
+  queries: number;
+  hidden: number;
+  unlisted: number;
+}
+
 /** A row of a source or table, with its key's columns. */
 export interface BaseRow {
   source: string;
@@ -892,15 +921,17 @@ export type GetAnswer<P extends string> = P extends "/api/queries"
                                       ? SiteFile
                                       : P extends `/api/queries/${string}/explain`
                                         ? Result<Explained>
-                                        : P extends `/api/queries/${string}`
-                                          ? Query
-                                          : P extends `/api/sites/${string}/settings`
-                                            ? SiteSettings
-                                            : P extends `/api/sources/trials/${string}`
-                                              ? Trial
-                                              : P extends "/api/calibration/tables"
-                                                ? { missing: string[] }
-                                                : unknown;
+                                        : P extends `/api/network${string}`
+                                          ? SharedNetwork
+                                          : P extends `/api/queries/${string}`
+                                            ? Query
+                                            : P extends `/api/sites/${string}/settings`
+                                              ? SiteSettings
+                                              : P extends `/api/sources/trials/${string}`
+                                                ? Trial
+                                                : P extends "/api/calibration/tables"
+                                                  ? { missing: string[] }
+                                                  : unknown;
 
 export type PostAnswer<P extends string> = P extends "/api/statements"
   ? Result[]

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.ui.api.test_network_routes import NETWORK
 from tests.ui.api.test_source_trial_routes import KITCHEN
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -61,7 +62,9 @@ def test_answers_are_of_the_types_that_scripts_have(
         "/api/sources",
         "/api/alarms/count",
         f"/api/queries/{query['id']}",
+        "/api/network",
     ]
+    console.coordinator.nodes = NETWORK
     for path in gets:
         answer = client.get(path)
         assert answer.is_success, answer.text

@@ -5,6 +5,7 @@ import { QueryRows } from "./query_rows.js";
 import { GraphDialog } from "./graph_dialog.js";
 import { Graphs, textOf } from "./graphs.js";
 import { numbersText, propertyGraph, structureText } from "./graph_texts.js";
+import { NetworkSection } from "./network_section.js";
 import { PlanDecisions } from "./plan_decisions.js";
 import { PlanDrawing } from "./plan_drawing.js";
 import { explainedRows, planOf } from "./plan_model.js";
@@ -66,6 +67,13 @@ const table = new PropertyTable(
   choose,
 );
 const decisions = new PlanDecisions(byId("decisions", HTMLDetailsElement), queries);
+const network = new NetworkSection((id) => {
+  const found = listed.find((query) => query.id === id);
+  if (!found) return;
+  show(found);
+  fillChoice();
+  choice.scrollIntoView({ block: "nearest", behavior: "smooth" });
+});
 const settings = new SettingsForm(byId("settings"), isAway, (site) => sites.get(site)?.role !== "static");
 
 /** @param {string} site */
@@ -95,10 +103,12 @@ function show(query) {
   choose(null);
   shownQuery = query;
   decisions.of(query?.id ?? null);
+  network.of(query?.run ?? null);
   unknown = null;
   trouble = null;
   since = Date.now();
-  history.replaceState(null, "", query ? `?query=${encodeURIComponent(query.id)}` : location.pathname);
+  const address = query ? `?query=${encodeURIComponent(query.id)}` : location.pathname;
+  history.replaceState(null, "", address + location.hash);
   fill(byId("plan-text"), []);
   if (query) {
     const first = structureText(query.run);
