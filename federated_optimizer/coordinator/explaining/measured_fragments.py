@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from federated_optimizer.coordinator.explaining.run_fragments import run_fragments
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.statistics.default_facts import TOPIC_BYTES
 from host.clocks import monotonic_clock
@@ -55,14 +56,18 @@ class _Site:
 
 def measured_fragments(query: RunningQuery) -> dict[str, MeasuredFragment]:
     """Return, by fragment, what the sites of a query have counted; of some nothing is known."""
-    feeds = {feed.fragment: feed for feed in query.bundle.feeds}
+
+    def bundle_of(run: str) -> FragmentBundle | None:
+        leader = query.leader_of(run)
+        return None if leader is None else leader.bundle
+
+    computed = run_fragments(query.bundle, bundle_of)
     found = {}
     for fragment in query.bundle.fragments:
-        feed = feeds.get(fragment.id)
-        feeder = query if feed is None else query.leader_of(feed.run)
+        run, name = computed.get(fragment.id, ("", ""))
+        feeder = query if run == query.run else query.leader_of(run)
         if feeder is None:
             continue
-        name = fragment.id if feed is None else feed.source
         sites = [_site(query, feeder, name, site) for site in fragment.sites]
         measured = _together([site for site in sites if site is not None], feeder.run, query)
         if measured is not None:

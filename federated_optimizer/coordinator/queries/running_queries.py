@@ -144,7 +144,8 @@ class RunningQuery:
 
     def begin_to_read_others(self) -> None:
         """Count from now on what the runs send that its own is fed by."""
-        for run in {feed.run for feed in self.bundle.feeds}:
+        direct = {feed.run for feed in self.bundle.feeds}
+        for run in direct | {feeder.run for feeder in self._feeders() if feeder is not None}:
             self.begin_to_read(run, self.leader_of(run))
 
     def since(self, flows: FlowReports, run: str, site: str) -> FlowReport | None:
