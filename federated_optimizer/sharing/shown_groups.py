@@ -141,7 +141,7 @@ class ShownGroups:
         shown = self.call(call)
         if shown is not None:
             return shown
-        law = law_of(call)
+        law = law_of(call, at_one_site=True)
         if not isinstance(law, Law):
             return None
         found = self.statistics(law, call)

@@ -19,6 +19,7 @@ from static_engine.lowering.worker_aggregates import (
     exact_mean,
     exact_ratio,
     exact_sum,
+    exact_text,
     joined,
     mode,
     percentile,
@@ -97,6 +98,9 @@ def _lower_further(call: AggregateCall, arguments: list[Column]) -> LoweredAggre
         case AggregateFunction.STDDEV_SAMP | AggregateFunction.STDDEV_POP:
             sample = fn.lit(call.function == AggregateFunction.STDDEV_SAMP)
             return _of_values(call, arguments[0], deviation, [sample])
+        case AggregateFunction.EXACT_SUM | AggregateFunction.EXACT_SQUARES:
+            squared = fn.lit(call.function == AggregateFunction.EXACT_SQUARES)
+            return _of_values(call, arguments[0], exact_text, [squared])
         case AggregateFunction.USER:
             return _by_user(call, arguments)
         case _:

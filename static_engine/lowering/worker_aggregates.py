@@ -78,6 +78,24 @@ def deviation(values: list[Any] | None, sample: bool) -> float | None:
     return None if found is None else math.sqrt(found)
 
 
+def exact_text(values: list[Any] | None, squared: bool) -> str | None:
+    """Return the exact sum of numbers and exact sums, or of squares of numbers, as text.
+
+    The texts are those of `streamsql.algebra.exact_sums`.
+    """
+    if not values:
+        return None
+    total = Fraction(0)
+    for value in values:
+        if isinstance(value, str):
+            whole, _, unit = value.partition("/")
+            number = Fraction(int(whole, 16), 1 << int(unit))
+        else:
+            number = Fraction(value)
+        total += number * number if squared else number
+    return f"{total.numerator:x}/{total.denominator.bit_length() - 1}"
+
+
 def percentile(values: list[Any] | None, fraction: float) -> float | None:
     """Return the value at a fraction of the ordered values, between neighbours in doubles."""
     if not values:

@@ -10,8 +10,9 @@ A part is any set of the rows: those of one gateway, or of a finer group. x and 
 | AVG(x) of INTEGER | algebraic | n = COUNT(x), and h, l | SUM | (h * 2^32 + l) / n, rounded once |
 | MIN, MAX, BOOL_AND, BOOL_OR | distributive | the same | the same | the same |
 | ARG_MIN(x, y), ARG_MAX(x, y) | algebraic | the same, and MIN(y), MAX(y) | over both | the same |
-| SUM, AVG of other types | distributive, algebraic | none that are exact | | |
-| variances, deviations | algebraic | none that fit 64 bits | | |
+| SUM(x) of DOUBLE | distributive | e = EXACT_SUM(x) | EXACT_SUM | e, rounded once |
+| AVG(x) of DOUBLE | algebraic | n = COUNT(x), and e | both | e / n, rounded once |
+| variances, deviations | algebraic | n, e, q = EXACT_SQUARES(x) | all | rounded once |
 | USER | algebraic | states, which are no values of rows | | |
 | all else, f(DISTINCT x) | holistic | none of a fixed size | | |
 
@@ -20,6 +21,9 @@ and gives new ones, and every merging function is maintained under that. MIN and
 not inverted, but computed of the parts that are left. A SUM itself is a statistic only of small
 numbers, as of `CASE WHEN x > 3 THEN 1 ELSE 0 END`: of others it is NULL in a part beyond 64 bits
 where that of all rows need not be.
+
+Exact sums are long texts that change with every value: what they save travels again (decision 115).
+So they are statistics at one site only, of groups that others there read.
 
 Functions of sets count no copies, so they are computed of the distinct values as of all.
 """
@@ -141,6 +145,21 @@ _AVG = Law(
     (_COUNT_OF_MEAN, *_words(1)),
     Call("MEAN_OF_WORDS", (_column(1), _column(2), _column(0)), _DOUBLE),
 )
+_EXACT = Statistic(F.EXACT_SUM, (_column(0),), F.EXACT_SUM, (0,))
+_EXACT_SUM = Law((_EXACT,), Call("SUM_OF_EXACT", (_column(0),), _DOUBLE))
+_EXACT_AVG = Law(
+    (_COUNT_OF_MEAN, Statistic(F.EXACT_SUM, (_column(0),), F.EXACT_SUM, (1,))),
+    Call("MEAN_OF_EXACT", (_column(1), _column(0)), _DOUBLE),
+)
+
+
+def _spread(name: str, *, sample: bool) -> Law:
+    counted = Statistic(F.COUNT, (_column(0),), F.SUM, (2,))
+    squares = Statistic(F.EXACT_SQUARES, (_column(0),), F.EXACT_SUM, (1,))
+    arguments = (_column(0), _column(1), _column(2), Literal(sample, DataType.BOOLEAN))
+    return Law((_EXACT, squares, counted), Call(f"{name}_OF_EXACT", arguments, _DOUBLE))
+
+
 _SMALL_SUM = _itself(F.SUM)
 _SMALL_AVG = Law(
     (_COUNT_OF_MEAN, Statistic(F.SUM, (_column(0),), F.SUM, (1,))),
@@ -160,6 +179,20 @@ LAWS = {
 }
 """Laws by function; those of SUM and AVG hold of INTEGER."""
 
+_AT_ONE_SITE = {
+    F.SUM: _EXACT_SUM,
+    F.AVG: _EXACT_AVG,
+    F.EXACT_SUM: Law((_EXACT,), _column(0)),
+    F.EXACT_SQUARES: Law(
+        (Statistic(F.EXACT_SQUARES, (_column(0),), F.EXACT_SUM, (0,)),), _column(0)
+    ),
+    F.VAR_SAMP: _spread("VARIANCE", sample=True),
+    F.VAR_POP: _spread("VARIANCE", sample=False),
+    F.STDDEV_SAMP: _spread("DEVIATION", sample=True),
+    F.STDDEV_POP: _spread("DEVIATION", sample=False),
+}
+"""Further laws, whose statistics are exact sums."""
+
 CATEGORIES = {
     F.COUNT_ALL: Category.DISTRIBUTIVE,
     F.COUNT: Category.DISTRIBUTIVE,
@@ -178,6 +211,8 @@ CATEGORIES = {
     F.MODE: Category.HOLISTIC,
     F.ARRAY_AGG: Category.HOLISTIC,
     F.STRING_AGG: Category.HOLISTIC,
+    F.EXACT_SUM: Category.DISTRIBUTIVE,
+    F.EXACT_SQUARES: Category.ALGEBRAIC,
     F.BOOL_AND: Category.DISTRIBUTIVE,
     F.BOOL_OR: Category.DISTRIBUTIVE,
     F.USER: Category.ALGEBRAIC,
@@ -197,14 +232,22 @@ def category_of(call: AggregateCall) -> Category:
     return CATEGORIES[call.function]
 
 
-def law_of(call: AggregateCall) -> Law | NoLaw:
-    """Return how a call comes of statistics of parts, or why it does not."""
+def law_of(call: AggregateCall, *, at_one_site: bool = False) -> Law | NoLaw:
+    """Return how a call comes of statistics of parts, or why it does not.
+
+    Args:
+        call: Any.
+        at_one_site: Whether the statistics stay at a site, so that they may be long.
+    """
     function = call.function
     if call.distinct and function not in SET_FUNCTIONS:
         return NoLaw(
             f"{function}(DISTINCT …) needs the values themselves, not a number of each part"
         )
     law = LAWS.get(function)
+    exact = _AT_ONE_SITE.get(function) if at_one_site else None
+    if exact is not None and (law is None or call.arguments[0].dtype == _DOUBLE):
+        return exact
     if law is None:
         return NoLaw(_why_none(call))
     if function in (F.SUM, F.AVG) and call.arguments[0].dtype != _INTEGER:
@@ -221,8 +264,8 @@ def _why_none(call: AggregateCall) -> str:
     match call.function:
         case F.USER:
             return f"{call.implementation} merges states, and rows have results"
-        case F.VAR_SAMP | F.VAR_POP | F.STDDEV_SAMP | F.STDDEV_POP:
-            return f"{call.function} needs sums of squares, which 64 bits do not hold"
+        case F.VAR_SAMP | F.VAR_POP | F.STDDEV_SAMP | F.STDDEV_POP | F.EXACT_SUM | F.EXACT_SQUARES:
+            return f"{call.function} needs exact sums, which are long texts"
         case function:
             return f"{function} has no parts of a fixed size"
 

@@ -34,6 +34,8 @@ class AggregateFunction(enum.StrEnum):
     STRING_AGG = "STRING_AGG"
     BOOL_AND = "BOOL_AND"
     BOOL_OR = "BOOL_OR"
+    EXACT_SUM = "EXACT_SUM"
+    EXACT_SQUARES = "EXACT_SQUARES"
     USER = "USER"
 
 
@@ -52,6 +54,8 @@ class AggregateCall(msgspec.Struct, frozen=True, tag="aggregate_call"):
     * MODE(x) is the value that comes most often, ties by least value.
     * ARRAY_AGG(x) is the JSON text of the values in row order, for want of array types.
     * STRING_AGG(x, separator) is the texts in their order with the separator between them.
+    * EXACT_SUM(x) of numbers, or of exact sums, is their exact sum as text, EXACT_SQUARES(x) that
+      of their squares; see `streamsql.algebra.exact_sums`. No query can name these two.
     * USER is a class of the installation, see `streamsql.algebra.user_functions`.
 
     Attributes:
@@ -94,6 +98,8 @@ _TYPES = {
     AggregateFunction.STDDEV_POP: DataType.DOUBLE,
     AggregateFunction.PERCENTILE_CONT: DataType.DOUBLE,
     AggregateFunction.ARRAY_AGG: DataType.TEXT,
+    AggregateFunction.EXACT_SUM: DataType.TEXT,
+    AggregateFunction.EXACT_SQUARES: DataType.TEXT,
     AggregateFunction.BOOL_AND: DataType.BOOLEAN,
     AggregateFunction.BOOL_OR: DataType.BOOLEAN,
 }

@@ -10,6 +10,8 @@ from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
+from streamsql.algebra.exact_sums import EXACT_FUNCTIONS
+
 _PLACES = 400  # beyond the digits of every double
 _EXACT = Context(prec=2 * _PLACES)
 
@@ -126,5 +128,7 @@ NUMERIC_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "RADIANS": total(math.radians),
     "SUM_OF_WORDS": _sum_of_words,
     "MEAN_OF_WORDS": total(_mean_of_words),
+    **{name: total(function) for name, function in EXACT_FUNCTIONS.items()},
 }
-"""Strict functions of numbers by name; those of words are for plans, no query can name them."""
+"""Strict functions of numbers by name; those of words and of exact sums are for plans, no
+query can name them."""

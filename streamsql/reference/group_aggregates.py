@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from streamsql.algebra.aggregates import discrete_place
+from streamsql.algebra.exact_sums import exact_sum
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
 from streamsql.algebra.scalar import compile_expression, in_range
 from streamsql.algebra.user_functions import INSTALLED
@@ -56,6 +57,10 @@ def _holistic(call: AggregateCall, values: list[Any]) -> Value:
             return array_text(values)
         case AggregateFunction.PERCENTILE_CONT:
             return percentile(sorted(values), call.parameter)
+        case AggregateFunction.EXACT_SUM:
+            return exact_sum(values)
+        case AggregateFunction.EXACT_SQUARES:
+            return exact_sum(values, squared=True)
         case AggregateFunction.STRING_AGG:
             return call.separator.join(sorted(values))
         case AggregateFunction.PERCENTILE_DISC:

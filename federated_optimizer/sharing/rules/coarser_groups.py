@@ -247,7 +247,7 @@ class _Answering:
         if value is not None:  # of at most one group of the node
             made.only_value(call, value)
             return
-        law = law_of(call)
+        law = law_of(call, at_one_site=True)
         found = self._shown.statistics(law, call) if isinstance(law, Law) else None
         if isinstance(law, Law) and found is not None:
             made.merged(law, found)

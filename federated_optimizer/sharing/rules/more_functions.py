@@ -47,7 +47,9 @@ def widest_groups(plan: Plan) -> Plan | None:
     groups = group_block_of(plan)
     if groups is None:
         return None
-    statistics = (_named(law, c) for c in groups.calls if isinstance(law := law_of(c), Law))
+    statistics = (
+        _named(law, c) for c in groups.calls if isinstance(law := law_of(c, at_one_site=True), Law)
+    )
     return _with(groups, [*groups.calls, *(each for some in statistics for each in some)], plan)
 
 
@@ -62,7 +64,7 @@ def groups_to_share(plan: Plan) -> Plan | None:
         return None
     calls: list[AggregateCall] = []
     for call in groups.calls:
-        law = law_of(call)
+        law = law_of(call, at_one_site=True)
         found = _named(law, call) if isinstance(law, Law) else (call,)
         calls += [each for each in found if not _is_there(each, calls)]
     shared = replace(groups, calls=tuple(calls))
@@ -81,7 +83,7 @@ def _missing(ours: GroupBlock, theirs: GroupBlock, offered: Plan) -> Iterator[Ag
         yield from ours.calls
         return
     for call in ours.calls:
-        law = law_of(call)
+        law = law_of(call, at_one_site=True)
         if isinstance(law, Law):
             yield from _named(law, call)
 

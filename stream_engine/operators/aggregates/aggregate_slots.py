@@ -17,7 +17,10 @@ from stream_engine.operators.aggregates.counting_accumulators import (
     BooleanAggregate,
     Count,
     CountAll,
+    ExactSquares,
+    ExactSum,
     Sum,
+    SumOfExactSums,
     Variance,
 )
 from stream_engine.operators.aggregates.ordered_accumulators import (
@@ -91,9 +94,11 @@ def _state_of(call: AggregateCall) -> Hashable:
             return ("order", repr(call.arguments), False)
         case F.PERCENTILE_CONT | F.PERCENTILE_DISC:
             return ("order", repr(call.arguments), call.distinct)
-        case F.SUM | F.AVG:
+        case F.EXACT_SUM if call.arguments[0].dtype == DataType.TEXT:
+            return object()
+        case F.SUM | F.AVG | F.EXACT_SUM:
             return ("sum", repr(call.arguments), call.distinct)
-        case F.VAR_SAMP | F.VAR_POP | F.STDDEV_SAMP | F.STDDEV_POP:
+        case F.VAR_SAMP | F.VAR_POP | F.STDDEV_SAMP | F.STDDEV_POP | F.EXACT_SQUARES:
             return ("variance", repr(call.arguments), call.distinct)
         case F.BOOL_AND | F.BOOL_OR:
             return ("truth", repr(call.arguments), call.distinct)
@@ -182,6 +187,17 @@ def accumulator_for(call: AggregateCall, position: int) -> Accumulator:
         case F.SUM | F.AVG:
             double = call.arguments[0].dtype == DataType.DOUBLE
             inner = Sum(position, double=double, mean=function == F.AVG)
+        case F.EXACT_SUM | F.EXACT_SQUARES:
+            inner = _exact_sum(call, position)
         case F.USER:
             return UserAccumulator(call, position)
     return DistinctValues(inner, position) if call.distinct else inner
+
+
+def _exact_sum(call: AggregateCall, position: int) -> Accumulator:
+    dtype = call.arguments[0].dtype
+    if call.function == F.EXACT_SQUARES:
+        return ExactSquares(position)
+    if dtype == DataType.TEXT:
+        return SumOfExactSums(position)
+    return ExactSum(position, double=dtype == DataType.DOUBLE)

@@ -1,4 +1,7 @@
-"""Aggregates whose slot is a few numbers: COUNT, SUM, AVG, BOOL_AND, BOOL_OR, variances."""
+"""Aggregates whose slot is a few numbers: COUNT, SUM, AVG, BOOL_AND, BOOL_OR, variances.
+
+Exact sums are results of the same slots.
+"""
 
 import math
 from typing import Any
@@ -6,6 +9,7 @@ from typing import Any
 from typing_extensions import override
 
 from stream_engine.operators.aggregates.accumulator import Changes, MergingAccumulator
+from streamsql.algebra.exact_sums import exact_of, exact_text
 from streamsql.algebra.scalar import in_range
 from streamsql.data.types import Value
 
@@ -107,6 +111,40 @@ class Sum(MergingAccumulator):
             return total / ((count if self._mean else 1) << unit)
         except OverflowError:
             return None
+
+
+class ExactSum(Sum):
+    """EXACT_SUM(x) of numbers: the sum as a text that loses nothing."""
+
+    def __init__(self, position: int, *, double: bool) -> None:
+        super().__init__(position, double=double, mean=False)
+
+    @override
+    def result(self, slot: tuple[int, int, int]) -> Value:
+        total, count, unit = slot
+        return exact_text(total, unit) if count else None
+
+
+class SumOfExactSums(ExactSum):
+    """EXACT_SUM(x) of exact sums."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(position, double=True)
+
+    @override
+    def update(self, slot: tuple[int, int, int], changes: Changes) -> tuple[int, int, int]:
+        total, count, unit = slot
+        position = self._position
+        for row, weight in changes:
+            text: Any = row[position]
+            if text is None:
+                continue
+            count += weight
+            value, other = exact_of(text)
+            finest = max(unit, other)
+            total = (total << finest - unit) + (value << finest - other) * weight
+            unit = finest
+        return (total, count, unit)
 
 
 class BooleanAggregate(MergingAccumulator):
@@ -216,3 +254,15 @@ class Variance(MergingAccumulator):
         except OverflowError:
             return None
         return math.sqrt(variance) if self._root else variance
+
+
+class ExactSquares(Variance):
+    """EXACT_SQUARES(x): the sum of the squares as a text that loses nothing."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(position, sample=False, root=False)
+
+    @override
+    def result(self, slot: _Sums) -> Value:
+        unit, _total, squares, count = slot
+        return exact_text(squares, 2 * unit) if count else None

@@ -59,6 +59,33 @@ def from_parts(law: Law, call: AggregateCall, parts: list[list[Row]]) -> Value:
     return result
 
 
+D = Column(0, "d", DOUBLE)
+EXACT = (F.SUM, F.AVG, F.VAR_SAMP, F.VAR_POP, F.STDDEV_SAMP, F.STDDEV_POP)
+EXACT_CALLS = (
+    *(AggregateCall(f, (D,), "a") for f in (*EXACT, F.EXACT_SUM, F.EXACT_SQUARES)),
+    *(AggregateCall(f, (X,), "a") for f in (*EXACT[2:], F.EXACT_SUM, F.EXACT_SQUARES)),
+)
+DOUBLES = st.one_of(
+    st.none(),
+    st.sampled_from((0.1, -0.1, 0.0, -0.0, 1e300, -1e300, 1.7e308, 5e-324)),
+    st.floats(allow_nan=False, allow_infinity=False),
+)
+
+
+@given(st.sampled_from(EXACT_CALLS), st.data())
+def test_exact_sums_of_parts_give_the_aggregate_of_all_rows(
+    call: AggregateCall, data: st.DataObject
+) -> None:
+    integers = ROWS.map(lambda row: (row[0],))
+    values: st.SearchStrategy[Row] = DOUBLES.map(lambda v: (v,))
+    rows = st.lists(values if call.arguments == (D,) else integers, min_size=1, max_size=5)
+    parts = data.draw(st.lists(rows, max_size=4))
+    law = law_of(call, at_one_site=True)
+    assert isinstance(law, Law)
+    assert isinstance(law_of(call), NoLaw)
+    assert from_parts(law, call, parts) == aggregate(call, [row for part in parts for row in part])
+
+
 @given(st.sampled_from(CALLS), st.lists(st.lists(ROWS, min_size=1, max_size=5), max_size=4))
 def test_statistics_of_parts_give_the_aggregate_of_all_rows(
     call: AggregateCall, parts: list[list[Row]]

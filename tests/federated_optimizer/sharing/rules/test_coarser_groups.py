@@ -86,7 +86,7 @@ REFUSED = (
         "the parts of COUNT(*)",
     ),
     ("SELECT a, SUM(x) AS s FROM r GROUP BY a", FULL, "the node has not the parts of SUM"),
-    ("SELECT a, AVG(d) AS s FROM r GROUP BY a", FULL, "rounded once"),
+    ("SELECT a, AVG(d) AS s FROM r GROUP BY a", FULL, "the parts of AVG(d)"),
     ("SELECT a, MEDIAN(d) AS s FROM r GROUP BY a", FULL, "no parts of a fixed size"),
     ("SELECT a, COUNT(DISTINCT x) AS s FROM r GROUP BY a", FULL, "the values themselves"),
     (

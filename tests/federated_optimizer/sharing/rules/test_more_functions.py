@@ -8,6 +8,8 @@ from tests.federated_optimizer.sharing.readings_shop import checked, normalized
 
 NODE = "SELECT b, COUNT(*) AS n, a FROM r GROUP BY a, b"
 WIDENED = (
+    ("SELECT a, AVG(d) AS m, SUM(d) AS t FROM r GROUP BY a", NODE),
+    ("SELECT STDDEV(d) AS m, VAR_POP(x) AS v FROM r WHERE a > 1", NODE),
     ("SELECT a, b, AVG(d) AS m, MEDIAN(x) AS p FROM r GROUP BY a, b", NODE),
     ("SELECT a, SUM(x) AS t, AVG(x) AS m FROM r GROUP BY a", NODE),
     (
@@ -23,7 +25,7 @@ WIDENED = (
     ),
 )
 KEPT = (
-    ("SELECT a, AVG(d) AS m FROM r GROUP BY a", NODE, "sums of DOUBLE have no parts"),
+    ("SELECT a, MEDIAN(d) AS m FROM r GROUP BY a", NODE, "a median has no parts"),
     ("SELECT s, COUNT(*) AS n FROM r GROUP BY s", NODE, "other keys"),
     ("SELECT a, SUM(x) AS t FROM r WHERE x > 1 GROUP BY a", NODE, "other rows"),
     ("SELECT a, COUNT(*) AS n FROM r GROUP BY a", NODE, "nothing is missing"),

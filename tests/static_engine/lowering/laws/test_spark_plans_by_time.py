@@ -47,7 +47,7 @@ VALUES: dict[DataType, list[Value]] = {
     TIME: [0, 1, 4, 5, 11, -7, None],
 }
 FEW = settings(max_examples=6, suppress_health_check=list(HealthCheck))
-SPREADS = [A.VAR_SAMP, A.VAR_POP, A.STDDEV_SAMP, A.STDDEV_POP]
+SPREADS = [A.VAR_SAMP, A.VAR_POP, A.STDDEV_SAMP, A.STDDEV_POP, A.EXACT_SUM, A.EXACT_SQUARES]
 
 
 @pytest.fixture(scope="module")
