@@ -6,7 +6,8 @@ read them, so runs only read older ones.
 | nodes are made | of                                                                             |
 |----------------|--------------------------------------------------------------------------------|
 | wanted twice   | parts that a run computes inside, and a new query wants as well                |
-| eager          | all that a new query computes at the base, but its last operator, which it is  |
+| eager          | all that a new query computes at the base, but its last operator, which it is; |
+|                | and what is wanted twice                                                       |
 """
 
 import dataclasses
@@ -35,6 +36,7 @@ from federated_optimizer.sharing.computation_index import (
 from federated_optimizer.sharing.delivered_rows import delivered_once, rows_of_others
 from federated_optimizer.sharing.node_columns import narrowed, widened
 from federated_optimizer.sharing.node_offers import NO_OFFERS, Offer
+from federated_optimizer.sharing.rules.more_functions import groups_to_share
 from federated_optimizer.sharing.run_offers import offers_of
 from federated_optimizer.sharing.sharing_step import SharedPlan, share
 from federated_optimizer.sharing.strategy import Materialize, Strategy
@@ -216,8 +218,7 @@ class _Making:
             return found
         eager = self.sharing.materialize == Materialize.EAGER
         while len(self.nodes) < MAX_NODES:
-            made = self._make_eagerly(found) if eager else self._make_wanted(logical)
-            if not made:
+            if not (eager and self._make_eagerly(found)) and not self._make_wanted(logical):
                 break
             found = self._shared(logical)
         return found
@@ -256,7 +257,8 @@ class _Making:
             logical = normalize(over_sources(part, found), self._topology)
             known = self.sharing.index.find(logical, self._may_read)
             if known is None or known.remaining:
-                self._make(logical)
+                # Coarser groups come from statistics, not from results.
+                self._make(groups_to_share(logical) or logical)
                 return True
         return False
 

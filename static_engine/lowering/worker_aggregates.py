@@ -81,7 +81,7 @@ def deviation(values: list[Any] | None, sample: bool) -> float | None:
 def exact_text(values: list[Any] | None, squared: bool) -> str | None:
     """Return the exact sum of numbers and exact sums, or of squares of numbers, as text.
 
-    The texts are those of `streamsql.algebra.exact_sums`.
+    The texts are those of `streamsql.algebra.exact_totals`.
     """
     if not values:
         return None

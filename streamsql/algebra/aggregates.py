@@ -55,7 +55,7 @@ class AggregateCall(msgspec.Struct, frozen=True, tag="aggregate_call"):
     * ARRAY_AGG(x) is the JSON text of the values in row order, for want of array types.
     * STRING_AGG(x, separator) is the texts in their order with the separator between them.
     * EXACT_SUM(x) of numbers, or of exact sums, is their exact sum as text, EXACT_SQUARES(x) that
-      of their squares; see `streamsql.algebra.exact_sums`. No query can name these two.
+      of their squares; see `streamsql.algebra.exact_totals`. No query can name these two.
     * USER is a class of the installation, see `streamsql.algebra.user_functions`.
 
     Attributes:

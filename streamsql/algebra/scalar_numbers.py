@@ -10,7 +10,7 @@ from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from streamsql.algebra.exact_sums import EXACT_FUNCTIONS
+from streamsql.algebra.exact_totals import EXACT_FUNCTIONS
 
 _PLACES = 400  # beyond the digits of every double
 _EXACT = Context(prec=2 * _PLACES)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from streamsql.algebra.aggregates import discrete_place
-from streamsql.algebra.exact_sums import exact_sum
+from streamsql.algebra.exact_totals import exact_sum
 from streamsql.algebra.operators import AggregateCall, AggregateFunction
 from streamsql.algebra.scalar import compile_expression, in_range
 from streamsql.algebra.user_functions import INSTALLED

@@ -9,7 +9,7 @@ from typing import Any
 from typing_extensions import override
 
 from stream_engine.operators.aggregates.accumulator import Changes, MergingAccumulator
-from streamsql.algebra.exact_sums import exact_of, exact_text
+from streamsql.algebra.exact_totals import exact_of, exact_text
 from streamsql.algebra.scalar import in_range
 from streamsql.data.types import Value
 

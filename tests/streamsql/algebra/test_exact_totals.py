@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamsql.algebra.exact_sums import exact_of, exact_sum, exact_text
+from streamsql.algebra.exact_totals import exact_of, exact_sum, exact_text
 from streamsql.algebra.expressions import Call, Literal
 from streamsql.algebra.scalar import compile_expression
 from streamsql.data.types import DataType
