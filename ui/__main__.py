@@ -67,6 +67,8 @@ def _coordinator_settings(settings: ConsoleSettings) -> CoordinatorSettings:
         time_zone=settings.time_zone,
         metric=settings.plan_metric,
         heuristics=settings.heuristics,
+        sharing=settings.sharing,
+        materialize=settings.materialize,
         base_gateway=settings.base_gateway,
         folders=settings.folders,
         endpoints=sink_endpoints(settings.endpoints),

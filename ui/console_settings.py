@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from federated_optimizer.coordinator.contract.coordinator_settings import FleetSettings
+from federated_optimizer.sharing.strategy import Materialize, Strategy
 from host.files.settings_file import VARIABLES, check_port, read_settings
 from host.mqtt.broker_address import parse_address
 from streamsql.algebra.metrics import METRIC_HINT, Metric, metric_of
@@ -60,6 +61,8 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
         metric: By what plans of queries are compared that say nothing, such as latency, or with
             weights: bytes 1, messages 50.
         heuristics: Whether plans are left out that seldom pay, of queries that say nothing.
+        sharing: The parts of new queries that are looked for among what runs.
+        materialize: When a part of a query becomes a node that others can read.
         base_gateway: Id of the gateway next to which base sites are; empty: nobody knows.
         base_dir: Where relative paths of tables start at the static engine; empty where that is
             not known here, and then only the static engine checks the files that tables name.
@@ -95,6 +98,8 @@ class ConsoleSettings(msgspec.Struct, frozen=True):
     time_zone: str = "UTC"
     metric: str = "bytes"
     heuristics: bool = True
+    sharing: Strategy = Strategy.ALL
+    materialize: Materialize = Materialize.WANTED_TWICE
     base_gateway: str = ""
     broker_ca: str = ""
     broker_cert: str = ""
@@ -210,6 +215,8 @@ _VARIABLES = {
     "PANDO_TIME_ZONE": "time_zone",
     "PANDO_METRIC": "metric",
     "PANDO_HEURISTICS": "heuristics",
+    "PANDO_SHARING": "sharing",
+    "PANDO_MATERIALIZE": "materialize",
 }
 
 

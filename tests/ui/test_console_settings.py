@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from federated_optimizer.sharing.strategy import Materialize, Strategy
 from streamsql.algebra.metrics import BY_BYTES, Term
 from streamsql.errors import DeploymentError
 from ui.console_settings import load_settings
@@ -31,6 +32,15 @@ def test_the_environment_wins_where_it_says_something(tmp_path: Path) -> None:
 def test_wrong_files_are_named(tmp_path: Path, text: str) -> None:
     with pytest.raises(DeploymentError, match=r"console\.json"):
         load_settings(write(tmp_path, text), {})
+
+
+def test_the_ways_of_sharing_are_checked(tmp_path: Path) -> None:
+    path = write(tmp_path, '{"broker": "mqtt://b:1", "data_dir": "d", "sharing": "match plan"}')
+    found = load_settings(path, {"PANDO_MATERIALIZE": "eager"})
+    assert (found.sharing, found.materialize) == (Strategy.MATCH_PLAN, Materialize.EAGER)
+    assert load_settings(path, {"PANDO_SHARING": "all"}).sharing == Strategy.ALL
+    with pytest.raises(DeploymentError, match="sharing"):
+        load_settings(path, {"PANDO_SHARING": "some"})
 
 
 def test_the_metric_of_plans_is_checked(tmp_path: Path) -> None:

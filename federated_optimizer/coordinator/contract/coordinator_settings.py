@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from federated_optimizer.coordinator.contract.sink_endpoints import SinkEndpoint
+from federated_optimizer.sharing.strategy import Materialize, Strategy
 from streamsql.algebra.metrics import BY_BYTES, Metric
 from streamsql.catalog.open_folders import OpenFolders
 from streamsql.catalog.refresh_times import zone_of
@@ -55,6 +56,8 @@ class CoordinatorSettings:
         time_zone: Of the times of day of REFRESH AT, by its IANA name.
         metric: By which plans of queries are compared that say nothing.
         heuristics: Whether these leave plans out that seldom pay.
+        sharing: The parts of new queries that are looked for among what runs.
+        materialize: When a part of a query becomes a node that others can read.
         base_gateway: The gateway next to which base sites are, so that ways to them are counted in
             links, too; empty: a hop from each gateway.
         folders: Whose files tables may name, where the coordinator knows it; the static engine
@@ -84,6 +87,8 @@ class CoordinatorSettings:
     time_zone: str = "UTC"
     metric: Metric = BY_BYTES
     heuristics: bool = True
+    sharing: Strategy = Strategy.ALL
+    materialize: Materialize = Materialize.WANTED_TWICE
     base_gateway: str = ""
     folders: OpenFolders | None = None
     endpoints: Mapping[str, SinkEndpoint] = field(default_factory=dict)

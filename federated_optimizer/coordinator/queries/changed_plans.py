@@ -6,34 +6,46 @@ from math import inf
 from federated_optimizer.coordinator.contract.coordinator_model import ACTING, Origin
 from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.planner import Planner
+from federated_optimizer.coordinator.queries.readable_offers import ReadableOffers
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.shared_planning import Reading
+from federated_optimizer.coordinator.queries.shared_runs import age_of
 from streamsql.errors import FederationError
 
 
 def changed_plans(
-    planner: Planner, queries: Iterable[RunningQuery]
+    planner: Planner, queries: Iterable[RunningQuery], offers: ReadableOffers
 ) -> dict[str, Planned | FederationError]:
     """Return the plans of queries whose fragments would be others by now, and what fails, by id.
 
-    Queries of one run that have the same text are planned once.
+    Queries of one run that have the same text are planned once. Each reads what it does now, where
+    that is still so. What is read is planned before its readers, which are planned over its new
+    plan.
     """
     found: dict[str, Planned | FederationError] = {}
     known: dict[tuple[str, str, bool, Origin | bool], Planned | FederationError] = {}
-    for query in queries:
+    for query in sorted(queries, key=lambda query: age_of(query.run)):
         kind = query.origin if query.origin == Origin.NODE else query.origin in ACTING
         key = (query.run, query.text, query.gathered, kind)
         if key not in known:
-            known[key] = _planned_again(planner, query)
+            known[key] = _planned_again(planner, query, offers)
         planned = known[key]
         if isinstance(planned, FederationError) or not planned.bundle.runs_as(query.bundle):
             found[query.id] = planned
+            if isinstance(planned, Planned) and not planned.alone:
+                offers.plan_again(query.run, planned.bundle)
+    offers.look_again()
     return found
 
 
-def _planned_again(planner: Planner, query: RunningQuery) -> Planned | FederationError:
+def _planned_again(
+    planner: Planner, query: RunningQuery, offers: ReadableOffers
+) -> Planned | FederationError:
+    offers.index()  # by now all that runs is in it
+    reading = Reading(offers, offers.for_running(query), makes_nodes=False)
     try:
         if query.origin == Origin.NODE:
-            return planner.planned_node(query)
+            return planner.planned_node(query, reading)
         return planner.planned(
             query.text,
             query=query.run,
@@ -42,6 +54,7 @@ def _planned_again(planner: Planner, query: RunningQuery) -> Planned | Federatio
             gathered=query.gathered,
             whole_changes=query.whole_changes,
             much=inf,  # for a cheaper one it moves with care: see `adaptation`
+            reading=reading,
         )
     except FederationError as error:
         return error

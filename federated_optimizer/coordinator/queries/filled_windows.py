@@ -49,6 +49,20 @@ def filled_sources(bundle: FragmentBundle) -> tuple[str, ...]:
     return tuple(sorted(reach.source for reach in reaches_of(bundle.fragments)))
 
 
+def with_start(
+    bundle: FragmentBundle, current: FragmentBundle | None, now: Callable[[], int]
+) -> FragmentBundle:
+    """Return a bundle with the time from which its past counts, if that moves with its start.
+
+    `current` is what the query runs, if it does.
+    """
+    nodes = (node for fragment in bundle.fragments for node in walk_plan(fragment.plan))
+    if not any(isinstance(n, Scan) and n.history and n.history.follows_start for n in nodes):
+        return bundle
+    started = 0 if current is None else current.started
+    return replace(bundle, started=started or now())
+
+
 def fill_notes(plan: Plan, fills: tuple[str, ...], now: int, sizes: Sizes | None) -> Iterator[str]:
     """Yield a sentence per source with which windows of a fragment begin; blocking.
 

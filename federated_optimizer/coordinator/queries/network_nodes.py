@@ -105,16 +105,16 @@ class NetworkNodes:
         leader = self._runs.leader(run)
         if leader is None or run in self._kept:
             return None
-        node = self._made(stored_node(leader, leader.bundle), whole_changes=leader.whole_changes)
+        node = self._made(stored_node(leader, leader.bundle))
         node.warnings = leader.warnings
         node.join(leader, self._shared.settings.host)
         node.differing, node.missing = dict(leader.differing), dict(leader.missing)
         self._enter(node)
         return node
 
-    def recover(self, stored: StoredNode) -> RunningQuery:
-        """Take up a node that there was before; its fragments are with their sites."""
-        node = self._made(stored, whole_changes=stored.whole_changes, recovered=True)
+    def start(self, stored: StoredNode, *, recovered: bool = False) -> RunningQuery:
+        """Take up a node whose fragments are with its sites; recovered, there was one before."""
+        node = self._made(stored, recovered=recovered)
         node.begin_to_read_others()
         self._enter(node)
         return node
@@ -123,9 +123,7 @@ class NetworkNodes:
         self._kept[node.run] = node
         self._runs.enter(node)
 
-    def _made(
-        self, stored: StoredNode, *, whole_changes: bool, recovered: bool = False
-    ) -> RunningQuery:
+    def _made(self, stored: StoredNode, *, recovered: bool = False) -> RunningQuery:
         name, bundle = node_id(stored.run), stored.bundle
         clock, behind = self._shared.clock, self._shared.settings.max_behind
         return RunningQuery(
@@ -143,7 +141,7 @@ class NetworkNodes:
             leader_of=self._runs.leader,
             flows=FlowReports(found=recovered),
             logical=stored.plan,
-            whole_changes=whole_changes,
+            whole_changes=stored.whole_changes,
         )
 
     def end(self, node: RunningQuery) -> None:

@@ -25,33 +25,34 @@ from federated_optimizer.coordinator.queries.filled_windows import (
     PastSizes,
     fill_notes,
     filled_sources,
+    with_start,
 )
 from federated_optimizer.coordinator.queries.node_plans import bound_node
 from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery, is_outgrown
+from federated_optimizer.coordinator.queries.shared_planning import Reading, new_nodes, registered
 from federated_optimizer.coordinator.shared_parts import SharedParts
-from federated_optimizer.coordinator.store.grant_store import MadeKind
 from federated_optimizer.coordinator.timed_attempts import undisturbed
 from federated_optimizer.costs.fragment_estimates import FragmentEstimate, fragment_estimates
 from federated_optimizer.cutting.bundling import ungathered
 from federated_optimizer.network.topology import Topology, colocation_of
 from federated_optimizer.planning import compared, normalize, plan, search_of
+from federated_optimizer.registration import Planning
 from federated_optimizer.search.choosing import NOTHING_RUNS, PUSHED, Alternatives, Running, Search
 from federated_optimizer.search.turning_facts import TURNING_SECONDS, Turn
+from federated_optimizer.sharing.strategy import Strategy
 from federated_optimizer.statistics.planning_statistics import Statistics
 from host.clocks import monotonic_clock, time_left
 from streamsql.algebra.operators import Plan, Scan, SourceKind, walk_plan
-from streamsql.binder import BoundQuery, bind_query, bind_refresh, with_columns
+from streamsql.binder import BoundQuery, bind_query, with_columns
 from streamsql.catalog.catalog import Catalog
-from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.read_gate import Read
-from streamsql.catalog.system import is_site_source, is_system
+from streamsql.catalog.system import is_site_source
 from streamsql.errors import BindingError, InternalError, QueryError
 from streamsql.history.past_plans import fixed
 from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
-from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
-from streamsql.wire.refresh_orders import RefreshOrder
+from streamsql.wire.fragments import Engine, FragmentBundle
 from streamsql.wire.site_messages import SiteRole
 
 
@@ -170,26 +171,6 @@ class Planner:
             reads = frozenset(Read(n.source.lower()) for n in nodes if isinstance(n, Scan))
             return Planned(bundle, (), reads=reads, alone=error.message)
 
-    def tables(self, zone: str) -> tuple[tuple[SourceDefinition, ...], tuple[RefreshOrder, ...]]:
-        """Return the tables that the static engine reads, and the views that it refreshes.
-
-        `zone` is that of the times of day of REFRESH AT.
-        """
-        tables = [table for table in self._shared.catalog.tables if not is_system(table)]
-        stored = tuple(table for table in tables if table.refresh is None)
-        return stored, tuple(self._refresh_order(v, zone) for v in self._shared.catalog.refreshed)
-
-    def _refresh_order(self, view: SourceDefinition, zone: str) -> RefreshOrder:
-        """Return how a view is refreshed, or why its rows only stay as they are."""
-        maker = self._shared.rights.maker(MadeKind.DEFINITION, view.name.lower())
-        if maker is None:
-            return RefreshOrder(view, None, zone, "its maker has no account any more")
-        try:
-            found = normalize(bind_refresh(view, self._shared.catalog_of(maker)), self.topology())
-        except QueryError as error:
-            return RefreshOrder(view, None, zone, error.message)
-        return RefreshOrder(view, found, zone)
-
     def place(self, bound: BoundQuery, *, query: str, text: str) -> FragmentBundle:
         """Return the bundle of a bound query that does not run; see `placed`."""
         return self.placed(bound, query=query, text=text).bundle
@@ -205,10 +186,12 @@ class Planner:
         gathered: bool = True,
         much: float = MUCH,
         search: Search | None = None,
+        reading: Reading | None = None,
     ) -> Planned:
         """Return the plan of a bound query; not gathered, gateways give their rows themselves.
 
         What runs now stays unless another plan is `much` times cheaper. `search` is as for `plan`.
+        Without `reading` nothing of it is read from other runs, nor where it asks for a plan.
 
         Raises:
             UnsupportedError: A recursion's strategy and way do not go together, or the strategy
@@ -219,8 +202,28 @@ class Planner:
         like = current or self._of_same_text(text)
         with undisturbed():  # both note what is heard
             topology, statistics = self.topology(), self.statistics(like)
+        settings = self._shared.settings
+        planning = Planning(
+            topology,
+            statistics,
+            settings.metric,
+            self._foresee,
+            _running_in(like),
+            version,
+            text,
+            replanned=current is not None,
+            much=much,
+        )
+        is_free = gathered and not bound.asked and search is None
+        if reading is not None and is_free and settings.sharing != Strategy.OFF:
+            ways = (settings.sharing, settings.materialize)
+            made = registered(bound, planning, reading, *ways)
+            bundle = self._begun(bound, made.bundle, current)
+            planned = Planned.of(bound, bundle, made.logical, new_nodes(made, bound))
+            if not planned.alone or not (made.used or made.nodes):
+                return planned.named(query)
         if search is None:
-            search = search_of(bound, topology, statistics, self._shared.settings.metric)
+            search = search_of(bound, topology, statistics, settings.metric)
         bundle = plan(
             bound,
             topology,
@@ -229,17 +232,22 @@ class Planner:
             text=text,
             statistics=statistics,
             foresee=self._foresee,
-            running=_running_in(like),
-            replanned=current is not None,
+            running=planning.running,
+            replanned=planning.replanned,
             much=much,
             search=search,
         )
-        if any(map(_counts_from_start, bundle.fragments)):
-            started = 0 if current is None else current.started
-            bundle = msgspec.structs.replace(bundle, started=started or self._shared.clock())
+        bundle = self._begun(bound, bundle, current)
+        return Planned.of(bound, bundle if gathered else ungathered(bundle), search.query)
+
+    def _begun(
+        self, bound: BoundQuery, bundle: FragmentBundle, current: FragmentBundle | None
+    ) -> FragmentBundle:
+        """Return a bundle with the time from which its past counts, and what fills its windows."""
+        bundle = with_start(bundle, current, self._shared.clock)
         if bound.backfill and self._shared.membership.fills_windows:
             bundle = msgspec.structs.replace(bundle, fills=filled_sources(bundle))
-        return Planned.of(bound, bundle if gathered else ungathered(bundle), search.query)
+        return bundle
 
     def _of_same_text(self, text: str) -> FragmentBundle | None:
         """Return what a query of that text runs: an equal query is planned like it, if it can."""
@@ -306,6 +314,7 @@ class Planner:
         gathered: bool = True,
         whole_changes: bool = False,
         much: float = MUCH,
+        reading: Reading | None = None,
     ) -> Planned:
         """Return bundle and warnings of a query's text.
 
@@ -317,6 +326,7 @@ class Planner:
             gathered: Whether rows of gateways are brought together first.
             whole_changes: As of `BoundQuery`.
             much: How many times cheaper another plan has to be than the current one.
+            reading: As for `placed`.
 
         Raises:
             QueryError: It is wrong, perhaps only since the catalog has changed.
@@ -330,9 +340,10 @@ class Planner:
             current=current,
             gathered=gathered,
             much=much,
+            reading=reading,
         )
 
-    def planned_node(self, node: RunningQuery) -> Planned:
+    def planned_node(self, node: RunningQuery, reading: Reading) -> Planned:
         """Return the plan of a node of the network with the definitions and sites of now.
 
         Raises:
@@ -341,10 +352,17 @@ class Planner:
         heuristics = self._shared.settings.heuristics
         bound = bound_node(node, self._shared.catalog, heuristics=heuristics)
         bundle = node.bundle
-        version = bundle.version + 1
-        return self.placed(
-            bound, query=node.run, version=version, text=bundle.text, current=bundle, much=inf
+        planned = self.placed(
+            bound,
+            query=node.run,
+            version=bundle.version + 1,
+            text=bundle.text,
+            current=bundle,
+            much=inf,
+            reading=reading,
         )
+        silent = msgspec.structs.replace(planned.bundle, silent=bundle.silent)
+        return dataclasses.replace(planned, bundle=silent)
 
 
 def _with_columns_of(bound: BoundQuery, current: FragmentBundle) -> BoundQuery:
@@ -361,14 +379,6 @@ def _with_columns_of(bound: BoundQuery, current: FragmentBundle) -> BoundQuery:
 
 def _running_in(bundle: FragmentBundle | None) -> Running:
     return NOTHING_RUNS if bundle is None else (bundle.alternative, bundle.choices)
-
-
-def _counts_from_start(fragment: Fragment) -> bool:
-    """Whether a fragment reads a past whose times move with the start of the query."""
-    return any(
-        isinstance(node, Scan) and node.history is not None and node.history.follows_start
-        for node in walk_plan(fragment.plan)
-    )
 
 
 def _is_of_devices(node: Plan) -> TypeGuard[Scan]:

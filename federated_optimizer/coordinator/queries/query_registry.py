@@ -20,6 +20,7 @@ from federated_optimizer.coordinator.queries.owed_bundles import OwedBundles
 from federated_optimizer.coordinator.queries.paced_requests import PacedRequests
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
 from federated_optimizer.coordinator.queries.planner import Planner
+from federated_optimizer.coordinator.queries.readable_offers import ReadableOffers
 from federated_optimizer.coordinator.queries.result_subscriptions import ResultSubscription
 from federated_optimizer.coordinator.queries.results import QueryResult
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -34,6 +35,7 @@ from federated_optimizer.coordinator.sites.source_serving import (
     awaited_in,
     missing_rows,
 )
+from federated_optimizer.coordinator.store.stored_runs import StoredNode
 from host.clocks import monotonic_clock
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import BindingError, FederationError
@@ -52,6 +54,9 @@ class Queries:
         runs: Which queries read what sites run.
         nodes: Runs that are kept for their readers alone.
         statuses: Keeps their statuses current.
+        offers: Parts of runs that queries may read.
+        widened: Nodes that have got more columns: what reads them is to be planned again.
+        planning_since: When plans began to be out of date, by `monotonic_clock`; None: they hold.
         requests: What sites were asked for of a run, and when.
         owed: Bundles that have to be published once more.
         differing: How gateways define sources otherwise than the catalog, by source and gateway.
@@ -72,6 +77,9 @@ class Queries:
         self.runs = SharedRuns(shared.settings.host)
         self.nodes = NetworkNodes(shared, self.runs)
         self.statuses = StatusRefresh(shared.settings, self.runs, self.fail)
+        self.offers = ReadableOffers(self.runs, shared.rights)
+        self.widened: dict[str, None] = {}
+        self.planning_since: int | None = None
         self.requests = PacedRequests()
         self.owed = OwedBundles(shared.deployment, self.runs, self.request_result)
         self.differing: Mapping[str, Mapping[str, str]] = {}
@@ -197,6 +205,18 @@ class Queries:
         self.withdraw_unread(query.bundle)
         return replace(query.info(), status=QueryStatus.STOPPED, waiting_for=(), settled=False)
 
+    def deploy_nodes(self, nodes: Iterable[StoredNode]) -> None:
+        """Deploy nodes that a query is about to read; some are there, and get more columns."""
+        for node in nodes:
+            kept = self.nodes.of(node.run)
+            if kept is None:
+                self._deployment.publish(node.bundle)
+                self.nodes.start(node).compare(self.differing, self.missing)
+            else:
+                wider = replace(planned_of(kept), reads=node.reads, logical=node.plan)
+                self.redeploy({kept.id: wider}, node.bundle)
+                self.widened[node.run] = None
+
     def keep_nodes(self, leaving: Iterable[RunningQuery]) -> None:
         """Leave the runs of queries to nodes, where others read their rows."""
         for node in self.nodes.left_by(leaving):
@@ -267,7 +287,8 @@ class Queries:
         """Return the plans of queries whose fragments would be others by now, and what fails."""
         queries = filter(None, map(self.known, ids))
         host = self._settings.host
-        return changed_plans(self.planner, [q for q in queries if host not in q.problems])
+        live = [query for query in queries if host not in query.problems]
+        return changed_plans(self.planner, live, self.offers)
 
     def lost_touch(self) -> None:
         """Note that the broker is away: no answer is known to be settled any more."""

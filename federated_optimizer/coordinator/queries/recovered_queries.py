@@ -20,7 +20,7 @@ def recover_all(
     queries.nodes.stale = tuple(node.run for node in nodes if node.run in read)
     for node in (node for node in nodes if node.run not in read):
         queries.planner.remember(node.bundle)
-        queries.nodes.recover(node).compare(queries.differing, queries.missing)
+        queries.nodes.start(node, recovered=True).compare(queries.differing, queries.missing)
     for query in stored:
         queries.planner.remember(query.bundle)
         _recover(queries, query)

@@ -9,6 +9,7 @@ from federated_optimizer.coordinator.queries.planned_queries import Planned, pla
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.shared_runs import age_of
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.network.shareable import fingerprint
 from host.clocks import monotonic_clock
@@ -64,7 +65,10 @@ class Replanning:
     def soon(self, seconds: float | None = None) -> None:
         """Plan again whatever has changed."""
         wait = self._seconds if seconds is None else seconds
-        self.due = monotonic_clock() + int(wait * 1_000_000)
+        now = monotonic_clock()
+        self.due = now + int(wait * 1_000_000)
+        if self._queries.planning_since is None:
+            self._queries.planning_since = now
 
     async def work(self) -> None:
         """Plan again if it is time to.
@@ -72,6 +76,7 @@ class Replanning:
         Raises:
             FederationError: A plan cannot be stored or deployed; it is tried again later.
         """
+        await self._after_widening()
         if self.due is None or monotonic_clock() < self.due:
             return
         self.soon(RETRY_SECONDS)  # if it fails half way
@@ -79,21 +84,34 @@ class Replanning:
         # Others change queries and definitions meanwhile: `look` sees that afterwards.
         self._planned_for = self._inputs()
         self._queries.has_old_plans = False
-        for runs in self._parts_of_work():
-            ids = [query.id for run in runs for query in self._queries.runs.live(run)]
-            plans = await self._plans(ids)
-            async with self._shared.lock:
-                for run in runs:
-                    await self._take(run, frozenset(ids), plans)
+        await self._plan_again(self._queries.runs.all())
         if self.due == retry:
-            self.due = None
+            self.due = self._queries.planning_since = None
         self.look()  # what has changed meanwhile
 
-    def _parts_of_work(self) -> Iterator[list[str]]:
+    async def _after_widening(self) -> None:
+        """Plan again what reads nodes that have got more columns, and what reads that."""
+        widened, runs = tuple(self._queries.widened), self._queries.runs
+        if widened:
+            resting = {run for node in widened for run in runs.resting_on(node)} - set(widened)
+            await self._plan_again(sorted(resting, key=age_of))
+            for node in widened:
+                self._queries.widened.pop(node, None)
+
+    async def _plan_again(self, runs: Sequence[str]) -> None:
+        """Plan runs again, each after what it reads."""
+        for part in self._parts_of_work(runs):
+            ids = [query.id for run in part for query in self._queries.runs.live(run)]
+            plans = await self._plans(ids)
+            async with self._shared.lock:
+                for run in part:
+                    await self._take(run, frozenset(ids), plans)
+
+    def _parts_of_work(self, runs: Sequence[str]) -> Iterator[list[str]]:
         """Yield the runs in parts of about as many queries as are planned at once."""
         part: list[str] = []
         count = 0
-        for run in self._queries.runs.all():
+        for run in runs:
             part.append(run)
             count += len(self._queries.runs.live(run))
             if count >= AT_ONCE:

@@ -15,6 +15,8 @@ from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.network.shareable import fingerprint, fragment_prints, run_or_read
+from streamsql.algebra.operators import RemoteSource
+from streamsql.wire.closure_prints import closure_print, is_kept
 from streamsql.wire.fragments import Engine, Feed, Fragment, FragmentBundle
 from streamsql.wire.site_messages import SiteRole
 
@@ -22,6 +24,9 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 _ROLES = {Engine.GATEWAY: SiteRole.GATEWAY, Engine.BASE: SiteRole.BASE}
+
+
+_NOTHING: Mapping[str, Feed] = {}
 
 
 class SharedRuns:
@@ -53,7 +58,7 @@ class SharedRuns:
 
     def all(self) -> tuple[str, ...]:
         """Return the runs, oldest first."""
-        return tuple(sorted(self._readers, key=_age))
+        return tuple(sorted(self._readers, key=age_of))
 
     def everyone(self) -> tuple[RunningQuery, ...]:
         """Return all queries, and what reads runs on trial: all that sites compute for us."""
@@ -120,12 +125,30 @@ class SharedRuns:
         """
         if planned.alone:
             return None
-        return self._oldest(self._published(fingerprint(planned.bundle)))
+        name = fingerprint(planned.bundle)
+        return self._oldest((*self._published(name), *self._with_result(planned.bundle)))
 
     def _published(self, name: str) -> Iterator[str]:
         for run in self._alike.get(name, ()):
             leader = self.leader(run)
             if leader is not None and not leader.bundle.silent:
+                yield run
+
+    def _with_result(self, bundle: FragmentBundle) -> Iterator[str]:
+        """Yield the runs that publish what a bundle only hands on."""
+        results = [fragment for fragment in bundle.fragments if not fragment.consumer]
+        if len(results) != 1 or not isinstance(results[0].plan, RemoteSource):
+            return
+        copy = bundle.fragment(results[0].plan.fragment)
+        if copy.sites != results[0].sites or not is_kept(copy):
+            return
+        for run in self._given.get(closure_print(bundle, copy.id), ()):
+            leader = self.leader(run)
+            if leader is None or leader.bundle.silent:
+                continue
+            theirs = leader.bundle
+            shown = (theirs.schema, theirs.emit, theirs.units)
+            if shown == (bundle.schema, bundle.emit, bundle.units):
                 yield run
 
     def older_equal(self, run: str) -> RunningQuery | None:
@@ -139,22 +162,36 @@ class SharedRuns:
 
     def _oldest(self, runs: Iterable[str]) -> RunningQuery | None:
         # Nobody builds on a run that is only tried, nor on a node that cannot be planned again.
-        for query in filter(None, map(self.leader, sorted(runs, key=_age))):
+        for query in filter(None, map(self.leader, sorted(runs, key=age_of))):
             is_outdated = query.origin == Origin.NODE and query.outdated
             if not (query.has_failed or query.id in self._tried or is_outdated):
                 return query
         return None
 
-    def feeds(self, planned: Planned, run: str, but: str = "") -> tuple[Feed, ...]:
-        """Return the fragments of a plan that older runs than a named one have at their sites.
+    def feeds_of(
+        self,
+        bundle: FragmentBundle,
+        run: str,
+        but: str = "",
+        given: Mapping[str, Feed] = _NOTHING,
+    ) -> tuple[Feed, ...]:
+        """Return the fragments of a bundle that older runs than a named one have at their sites.
 
-        Nothing is read of the run `but`.
+        Args:
+            bundle: One that may be shared.
+            run: The name that it will have.
+            but: A run of which nothing is read.
+            given: By closure print what runs give that are about to be deployed.
         """
-        bundle = planned.bundle
-        return () if planned.alone else self._feeds(bundle, fragment_prints(bundle), run, but)
+        return self._feeds(bundle, fragment_prints(bundle), run, but, given)
 
     def _feeds(
-        self, bundle: FragmentBundle, prints: Mapping[str, str], run: str, but: str = ""
+        self,
+        bundle: FragmentBundle,
+        prints: Mapping[str, str],
+        run: str,
+        but: str = "",
+        given: Mapping[str, Feed] = _NOTHING,
     ) -> tuple[Feed, ...]:
         """Return the readings of others, from the result down: what is read needs nothing below."""
         found: dict[str, Feed | None] = {}
@@ -163,32 +200,41 @@ class SharedRuns:
             for name in waiting.pop().inputs:
                 if name in found:
                     continue
-                found[name] = self._feed(name, prints.get(name, ""), run, but)
-                if found[name] is None:
+                printed = prints.get(name, "")
+                feed = self._feed(printed, run, but) or given.get(printed)
+                found[name] = feed and msgspec.structs.replace(feed, fragment=name)
+                if feed is None:
                     waiting.append(bundle.fragment(name))
         return tuple(sorted(filter(None, found.values()), key=lambda feed: feed.fragment))
 
-    def _feed(self, name: str, printed: str, run: str, but: str) -> Feed | None:
+    def _feed(self, printed: str, run: str, but: str) -> Feed | None:
         given = self._given.get(printed, {})
-        older = (other for other in given if other != but and _age(other) < _age(run))
+        older = (other for other in given if other != but and age_of(other) < age_of(run))
         owner = self._oldest(older)
         if owner is None:
             return None
-        return Feed(name, owner.run, owner.bundle.version, given[owner.run])
+        return Feed("", owner.run, owner.bundle.version, given[owner.run])
+
+    def gives(self, printed: str) -> bool:
+        """Whether a run has what a closure print names for others."""
+        return self._oldest(self._given.get(printed, ())) is not None
 
     def bundle_for(self, planned: Planned, run: str) -> FragmentBundle:
         """Return the bundle of a run that computes what is planned, or the planned one as `run`."""
         alike = self.alike(planned)
         return self.named(planned, run) if alike is None else alike.bundle
 
-    def named(self, planned: Planned, run: str) -> FragmentBundle:
-        """Return the planned bundle as `run`, which reads what other runs have at their sites."""
-        return msgspec.structs.replace(planned.bundle, query=run, feeds=self.feeds(planned, run))
+    def named(
+        self, planned: Planned, run: str, given: Mapping[str, Feed] = _NOTHING, but: str = ""
+    ) -> FragmentBundle:
+        """Return the planned bundle as `run`, which reads what others have; see `feeds_of`."""
+        bundle = planned.bundle
+        feeds = () if planned.alone else self.feeds_of(bundle, run, but, given)
+        return msgspec.structs.replace(bundle, query=run, feeds=feeds)
 
     def fed_but_by(self, planned: Planned, run: str, left: str) -> FragmentBundle:
         """Return the planned bundle as `run`, which reads nothing of the run that is left."""
-        feeds = self.feeds(planned, run, but=left)
-        return msgspec.structs.replace(planned.bundle, query=run, feeds=feeds)
+        return self.named(planned, run, but=left)
 
     def fed_otherwise(self, run: str) -> dict[str, Planned]:
         """Return new plans of a run's queries if it has to read other runs than it does."""
@@ -215,8 +261,25 @@ class SharedRuns:
 
     def fed_by(self, run: str) -> tuple[RunningQuery, ...]:
         """Return a query of each other run that reads rows of a run at its sites."""
-        readers = sorted(self._fed.get(run, ()), key=_age)
+        readers = sorted(self._fed.get(run, ()), key=age_of)
         return tuple(filter(None, map(self.leader, readers)))
+
+    def reads_results(self, run: str) -> bool:
+        """Whether a run reads results of others, and not only what gateways and tables deliver."""
+        leader = self.leader(run)
+        if leader is None:
+            return False
+        bundle = leader.bundle
+        return any(bundle.fragment(f.fragment).engine == Engine.BASE for f in bundle.feeds)
+
+    def resting_on(self, run: str) -> set[str]:
+        """Return a run, and those that read it or read one of these."""
+        found, waiting = {run}, [run]
+        while waiting:
+            readers = self._fed.get(waiting.pop(), {}).keys() - found
+            found |= readers
+            waiting.extend(readers)
+        return found
 
     def part_sharers(self, planned: Planned, run: str) -> dict[str, tuple[RunningQuery, ...]]:
         """Return, by fragment, the queries of other runs that read equal fragments."""
@@ -250,7 +313,7 @@ class SharedRuns:
             own = {fragment.id: fragment for fragment in query.bundle.own}
             for fragment, printed in parts.items():
                 self._parts.setdefault(printed, {}).setdefault(run, fragment)
-                if fragment in own and _may_give(own[fragment]):
+                if fragment in own and may_give(own[fragment]):
                     self._given.setdefault(printed, {}).setdefault(run, fragment)
 
     def leave(self, query: RunningQuery) -> None:
@@ -288,8 +351,8 @@ class SharedRuns:
                 _drop(self._given, printed, run)
 
 
-def _may_give(fragment: Fragment) -> bool:
-    """Whether others may read a fragment that a run has: a leaf, or its result."""
+def may_give(fragment: Fragment) -> bool:
+    """Return whether others may read a fragment that a run has: a leaf, or its result."""
     return not fragment.consumer or fragment.engine != Engine.BASE
 
 
@@ -297,7 +360,7 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-def _age(run: str) -> tuple[int, str]:
+def age_of(run: str) -> tuple[int, str]:
     """Return a key that orders runs by age: their names end with numbers that grow."""
     return (len(run), run)
 

@@ -6,7 +6,8 @@ from federated_optimizer.coordinator.contract.presentation import Presentation, 
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
 from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.planner import Planner
-from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
+from federated_optimizer.coordinator.queries.readable_offers import ReadableOffers
+from federated_optimizer.coordinator.queries.shared_planning import Reading
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.statements.known_plans import Asked, KnownPlans
 from federated_optimizer.network.topology import Topology
@@ -73,10 +74,11 @@ class PreparedDefinition:
 class Preparation:
     """Plans queries and checks definitions, before others have to wait for it."""
 
-    def __init__(self, shared: SharedParts, planner: Planner, runs: SharedRuns) -> None:
+    def __init__(self, shared: SharedParts, planner: Planner, offers: ReadableOffers) -> None:
         self._shared = shared
+        self._offers = offers
         self._planner = planner
-        self._runs = runs
+        self._runs = offers.runs
         self._known: KnownPlans[Prepared] = KnownPlans(self._holds)
 
     async def of(
@@ -128,10 +130,16 @@ class Preparation:
         known, rights = tuple(self._shared.catalog), self._shared.rights.version
         readable = self._shared.catalog_of(principal)
 
+        self._offers.index()  # here: what the work finds out is seen nowhere else
+        allowed = self._offers.for_new(principal, whole_changes=whole_changes)
+        reading = Reading(self._offers, allowed, makes_nodes=True)
+
         def work() -> tuple[Planned, Presentation]:
             bound = replace(self._planner.bind(statement, readable), whole_changes=whole_changes)
             presentation = presentation_of(statement, bound.schema, bound.emit)
-            planned = self._planner.placed(bound, query="", text=statement.text, gathered=gathered)
+            planned = self._planner.placed(
+                bound, query="", text=statement.text, gathered=gathered, reading=reading
+            )
             return planned, presentation
 
         planned, presentation = await self._shared.beside.run_short(work, "planning the query")

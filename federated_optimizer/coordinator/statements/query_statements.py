@@ -21,6 +21,7 @@ from federated_optimizer.coordinator.grants.query_rights import (
     refuse_reads,
 )
 from federated_optimizer.coordinator.queries.network_nodes import stored_node
+from federated_optimizer.coordinator.queries.new_nodes import NewNodes
 from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -34,6 +35,7 @@ from federated_optimizer.coordinator.store.grant_store import (
 )
 from federated_optimizer.coordinator.store.pending_writes import PendingWrite
 from federated_optimizer.coordinator.store.stored_runs import RunChanges, StoredQuery, write_runs
+from host.clocks import monotonic_clock
 from streamsql.errors import BindingError, DeploymentError, FederationError
 from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
@@ -41,6 +43,10 @@ from streamsql.wire.fragments import FragmentBundle
 from streamsql.wire.topics import check_id
 
 ORIGINS = (Origin.USER, Origin.MAP, Origin.SESSION)
+
+
+LONGEST_PLANNING = 10_000_000
+"""Microseconds for which runs keep what they read while plans are made again."""
 
 
 class QueryStatements:
@@ -132,15 +138,16 @@ class QueryStatements:
         check_room_on(statement, len(self.shown_on(prepared.display)))
         self._queries.check_room()
         self._check_quota(principal)
-        number = await asyncio.to_thread(self._shared.store.next_query_number)
-        query_id = f"q{number}"
-        bundle = self._queries.runs.bundle_for(planned, query_id)
+        new = NewNodes(self._queries.runs, self._next_run, self._shared.clock)
+        found = await new.deployable(planned)
+        query_id, bundle = found.query, found.bundle
         stored = StoredQuery(
             query_id, name or query_id, statement.text, origin, self._shared.clock(), bundle
         )
         maker = maker_of(principal, stored.created)
         self._shared.rights.made((MadeKind.QUERY, query_id), maker)
         try:
+            self._queries.deploy_nodes(found.nodes)
             running = self._queries.start(
                 replace(planned, bundle=bundle),
                 id=query_id,
@@ -155,11 +162,16 @@ class QueryStatements:
         except FederationError:
             self._shared.rights.made((MadeKind.QUERY, query_id), None)
             raise
-        if origin != Origin.SESSION:
+        queries = () if origin == Origin.SESSION else (stored,)
+        changes = RunChanges(queries=queries, nodes=found.nodes)
+        if changes:
             self._unstored[query_id] = self._shared.store.pending.add(
-                partial(self._write, stored, maker)
+                partial(self._write, changes, maker)
             )
         return running
+
+    async def _next_run(self) -> str:
+        return f"q{await asyncio.to_thread(self._shared.store.next_query_number)}"
 
     def _check_quota(self, principal: Principal) -> None:
         """Refuse one query too many of somebody.
@@ -171,9 +183,9 @@ class QueryStatements:
             mine = queries_of(self._shared.rights, principal, self._queries.all())
             self._shared.quotas.check_queries(principal, len(mine))
 
-    def _write(self, stored: StoredQuery, maker: Maker | None, connection: sa.Connection) -> None:
-        write_runs(connection, RunChanges(queries=(stored,)))
-        if maker is not None:
+    def _write(self, changes: RunChanges, maker: Maker | None, connection: sa.Connection) -> None:
+        write_runs(connection, changes)
+        for stored in changes.queries if maker is not None else ():
             write_maker(connection, (MadeKind.QUERY, stored.id), maker)
 
     async def ensure_stored(self, query_id: str) -> None:
@@ -271,7 +283,7 @@ class QueryStatements:
         queries = [q for q in map(self._queries.known, plans) if q is not None]
         planned = next(iter(plans.values()))
         if run is None:
-            run = f"q{await asyncio.to_thread(self._shared.store.next_query_number)}"
+            run = await self._next_run()
             bundle = self._queries.runs.bundle_for(planned, run)
         else:
             bundle = self._queries.runs.named(planned, run)
@@ -323,15 +335,30 @@ class QueryStatements:
         """
         runs = self._queries.runs
         changes = runs.changes
-        if changes == self._fed or not any(map(runs.fed_otherwise, runs.all())):
-            self._fed = changes
+        if changes == self._fed:
+            return
+        waits = [run for run in runs.all() if runs.fed_otherwise(run)]
+        only: Sequence[str] = runs.all()
+        if self._plans_are_old():
+            # What a run reads is planned first, and then the run over that.
+            only = waits = [run for run in waits if not runs.reads_results(run)]
+        else:
+            self._fed = -1 if waits else changes
+        if not waits:
             return
         async with self._shared.lock:
-            for run in runs.all():
+            for run in only:
                 found = runs.fed_otherwise(run)
                 if found:
                     stays = runs.older_equal(run) is None or self._queries.nodes.of(run)
                     await self.redeploy(found, run if stays else None)
+
+    def _plans_are_old(self) -> bool:
+        """Whether runs are about to be planned again; not for ever, if that does not come about."""
+        since = self._queries.planning_since
+        if self._queries.widened:
+            return True
+        return since is not None and monotonic_clock() - since < LONGEST_PLANNING
 
     def _of_same_name(self, statement: Statement, name: str) -> RunningQuery | None:
         if not name:

@@ -103,7 +103,7 @@ class StatementRunner:
         self._site_settings = site_settings
         self._sites = sites
         self._refresh = refresh
-        self.preparation = Preparation(shared, planner, queries.runs)
+        self.preparation = Preparation(shared, planner, queries.offers)
         self.queries = QueryStatements(shared, queries, self.preparation)
         self._grants = grants
         self._definitions = DefinitionStatements(

@@ -4,6 +4,7 @@ import logging
 
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.queries.refreshed_tables import stored_tables
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook
 from federated_optimizer.coordinator.system.source_publisher import SourcePublisher
@@ -61,7 +62,9 @@ class Announcer:
 
     def tables(self) -> None:
         """Tell the static engine which tables and refreshed views there are, and what is kept."""
-        stored, refreshed = self._planner.tables(self._shared.settings.time_zone)
+        stored, refreshed = stored_tables(
+            self._shared, self._planner.topology(), self._shared.settings.time_zone
+        )
         kept = tuple(map(kept_source, self._shared.catalog.sources))
         self._shared.deployment.tables(stored, refreshed, kept, self._shared.settings.static)
 

@@ -181,7 +181,7 @@ class Federation:
             await made.execute(SCHEMA)
         return made
 
-    async def standard(self, gateways: int = 2) -> Coordinator:
+    async def standard(self, gateways: int = 2, **changes: Any) -> Coordinator:
         """Start a base, a static site with two tables, gateways, and a coordinator."""
         await self.site("base", SiteRole.BASE)
         static = await self.site("static", SiteRole.STATIC, sources=("machines", "machinesoftware"))
@@ -189,7 +189,7 @@ class Federation:
         static.put("machinesoftware", ("m1", "Word"), ("m2", "Word"), ("m3", "LaTeX"))
         for number in range(1, gateways + 1):
             await self.site(f"gw-{number}")
-        made = await self.coordinator(define_schema=True)
+        made = await self.coordinator(define_schema=True, **changes)
         await until(lambda: sum(site.online for site in made.sites()) == gateways + 2)
         return made
 

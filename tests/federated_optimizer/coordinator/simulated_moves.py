@@ -120,6 +120,7 @@ class SimulatedFederation(RecordedNetwork):
             membership=self.membership,
             clock=lambda: self.now,
             lock=asyncio.Lock(),
+            rights=SimpleNamespace(),
             presence=SimpleNamespace(taken_over=False, check_in_charge=lambda: None),
             store=SimpleNamespace(next_query_number=self._next, put_query=lambda _query: None),
         )

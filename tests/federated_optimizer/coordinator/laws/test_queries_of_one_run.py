@@ -7,6 +7,7 @@ import pytest
 
 from federated_optimizer.coordinator.adaptation import moves
 from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
+from federated_optimizer.sharing.strategy import Strategy
 from streamsql.errors import DeploymentError, FederationError
 from tests.federated_optimizer.coordinator.adaptation.test_adaptation import (
     AT_BASE,
@@ -115,7 +116,8 @@ def test_an_equal_query_that_began_amid_a_move_reads_the_same_run_afterwards(
         monkeypatch.setattr(SharedRuns, "_feeds", lambda *_: ())
 
     async def scenario(federation: Any) -> None:
-        coordinator, query = await started(harness, federation)
+        # It plans by itself, and does not look for what others compute.
+        coordinator, query = await started(harness, federation, sharing=Strategy.OFF)
         await looked_at(harness, coordinator, query)
         former, plan = coordinator.query(query).run, plan_of(coordinator, query)
         tell(coordinator, AT_BASE)
@@ -149,6 +151,29 @@ def test_an_equal_query_that_began_amid_a_move_reads_the_same_run_afterwards(
     harness.run(scenario)
 
 
+def test_an_equal_query_that_looks_for_what_runs_reads_the_run_that_others_leave(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = gated(monkeypatch)
+
+    async def scenario(federation: Any) -> None:
+        coordinator, query = await started(harness, federation)
+        await looked_at(harness, coordinator, query)
+        former = coordinator.query(query).run
+        tell(coordinator, AT_BASE)
+        await harness.until(lambda: bool(decisions(coordinator)), "a move begins")
+        second = await harness.start_query(coordinator, TEXT)
+        assert coordinator.query(second).run == former, "nobody builds on a run that is tried"
+        assert coordinator.relation(second) == tuple(sorted(ROWS))
+        go_on()
+        await harness.until(lambda: coordinator.query(query).run != former, "it moves")
+        run = coordinator.query(query).run
+        await harness.until(lambda: coordinator.query(second).run == run, "it follows")
+        await harness.until(lambda: {q for q, _ in federation.fragments()} == {run})
+
+    harness.run(scenario)
+
+
 def test_joining_an_equal_run_is_a_move_with_a_decision(
     harness: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,7 +181,7 @@ def test_joining_an_equal_run_is_a_move_with_a_decision(
     monkeypatch.setattr(SharedRuns, "_feeds", lambda *_: ())
 
     async def scenario(federation: Any) -> None:
-        coordinator, query = await started(harness, federation, facts=AT_BASE)
+        coordinator, query = await started(harness, federation, facts=AT_BASE, sharing=Strategy.OFF)
         await looked_at(harness, coordinator, query)
         tell(coordinator, AT_GATEWAYS)
         await harness.until(lambda: bool(decisions(coordinator)), "a move begins")

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
 from federated_optimizer.coordinator.store.stored_runs import StoredQuery
+from federated_optimizer.sharing.strategy import Strategy
 from streamsql.algebra.operators import Plan, RemoteSource, transform_up
 from streamsql.errors import FederationError
 from streamsql.wire.codec import encode_json, encode_packed
@@ -75,7 +76,7 @@ async def started(harness: Any, coordinator: Any) -> dict[str, str]:
 
 def test_gateways_send_once_for_different_queries(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard()
+        coordinator = await federation.standard(sharing=Strategy.OFF)
         feed(federation)
         queries = await started(harness, coordinator)
         await shown(harness, coordinator, queries)
@@ -102,7 +103,7 @@ def test_others_read_on_when_the_first_one_ends_and_show_no_gap(
     harness: Any,
 ) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard()
+        coordinator = await federation.standard(sharing=Strategy.OFF)
         feed(federation)
         queries = await started(harness, coordinator)
         await shown(harness, coordinator, queries)
@@ -131,7 +132,7 @@ def test_others_read_on_when_the_first_one_ends_and_show_no_gap(
 
 def test_a_run_that_a_site_stops_takes_no_other_with_it(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard()
+        coordinator = await federation.standard(sharing=Strategy.OFF)
         feed(federation)
         queries = await started(harness, coordinator)
         await shown(harness, coordinator, queries)
@@ -153,7 +154,7 @@ def test_a_run_that_a_site_stops_takes_no_other_with_it(harness: Any) -> None:
 
 def test_a_query_that_is_stopped_by_the_coordinator_hands_its_fragments_over(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard()
+        coordinator = await federation.standard(sharing=Strategy.OFF)
         feed(federation)
         queries = await started(harness, coordinator)
         await shown(harness, coordinator, queries)
@@ -168,7 +169,7 @@ def test_a_query_that_is_stopped_by_the_coordinator_hands_its_fragments_over(har
 
 def test_all_go_on_when_a_gateway_comes(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard(gateways=1)
+        coordinator = await federation.standard(gateways=1, sharing=Strategy.OFF)
         federation.sites["gw-1"].put("roomsensor", ("r1", "open"))
         queries = await started(harness, coordinator)
         first, left, _ = queries
@@ -188,7 +189,7 @@ def test_all_go_on_when_a_gateway_comes(harness: Any) -> None:
 @pytest.mark.parametrize("name", ["base", "gw-1"])
 def test_a_site_that_restarts_is_read_again(harness: Any, name: str) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard()
+        coordinator = await federation.standard(sharing=Strategy.OFF)
         feed(federation)
         queries = await started(harness, coordinator)
         await shown(harness, coordinator, queries)
@@ -205,13 +206,13 @@ def test_a_site_that_restarts_is_read_again(harness: Any, name: str) -> None:
 
 def test_fragments_are_shared_after_a_restart_of_the_coordinator(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        first = await federation.standard()
+        first = await federation.standard(sharing=Strategy.OFF)
         feed(federation)
         queries = await started(harness, first)
         await shown(harness, first, queries)
         bundles = {query.id: query.bundle for query in first._queries.all()}
         await first.close()
-        second = await federation.coordinator()
+        second = await federation.coordinator(sharing=Strategy.OFF)
         await shown(harness, second, queries)
         assert {query.id: query.bundle for query in second._queries.all()} == bundles
 
@@ -220,7 +221,7 @@ def test_fragments_are_shared_after_a_restart_of_the_coordinator(harness: Any) -
 
 def test_fragments_of_a_catalog_of_the_former_release_are_shared(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        first = await federation.standard()
+        first = await federation.standard(sharing=Strategy.OFF)
         feed(federation)
         queries = await started(harness, first)
         await shown(harness, first, queries)
@@ -236,7 +237,7 @@ def test_fragments_of_a_catalog_of_the_former_release_are_shared(harness: Any) -
                 )
             )
         store.close()
-        second = await federation.coordinator()
+        second = await federation.coordinator(sharing=Strategy.OFF)
         _, left, _ = queries
         await harness.until(lambda: feeders(second, left), "it reads what others receive")
         await shown(harness, second, queries)
@@ -269,7 +270,7 @@ def test_rows_that_a_former_release_sent_twice_are_sent_once(harness: Any) -> No
     """Sites run the stored bundle until the coordinator is there; its rows stay in view."""
 
     async def scenario(federation: Any) -> None:
-        first = await federation.standard()
+        first = await federation.standard(sharing=Strategy.OFF)
         feed(federation)
         query = await harness.start_query(first, TWICE)
         await shown(harness, first, {query: TWICE})
@@ -287,7 +288,7 @@ def test_rows_that_a_former_release_sent_twice_are_sent_once(harness: Any) -> No
             federation.broker.route(topic, encode_packed(former), 1, retain=True)
         base = federation.sites["base"].engine
         await harness.until(lambda: base.queries[query] == former.version, "as it was stored")
-        second = await federation.coordinator()
+        second = await federation.coordinator(sharing=Strategy.OFF)
         await harness.until(lambda: base.queries[query] > former.version, "planned again")
         assert second._queries.find(query).bundle.readers("f1") == ("f0", "f0")
         await shown(harness, second, {query: TWICE})
@@ -310,7 +311,7 @@ def test_rows_read_twice_by_joins_at_gateways_survive_restarts(harness: Any, nam
     """Rooms go to all gateways once, for both joins there."""
 
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard()
+        coordinator = await federation.standard(sharing=Strategy.OFF)
         rooms = [("a", "open"), ("r1", "shut"), ("r2", "open")]
         links = [("a", "r1", 1.0), ("b", "r9", 1.0), ("r2", "a", 1.0)]
         rows = [("a", "open"), ("a", "shut"), ("r2", "open"), ("r2", "open")]
@@ -345,7 +346,7 @@ def test_rows_read_twice_by_joins_at_gateways_survive_restarts(harness: Any, nam
 
 def test_a_query_that_runs_alone_gives_and_takes_nothing(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard()
+        coordinator = await federation.standard(sharing=Strategy.OFF)
         feed(federation)
         alone = f"{PAIRS} WITH (plan = 1, shared = 'no')"
         one = await harness.start_query(coordinator, alone)

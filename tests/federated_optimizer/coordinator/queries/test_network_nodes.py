@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
 from federated_optimizer.coordinator.store.stored_runs import RunChanges, StoredNode, StoredQuery
+from federated_optimizer.sharing.strategy import Strategy
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import QueryProblem
 
@@ -52,7 +53,7 @@ async def answers(
 
 async def with_node(harness: Any, federation: Any, **options: Any) -> tuple[Any, str, str]:
     """Return a coordinator, a node's run that was a query's, and the query that reads it."""
-    coordinator = await federation.standard()
+    coordinator = await federation.standard(sharing=Strategy.OFF)
     fill(federation)
     first = await harness.start_query(coordinator, JOIN, **options)
     left = await harness.start_query(coordinator, LEFT)
@@ -127,7 +128,7 @@ def test_a_node_is_there_after_a_restart(harness: Any) -> None:
         former, first, left = await with_node(harness, federation)
         bundle = former._queries.find(left).bundle
         await former.close()
-        coordinator = await federation.coordinator()
+        coordinator = await federation.coordinator(sharing=Strategy.OFF)
         await answers(harness, coordinator, left)
         federation.sites["gw-1"].put("roomsensor", ("r9", "shut"))
         await answers(harness, coordinator, left, [BOTH[0], ("b", "r9", "shut")])
@@ -196,7 +197,7 @@ def test_a_node_that_was_stored_before_its_reader_is_withdrawn(harness: Any) -> 
         store = catalog(federation)
         store.drop_query(left)
         store.close()
-        coordinator = await federation.coordinator()
+        coordinator = await federation.coordinator(sharing=Strategy.OFF)
         await harness.until(lambda: not stored(coordinator), "nobody reads it")
         await harness.until(lambda: not federation.fragments(), "nothing is left")
         await harness.until(lambda: not at(federation), "nothing runs")
@@ -211,7 +212,7 @@ def test_a_reader_whose_node_is_not_stored_runs_all_itself(harness: Any) -> None
         store = catalog(federation)
         store.put_runs(RunChanges(ended=(first,)))
         store.close()
-        coordinator = await federation.coordinator()
+        coordinator = await federation.coordinator(sharing=Strategy.OFF)
         reader = coordinator.subscribe(left, snapshot=False)
         await harness.until(lambda: not feeders(coordinator, left), "it runs all itself")
         await answers(harness, coordinator, left)
@@ -238,7 +239,7 @@ def test_a_node_whose_sites_lost_it_is_deployed(harness: Any) -> None:
                 client = federation.sites["base"].client
                 client.publish(federation.topics.fragment(run, site), b"", retain=True)
         await harness.until(lambda: first not in at(federation), "lost")
-        coordinator = await federation.coordinator()
+        coordinator = await federation.coordinator(sharing=Strategy.OFF)
         await answers(harness, coordinator, left)
         assert first in at(federation)
 
@@ -254,7 +255,7 @@ def test_a_node_that_is_stored_with_a_query_of_its_run_goes(harness: Any) -> Non
         again = StoredQuery("q9", "again", JOIN, Origin.USER, 1, bundle)
         store.put_query(again)
         store.close()
-        coordinator = await federation.coordinator()
+        coordinator = await federation.coordinator(sharing=Strategy.OFF)
         await answers(harness, coordinator, "q9", BOTH[:1])
         await answers(harness, coordinator, left)
         await harness.until(lambda: not stored(coordinator), "its run has a query")
@@ -273,7 +274,7 @@ def test_a_node_that_cannot_be_read_from_the_catalog_stops_nobody(harness: Any) 
         store.put_runs(RunChanges(nodes=(StoredNode(damaged, node.plan, node.reads, 1),)))
         assert not store.nodes()
         store.close()
-        coordinator = await federation.coordinator()
+        coordinator = await federation.coordinator(sharing=Strategy.OFF)
         await harness.until(lambda: not feeders(coordinator, left), "it runs all itself")
         await answers(harness, coordinator, left)
 
