@@ -25,12 +25,14 @@ class _Part:
         senders: Sites whose channels count.
         receivers: Sites at their ends; all sites of the run itself send its answer, too.
         is_fed: The run is another's.
+        is_whole: Its result is read: all its channels count, but for those of the result to us.
     """
 
     query: RunningQuery
     senders: frozenset[str]
     receivers: frozenset[str]
     is_fed: bool = False
+    is_whole: bool = False
 
     @property
     def sites(self) -> frozenset[str]:
@@ -69,23 +71,36 @@ def is_not_behind(new: RunningQuery, old: RunningQuery) -> bool:
 def _parts(query: RunningQuery) -> list[_Part] | None:
     """Return what a query reads, its own run first; None: something there has other counts."""
     sites = query.bundle.sites
-    parts = [_Part(query, sites, sites)]
-    fed: dict[str, list[Fragment]] = {}
-    fragments = {fragment.id: fragment for fragment in query.bundle.fragments}
-    for feed in query.bundle.feeds:
-        feeder = query.leader_of(feed.run)
-        if feeder is None or feeder.bundle.version != feed.version:
-            return None
-        fed.setdefault(feed.run, []).append(fragments[feed.fragment])
-        if len(fed[feed.run]) == 1:
-            parts.append(_Part(feeder, frozenset(), frozenset(), is_fed=True))
-    for number, part in enumerate(parts):
-        if part.is_fed:
-            read = fed[part.query.run]
-            senders = frozenset(site for fragment in read for site in fragment.sites)
-            receivers = frozenset(site for fragment in read for site in fragment.destinations)
-            parts[number] = _Part(part.query, senders, receivers, is_fed=True)
+    found: dict[str, _Part] = {query.run: _Part(query, sites, sites)}
+    waiting = [query]
+    while waiting:
+        reader = waiting.pop()
+        for feed in reader.bundle.feeds:
+            feeder = reader.leader_of(feed.run)
+            if feeder is None or feeder.bundle.version != feed.version:
+                return None
+            fragment = reader.bundle.fragment(feed.fragment)
+            known = found.get(feed.run)
+            if fragment.engine == Engine.BASE:
+                if known is None or not known.is_whole:
+                    waiting.append(feeder)
+                found[feed.run] = _whole(feeder)
+            elif known is None or not known.is_whole:
+                found[feed.run] = _wider(known or _Part(feeder, frozenset(), frozenset()), fragment)
+    parts = list(found.values())
     return parts if all(map(_counts_all, parts)) and not query.read_by_bases() else None
+
+
+def _whole(feeder: RunningQuery) -> _Part:
+    sites = feeder.bundle.sites
+    return _Part(feeder, sites, sites, is_fed=True, is_whole=True)
+
+
+def _wider(part: _Part, fragment: Fragment) -> _Part:
+    """Return a part with the channels of one more fragment that is delivered."""
+    senders = part.senders.union(fragment.sites)
+    receivers = part.receivers.union(fragment.destinations)
+    return _Part(part.query, senders, receivers, is_fed=True)
 
 
 def _counts_all(part: _Part) -> bool:
@@ -127,7 +142,10 @@ def _in_order(parts: list[_Part], *, is_reached: bool) -> bool:
 def _channels(parts: list[_Part]) -> Iterator[tuple[int, int | None]]:
     """Yield what each sender had sent, and what had arrived; None: nobody knows."""
     for part in parts:
-        yield from _fed_channels(part) if part.is_fed else _own_channels(part.query)
+        if part.is_fed and not part.is_whole:
+            yield from _fed_channels(part)
+        else:
+            yield from _own_channels(part.query, with_output=not part.is_fed)
 
 
 def _fed_channels(part: _Part) -> Iterator[tuple[int, int | None]]:
@@ -142,12 +160,15 @@ def _fed_channels(part: _Part) -> Iterator[tuple[int, int | None]]:
                 yield sent, _arrived(sender, report, receiver.received, receiver.lives)
 
 
-def _own_channels(query: RunningQuery) -> Iterator[tuple[int, int | None]]:
+def _own_channels(query: RunningQuery, *, with_output: bool) -> Iterator[tuple[int, int | None]]:
+    """Yield it of the channels of a run; `with_output` also of those of its result to us."""
     reports = query.flows.reports()
     result = query.result
     for sender, report in reports.items():
         for to, sent in report.sent.items():
             if to == OUTPUT:
+                if not with_output:
+                    continue
                 yield sent, _arrived(sender, report, result.received(), result.lives())
             elif to in reports:
                 receiver = reports[to]
@@ -158,7 +179,7 @@ def _own_channels(query: RunningQuery) -> Iterator[tuple[int, int | None]]:
         for sender in report.received:
             if sender not in reports or to not in reports[sender].sent:
                 yield 0, None
-    for sender in result.received():
+    for sender in result.received() if with_output else ():
         if sender not in reports or OUTPUT not in reports[sender].sent:
             yield 0, None
 
