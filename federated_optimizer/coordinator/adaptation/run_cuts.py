@@ -71,7 +71,7 @@ def is_not_behind(new: RunningQuery, old: RunningQuery) -> bool:
 def _parts(query: RunningQuery) -> list[_Part] | None:
     """Return what a query reads, its own run first; None: something there has other counts."""
     sites = query.bundle.sites
-    found: dict[str, _Part] = {query.run: _Part(query, sites, sites)}
+    found: dict[str, _Part] = {query.bundle.query: _Part(query, sites, sites)}
     waiting = [query]
     while waiting:
         reader = waiting.pop()
