@@ -56,7 +56,7 @@ from streamsql.syntax import (
     Subscribe,
 )
 from streamsql.syntax.statements import Statement
-from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.fragments import Engine, FragmentBundle
 
 
 class QueryPlanner(Protocol):
@@ -147,7 +147,12 @@ def _federated(
         return bundle_dot(bundle, rate_words(bundle, estimates)), {}
     found, turns = planner.alternatives(bound, text)
     lines = [explain_bundle(bundle), estimates_table(bundle, estimates)]
-    lines.extend(rejected_lines(found, turns))
+    choice = rejected_lines(found, turns)
+    if any(bundle.fragment(feed.fragment).engine == Engine.BASE for feed in bundle.feeds):
+        choice = [
+            f"By itself: {line}" if number == 0 else line for number, line in enumerate(choice)
+        ]
+    lines.extend(choice)
     data = bundle_data(bundle)
     for described in data["fragments"]:
         described["estimated"] = estimate_data(estimates[described["id"]])

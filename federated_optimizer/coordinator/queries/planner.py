@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable
+from copy import copy
 from math import inf
 from typing import TypeGuard
 
@@ -27,6 +28,7 @@ from federated_optimizer.coordinator.queries.filled_windows import (
     filled_sources,
     with_start,
 )
+from federated_optimizer.coordinator.queries.inner_query import query_of
 from federated_optimizer.coordinator.queries.node_plans import bound_node
 from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery, is_outgrown
@@ -48,9 +50,9 @@ from streamsql.binder import BoundQuery, bind_query, with_columns
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.read_gate import Read
 from streamsql.catalog.system import is_site_source
-from streamsql.errors import BindingError, InternalError, QueryError
+from streamsql.errors import BindingError, QueryError
 from streamsql.history.past_plans import fixed
-from streamsql.syntax import Query, Subscribe, parse_statement
+from streamsql.syntax import parse_statement
 from streamsql.syntax.statements import Statement
 from streamsql.wire.fragments import Engine, FragmentBundle
 from streamsql.wire.site_messages import SiteRole
@@ -80,6 +82,7 @@ class Planner:
         self._running: Callable[[], Iterable[RunningQuery]] = tuple
         self._of_text: Callable[[str], RunningQuery | None] = lambda _text: None
         self._remembered: dict[str, set[str]] = {}
+        self._reading: Reading | None = None
 
     def watch(
         self,
@@ -172,8 +175,14 @@ class Planner:
             return Planned(bundle, (), reads=reads, alone=error.message)
 
     def place(self, bound: BoundQuery, *, query: str, text: str) -> FragmentBundle:
-        """Return the bundle of a bound query that does not run; see `placed`."""
-        return self.placed(bound, query=query, text=text).bundle
+        """Return the bundle of a bound query that does not run; see `placed` and `over`."""
+        return self.placed(bound, query=query, text=text, reading=self._reading).bundle
+
+    def over(self, reading: Reading) -> "Planner":
+        """Return a planner whose `place` reads what others compute."""
+        found = copy(self)
+        found._reading = reading  # noqa: SLF001 - our own copy
+        return found
 
     def placed(  # noqa: PLR0913 - what a plan rests on
         self,
@@ -386,14 +395,3 @@ def _is_of_devices(node: Plan) -> TypeGuard[Scan]:
     if not isinstance(node, Scan) or node.kind == SourceKind.TABLE:
         return False
     return not is_site_source(node.source)
-
-
-def query_of(statement: Statement) -> Query:
-    """Return the query inside a SELECT or SUBSCRIBE."""
-    match statement:
-        case Query():
-            return statement
-        case Subscribe(inner=inner):
-            return inner
-        case _:
-            raise InternalError(f"{type(statement).__name__} is not a query")

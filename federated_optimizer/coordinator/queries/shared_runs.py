@@ -281,6 +281,11 @@ class SharedRuns:
             waiting.extend(readers)
         return found
 
+    def resting_queries(self, run: str, but: str = "") -> tuple[RunningQuery, ...]:
+        """Return the queries that rest on a run, but for those of one run."""
+        runs = sorted(self.resting_on(run) - {but}, key=age_of)
+        return tuple(query for each in runs for query in self._seen(each))
+
     def part_sharers(self, planned: Planned, run: str) -> dict[str, tuple[RunningQuery, ...]]:
         """Return, by fragment, the queries of other runs that read equal fragments."""
         found = {}

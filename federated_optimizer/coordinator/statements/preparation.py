@@ -130,9 +130,7 @@ class Preparation:
         known, rights = tuple(self._shared.catalog), self._shared.rights.version
         readable = self._shared.catalog_of(principal)
 
-        self._offers.index()  # here: what the work finds out is seen nowhere else
-        allowed = self._offers.for_new(principal, whole_changes=whole_changes)
-        reading = Reading(self._offers, allowed, makes_nodes=True)
+        reading = self.reading(principal, whole_changes=whole_changes)
 
         def work() -> tuple[Planned, Presentation]:
             bound = replace(self._planner.bind(statement, readable), whole_changes=whole_changes)
@@ -146,6 +144,12 @@ class Preparation:
         prepared = Prepared(known, sites, planned, presentation, gathered, rights)
         self._known.keep(asked, prepared)
         return prepared
+
+    def reading(self, principal: Principal, *, whole_changes: bool = False) -> Reading:
+        """Return the rules by which a new query of somebody is planned over what runs."""
+        self._offers.index()  # here: what a process finds out is seen nowhere else
+        allowed = self._offers.for_new(principal, whole_changes=whole_changes)
+        return Reading(self._offers, allowed, makes_nodes=True)
 
     def _holds(self, prepared: Prepared, principal: Principal) -> bool:
         """Return whether a plan is still what an equal text gets: a run that computes it.

@@ -198,8 +198,9 @@ class StatementRunner:
             case Explain():
                 self._planner.get_ready_to_note()
                 sharing = Sharing(self._queries.runs, running)
+                planner = self._planner.over(self.preparation.reading(principal))
                 return await beside.run(
-                    lambda: explained(statement, catalog, self._planner, running, sharing),
+                    lambda: explained(statement, catalog, planner, running, sharing),
                     "explaining the plan",
                 )
             case Show(kind=kind):

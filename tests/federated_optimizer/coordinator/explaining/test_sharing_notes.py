@@ -2,6 +2,7 @@
 
 from federated_optimizer.coordinator.explaining.sharing_notes import (
     MAX_NAMES,
+    ReadNode,
     Sharers,
     SharingNote,
 )
@@ -14,7 +15,7 @@ def test_who_may_not_be_seen_is_only_counted() -> None:
     assert str(some) == "Shared with 3 equal queries, 2 of which you may not see: a"
     hidden = SharingNote(equal=Sharers((), 1))
     assert str(hidden) == "Shared with 1 equal query, 1 of which you may not see"
-    assert some.data() == {"alone": "", "queries": ["a"], "hidden": 2, "fragments": {}}
+    assert some.data() == {"alone": "", "queries": ["a"], "hidden": 2, "fragments": {}, "nodes": {}}
 
 
 def test_fragments_are_named_with_the_queries_that_read_them() -> None:
@@ -29,6 +30,21 @@ def test_fragments_are_named_with_the_queries_that_read_them() -> None:
         "f1": {"queries": ["a", "b"], "hidden": 0},
         "f2": {"queries": [], "hidden": 1},
     }
+
+
+def test_nodes_are_numbered_with_the_queries_that_rest_on_them() -> None:
+    nodes = (
+        ReadNode("f1", "17", 41, "adds 1 filter"),
+        ReadNode("f2", "3", 1, "adds nothing"),
+        ReadNode("f3", "", 0, "adds 1 filter and 2 operators"),
+    )
+    assert str(SharingNote(nodes=nodes)).splitlines()[1:] == [
+        "Fragment f1 reads node 17, shared with 41 queries; adds 1 filter",
+        "Fragment f2 reads node 3, shared with 1 query; adds nothing",
+        "Fragment f3 reads a node that is made for it; adds 1 filter and 2 operators",
+    ]
+    data = SharingNote(nodes=nodes).data()["nodes"]
+    assert data["f1"] == {"node": "17", "queries": 41, "adds": "adds 1 filter"}  # type: ignore[index]
 
 
 def test_a_line_has_some_names_of_many() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 from federated_optimizer.coordinator.contract.network_model import NetworkNode
 from federated_optimizer.coordinator.contract.principal import Principal, Role
+from federated_optimizer.sharing.strategy import Strategy
 from streamsql.errors import DeploymentError
 from tests.docs.markdown import ROOT, blocks
 
@@ -92,7 +93,7 @@ def test_others_see_the_nodes_below_queries_that_they_may_read(harness: Any) -> 
 
 def test_the_most_used_nodes_come_first_and_the_others_are_counted(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator = await federation.standard()
+        coordinator = await federation.standard(sharing=Strategy.OFF)
         await started(harness, coordinator, seats=SEATS, rooms=ROOMS, again=ROOMS, open=OPEN)
         found = coordinator.network(2)
         assert {node.name for node in found.nodes} == {"2", "2/f1"}
