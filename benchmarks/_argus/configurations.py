@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from federated_optimizer import Topology, plan
+from federated_optimizer import plan
 from federated_optimizer.registration import Planning, Sharing
 from federated_optimizer.sharing.computation_index import ComputationIndex
 from federated_optimizer.sharing.strategy import Materialize, Strategy
@@ -44,8 +44,8 @@ class Registry(Protocol):
 class Unshared:
     """Each query has fragments of its own."""
 
-    def __init__(self, catalog: Catalog, topology: Topology) -> None:
-        self._catalog, self._topology = catalog, topology
+    def __init__(self, catalog: Catalog, planning: Planning) -> None:
+        self._catalog, self._planning = catalog, planning
         self._count = 0
 
     def register(self, text: str) -> Registered:
@@ -53,18 +53,20 @@ class Unshared:
         self._count += 1
         name = f"q{self._count}"
         bound = _bound(text, self._catalog)
-        return Registered((plan(bound, self._topology, query=name),), name)
+        known = self._planning
+        made = plan(bound, known.topology, query=name, statistics=known.statistics)
+        return Registered((made,), name)
 
 
 class Shared:
     """Queries read what others have computed."""
 
     def __init__(
-        self, catalog: Catalog, topology: Topology, strategy: Strategy, materialize: Materialize
+        self, catalog: Catalog, planning: Planning, strategy: Strategy, materialize: Materialize
     ) -> None:
         self._catalog = catalog
         sharing = Sharing(ComputationIndex(), strategy, materialize)
-        self._network = Network(Planning(topology), sharing)
+        self._network = Network(planning, sharing)
 
     def register(self, text: str) -> Registered:
         """Return what is new, and what changes for others."""
@@ -79,7 +81,7 @@ def _bound(text: str, catalog: Catalog) -> BoundQuery:
     return bind_query(statement, catalog)
 
 
-CONFIGURATIONS: Mapping[str, Callable[[Catalog, Topology], Registry]] = {
+CONFIGURATIONS: Mapping[str, Callable[[Catalog, Planning], Registry]] = {
     OFF: Unshared,
     **{
         strategy.value: partial(Shared, strategy=strategy, materialize=Materialize.EAGER)

@@ -10,9 +10,11 @@ import psutil
 
 from benchmarks._argus.arriving_rows import DAY, NOVEMBER_2002, Stream
 from benchmarks._argus.configurations import CONFIGURATIONS
+from benchmarks._argus.counted_facts import counted_facts
 from benchmarks._argus.duckdb_answers import differing, duckdb_over
 from benchmarks._argus.network_size import size_of
 from federated_optimizer import Topology
+from federated_optimizer.registration import Planning
 from stream_engine.simulation.network import CONSOLE, Network
 from stream_engine.site.step_result import StepResult
 from streamsql.binder import define
@@ -76,10 +78,9 @@ class LiveNetwork:
 
     def __init__(self, stream: Stream, configuration: str) -> None:
         self._source = source_of(stream)
-        topology = Topology({GATEWAY: frozenset({self._source.name})})
         catalog = Catalog()
         catalog.define(self._source)
-        self._registry = CONFIGURATIONS[configuration](catalog, topology)
+        self._registry = CONFIGURATIONS[configuration](catalog, planning_over(stream))
         self._stream = stream
         self._process = psutil.Process()
         gc.collect()
@@ -167,6 +168,13 @@ class LiveNetwork:
             sum(traffic.messages[pair] for pair in between),
             sum(traffic.bytes[pair] for pair in between),
         )
+
+
+def planning_over(stream: Stream) -> Planning:
+    """Return the sites of a stream, and what they have counted of it."""
+    source = source_of(stream)
+    topology = Topology({GATEWAY: frozenset({source.name})})
+    return Planning(topology, counted_facts(stream, source, GATEWAY, NOW))
 
 
 def source_of(stream: Stream) -> SourceDefinition:
