@@ -16,7 +16,8 @@ NAME = "transfer"
 DEFINITION = """
     CREATE SOURCE transfer (tranid INTEGER, type_code INTEGER, tran_date TIMESTAMP, amount INTEGER,
       sbank_aba TEXT, sbank_name TEXT, rbank_aba TEXT, rbank_name TEXT, orig_account TEXT,
-      benef_account TEXT, KEY (tranid));"""
+      benef_account TEXT, KEY (tranid),
+      WATERMARK FOR tran_date AS tran_date - INTERVAL '1 day');"""
 
 DAYS = 30
 USUAL_TYPE = 1000

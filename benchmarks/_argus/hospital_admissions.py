@@ -16,7 +16,7 @@ DEFINITION = """
     CREATE SOURCE admission (recid INTEGER, hospid TEXT, sex TEXT, age INTEGER, payor TEXT,
       adate TIMESTAMP, ddate TIMESTAMP, zip TEXT, x DOUBLE, y DOUBLE, los INTEGER, disp TEXT,
       race TEXT, dxs_01 TEXT, dxs_02 TEXT, ops_01 TEXT, ops_02 TEXT, townid TEXT, byear INTEGER,
-      fee INTEGER, KEY (recid));"""
+      fee INTEGER, KEY (recid), WATERMARK FOR adate AS adate - INTERVAL '1 day');"""
 
 CONTAGIOUS = tuple(f"{number:03}" for number in range(1, 47))
 """Codes of the contagious diseases that queries name."""

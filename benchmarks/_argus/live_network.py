@@ -2,7 +2,7 @@
 
 import gc
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -151,8 +151,7 @@ class LiveNetwork:
         return self._net.result(run)
 
     def _ingest(self, rows: Sequence[Row]) -> None:
-        at = self._net.now
-        self._net.ingest(GATEWAY, self._source.name, [SourceEvent(row, at) for row in rows])
+        self._net.ingest(GATEWAY, self._source.name, events_of(self._source, rows))
         self._settle()
 
     def _settle(self) -> None:
@@ -168,6 +167,17 @@ class LiveNetwork:
             sum(traffic.messages[pair] for pair in between),
             sum(traffic.bytes[pair] for pair in between),
         )
+
+
+def events_of(source: SourceDefinition, rows: Iterable[Row]) -> list[SourceEvent]:
+    """Return the events of rows, each at the time that it says."""
+    found = []
+    for row in rows:
+        time = None if source.time_column is None else row[source.time_column]
+        if not isinstance(time, int):
+            raise TypeError(f"{row} of {source.name} has no event time")
+        found.append(SourceEvent(row, time))
+    return found
 
 
 def planning_over(stream: Stream) -> Planning:

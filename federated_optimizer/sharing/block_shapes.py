@@ -13,6 +13,7 @@ from federated_optimizer.sharing.alignment import Available, aligned
 from federated_optimizer.sharing.block_names import BlockNames, equal_pair
 from federated_optimizer.sharing.blocks import Block, positions
 from federated_optimizer.sharing.canonical_plan import canonical_plan
+from federated_optimizer.sharing.known_times import known_times
 from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.residuals import predicate_set
 from streamsql.algebra.expressions import Column, Expression, map_columns
@@ -82,7 +83,7 @@ class BlockShapes:
             bare = replace(block, predicates=equal, outputs=(), names=())
             shape = self._shapes[forms][shape_name] = Shape(bare)
         shape.offers[key] = offer, block
-        shape.predicates.add(key, predicate_set(block.predicates))
+        shape.predicates.add(key, predicate_set(block.predicates, known_times(block)))
         shape.available[key] = Available.of(block)
         self._places[key] = forms, shape_name
 
@@ -115,7 +116,9 @@ class BlockShapes:
         """
         for shape in self._shapes.get(forms, {}).values():
             for moved in aligned(wanted, shape.block):
-                found = shape.predicates.weaker_or_equal(predicate_set(moved.predicates))
+                found = shape.predicates.weaker_or_equal(
+                    predicate_set(moved.predicates, known_times(moved))
+                )
                 for key in found:
                     offer, block = shape.offers[key]
                     yield Candidate(offer, block, moved, shape.available[key])

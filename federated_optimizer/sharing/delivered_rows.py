@@ -15,6 +15,7 @@ from federated_optimizer.network.shareable import delivered_fragments
 from federated_optimizer.sharing.alignment import Available, aligned
 from federated_optimizer.sharing.blocks import Block, block_of
 from federated_optimizer.sharing.computation_index import Allowed, ComputationIndex, Found, Rows
+from federated_optimizer.sharing.known_times import known_times
 from federated_optimizer.sharing.residuals import residual
 from federated_optimizer.sharing.rules.select_project_join import answer
 from federated_optimizer.sharing.run_offers import is_selection_of_sources, with_outputs
@@ -74,7 +75,11 @@ def _containing(strong: Fragment, weak: Fragment, statistics: Statistics) -> Pla
         return None
     offered = block_of(weak.plan)
     moved = next(aligned(block_of(strong.plan), offered), None)
-    rest = None if moved is None else residual(moved.predicates, offered.predicates)
+    rest = (
+        None
+        if moved is None
+        else residual(moved.predicates, offered.predicates, known_times(moved))
+    )
     if moved is None or rest is None:
         return None
     more = _missing(offered, (*moved.outputs, *rest))

@@ -11,6 +11,7 @@ from federated_optimizer.rules.merge_filters import filtered
 from federated_optimizer.sharing.alignment import Available, aligned, rewritten
 from federated_optimizer.sharing.blocks import Block, block_of
 from federated_optimizer.sharing.equal_values import tells_zeros_apart
+from federated_optimizer.sharing.known_times import known_times
 from federated_optimizer.sharing.residuals import residual
 from streamsql.algebra.expressions import Column, Expression
 from streamsql.algebra.operators import Plan, Project, identity_columns
@@ -44,7 +45,7 @@ def fits(wanted: Plan, offered: Block, leaf: Plan) -> list[Fit]:
     texts = [available.text(e) for e in offered.outputs]
     found: list[Fit] = []
     for moved in aligned(block_of(wanted), offered):
-        left = residual(moved.predicates, offered.predicates)
+        left = residual(moved.predicates, offered.predicates, known_times(moved))
         if left is None:
             continue
         rest = [rewritten(p, available, leaf) for p in left]

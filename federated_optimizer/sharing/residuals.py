@@ -10,16 +10,22 @@ from streamsql.algebra.expressions import Expression, columns_of
 
 
 @lru_cache(maxsize=16_384)
-def predicate_set(predicates: tuple[Expression, ...]) -> PredicateSet:
-    """Return the set of some predicates."""
-    return PredicateSet.of(predicates)
+def predicate_set(
+    predicates: tuple[Expression, ...], given: tuple[Expression, ...] = ()
+) -> PredicateSet:
+    """Return the set of some predicates, among rows of which others are known to hold."""
+    return PredicateSet.of(predicates, given)
 
 
 _form = lru_cache(maxsize=16_384)(canonical_form)
 
 
 def residual(
-    wanted: tuple[Expression, ...], offered: tuple[Expression, ...], *, canonical: bool = True
+    wanted: tuple[Expression, ...],
+    offered: tuple[Expression, ...],
+    given: tuple[Expression, ...] = (),
+    *,
+    canonical: bool = True,
 ) -> tuple[Expression, ...] | None:
     """Return what is still to be checked of rows for which the offered predicates are TRUE.
 
@@ -28,11 +34,12 @@ def residual(
     Args:
         wanted: What must be TRUE of a row.
         offered: What is TRUE of all rows that are there.
+        given: What is TRUE of all rows there are; see `known_times`.
         canonical: Whether predicates that are written otherwise may follow from each other.
     """
     if not canonical:
         return tuple(p for p in wanted if p not in offered) if {*offered} <= {*wanted} else None
-    if not predicate_set(wanted).implies(predicate_set(offered)):
+    if not predicate_set(wanted, given).implies(predicate_set(offered, given)):
         return None
     return remaining(wanted, offered)
 

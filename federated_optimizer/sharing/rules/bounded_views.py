@@ -31,6 +31,7 @@ from federated_optimizer.sharing.alignment import Available, aligned, rewritten
 from federated_optimizer.sharing.blocks import Block, block_of
 from federated_optimizer.sharing.canonical_plan import canonical_plan
 from federated_optimizer.sharing.equal_values import tells_zeros_apart
+from federated_optimizer.sharing.known_times import known_times
 from federated_optimizer.sharing.refusals import NotSharedError
 from federated_optimizer.sharing.residuals import predicate_set, residual
 from federated_optimizer.sharing.rules import coarser_groups, select_project_join
@@ -168,7 +169,7 @@ def _bound_of_base(
     kept = Available(shown, available.classes)
     reason = "their base branches are over other rows"
     for moved in aligned(ours, theirs):
-        rest = residual(moved.predicates, theirs.predicates)
+        rest = residual(moved.predicates, theirs.predicates, known_times(moved))
         if rest is None or not _same_outputs(moved, theirs):
             continue
         found = [rewritten(each, kept, rows) for each in rest]

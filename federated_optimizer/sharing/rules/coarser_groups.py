@@ -30,6 +30,7 @@ import msgspec
 from federated_optimizer.rules.merge_filters import filtered
 from federated_optimizer.sharing.blocks import plan_of
 from federated_optimizer.sharing.group_blocks import GroupBlock, group_block_of
+from federated_optimizer.sharing.known_times import known_times
 from federated_optimizer.sharing.refusals import NotSharedError
 from federated_optimizer.sharing.residuals import residual
 from federated_optimizer.sharing.shown_groups import ShownGroups, decided_by
@@ -127,7 +128,11 @@ class _Answering:
     def _remaining(self) -> tuple[Expression, ...]:
         """Return predicates over the leaf that let through the groups of the wanted rows."""
         offered = self._shown.groups
-        rest = residual(self._wanted.below.predicates, offered.below.predicates)
+        rest = residual(
+            self._wanted.below.predicates,
+            offered.below.predicates,
+            known_times(self._wanted.below),
+        )
         if rest is None:
             raise NotSharedError("the node has not all of the rows that are grouped")
         found: list[Expression] = []

@@ -14,6 +14,7 @@ alike the one with the fewest of them is taken.
 from federated_optimizer.rules.merge_filters import filtered
 from federated_optimizer.sharing.alignment import Available, aligned, rewritten
 from federated_optimizer.sharing.blocks import Block, block_of
+from federated_optimizer.sharing.known_times import known_times
 from federated_optimizer.sharing.residuals import remaining, residual
 from streamsql.algebra.expressions import Expression, conjuncts
 from streamsql.algebra.operators import Filter, Plan, Project, identity_columns
@@ -68,7 +69,9 @@ def over_aligned(  # noqa: PLR0913 - two blocks, and what is known of them
     rest = (
         remaining(wanted.predicates, offered.predicates)
         if is_implied
-        else residual(wanted.predicates, offered.predicates, canonical=canonical)
+        else residual(
+            wanted.predicates, offered.predicates, known_times(wanted), canonical=canonical
+        )
     )
     if rest is None:
         return None
