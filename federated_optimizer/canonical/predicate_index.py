@@ -1,12 +1,13 @@
 """Predicate sets by key, and which of them a further one implies or is implied by.
 
 Three layers: conditions (a term has a value within a region), clauses (one of some conditions
-holds), sets (all of some clauses hold). Equal conditions, clauses and sets are there once.
+holds), sets (all of some clauses hold). Equal sets are there once, with all of their keys.
 
 `weaker_or_equal`: the sets that a set P implies. A clause is implied by what P's theory says of the
-term of one of its conditions; or, for each disjunction of P, in each of its cases: an intersection.
-All that are found are united, and a set is implied if all of its clauses are among them. Each set
-waits at its rarest clause, so sets whose rarest clause is not found cost nothing.
+term of one of its conditions; or, for a disjunction of P, in each of its cases: an intersection.
+All that are found are united, and a set is implied if all of its clauses are. Each set waits at one
+of its clauses, the one that the fewest other sets imply: only sets whose clause is found are looked
+at. Whenever there are twice as many sets, they choose their places anew.
 
 `stronger_or_equal`: the sets that imply P. For a clause p of P these are the sets a fact of which
 implies one of p's conditions, and those with a disjunction each case of which does; P needs all of
@@ -19,7 +20,7 @@ of them by what is no fact of it (`set_facts`).
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from federated_optimizer.canonical.normal_forms import Clause
 from federated_optimizer.canonical.predicate_sets import PredicateSet
@@ -31,16 +32,33 @@ from streamsql.algebra.expressions import Expression
 
 Key = TypeVar("Key", bound=Hashable)
 
+_FIRST_CHOICE = 16
+"""How many different sets there are when they choose their places anew for the first time."""
+
 _FEW = 8
 """How many sets are looked at one by one in the time in which one is found in a list."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
+class _Clause:
+    """A clause, once for all sets that have it."""
+
+    conditions: Clause
+    sets: int = 0
+    waiting: dict["_Group[Any]", None] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
 class _Group(Generic[Key]):
-    """Keys of equal sets; the first of them is the one that is looked for."""
+    """Equal sets: the first of them, and the keys of all.
+
+    Attributes:
+        clauses: All of them, those first that the fewest other sets imply.
+    """
 
     predicates: PredicateSet
     keys: dict[Key, None] = field(default_factory=dict)
+    clauses: tuple[_Clause, ...] = ()
 
 
 class PredicateIndex(Generic[Key]):
@@ -54,15 +72,13 @@ class PredicateIndex(Generic[Key]):
         self.given = tuple(given)
         self._sets: dict[Key, PredicateSet] = {}
         self._groups: dict[PredicateSet, _Group[Key]] = {}
-        self._clauses: dict[Clause, dict[PredicateSet, None]] = {}
-        self._waiting: dict[Clause, dict[PredicateSet, None]] = {}
-        self._rarest: dict[PredicateSet, Clause] = {}
-        self._regions: dict[Term, RegionList] = {}
-        self._of_condition: dict[Condition, dict[Clause, None]] = {}
+        self._clauses: dict[Clause, _Clause] = {}
+        self._lists: dict[Term, RegionList[dict[_Clause, None]]] = {}
         self._terms: dict[frozenset[int], dict[Term, None]] = {}
         self._facts = SetFacts()
         self._always: dict[PredicateSet, None] = {}
         self._never: dict[PredicateSet, None] = {}
+        self._next_choice = _FIRST_CHOICE
 
     def __len__(self) -> int:
         return len(self._sets)
@@ -73,11 +89,6 @@ class PredicateIndex(Generic[Key]):
     def __getitem__(self, key: Key) -> PredicateSet:
         return self._sets[key]
 
-    @property
-    def clauses(self) -> Iterable[Clause]:
-        """All clauses of all sets."""
-        return self._clauses
-
     def add(self, key: Key, predicates: PredicateSet) -> None:
         """Add a set, or replace that of its key."""
         self.remove(key)
@@ -85,7 +96,7 @@ class PredicateIndex(Generic[Key]):
         group = self._groups.get(predicates)
         if group is None:
             group = self._groups[predicates] = _Group(predicates)
-            self._add_set(predicates)
+            self._add_group(group)
         group.keys[key] = None
 
     def remove(self, key: Key) -> None:
@@ -97,7 +108,7 @@ class PredicateIndex(Generic[Key]):
         del group.keys[key]
         if not group.keys:
             del self._groups[predicates]
-            self._remove_set(group.predicates)
+            self._remove_group(group)
 
     def equal(self, predicates: PredicateSet) -> set[Key]:
         """Return the keys of the sets that are equal to a set."""
@@ -108,28 +119,36 @@ class PredicateIndex(Generic[Key]):
         """Return the keys of the sets that let through every row that a set lets through."""
         if predicates.is_never:
             return set(self._sets)
-        implied = self._implied(predicates.theory, predicates.columns)
+        found = self._implied(predicates.theory, predicates.columns)
         for cases in predicates.cases:
             of_cases = [self._implied(case, predicates.columns) for case in cases]
-            implied |= set.intersection(*of_cases) if of_cases else set()
-        found = [
-            waiting
-            for clause in implied
-            for waiting in self._waiting.get(clause, ())
-            if all(each in implied for each in waiting.clauses)
+            found |= set.intersection(*of_cases) if of_cases else set()
+        implied = dict.fromkeys(found, True)
+
+        def implies(clause: _Clause) -> bool:
+            known = implied.get(clause)
+            if known is None:
+                known = implied[clause] = predicates.implies_clause(clause.conditions)
+            return known
+
+        weaker = [
+            group.predicates
+            for clause in found
+            for group in clause.waiting
+            if all(map(implies, group.clauses))
         ]
-        return self._keys_of((*found, *self._always))
+        return self._keys_of((*weaker, *self._always))
 
     def stronger_or_equal(self, predicates: PredicateSet) -> set[Key]:
         """Return the keys of the sets every row of which a set lets through."""
         if predicates.is_never:
             return self._keys_of(self._never)
-        clauses = sorted(predicates.clauses, key=self._facts.most_implying)
+        clauses = sorted(predicates.clauses, key=self._facts.likely_implying)
         if not clauses:
             return set(self._sets)
         found = self._facts.implying(clauses[0])
         for clause in clauses[1:]:
-            if len(found) * _FEW < self._facts.most_implying(clause):
+            if len(found) * _FEW < self._facts.likely_implying(clause):
                 found = {each for each in found if each.implies_clause(clause)}
             else:
                 found &= self._facts.implying(clause)
@@ -138,78 +157,94 @@ class PredicateIndex(Generic[Key]):
     def _keys_of(self, sets: Iterable[PredicateSet]) -> set[Key]:
         return {key for each in sets for key in self._groups[each].keys}
 
-    def _implied(self, theory: Theory, columns: frozenset[int]) -> set[Clause]:
-        """Return the clauses a condition of which a theory implies."""
-        found: set[Clause] = set()
+    def _implied(self, theory: Theory, columns: frozenset[int]) -> set[_Clause]:
+        """Return the clauses at which sets wait and a condition of which a theory implies."""
+        found: set[_Clause] = set()
         for read, terms in self._terms.items():
             if not read <= columns:
                 continue
             for term in terms:
                 known = theory.region(term)
                 if not known.is_everything:
-                    for region in self._regions[term].including(known):
-                        found.update(self._of_condition[Condition(term, region)])
+                    found.update(*self._lists[term].including(known))
         return found
 
-    def _add_set(self, predicates: PredicateSet) -> None:
+    def _add_group(self, group: _Group[Key]) -> None:
+        predicates = group.predicates
         if predicates.is_never:
             self._never[predicates] = None
             return
-        for clause in predicates.clauses:
-            if clause not in self._clauses:
-                self._clauses[clause] = {}
-                for condition in clause:
-                    self._add_condition(condition, clause)
-            self._clauses[clause][predicates] = None
         self._facts.add(predicates)
         if not predicates.clauses:
             self._always[predicates] = None
             return
-        rarest = min(predicates.clauses, key=lambda clause: len(self._clauses[clause]))
-        self._rarest[predicates] = rarest
-        self._waiting.setdefault(rarest, {})[predicates] = None
+        found = []
+        for conditions in predicates.clauses:
+            clause = self._clauses.setdefault(conditions, _Clause(conditions))
+            clause.sets += 1
+            found.append(clause)
+        group.clauses = tuple(found)
+        self._wait(group)
+        if len(self._groups) >= self._next_choice:
+            self._next_choice *= 2
+            for each in self._groups.values():
+                if each.clauses:
+                    self._leave(each)
+                    self._wait(each)
 
-    def _add_condition(self, condition: Condition, clause: Clause) -> None:
-        clauses = self._of_condition.setdefault(condition, {})
-        clauses[clause] = None
-        if len(clauses) == 1:
-            term = condition.term
-            if term not in self._regions:
-                self._regions[term] = RegionList()
-                self._terms.setdefault(term.columns, {})[term] = None
-            self._regions[term].add(condition.region)
-
-    def _remove_set(self, predicates: PredicateSet) -> None:
+    def _remove_group(self, group: _Group[Key]) -> None:
+        predicates = group.predicates
         if predicates.is_never:
             del self._never[predicates]
             return
         self._facts.remove(predicates)
-        if not predicates.clauses:
+        if not group.clauses:
             del self._always[predicates]
             return
-        rarest = self._rarest.pop(predicates)
-        del self._waiting[rarest][predicates]
-        if not self._waiting[rarest]:
-            del self._waiting[rarest]
-        for clause in predicates.clauses:
-            sets = self._clauses[clause]
-            del sets[predicates]
-            if not sets:
-                del self._clauses[clause]
-                for condition in clause:
-                    self._remove_condition(condition, clause)
+        self._leave(group)
+        for clause in group.clauses:
+            clause.sets -= 1
+            if not clause.sets:
+                del self._clauses[clause.conditions]
 
-    def _remove_condition(self, condition: Condition, clause: Clause) -> None:
-        clauses = self._of_condition[condition]
-        del clauses[clause]
-        if clauses:
-            return
-        del self._of_condition[condition]
+    def _wait(self, group: _Group[Key]) -> None:
+        """Let a set wait at the clause that the smallest share of all sets seems to imply."""
+        shares = {clause: self._facts.share_implying(clause.conditions) for clause in group.clauses}
+        group.clauses = tuple(sorted(group.clauses, key=lambda c: (shares[c], c.sets)))
+        place = group.clauses[0]
+        if not place.waiting:
+            for each in place.conditions:
+                self._add_condition(each, place)
+        place.waiting[group] = None
+
+    def _leave(self, group: _Group[Key]) -> None:
+        place = group.clauses[0]
+        del place.waiting[group]
+        if not place.waiting:
+            for each in place.conditions:
+                self._remove_condition(each, place)
+
+    def _add_condition(self, condition: Condition, clause: _Clause) -> None:
         term = condition.term
-        regions = self._regions[term]
-        regions.remove(condition.region)
-        if not regions:
-            del self._regions[term]
+        if term not in self._lists:
+            self._lists[term] = RegionList()
+            self._terms.setdefault(term.columns, {})[term] = None
+        owners = self._lists[term].owner(condition.region)
+        if owners is None:
+            self._lists[term].add(condition.region, {clause: None})
+        else:
+            owners[clause] = None
+
+    def _remove_condition(self, condition: Condition, clause: _Clause) -> None:
+        term = condition.term
+        regions = self._lists[term]
+        owners = regions.owner(condition.region)
+        if owners is not None:
+            owners.pop(clause, None)
+        if not owners:
+            regions.remove(condition.region)
+        if not len(regions):
+            del self._lists[term]
             del self._terms[term.columns][term]
             if not self._terms[term.columns]:
                 del self._terms[term.columns]

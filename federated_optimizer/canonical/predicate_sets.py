@@ -114,6 +114,9 @@ class PredicateSet:
         background = _single(self._background)
         for each in sorted(kept, key=lambda c: c.term.order, reverse=True):
             others = [other for other in kept if other is not each]
+            read = frozenset().union(*(other.term.columns for other in (*others, *background)))
+            if not each.term.columns <= read:
+                continue  # nothing else says anything of one of its columns
             if Theory((*background, *others)).implies(each):
                 kept = others
         return tuple(kept)
@@ -144,10 +147,13 @@ class PredicateSet:
     def _key(self) -> object:
         if self.is_never:
             return None
-        facts = Theory((*_single(self._background), *self.conditions)).facts
+        theory = self.theory
+        if len(self.conditions) < len(self._units):
+            theory = Theory((*_single(self._background), *self.conditions))
+        facts = theory.facts
         base = {term: region for term, region in facts.items() if isinstance(term.only, Column)}
         simple = Theory(Condition(term, region) for term, region in base.items())
-        equal = EqualColumns(self.theory.equalities, {})
+        equal = EqualColumns(theory.equalities, {})
         kept = {Condition(term, region) for term, region in base.items()}
         for term, region in facts.items():
             each = Condition(term, region)
@@ -189,7 +195,9 @@ class PredicateSet:
         """Return whether for every row that is let through a condition of a clause holds."""
         if self.is_never or self.theory.implies_any(clause):
             return True
-        return any(all(case.implies_any(clause) for case in cases) for cases in self.cases)
+        return bool(self.cases) and any(
+            all(case.implies_any(clause) for case in cases) for cases in self.cases
+        )
 
     def residual(self, other: "PredicateSet") -> tuple[Expression, ...]:
         """Return predicates that, with the other set, let through just the rows of this one.

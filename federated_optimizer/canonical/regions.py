@@ -148,7 +148,8 @@ class Region(msgspec.Struct, frozen=True):
                 span = (max(low, other_low), min(high, other_high))
                 if span[0] < span[1]:
                     found.append(span)
-        spans = _merged(found, self.domain)
+        # In order and apart as those of both are: nothing is to be merged.
+        spans = tuple(found)
         return Region(self.domain, spans, self.nan and other.nan, self.null and other.null)
 
     def complement(self) -> "Region":
@@ -161,6 +162,8 @@ class Region(msgspec.Struct, frozen=True):
 
     def within(self, limits: Span) -> "Region":
         """Return it where values go from one cut to another: ends at these are open."""
+        if not self.spans or (limits[0] < self.spans[0][0] and self.spans[-1][1] < limits[1]):
+            return self
         spans = []
         for low, high in self.spans:
             start, end = max(low, limits[0]), min(high, limits[1])

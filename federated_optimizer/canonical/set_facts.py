@@ -29,40 +29,48 @@ class FactLists(Generic[Owner]):
     """Regions of terms, and who has them as facts."""
 
     def __init__(self) -> None:
-        self._regions: dict[Term, RegionList] = {}
-        self._owners: dict[tuple[Term, Region], dict[Owner, None]] = {}
+        self._lists: dict[Term, RegionList[dict[Owner, None]]] = {}
+        self._counts: Counter[Term] = Counter()
 
     def add(self, facts: Iterable[tuple[Term, Region]], owner: Owner) -> None:
         """Add facts of an owner that has none yet."""
-        for fact in facts:
-            owners = self._owners.setdefault(fact, {})
-            owners[owner] = None
-            if len(owners) == 1:
-                self._regions.setdefault(fact[0], RegionList()).add(fact[1])
+        for term, region in facts:
+            self._counts[term] += 1
+            regions = self._lists.setdefault(term, RegionList())
+            owners = regions.owner(region)
+            if owners is None:
+                regions.add(region, {owner: None})
+            else:
+                owners[owner] = None
 
     def remove(self, facts: Iterable[tuple[Term, Region]], owner: Owner) -> None:
         """Remove facts of an owner that has them."""
-        for fact in facts:
-            term, region = fact
-            owners = self._owners[fact]
-            del owners[owner]
+        for term, region in facts:
+            self._counts[term] -= 1
+            regions = self._lists[term]
+            owners = regions.owner(region)
+            if owners is not None:
+                owners.pop(owner, None)
             if not owners:
-                del self._owners[fact]
-                self._regions[term].remove(region)
-                if not len(self._regions[term]):
-                    del self._regions[term]
+                regions.remove(region)
+                if not len(regions):
+                    del self._lists[term], self._counts[term]
 
     def implying(self, condition: Condition) -> Iterator[Owner]:
         """Yield those with a fact that implies a condition over its term; some perhaps twice."""
-        regions = self._regions.get(condition.term)
+        regions = self._lists.get(condition.term)
         if regions is not None:
-            for region in regions.included(condition.region):
-                yield from self._owners[condition.term, region]
+            for owners in regions.included(condition.region):
+                yield from owners
 
-    def most_implying(self, condition: Condition) -> int:
-        """Return a number of facts that no fewer imply a condition; quick."""
-        regions = self._regions.get(condition.term)
-        return 0 if regions is None else regions.most_included(condition.region)
+    def share_implying(self, condition: Condition) -> float:
+        """Return an estimate of the share of a term's facts that imply a condition; quick."""
+        regions = self._lists.get(condition.term)
+        return 1.0 if regions is None else regions.most_included(condition.region) / len(regions)
+
+    def likely_implying(self, condition: Condition) -> float:
+        """Return an estimate of the number of facts that imply a condition; quick."""
+        return self._counts[condition.term] * self.share_implying(condition)
 
 
 class SetFacts:
@@ -105,15 +113,15 @@ class SetFacts:
                 found.update(one for one in perhaps if one.implies_clause(clause))
         return found
 
-    def most_implying(self, clause: Clause) -> int:
-        """Return how much there is to look at to find the sets that imply a clause; quick."""
-        found = sum(self._units.most_implying(each) for each in clause)
-        found += sum(self._cases.most_implying(each) for each in clause)
-        for each in clause:
-            if not isinstance(each.term.only, Column):
-                sizes = [len(self._bounding.get(column, ())) for column in each.term.columns]
-                found += min(sizes, default=0)
+    def likely_implying(self, clause: Clause) -> float:
+        """Return an estimate of how many sets are to be looked at for a clause; quick."""
+        found = sum(self._units.likely_implying(each) for each in clause)
+        found += sum(self._cases.likely_implying(each) for each in clause)
         return found
+
+    def share_implying(self, clause: Clause) -> float:
+        """Return an estimate of the share of sets that imply a clause, of those with its terms."""
+        return sum(self._units.share_implying(each) for each in clause)
 
     def _by_cases(self, clause: Clause) -> Iterator[PredicateSet]:
         """Yield the sets with a disjunction in each case of which a condition holds."""

@@ -7,7 +7,7 @@ So `b <= a + 10`, `a - b >= -10` and `2 * b - 2 * a <= 21` bound one term, `a - 
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import gcd
 
 from federated_optimizer.canonical.exact_sums import Factors, range_of
@@ -129,11 +129,13 @@ class Condition:
     region: Region
 
 
+@lru_cache(maxsize=4_096)
 def term_of(expression: Expression) -> Term:
     """Return the term of an expression in canonical form."""
     return Term(((expression, 1),), _DOMAINS[expression.dtype])
 
 
+@lru_cache(maxsize=4_096)
 def order_of(left: Expression, right: Expression) -> Term:
     """Return the order of two expressions, in canonical form and in their fixed order."""
     return Term(((left, 1), (right, -1)), Domain.ORDER)

@@ -59,6 +59,7 @@ class Theory:
     def __init__(self, conditions: Iterable[Condition]) -> None:
         self.conditions = tuple(conditions)
         self.is_contradictory = False
+        self._changes = 0
         self._regions: dict[Term, Region] = {}
         self._cache: dict[Term, Region] = {}
         for each in self.conditions:
@@ -74,10 +75,10 @@ class Theory:
         self._numbers: dict[Expression, int] = {}
         self._orders: value_orders.Orders = {}
         for _ in range(_ROUNDS):
-            before_round = dict(self._regions)
             self._close_differences()
+            before_orders = self._changes
             self._close_orders()
-            if self.is_contradictory or self._regions == before_round:
+            if self.is_contradictory or self._changes == before_orders:
                 break
         self.equalities = tuple(self._equalities())
         self._equal = EqualColumns(self.equalities, self._regions)
@@ -98,7 +99,13 @@ class Theory:
 
     def implies_any(self, conditions: Iterable[Condition]) -> bool:
         """Return whether one of several conditions holds wherever all of these do."""
-        return any(self.implies(each) for each in conditions)
+        if self.is_contradictory:
+            return True
+        for each in conditions:  # no generator: an index asks this for thousands of clauses
+            known = self._cache.get(each.term) or self.region(each.term)
+            if each.region.includes(known):
+                return True
+        return False
 
     def with_one_more(self, condition: Condition) -> "Theory":
         """Return what follows with a further condition."""
@@ -126,8 +133,9 @@ class Theory:
         old = self._regions.get(term)
         new = known if old is None else old.intersection(known)
         if new != old:
-            self._regions[term] = term.within(new)
+            new = self._regions[term] = term.within(new)
             self._cache.clear()
+            self._changes += new != old
         if new.is_empty:
             self.is_contradictory = True
 
@@ -188,7 +196,8 @@ class Theory:
         low: Cut = BOTTOM if least is None else before(-least)
         high: Cut = TOP if most is None else behind(most)
         present = first in self.present and (second is None or second in self.present)
-        return region(Domain.WHOLE, [(low, high)] if low < high else [], null=not present)
+        spans = ((low, high),) if low < high else ()
+        return Region(Domain.WHOLE, spans, null=not present)
 
     def _named_pairs(self) -> Iterator[tuple[Expression, Expression]]:
         """Yield pairs of atoms of which the difference is bounded on either side."""
@@ -207,11 +216,11 @@ class Theory:
                 for pair, strict in value_orders.orders_of(left, right, known).items():
                     stated[pair] = strict or stated.get(pair, False)
         for _ in range(len(stated) + 1):
-            before_round = dict(self._regions)
+            before_round = self._changes
             self._compute_limits(stated)
             for (low, high), strict in stated.items():
                 self._pass_limits(low, high, strict=strict)
-            if self._regions == before_round:
+            if self._changes == before_round:
                 break
         same = {pair: strict for pair, strict in stated.items() if _is_one_type(*pair)}
         orders = value_orders.closed(same)
@@ -251,7 +260,9 @@ class Theory:
                 continue  # a sum is no term: its limits are those of its atoms
             passed = value_orders.passed_limit(cut, strict=strict, upper=upper)
             span = (BOTTOM, passed) if upper else (passed, TOP)
-            self._narrow(term_of(target), region(term_of(target).domain, [span]))
+            term = term_of(target)
+            limited = region if term.domain.is_discrete else Region
+            self._narrow(term, limited(term.domain, (span,)))
 
     # Any term -------------------------------------------------------------------------------
 

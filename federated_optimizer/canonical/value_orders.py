@@ -1,6 +1,7 @@
 """Orders of values in no arithmetic, closed: from a < b and b <= c follows a < c."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from federated_optimizer.canonical.regions import (
     BOTTOM,
@@ -56,8 +57,12 @@ def closed(orders: Mapping[tuple[Expression, Expression], bool]) -> Orders | Non
 
 def order_region(orders: Orders, first: Expression, second: Expression) -> Region:
     """Return which orders two values may have."""
+    return _order_region(orders.get((first, second)), orders.get((second, first)))
+
+
+@lru_cache
+def _order_region(below: bool | None, above: bool | None) -> Region:
     low, high = BOTTOM, TOP
-    below, above = orders.get((first, second)), orders.get((second, first))
     if below is not None:
         high = behind(-1) if below else behind(0)
     if above is not None:

@@ -41,7 +41,7 @@ def random_region(random: Random, domain: Domain) -> Region:
 @pytest.mark.parametrize("seed", range(3))
 def test_look_ups(domain: Domain, seed: int) -> None:
     random = Random(seed)
-    made = RegionList()
+    made: RegionList[Region] = RegionList()
     kept: set[Region] = set()
     for _ in range(400):
         region = random_region(random, domain)
@@ -49,12 +49,13 @@ def test_look_ups(domain: Domain, seed: int) -> None:
             made.remove(region)
             kept.remove(region)
         elif region not in kept:
-            made.add(region)
+            made.add(region, region)
             kept.add(region)
     for region in random.sample(sorted(kept, key=repr), len(kept) // 3):
         made.remove(region)
         kept.remove(region)
     assert set(made) == kept
+    assert all(made.owner(region) is not None for region in kept)
     for _ in range(150):
         wanted = random_region(random, domain)
         included = made.included(wanted)

@@ -146,4 +146,5 @@ def test_the_index_finds_what_pairs_find(name: str) -> None:
     for key in kept:
         index.remove(key)
     assert len(index) == 0
-    assert not any(vars(index)[part] for part in ("_clauses", "_regions", "_terms", "_waiting"))
+    parts = ("_clauses", "_lists", "_terms", "_groups", "_sets")
+    assert not any(vars(index)[part] for part in parts)
