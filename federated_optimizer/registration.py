@@ -279,7 +279,9 @@ class _Making:
         self.nodes.append(NewNode(logical, bundle, widens))
         self.before.setdefault(run, older)
         self.sharing.index.remove(run)
-        for offer in offers_of(bundle, logical, reads=self.bound.reads, is_node=True):
+        known = self.planning.statistics
+        reads = self.bound.reads
+        for offer in offers_of(bundle, logical, reads=reads, is_node=True, statistics=known):
             self.sharing.index.add(offer)
 
     def _bundle(

@@ -143,7 +143,8 @@ class Network:
         self._forget_prints(name)
         if bound.shared and not why_alone(bundle):
             self._note_prints(bundle)
-            for offer in offers_of(bundle, logical, reads=bound.reads, is_node=is_node):
+            known, reads = self._planning.statistics, bound.reads
+            for offer in offers_of(bundle, logical, reads=reads, is_node=is_node, statistics=known):
                 self.sharing.index.add(offer)
 
     def _replanned_from(self, run: str) -> list[FragmentBundle]:

@@ -7,13 +7,13 @@ different.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from hashlib import sha256
 from itertools import permutations, product
 from math import factorial, prod
 
 from federated_optimizer.canonical.canonical_expressions import canonical
 from federated_optimizer.sharing.blocks import Block
+from federated_optimizer.sharing.exact_cache import exactly_cached
 from federated_optimizer.sharing.expression_text import text_of
 from streamsql.algebra.expressions import Call, Column, Expression, columns_of, conjuncts
 from streamsql.data.types import DataType
@@ -22,7 +22,7 @@ MAX_ORDERS = 120
 """Orders of inputs that are alike; of more the given order is taken."""
 
 
-canonical_form = lru_cache(maxsize=16_384)(canonical)
+canonical_form = exactly_cached(16_384)(canonical)
 
 
 def equal_pair(predicate: Expression) -> tuple[int, int] | None:

@@ -7,11 +7,11 @@ of its filters gives the same bag of rows, so blocks are compared where plans wo
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import accumulate
 
 from federated_optimizer.rules.join_keys import equality
 from federated_optimizer.rules.merge_filters import filtered
+from federated_optimizer.sharing.exact_cache import encode, exactly_cached
 from streamsql.algebra.expressions import (
     Call,
     Column,
@@ -74,15 +74,12 @@ class Block:
         return frozenset[int]().union(*read)
 
 
-@lru_cache(maxsize=4_096)
+@exactly_cached(4_096)
 def block_of(plan: Plan) -> Block:
     """Return a plan as a block; one of any other operator is an input without predicates."""
     found = _flattened(plan)
-    return Block(found.inputs, tuple(dict.fromkeys(found.predicates)), found.outputs, _names(plan))
-
-
-def _names(plan: Plan) -> tuple[str, ...]:
-    return plan.schema.names
+    once = {encode(predicate): predicate for predicate in found.predicates}
+    return Block(found.inputs, tuple(once.values()), found.outputs, plan.schema.names)
 
 
 def _flattened(plan: Plan) -> Block:

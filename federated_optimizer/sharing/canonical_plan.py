@@ -9,13 +9,13 @@ Not every two plans that give equal rows have equal names.
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from hashlib import sha256
 
 import msgspec
 
 from federated_optimizer.sharing.block_names import BlockNames
 from federated_optimizer.sharing.blocks import Block, block_of
+from federated_optimizer.sharing.exact_cache import exactly_cached
 from federated_optimizer.sharing.expression_text import text_of
 from streamsql.algebra.operators import (
     Aggregate,
@@ -48,14 +48,14 @@ class CanonicalPlan:
     columns: tuple[str, ...]
 
 
-@lru_cache(maxsize=8_192)
+@exactly_cached(8_192)
 def canonical_plan(plan: Plan) -> CanonicalPlan:
     """Return the name of what a plan computes."""
     block = block_of(plan)
     return canonical_block(block) if not block.is_trivial else _operator(block.inputs[0])
 
 
-@lru_cache(maxsize=8_192)
+@exactly_cached(8_192)
 def canonical_block(block: Block) -> CanonicalPlan:
     """Return the name of what a block computes."""
     if not block.predicates and len(block.inputs) == 1:  # a projection says nothing of the rows

@@ -5,15 +5,15 @@ to it already.
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from federated_optimizer.canonical.implications import Implications
 from federated_optimizer.canonical.row_facts import Facts, facts_above
+from federated_optimizer.sharing.exact_cache import exactly_cached
 from streamsql.algebra.expressions import conjunction, conjuncts
 from streamsql.algebra.operators import Filter, Plan, RemoteSource, transform_up
 
 
-@lru_cache(maxsize=4_096)
+@exactly_cached(4_096)
 def facts_of(plan: Plan) -> Facts:
     """Return predicates over the columns of a plan that are TRUE for all of its rows."""
     return facts_above(plan, [facts_of(child) for child in plan.inputs]) if plan.inputs else ()

@@ -1,23 +1,27 @@
 """Predicates that remain to be checked of rows that satisfy weaker ones."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from federated_optimizer.canonical.canonical_expressions import canonical as canonical_form
 from federated_optimizer.canonical.implications import Implications
 from federated_optimizer.canonical.predicate_sets import PredicateSet
+from federated_optimizer.sharing.exact_cache import encode, exactly_cached
 from streamsql.algebra.expressions import Expression, columns_of
 
 
-@lru_cache(maxsize=16_384)
 def predicate_set(
     predicates: tuple[Expression, ...], given: tuple[Expression, ...] = ()
 ) -> PredicateSet:
     """Return the set of some predicates, among rows of which others are known to hold."""
-    return PredicateSet.of(predicates, given)
+    return _set_of((predicates, given))
 
 
-_form = lru_cache(maxsize=16_384)(canonical_form)
+@exactly_cached(16_384)
+def _set_of(known: tuple[tuple[Expression, ...], tuple[Expression, ...]]) -> PredicateSet:
+    return PredicateSet.of(*known)
+
+
+_form = exactly_cached(16_384)(canonical_form)
 
 
 def residual(
@@ -38,7 +42,9 @@ def residual(
         canonical: Whether predicates that are written otherwise may follow from each other.
     """
     if not canonical:
-        return tuple(p for p in wanted if p not in offered) if {*offered} <= {*wanted} else None
+        ours, theirs = {encode(p): p for p in wanted}, {encode(p) for p in offered}
+        rest = tuple(p for name, p in ours.items() if name not in theirs)
+        return rest if theirs <= ours.keys() else None
     if not predicate_set(wanted, given).implies(predicate_set(offered, given)):
         return None
     return remaining(wanted, offered)
@@ -49,7 +55,7 @@ def remaining(
 ) -> tuple[Expression, ...]:
     """Return those of some predicates that do not follow from weaker ones, which they imply."""
     forms = {_form(p) for p in offered}
-    rest = [p for p in dict.fromkeys(wanted) if _form(p) not in forms]
+    rest = [p for p in {encode(p): p for p in wanted}.values() if _form(p) not in forms]
     # Mostly these are comparisons that were derived from others of the same columns. A whole set
     # of predicates takes milliseconds to be read; what is missed here is checked once too often.
     for predicate in rest[::-1]:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 
+from federated_optimizer.costs.estimates import estimate
 from federated_optimizer.network.shareable import delivered_fragments
 from federated_optimizer.sharing.blocks import Block, block_of, plan_of
 from federated_optimizer.sharing.canonical_plan import canonical_plan
 from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.rules.more_functions import widest_groups
+from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.expressions import Expression
 from streamsql.algebra.operators import (
     Filter,
@@ -40,6 +42,7 @@ def offers_of(
     reads: frozenset[Read] = frozenset(),
     rows: float | None = None,
     is_node: bool = False,
+    statistics: Statistics | None = None,
 ) -> tuple[Offer, ...]:
     """Return the offers of a run.
 
@@ -49,10 +52,15 @@ def offers_of(
         reads: The relations that whoever reads it must be allowed to read.
         rows: Of its result, as counted.
         is_node: True if the run has no query of its own.
+        statistics: By which rows are estimated that nobody has counted; None: they are not.
     """
     run = bundle.query
+
+    def estimated(plan: Plan) -> float | None:
+        return None if statistics is None else estimate(plan, statistics).rows
+
     found = [
-        Offer(run, f.id, bundle, f.plan, None, reads)
+        Offer(run, f.id, bundle, f.plan, estimated(f.plan), reads)
         for f in delivered_fragments(bundle)
         if len(f.destinations) == 1
         and (f.engine == Engine.STATIC or _is_row_by_row(f.plan))
@@ -61,6 +69,7 @@ def offers_of(
     result = bundle.fragments[0]
     gathered = result.engine == Engine.BASE and len(result.sites) == 1 and not result.consumer
     if gathered and bundle.emit == Emit.RELATION:
+        rows = estimated(logical) if rows is None else rows
         found.append(Offer(run, result.id, bundle, logical, rows, reads, is_node))
     wide = [
         Offer(run, "", bundle, plan, None, reads, is_node, own)

@@ -50,3 +50,11 @@ def test_columns_are_told_apart() -> None:
     other = canonical_plan(normalized("SELECT b.y FROM t a, t b WHERE a.x = b.x AND a.y < b.y"))
     assert one.form == other.form
     assert one.columns != other.columns
+
+
+def test_zero_is_not_its_opposite() -> None:
+    names = [
+        canonical_plan(normalized(f"SELECT x, {zero} AS z FROM t")) for zero in ("0.0", "-0.0")
+    ]
+    assert names[0].form == names[1].form
+    assert names[0].columns != names[1].columns
