@@ -35,7 +35,7 @@ _NO_NODES = (Scan, Window, Values, Materialize, RemoteSource)
 """Operators that are never a node by themselves."""
 
 
-def offers_of(
+def offers_of(  # noqa: PLR0913 - a run, and what is known of it
     bundle: FragmentBundle,
     logical: Plan,
     *,
