@@ -218,18 +218,22 @@ class _Making:
             return found
         eager = self.sharing.materialize == Materialize.EAGER
         while len(self.nodes) < MAX_NODES:
-            if not (eager and self._make_eagerly(found)) and not self._make_wanted(logical):
+            # A node that lacks columns is given them before another one is made of its rows.
+            if not self._make_wanted(logical) and not (eager and self._make_eagerly(found)):
                 break
             found = self._shared(logical)
         return found
 
-    def _make_wanted(self, logical: Plan) -> bool:
-        """Make a node of a part that a run computes inside; return whether there was one."""
+    def _make_wanted(self, logical: Plan, inside: Allowed = lambda _offer: True) -> bool:
+        """Make a node of a part that a run computes inside; return whether there was one.
+
+        `inside` returns whether a part that nobody can read yet is looked at.
+        """
 
         def allowed(offer: Offer) -> bool:
             if offer.is_readable:
                 return self._may_read(offer)
-            return self.sharing.allowed(offer)
+            return inside(offer) and self.sharing.allowed(offer)
 
         unread = self._shared(logical, allowed).unread
         if not unread:
@@ -273,6 +277,15 @@ class _Making:
         run = widens or self.next_run()
         older = self.sharing.index.of_run(widens)
         version = max((o.bundle.version for o in older), default=0) + 1
+        form = canonical_plan(logical).form
+
+        def is_below(offer: Offer) -> bool:
+            """Return whether a node that the new one may read lacks columns alone."""
+            other = canonical_plan(offer.plan).form
+            return offer.is_node and is_older(offer.run, run) and other != form
+
+        while len(self.nodes) < MAX_NODES and self._make_wanted(logical, is_below):
+            pass
         found = self._shared(logical, lambda o: self._may_read(o) and is_older(o.run, run))
         bundle = self._bundle(bound, found, logical, run, version)
         bundle, _ = self._over_rows(bundle, found, run)

@@ -4,7 +4,6 @@ It counts who reads what: a run goes when no query and no other run reads it. A 
 is deployed again under its name, and all that reads it after it.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -102,7 +101,7 @@ class Network:
         deploy: dict[str, FragmentBundle] = {}
         while unread := [name for name in self.runs if not self._is_read(name)]:
             for name in unread:
-                left = [reader for reader in self.readers(name) if reader not in unread]
+                left = sorted(self.readers(name) - set(unread))
                 del self.runs[name]
                 self._forget_prints(name)
                 self.sharing.index.remove(name)
@@ -115,11 +114,13 @@ class Network:
         """Return the bundle whose result a query shows."""
         return self.runs[self.reads[query]].bundle
 
-    def readers(self, run: str) -> Iterator[str]:
-        """Yield the runs that read rows of a run."""
-        for name, other in self.runs.items():
-            if any(feed.run == run for feed in other.bundle.feeds):
-                yield name
+    def readers(self, run: str) -> set[str]:
+        """Return the runs that read rows of a run."""
+        return {
+            name
+            for name, other in self.runs.items()
+            if any(feed.run == run for feed in other.bundle.feeds)
+        }
 
     def _is_read(self, run: str) -> bool:
         """Return whether somebody needs a run: rows of gateways others can have themselves."""

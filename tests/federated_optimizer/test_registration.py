@@ -148,6 +148,23 @@ def test_a_node_is_made_when_a_second_query_wants_it() -> None:
     assert [feed.run for feed in bundle.feeds] == [node.query]
 
 
+def test_eager_nodes_are_widened_for_narrower_windows() -> None:
+    chain = "SELECT p.i1, c.tran_id AS i3 FROM ({}) p JOIN Fed c ON c.tran_id = p.i2"
+    first, second = (
+        chain.format(f"{PAIRS} AND a.tran_date <= b.tran_date AND b.tran_date - a.tran_date <= {n}")
+        for n in (20, 10)
+    )
+    network = network_of(first, materialize=Materialize.EAGER)
+    (name,) = (name for name, run in network.runs.items() if run.is_node)
+    network.register(bound_query(second, CATALOG))
+    check(network)
+    widened = network.runs[name].bundle
+    assert widened.version == 2
+    assert len(widened.schema) == 4, "both dates as well"
+    (whole,) = network.readers(name) - {"q2"}
+    assert network.runs[whole].is_node, "all of the first query's rows, with the dates"
+
+
 def test_a_node_that_lacks_columns_is_widened_in_its_place() -> None:
     first = f"SELECT p.i1, COUNT(*) AS n FROM ({PAIRS}) p GROUP BY p.i1"
     second = f"SELECT p.i2, COUNT(*) AS n FROM ({PAIRS}) p GROUP BY p.i2"
