@@ -187,8 +187,10 @@ class Network:
         """Return a bundle whose equal fragments are read where older runs receive them."""
         if why_alone(bundle):
             return bundle
+        # A node that was widened for it has changed the versions of what reads the node.
+        feeds = [f for f in bundle.feeds if self.runs[f.run].bundle.version == f.version]
+        bundle = msgspec.structs.replace(bundle, feeds=tuple(feeds))
         own = {fragment.id for fragment in bundle.own}
-        feeds = list(bundle.feeds)
         for fragment, printed in fragment_prints(bundle).items():
             is_result = not bundle.fragment(fragment).consumer
             if fragment not in own or is_result:
