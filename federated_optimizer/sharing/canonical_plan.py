@@ -21,6 +21,7 @@ from streamsql.algebra.operators import (
     Aggregate,
     Distinct,
     Fixpoint,
+    HopWindow,
     Join,
     JoinKind,
     Materialize,
@@ -95,6 +96,11 @@ def _operator(plan: Plan) -> CanonicalPlan:
             return _union(below)
         case Join(kind=JoinKind.SEMI | JoinKind.ANTI | JoinKind.LEFT | JoinKind.FULL):
             return _join(plan, *below)
+        case HopWindow(time=time):
+            (named,) = below
+            said = named.columns[time], plan.size, plan.hop, plan.offset
+            form = _digest("windows", named.form, said)
+            return CanonicalPlan(form, (*named.columns, "start", "end"))
         case Fixpoint():
             return _by_position(_renamed(plan))
         case _:

@@ -20,6 +20,7 @@ from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,
     Distinct,
+    HopWindow,
     Plan,
     identity_columns,
 )
@@ -115,7 +116,7 @@ def group_block_of(plan: Plan) -> GroupBlock | None:
             group, calls = tuple(range(len(child.schema))), ()
         case _:
             return None
-    below = block_of(child)
+    below = _lifted(block_of(child))
     put: list[AggregateCall] = []
     for call in calls:
         found = [substituted(a, below.outputs) for a in call.arguments]
@@ -131,6 +132,34 @@ def group_block_of(plan: Plan) -> GroupBlock | None:
     return GroupBlock(
         below, tuple(put), names, replace(above, predicates=late), not group, is_distinct
     )
+
+
+def _lifted(block: Block) -> Block:
+    """Return a block over windows with the conditions of the rows in them above the windows.
+
+    Sound because a row is in its windows whatever is asked of it.
+    """
+    match block.inputs:
+        case (HopWindow(input=child, time=time) as windows,):
+            rows = block_of(child)
+        case _:
+            return block
+    if len(rows.inputs) != 1 or not rows.predicates:
+        return block
+    begins = rows.outputs[time]
+    shown = rows.columns if begins in rows.columns else (*rows.columns, begins)
+    names = tuple(c.name if isinstance(c, Column) else "time" for c in shown)
+    over = plan_of(Block(rows.inputs, (), shown, names))
+    lifted = msgspec.structs.replace(windows, input=over, time=shown.index(begins))
+    width, bounds = len(rows.outputs), identity_columns(lifted.schema)[len(shown) :]
+    put = (*rows.outputs[:width], *bounds)
+    outputs = [substituted(e, put) for e in block.outputs]
+    predicates = [substituted(p, put) for p in block.predicates]
+    found = [e for e in (*outputs, *predicates) if e is not None]
+    if len(found) != len(outputs) + len(predicates):
+        return block
+    count = len(outputs)
+    return Block((lifted,), (*rows.predicates, *found[count:]), tuple(found[:count]), block.names)
 
 
 def _parted(

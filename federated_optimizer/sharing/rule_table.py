@@ -5,6 +5,7 @@ from collections.abc import Callable
 from federated_optimizer.sharing.rules import (
     bounded_views,
     coarser_groups,
+    coarser_windows,
     fewer_operands,
     more_functions,
     preserved_sides,
@@ -16,6 +17,7 @@ Rule = Callable[[Plan, Plan, Plan], Plan | None]
 
 RULES: tuple[Rule, ...] = (
     coarser_groups.answer,
+    coarser_windows.answer,
     fewer_operands.answer,
     preserved_sides.answer,
     bounded_views.answer,
