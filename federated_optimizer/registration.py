@@ -245,11 +245,10 @@ class _Making:
         self.made.add(form)
         alike = self.sharing.index.of_form(form)
         node = next((o for o in alike if o.is_node and self._may_read(o)), None)
-        if node is None:
-            self._make(narrowed(best))
-        else:
-            self._make(widened(node.plan, best), node.run)
-        return True
+        wider = None if node is None else widened(node.plan, best)
+        if node is None or wider is None:
+            return self._make(narrowed(best))
+        return self._make(wider, node.run)
 
     def _make_eagerly(self, found: SharedPlan) -> bool:
         """Make a node of the first operator of a query at the base; return whether there was one.
@@ -260,16 +259,18 @@ class _Making:
         for part in parts_at_base(plan, self._topology, self.planning.statistics):
             logical = normalize(over_sources(part, found), self._topology)
             known = self.sharing.index.find(logical, self._may_read)
-            if known is None or known.remaining:
+            form = canonical_plan(logical).form
+            if form not in self.made and (known is None or known.remaining):
+                self.made.add(form)
                 # Coarser groups come from statistics, not from results.
-                self._make(groups_to_share(logical) or logical)
-                return True
+                if self._make(groups_to_share(logical) or logical):
+                    return True
         return False
 
     # --- bundles -----------------------------------------------------------------------------
 
-    def _make(self, logical: Plan, widens: str = "") -> None:
-        """Make a node, and let what follows read it."""
+    def _make(self, logical: Plan, widens: str = "") -> bool:
+        """Make a node, and let what follows read it; return whether others may read it at all."""
         logical = normalize(logical, self._topology)
         bound = dataclasses.replace(
             self.bound, plan=logical, schema=logical.schema, asked=0, order=()
@@ -288,6 +289,8 @@ class _Making:
             pass
         found = self._shared(logical, lambda o: self._may_read(o) and is_older(o.run, run))
         bundle = self._bundle(bound, found, logical, run, version)
+        if why_alone(bundle):
+            return False
         bundle, _ = self._over_rows(bundle, found, run)
         self.nodes.append(NewNode(logical, bundle, widens))
         self.before.setdefault(run, older)
@@ -296,6 +299,7 @@ class _Making:
         reads = self.bound.reads
         for offer in offers_of(bundle, logical, reads=reads, is_node=True, statistics=known):
             self.sharing.index.add(offer)
+        return True
 
     def _bundle(
         self, bound: BoundQuery, found: SharedPlan, logical: Plan, run: str, version: int = 0

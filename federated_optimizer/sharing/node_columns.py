@@ -54,8 +54,10 @@ def narrowed(found: Found) -> Plan:
     return Project(plan, columns, tuple(fields[c].name for c in kept))
 
 
-def widened(node: Plan, found: Found) -> Plan:
+def widened(node: Plan, found: Found) -> Plan | None:
     """Return a node's plan with the columns behind its own that an answer over it wants.
+
+    None: they are no columns of its block, as further functions of groups are not.
 
     Args:
         node: What the node computes.
@@ -67,7 +69,7 @@ def widened(node: Plan, found: Found) -> Plan:
         if wide_groups is not None:
             return wide_groups
         has_all = coarser_groups.answer(wanted, node, node) is not None
-        return node if has_all else found.offer.plan
+        return node if has_all else None
     block = block_of(node)
     available = Available.of(block)
     for wide in aligned(block_of(found.offer.plan), block):
@@ -77,4 +79,4 @@ def widened(node: Plan, found: Found) -> Plan:
             if available.text(expression) not in available.places
         }
         return with_outputs(block, tuple(more.values()))
-    return found.offer.plan
+    return None

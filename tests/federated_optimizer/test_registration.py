@@ -213,3 +213,21 @@ def test_a_selection_reads_the_rows_of_a_weaker_one() -> None:
     check(network)
     assert {feed.run for feed in change.deploy[0].feeds} == {"q1"}
     assert all(f.engine == Engine.BASE for f in change.deploy[0].fragments[:1])
+
+
+def test_parts_that_rest_on_when_a_query_began_are_no_nodes() -> None:
+    catalog = catalog_of(
+        "CREATE SOURCE Log (room TEXT, celsius DOUBLE);"
+        "CREATE SOURCE Room (room TEXT, name TEXT, KEY (room)) WITH (ttl = '1 h');"
+    )
+    both = frozenset({"log", "room"})
+    sharing = Sharing(ComputationIndex(), materialize=Materialize.EAGER)
+    network = Network(Planning(Topology({"gw-1": both, "gw-2": both})), sharing)
+    text = (
+        "SELECT r.name, g.n FROM Room r JOIN "
+        "(SELECT l.room, COUNT(*) AS n FROM Log l JOIN Log m ON l.room = m.room GROUP BY l.room) g "
+        "ON g.room = r.room"
+    )
+    network.register(bound_query(text, catalog))
+    assert not any(run.is_node for run in network.runs.values())
+    assert not len(sharing.index)
