@@ -5,9 +5,10 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from ui.cli.console_command import Address, connected
-from ui.cli.printing import Terminal, check_format, print_json, short_time
+from ui.cli.printing import BORDER, Terminal, check_format, print_json, short_time
 
 MOST = 1_000
 _COLOURS = {
@@ -20,6 +21,10 @@ _COLOURS = {
     "window": "cyan",
     "rows": "white",
 }
+_LESS = ("queries", "rows", "bytes/s", "reads", "owner", "at", "since")
+"""Columns, but for the first, that are left out where the terminal is narrow, the last first."""
+WORDS = 36
+"""Characters that what a node computes gets at least."""
 _HEAD = ("node", "kind", "computes", "at", "reads", "queries", "rows", "bytes/s", "owner", "since")
 
 
@@ -33,7 +38,8 @@ def network(
 ) -> None:
     """Show what sites compute once for several queries: what rests on what.
 
-    `queries` are those whose answer a node is, of all that rest on it.
+    `queries` are those whose answer a node is, of all that rest on it. A narrow terminal shows
+    fewer columns.
 
     Examples:
       pando network
@@ -55,12 +61,30 @@ def network(
 
 
 def _print_table(nodes: list[dict[str, Any]]) -> None:
+    terminal = Terminal(highlight=False)
+    cells = [dict(zip(_HEAD, _cells(node), strict=True)) for node in nodes]
+    shown = _fitting(cells, terminal.width)
     table = Table(header_style="bold cyan")
-    for column in _HEAD:
-        table.add_column(column, overflow="fold", min_width=min(len(column), 7))
-    for node in nodes:
-        table.add_row(*_cells(node))
-    Terminal(highlight=False).print(table)
+    for column in shown:
+        words = column == "computes"
+        table.add_column(column, overflow="fold", no_wrap=not words, ratio=1 if words else None)
+    for line in cells:
+        table.add_row(*(line[column] for column in shown))
+    terminal.print(table)
+
+
+def _fitting(cells: list[dict[str, str]], width: int) -> tuple[str, ...]:
+    """Return the columns that leave enough room for what nodes compute, in their order."""
+    left = width - WORDS - BORDER
+    shown = {"computes"}
+    for column in ("node", "kind", *_LESS):
+        needed = max(
+            Text.from_markup(text).cell_len for text in (column, *(line[column] for line in cells))
+        )
+        if column in {"node", "kind", "queries"} or needed + BORDER <= left:
+            left -= needed + BORDER
+            shown.add(column)
+    return tuple(column for column in _HEAD if column in shown)
 
 
 def _cells(node: dict[str, Any]) -> tuple[str, ...]:

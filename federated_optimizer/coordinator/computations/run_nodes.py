@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from federated_optimizer.coordinator.computations.node_words import kind_of_node, words_of
 from federated_optimizer.coordinator.contract.network_model import NodeKind
 from streamsql.algebra.operators import Plan, RemoteSource, Scan, walk_plan
-from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
+from streamsql.wire.fragments import Engine, Feed, Fragment, FragmentBundle
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,12 @@ def node_name(run: str, fragment: Fragment) -> str:
 def shapes_of(bundle: FragmentBundle) -> tuple[NodeShape, ...]:
     """Return the nodes of a bundle: its result first, then fragments that it runs itself."""
     return tuple(_Network(bundle).shapes())
+
+
+def read_nodes(bundle: FragmentBundle) -> tuple[tuple[Feed, str], ...]:
+    """Return the readings of other runs, with the name of the node that each reads."""
+    network = _Network(bundle)
+    return tuple((feed, str(network.resolve(feed.fragment))) for feed in bundle.feeds)
 
 
 def described(bundle: FragmentBundle, fragment: str) -> tuple[NodeKind, str]:

@@ -3,13 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from federated_optimizer.coordinator.computations.run_nodes import number_of
+from federated_optimizer.coordinator.computations.added_operators import (
+    added_operators,
+    added_words,
+)
+from federated_optimizer.coordinator.computations.network_index import Reader
+from federated_optimizer.coordinator.computations.run_nodes import read_nodes
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
-from streamsql.algebra.expressions import conjuncts
-from streamsql.algebra.operators import Filter, Project, walk_plan
-from streamsql.wire.fragments import Engine, FragmentBundle
+from streamsql.wire.fragments import FragmentBundle
 
 MAX_NAMES = 20
 
@@ -26,10 +29,14 @@ class Sharers:
     names: tuple[str, ...] = ()
     hidden: int = 0
 
+    @property
+    def count(self) -> int:
+        """Number of all of them."""
+        return len(self.names) + self.hidden
+
     def text(self, kind: str) -> str:
         """Return them as words; `kind` is what kind of queries they are."""
-        count = len(self.names) + self.hidden
-        counted = f"{count} {kind} {'query' if count == 1 else 'queries'}"
+        counted = f"{self.count} {kind} {_queries(self.count)}"
         names = ", ".join(self.names[:MAX_NAMES]) + ", …" * (len(self.names) > MAX_NAMES)
         hidden = f"{counted}, {self.hidden} of which you may not see" if self.hidden else counted
         return f"{hidden}: {names}" if names else hidden
@@ -46,21 +53,35 @@ class ReadNode:
     Attributes:
         fragment: That stands for it.
         node: Its number; empty: it would be made for the query.
-        queries: Number of the other queries that rest on it.
+        sharers: The other queries that rest on it.
         adds: The operators of the query over such rows, in words.
     """
 
     fragment: str
     node: str
-    queries: int
+    sharers: Sharers
     adds: str
 
     def __str__(self) -> str:
         """The node as a line of EXPLAIN."""
         if not self.node:
             return f"Fragment {self.fragment} reads a node that is made for it; {self.adds}"
-        others = f"{self.queries} {'query' if self.queries == 1 else 'queries'}"
-        return f"Fragment {self.fragment} reads node {self.node}, shared with {others}; {self.adds}"
+        others = "which no other query reads yet"
+        if self.sharers.count:
+            others = f"shared with {self.sharers.count} {_queries(self.sharers.count)}"
+        said = f"Fragment {self.fragment} reads node {self.node}, {others}; {self.adds}"
+        if not self.sharers.names:
+            return said
+        return f"{said}\n  node {self.node}: {self.sharers.text('other')}"
+
+    def data(self) -> dict[str, object]:
+        """Return the node as plain data."""
+        shown = {"queries": self.sharers.count, "names": list(self.sharers.names)}
+        return {"node": self.node, **shown, "adds": self.adds}
+
+
+def _queries(count: int) -> str:
+    return "query" if count == 1 else "queries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +113,7 @@ class SharingNote:
     def data(self) -> dict[str, object]:
         """Return the note as plain data."""
         fragments = {name: sharers.data() for name, sharers in self.fragments}
-        nodes = {
-            each.fragment: {"node": each.node, "queries": each.queries, "adds": each.adds}
-            for each in self.nodes
-        }
+        nodes = {each.fragment: each.data() for each in self.nodes}
         return {"alone": self.alone, **self.equal.data(), "fragments": fragments, "nodes": nodes}
 
 
@@ -120,10 +138,16 @@ class Sharing:
 
     def of_running(self, query: RunningQuery) -> SharingNote:
         """Return the note on a query that runs."""
-        return self._note(planned_of(query), self._runs.sharers(query), query.run)
+        return self._note(planned_of(query), self._runs.sharers(query), query.run, query)
 
-    def _note(self, planned: Planned, equal: Sequence[RunningQuery], run: str) -> SharingNote:
-        nodes = self._nodes(planned.bundle, run)
+    def _note(
+        self,
+        planned: Planned,
+        equal: Sequence[RunningQuery],
+        run: str,
+        query: RunningQuery | None = None,
+    ) -> SharingNote:
+        nodes = self._nodes(planned.bundle, query)
         read = {node.fragment for node in nodes}
         parts: Mapping[str, Sequence[RunningQuery]] = self._runs.part_sharers(planned, run)
         fragments = tuple(
@@ -131,30 +155,19 @@ class Sharing:
         )
         return SharingNote(planned.alone, self._sharers(equal), fragments, nodes)
 
-    def _nodes(self, bundle: FragmentBundle, run: str) -> tuple[ReadNode, ...]:
-        adds = added_words(bundle)
-        found = []
-        for feed in bundle.feeds:
-            if bundle.fragment(feed.fragment).engine == Engine.BASE:
-                is_there = self._runs.leader(feed.run) is not None
-                node = number_of(feed.run) if is_there else ""
-                count = len(self._runs.resting_queries(feed.run, but=run))
-                found.append(ReadNode(feed.fragment, node, count, adds))
-        return tuple(found)
+    def _nodes(self, bundle: FragmentBundle, query: RunningQuery | None) -> tuple[ReadNode, ...]:
+        adds = f"adds {added_words(added_operators(bundle))}"
+        self._runs.network.look()
+        return tuple(
+            ReadNode(feed.fragment, name if is_there else "", self._resting(name, query), adds)
+            for feed, name in read_nodes(bundle)
+            for is_there in (self._runs.leader(feed.run) is not None,)
+        )
 
-    def _sharers(self, queries: Sequence[RunningQuery]) -> Sharers:
+    def _resting(self, name: str, query: RunningQuery | None) -> Sharers:
+        """Return the other queries that rest on a node."""
+        return self._sharers([q for q in self._runs.network.queries_on(name) if q is not query])
+
+    def _sharers(self, queries: Sequence[Reader]) -> Sharers:
         names = tuple(query.name for query in queries if query.id in self._seen)
         return Sharers(names, len(queries) - len(names))
-
-
-def added_words(bundle: FragmentBundle) -> str:
-    """Return the operators that a bundle adds to what it reads of others, in words."""
-    nodes = [node for fragment in bundle.own for node in walk_plan(fragment.plan)]
-    filters = sum(len(conjuncts(n.predicate)) for n in nodes if isinstance(n, Filter))
-    others = sum(bool(n.inputs) and not isinstance(n, Filter | Project) for n in nodes)
-    words = [
-        f"{count} {kind}{'' if count == 1 else 's'}"
-        for count, kind in ((filters, "filter"), (others, "operator"))
-        if count
-    ]
-    return "adds " + (" and ".join(words) or "nothing")

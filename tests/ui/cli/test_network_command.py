@@ -36,6 +36,15 @@ def test_nodes_are_a_table(pando: Any) -> None:
     assert shown.endswith("3 nodes, 41 queries; 3 nodes of queries that you may not read.\n")
 
 
+def test_a_narrow_terminal_shows_fewer_columns(pando: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = pando().output
+    for word in ("17/f1", "selection", "41 of 41", "computes"):
+        assert word in shown
+    assert "owner" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
 def test_texts_of_users_are_no_markup(pando: Any, console: Any) -> None:
     marked = replace(RESULT, computes="heat [RANGE 5 min] WHERE a = '[bold]'", owner="[red]x[/red]")
     console.coordinator.nodes = Network((marked,), 41)

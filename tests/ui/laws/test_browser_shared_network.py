@@ -133,13 +133,15 @@ def test_what_comes_and_goes_is_drawn_and_the_focus_stays(
     shown: Any, expect: Any, console: Any
 ) -> None:
     page = shown()
-    box(page, "1/f1").focus()
+    box(page, "1/f1").click()
     more = node("3", NodeKind.AGGREGATE, reads=("1/f1",), resting=1, **queries("new"))
     leaf = replace(LEAF, resting=5, readers=("1", "2", "3"))
     console.coordinator.nodes = Network((leaf, FIRST, JOIN, more), queries=5)
     expect(page.locator(".unit")).to_have_count(3)
     expect(box(page, "1/f1")).to_contain_text("5")
     expect(box(page, "1/f1")).to_be_focused()
+    expect(box(page, "1/f1")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#network-details")).to_contain_text("5 queries")
     console.coordinator.nodes = Network(())
     message = page.locator("#network-message")
     expect(message).to_contain_text("No query runs. Start one on Queries")

@@ -1,5 +1,7 @@
 """Lines of EXPLAIN about what runs once for several queries."""
 
+from typing import Any
+
 from federated_optimizer.coordinator.explaining.sharing_notes import (
     MAX_NAMES,
     ReadNode,
@@ -34,17 +36,21 @@ def test_fragments_are_named_with_the_queries_that_read_them() -> None:
 
 def test_nodes_are_numbered_with_the_queries_that_rest_on_them() -> None:
     nodes = (
-        ReadNode("f1", "17", 41, "adds 1 filter"),
-        ReadNode("f2", "3", 1, "adds nothing"),
-        ReadNode("f3", "", 0, "adds 1 filter and 2 operators"),
+        ReadNode("f1", "17", Sharers(("a", "b"), 39), "adds 1 filter"),
+        ReadNode("f2", "3/f1", Sharers((), 1), "adds nothing"),
+        ReadNode("f3", "", Sharers(), "adds 1 filter, 2 joins"),
+        ReadNode("f4", "5", Sharers(), "adds 1 filter"),
     )
     assert str(SharingNote(nodes=nodes)).splitlines()[1:] == [
         "Fragment f1 reads node 17, shared with 41 queries; adds 1 filter",
-        "Fragment f2 reads node 3, shared with 1 query; adds nothing",
-        "Fragment f3 reads a node that is made for it; adds 1 filter and 2 operators",
+        "  node 17: 41 other queries, 39 of which you may not see: a, b",
+        "Fragment f2 reads node 3/f1, shared with 1 query; adds nothing",
+        "Fragment f3 reads a node that is made for it; adds 1 filter, 2 joins",
+        "Fragment f4 reads node 5, which no other query reads yet; adds 1 filter",
     ]
-    data = SharingNote(nodes=nodes).data()["nodes"]
-    assert data["f1"] == {"node": "17", "queries": 41, "adds": "adds 1 filter"}  # type: ignore[index]
+    said: Any = SharingNote(nodes=nodes).data()["nodes"]
+    wanted = {"node": "17", "queries": 41, "names": ["a", "b"], "adds": "adds 1 filter"}
+    assert said["f1"] == wanted
 
 
 def test_a_line_has_some_names_of_many() -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from federated_optimizer.coordinator.contract.network_model import NetworkNode
+from federated_optimizer.coordinator.contract.network_model import NetworkNode, NodeKind
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.sharing.strategy import Strategy
 from streamsql.errors import DeploymentError
@@ -53,20 +53,50 @@ def test_equal_queries_rest_on_one_node(harness: Any) -> None:
     harness.run(scenario)
 
 
+JOINED = f"SELECT s.mid FROM ({SEATS}) s, (SELECT MAX(status) AS top FROM RoomSensor) r"
+
+
 def test_what_is_read_from_another_run_is_a_node_of_that_run(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard()
-        joined = "SELECT s.mid FROM ({}) s, (SELECT MAX(status) AS top FROM RoomSensor) r{}"
-        one, two = joined.format(SEATS, ""), joined.format(SEATS, " WHERE s.mid <> r.top")
-        await started(harness, coordinator, one=one, two=two)
+        left = f"SELECT s.mid FROM ({SEATS}) s LEFT JOIN RoomSensor r ON s.mid = r.rid"
+        await started(harness, coordinator, one=JOINED, two=left)
         nodes = by_name(coordinator)
-        shared = [node for node in nodes.values() if set(node.readers) == {"1", "2"}]
-        assert shared, nodes
-        for node in shared:
-            assert node.name.startswith("1/")
-            assert node.resting == 2
-            assert node.name in nodes["2"].reads
-        assert nodes["2"].resting == 1
+        leaf = nodes["1/f1"]
+        assert (leaf.readers, leaf.resting) == (("1", "2"), 2)
+        assert nodes["2"].reads == ("1/f1",)
+        said = coordinator.explain("two").text
+        words = "Fragment f1 reads node 1/f1, shared with 1 query; adds nothing"
+        assert f"{words}\n  node 1/f1: 1 other query: one" in said
+        assert "reads node" not in coordinator.explain("one").text
+        await coordinator.stop("one")
+        kept = [node for node in by_name(coordinator).values() if node.run == "q1"]
+        assert {node.name for node in kept} == {"1", "1/f1", "1/f2"}
+        assert all(node.kept and not node.owner for node in kept)
+        assert by_name(coordinator)["1/f1"].resting == 1
+
+    harness.run(scenario)
+
+
+def test_a_node_that_is_made_for_others_is_kept_for_them(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        await started(harness, coordinator, one=JOINED, two=f"{JOINED} WHERE s.mid <> r.top")
+        nodes = by_name(coordinator)
+        assert (nodes["2"].kept, nodes["2"].kind, nodes["2"].direct) == (True, NodeKind.JOIN, 0)
+        assert (nodes["3"].reads, nodes["3"].kind) == (("2",), NodeKind.SELECTION)
+        said = coordinator.explain("two").text
+        assert "reads node 2, which no other query reads yet; adds 1 filter" in said
+        await started(harness, coordinator, three=f"{JOINED} WHERE s.mid > r.top")
+        assert by_name(coordinator)["2"].resting == 2
+        said = coordinator.explain("three").text
+        assert (
+            "reads node 2, shared with 1 query; adds 1 filter\n  node 2: 1 other query: two" in said
+        )
+        assert coordinator.network().queries == 3
+        mine = coordinator.on_behalf(ANN)
+        await coordinator.execute("GRANT SELECT ON SOURCE SeatSensor TO ROLE analyst")
+        assert mine.network().nodes == ()
 
     harness.run(scenario)
 

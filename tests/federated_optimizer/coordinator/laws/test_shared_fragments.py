@@ -91,8 +91,11 @@ def test_gateways_send_once_for_different_queries(harness: Any) -> None:
         assert runs.count(first) == 1
         assert left not in runs
         said = coordinator.explain(left).text.splitlines()
-        assert f"Fragment f1 runs once with 2 other queries: {first}, {anti}" in said
-        assert f"Fragment f2 runs once with 1 other query: {first}" in said
+        assert "Fragment f1 reads node 1/f1, shared with 2 queries; adds 1 join" in said
+        assert f"  node 1/f1: 2 other queries: {first}, {anti}" in said
+        assert "Fragment f2 reads node 1/f2, shared with 1 query; adds 1 join" in said
+        own = coordinator.explain(first).text.splitlines()
+        assert f"Fragment f1 runs once with 2 other queries: {left}, {anti}" in own
         (before,) = await coordinator.execute(f"EXPLAIN (TYPE FEDERATED) {PAIRS} WHERE l.src > 'a'")
         assert "Shared with equal queries; no other one runs" in before.text
 

@@ -356,6 +356,7 @@ def test_explain_names_the_queries_that_share_a_run(harness: Any) -> None:
             "queries": ["one", "two", "three"],
             "hidden": 0,
             "fragments": {},
+            "nodes": {},
         }
 
     harness.run(scenario)
@@ -380,6 +381,7 @@ def test_explain_names_no_query_that_whoever_asks_may_not_read(harness: Any) -> 
             "queries": [],
             "hidden": 1,
             "fragments": {},
+            "nodes": {},
         }
         assert "Shared with 1 equal query: " + mine in coordinator.explain("secret").text
         await reader.close()

@@ -118,6 +118,7 @@ export class NetworkDrawing {
     if (this.selected !== null && !this.things.has(this.selected)) this.choose(null);
     this.reach(focused && this.marks.has(focused) ? focused : (this.selected ?? [...this.marks.keys()][0]));
     if (focused) this.marks.get(focused)?.focus();
+    this.press();
     this.light(this.selected);
   }
 
@@ -172,13 +173,18 @@ export class NetworkDrawing {
     return above?.pill ? above.pill.queries : (above?.unit?.resting ?? 0);
   }
 
+  /** Show which thing is chosen. */
+  press() {
+    for (const [id, mark] of this.marks) {
+      mark.classList.toggle("chosen", id === this.selected);
+      mark.setAttribute("aria-pressed", String(id === this.selected));
+    }
+  }
+
   /** @param {string | null} id */
   choose(id) {
     this.selected = id;
-    for (const [known, mark] of this.marks) {
-      mark.classList.toggle("chosen", known === id);
-      mark.setAttribute("aria-pressed", String(known === id));
-    }
+    this.press();
     this.light(id);
     this.picked(id === null ? null : (this.things.get(id) ?? null));
   }
