@@ -22,7 +22,10 @@ def fold(expression: Expression) -> Expression:
     if expression.function == "AND":
         return _fold_and(folded)
     if all(isinstance(argument, Literal) for argument in arguments):
-        return evaluated(folded)
+        made = evaluated(folded)
+        # To Python a constant -0.0 equals 0.0, so plans with one would be taken for the other.
+        is_zero = isinstance(made, Literal) and made.dtype == DataType.DOUBLE and made.value == 0
+        return folded if is_zero and str(getattr(made, "value", "")) == "-0.0" else made
     return folded
 
 

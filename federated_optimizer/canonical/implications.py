@@ -18,7 +18,8 @@ class Implications:
         self._named = {named(each, self._equal) for each in predicates}
 
     def __contains__(self, predicate: Expression) -> bool:
-        bounds = bounds_of(predicate)
+        # a > 3 does not imply a * 2 > 5, which is NULL where it does not fit 64 bits.
+        bounds = bounds_of(predicate) if is_plain(predicate) else {}
         if bounds and is_within(self._known.ranges(shifted=True), bounds, or_equal=True):
             return True
         match predicate:
@@ -32,6 +33,13 @@ class Implications:
 
 
 _IMPLYING = {"=": ("=",), "<": ("<",), "<=": ("<=", "<", "=")}
+
+
+def is_plain(predicate: Expression) -> bool:
+    """Return whether a predicate is a function of columns and constants as they are."""
+    return isinstance(predicate, Call) and not any(
+        isinstance(argument, Call) for argument in predicate.arguments
+    )
 
 
 def bounds_of(predicate: Expression) -> Ranges:

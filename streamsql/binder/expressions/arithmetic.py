@@ -56,13 +56,16 @@ def _scaled(microseconds: Expression) -> Expression:
 
 
 def bind_negation(binder: NodeBinder, node: exp.Expr) -> Expression:
-    """Bind `- x`; constants are folded."""
+    """Bind `- x`; constants are folded but for 0.0."""
     operand = binder.bind(node.this)
     if operand.dtype not in _NEGATIVE:
         raise binder.environment.type_mismatch(
             node, f"{operand.dtype} has no negative", "- takes numbers"
         )
     match operand:
+        case Literal(value=float(number)) if not number:
+            # No constant is -0.0: to Python it equals 0.0, and so would plans of other values.
+            return Call("NEGATE", (operand,), operand.dtype)
         case Literal(value=int() | float() as number, dtype=dtype):
             return Literal(-number, dtype)
         case Literal():
