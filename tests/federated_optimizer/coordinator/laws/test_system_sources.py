@@ -300,7 +300,7 @@ EXAMPLES = [
     for block in re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     for statement in parse_script(block)
 ]
-QUIET = ("HAVING", "NOT online", "sys_links", "sys_facts", "sys_decisions")
+QUIET = ("HAVING", "NOT online", "sys_links", "sys_facts", "sys_decisions", "resting >")
 """Examples that have nothing to show in a federation where all is well."""
 
 
