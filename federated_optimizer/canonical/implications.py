@@ -1,7 +1,6 @@
 """Predicates that follow from others."""
 
 from collections.abc import Sequence
-from itertools import combinations
 
 from federated_optimizer.canonical.column_ranges import Comparisons, Ranges
 from federated_optimizer.canonical.linear_comparisons import Bound, readings_of
@@ -65,8 +64,8 @@ def equal_columns(facts: Sequence[Expression], known: Comparisons) -> dict[int, 
     """Return for each column all that are the same as it, in order, if there are others."""
     pairs = [
         (known.columns[low], known.columns[high])
-        for low, high in combinations(known.ordered, 2)
-        if known.order(low, high) == "="
+        for low, high in known.related
+        if low < high and known.order(low, high) == "="
     ]
     for fact in facts:  # BOOLEAN has no order
         match fact:

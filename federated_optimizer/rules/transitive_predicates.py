@@ -38,7 +38,7 @@ Example: `InnerJoin [rid = rid]` over `Filter s.rid = 'r1'` and `Scan r` filters
 """
 
 from collections.abc import Iterator
-from itertools import chain, permutations
+from itertools import chain
 
 import msgspec
 
@@ -260,9 +260,11 @@ class _Side:
         linked = {a or b for a, b in ends if (a is None) != (b is None)}
         if len(linked) < 2:  # no way leads through the other side and back
             return
-        mine = [c for c in map(self._column, known.ordered) if c is not None]
-        for low, high in permutations(mine, 2):
-            order = known.order(low.position + self.offset, high.position + self.offset)
+        for first, second in known.related:
+            low, high = self._column(first), self._column(second)
+            if low is None or high is None:
+                continue
+            order = known.order(first, second)
             swapped = order == "=" and low.position > high.position
             if order is None or low.dtype != high.dtype or swapped:
                 continue
