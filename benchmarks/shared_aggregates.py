@@ -218,9 +218,9 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="2,000 visits, 1 and 10 readers")
     parser.add_argument("--json", action="store_true", help="figures as JSON")
     options = parser.parse_args()
-    visits, steps = (2_000, 20) if options.quick else (20_000, 40)
+    visits, steps = (2_000, 20) if options.quick else (10_000, 20)
     counts = [1, 10] if options.quick else options.readers
-    sizes = (10, 1_000) if options.quick else (10, 100, 1_000, 5_000)
+    sizes = (10, 1_000) if options.quick else (10, 1_000, 5_000)
     gc.freeze()
     gc.set_threshold(*COLLECTIONS)
     found = [
