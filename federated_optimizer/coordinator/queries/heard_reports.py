@@ -22,33 +22,36 @@ class HeardReports:
         if not self._queries.runs.readers(run):
             self._stop_unknown(run, site)
         # Of a query that was stopped for the size of its result the rest is on its way.
-        for query in self._queries.runs.live(run):
-            match query.result.accept(site, batch):
+        for answer in self._queries.runs.answers(run):
+            query = self._queries.runs.speaker(answer)
+            if query is None:
+                continue
+            match answer.accept(site, batch):
                 case Reception.GAP:
                     self._queries.request_result(query, site)
                 case Reception.ACCEPTED:
                     self._queries.requests.answered(run, site)
                 case Reception.DUPLICATE | Reception.STALE:
                     pass
-            if query.result.size > self._shared.settings.max_result_rows:
-                self._overflow(query)
-            self._queries.statuses.of(query)
+            if answer.size > self._shared.settings.max_result_rows:
+                for each in tuple(self._queries.runs.showing(answer)):
+                    self._overflow(each)
+            self._queries.statuses.of_answer(answer)
 
     def flow(self, run: str, site: str, report: FlowReport, message: int = 0) -> None:
         """Ingest a report of counts; whoever counts for an unknown run is told to stop.
 
         `message` is the number of the message that it came in.
         """
-        readers = self._queries.runs.live(run) or self._queries.runs.readers(run)
-        if not readers:
+        runs = self._queries.runs
+        first = runs.leader(run) or next(iter(runs.readers(run)), None)
+        if first is None:
             self._stop_unknown(run, site)
             return
-        first = readers[0]
         if report.version == first.bundle.version and site not in sites_of(first.bundle):
             raise WireError(f"{site!r:.80} counts for {run} but has no part in it")
         if first.flows.hear(site, report, first.bundle, message):  # of all of them
-            for query in readers:
-                self._queries.statuses.of(query)
+            self._queries.statuses.of_run(run)
 
     def problem(self, run: str, site: str, problem: QueryProblem | None) -> None:
         """Ingest what keeps a site from answering; None when it is over."""
@@ -72,6 +75,7 @@ class HeardReports:
                     self._queries.has_old_plans |= not query.outgrown
                     query.outgrown = True
             self._queries.statuses.of(query)
+        self._queries.statuses.note(run)
 
     def _stop_unknown(self, run: str, site: str) -> None:
         if self._queries.requests.may_ask(run, site):

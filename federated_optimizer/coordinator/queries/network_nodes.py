@@ -148,6 +148,7 @@ class NetworkNodes:
         """Stop reading a run for its readers."""
         del self._kept[node.run]
         self._runs.leave(node)
+        node.result.leave()
 
 
 def stored_node(query: RunningQuery, bundle: FragmentBundle) -> StoredNode:

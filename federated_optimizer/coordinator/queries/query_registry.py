@@ -194,6 +194,8 @@ class Queries:
         self._running[query.id] = query
         self.runs.enter(query)
         self.has_old_plans = self.has_old_plans or not is_current
+        if leader is not None:
+            self.statuses.of(query)
         return query
 
     def stop(self, query: RunningQuery) -> QueryInfo:
@@ -202,6 +204,7 @@ class Queries:
         self.keep_nodes([query])
         self.runs.leave(query)
         query.result.end(QueryStatus.STOPPED, query.error)
+        query.result.leave()
         self.withdraw_unread(query.bundle)
         return replace(query.info(), status=QueryStatus.STOPPED, waiting_for=(), settled=False)
 
@@ -268,9 +271,10 @@ class Queries:
     def _read(self, query: RunningQuery, bundle: FragmentBundle) -> None:
         """Let a query expect another bundle's result, of which nothing is known yet."""
         # Where only others run its fragments its answer is the same, and stays in view.
-        query.started = query.started and bundle.runs_as(query.bundle)
+        started = query.started and bundle.runs_as(query.bundle)
         query.bundle = bundle
         query.result.redeploy(bundle)
+        query.started = started
         query.flows = FlowReports()
         query.begin_to_read_others()
         query.deployed = monotonic_clock()
@@ -292,6 +296,7 @@ class Queries:
 
     def lost_touch(self) -> None:
         """Note that the broker is away: no answer is known to be settled any more."""
+        self.statuses.all_due()
         for query in self.runs.everyone():
             query.lost_touch()
 
@@ -299,6 +304,7 @@ class Queries:
 
     def site_left(self, site: str) -> None:
         """Note that an engine site is away, or that its former incarnation is gone."""
+        self.statuses.all_due()
         for query in self.runs.everyone():
             query.site_left(site)
 
@@ -333,12 +339,13 @@ class Queries:
         sites = self._membership.infos(late=self.awaited.late())
         self.missing = missing_rows(catalog, sites)
         self.awaited.note(awaited_in(catalog, self.missing))
+        self.statuses.all_due()
         for query in self.runs.everyone():
             query.compare(self.differing, self.missing)
 
     def request_missing(self) -> None:
         """Ask for the results that have not come; only while connected, or the requests pile up."""
-        for query in self.runs.everyone():
+        for query in self.statuses.restless():
             for site in query.result.unsynchronised:
                 if self._membership.is_online(site):
                     self.request_result(query, site)
@@ -355,6 +362,7 @@ class Queries:
     ) -> ResultSubscription:
         """Add a reader."""
         self.unread.read(query)
+        self.statuses.of_run(query.run)  # from now on it is told of statuses
 
         def closed(reader: ResultSubscription) -> None:
             query.result.readers.discard(reader)
@@ -373,6 +381,8 @@ class Queries:
         query.problems[host] = QueryProblem(
             error.code, error.message, error.hint, self._clock(), host
         )
+        query.result.stop()
         self.runs.changes += 1
         self.runs.network.note(query.run)
         self.withdraw_unread(query.bundle)
+        self.statuses.of(query)

@@ -1,7 +1,7 @@
 """A running query: text, bundle, result and status."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -54,7 +54,6 @@ class RunningQuery:
         warnings: From binding.
         outdated: Why it cannot be planned again, and runs as it was planned before; or empty.
         order: How the result is shown.
-        started: Whether this version has once had all its inputs.
         problems: What sites say keeps them from answering, by site.
         unread_since: When a session query lost its last reader, or was made, by `monotonic_clock`;
             None while read.
@@ -89,7 +88,6 @@ class RunningQuery:
     order: tuple[SortKey, ...] = ()
     flows: FlowReports = field(default_factory=FlowReports)
     problems: dict[str, QueryProblem] = field(default_factory=dict)
-    started: bool = False
     unread_since: int | None = None
     ever_read: bool = False
     status: QueryStatus = QueryStatus.STARTING
@@ -112,6 +110,15 @@ class RunningQuery:
     def run(self) -> str:
         """The name under which sites run its bundle; equal queries have one run."""
         return self.bundle.query
+
+    @property
+    def started(self) -> bool:
+        """Whether this version has once had all its inputs, as all that show its answer."""
+        return self.result.answer.started
+
+    @started.setter
+    def started(self, started: bool) -> None:
+        self.result.answer.started = started
 
     @property
     def has_failed(self) -> bool:
@@ -379,11 +386,6 @@ def in_words_of(query: RunningQuery, problem: QueryProblem) -> QueryProblem:
     """Return what a site says of a run, said of one of the queries that read it."""
     message = re.sub(r"\bquery q\d+\b", f"query {query.id}", problem.message)
     return msgspec.structs.replace(problem, message=message)
-
-
-def is_outgrown(bundle: FragmentBundle, queries: Iterable[RunningQuery]) -> bool:
-    """Whether gateways are to keep no table for a query that runs a bundle, or an equal one."""
-    return bundle.outgrown or any(q.outgrown for q in queries if q.run == bundle.query)
 
 
 def _sources(bundle: FragmentBundle) -> set[str]:

@@ -4,7 +4,7 @@ A run is named after the first query that it was deployed for. The name stays wh
 gone: numbers of queries are never given twice.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -13,6 +13,7 @@ import msgspec
 from federated_optimizer.coordinator.computations.network_index import NetworkIndex
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
+from federated_optimizer.coordinator.queries.run_answers import RunAnswer
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.network.shareable import fingerprint, fragment_prints, run_or_read
 from streamsql.algebra.operators import RemoteSource
@@ -38,12 +39,14 @@ class SharedRuns:
     Attributes:
         changes: Grows whenever somebody begins or ends to read a run, or a run begins to fail or
             is well again: only then other runs may be read than are.
+        entered: Runs that somebody has begun to read since this was last emptied.
         network: Which node of what runs rests on which.
     """
 
     def __init__(self, host: str) -> None:
         self._host = host
         self.changes = 0
+        self.entered: set[str] = set()
         self._readers: dict[str, dict[str, RunningQuery]] = {}
         self._alike: dict[str, dict[str, None]] = {}  # runs by fingerprint
         self._prints: dict[str, str] = {}
@@ -54,7 +57,12 @@ class SharedRuns:
         self._fed: dict[str, dict[str, None]] = {}  # runs that read rows of a run, by that
         self._feeders: dict[str, set[str]] = {}
         self.network = NetworkIndex(self)
+        self._answers: dict[str, dict[RunAnswer, None]] = {}
         self._of_text: dict[tuple[str, ...], dict[str, RunningQuery]] = {}
+
+    def names(self) -> Collection[str]:
+        """Return the runs, in any order."""
+        return self._readers.keys()
 
     def all(self) -> tuple[str, ...]:
         """Return the runs, oldest first."""
@@ -99,6 +107,7 @@ class SharedRuns:
     def end_trial(self, trial: RunningQuery) -> None:
         """Note that the trial of a run is over, whatever has come of it."""
         self.leave(trial)
+        trial.result.leave()
         del self._tried[trial.id]
         self.network.note(trial.run)
 
@@ -116,7 +125,32 @@ class SharedRuns:
 
     def leader(self, run: str) -> RunningQuery | None:
         """Return a query that knows all that has come of a run, or None."""
-        return next(iter(self.live(run)), None)
+        readers = self._readers.get(run, {}).values()
+        return next((query for query in readers if self._host not in query.problems), None)
+
+    def answers(self, run: str) -> tuple[RunAnswer, ...]:
+        """Return the answers that queries show which read a run: one, but amid redeployments."""
+        known = self._answers.get(run, {})
+        gone = [a for a in known if not a.is_live or a.bundle.query != run]
+        for answer in gone:
+            del known[answer]
+        return tuple(known)
+
+    def speaker(self, answer: RunAnswer) -> RunningQuery | None:
+        """Return a query that stands for all that show an answer."""
+        return next(self.showing(answer), None)
+
+    def showing(self, answer: RunAnswer) -> Iterator[RunningQuery]:
+        """Yield the queries that show an answer and go on."""
+        return self._named(answer, answer.live())
+
+    def watched(self, answer: RunAnswer) -> tuple[RunningQuery, ...]:
+        """Return those of them that somebody watches."""
+        return tuple(self._named(answer, answer.watched()))
+
+    def _named(self, answer: RunAnswer, ids: Iterable[str]) -> Iterator[RunningQuery]:
+        readers = self._readers.get(answer.bundle.query, {})
+        return (readers[query_id] for query_id in ids if query_id in readers)
 
     def alike(self, planned: Planned) -> RunningQuery | None:
         """Return a query of the oldest run that computes what is planned; None: there is none.
@@ -306,7 +340,9 @@ class SharedRuns:
         """Note that a query reads the run that its bundle names."""
         self.changes += 1
         run = query.run
+        self.entered.add(run)
         self._readers.setdefault(run, {})[query.id] = query
+        self._answers.setdefault(run, {})[query.result.answer] = None
         self._note_feeders(run, {feed.run for feed in query.bundle.feeds})
         self.network.note(run)
         if query.id not in self._tried:
@@ -330,11 +366,12 @@ class SharedRuns:
         self.network.note(run)
         if query.id in self._of_text.get(_words(query.text), {}):
             _drop(self._of_text, _words(query.text), query.id)
-        if not self.live(run):
+        if self.leader(run) is None:
             self._unknown(run)
             self._note_feeders(run, set())
         if not readers:
             self._readers.pop(run, None)
+            self._answers.pop(run, None)
 
     def _note_feeders(self, run: str, feeders: set[str]) -> None:
         before = self._feeders.pop(run, set())

@@ -1,16 +1,24 @@
 """Statuses of running queries: when results are released, and what readers are told of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
+from federated_optimizer.coordinator.queries.run_answers import RunAnswer
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
 from host.clocks import monotonic_clock
 from streamsql.errors import FederationError, RecursionRoundsError
 
+SWEEP = 20
+"""Looks in which every run is looked at, whether or not something has happened to it."""
+
 
 class StatusRefresh:
     """Looks at queries after something happened to a site or time has passed.
+
+    State: the runs to be looked at. Those at rest are left out, so that a look costs what the
+    others cost: nothing is on its way in them, and all that changes this calls `of_run` or `all`.
 
     Args:
         fail: Stops a query for a reason of ours.
@@ -25,11 +33,85 @@ class StatusRefresh:
         self._settings = settings
         self._runs = runs
         self._fail = fail
+        self._restless: set[str] = set()
+        self._sweep: list[str] = []
+        self._are_all_due = False
 
     def all(self) -> None:
-        """Refresh every query."""
-        for query in self._runs.everyone():
-            self.of(query)
+        """Refresh every query: something happened to a site."""
+        self._are_all_due = True
+        self.look()
+
+    def all_due(self) -> None:
+        """Refresh every query with the next look."""
+        self._are_all_due = True
+
+    def note(self, run: str) -> None:
+        """Refresh a run, and those that read its rows, with the next look."""
+        self._restless.update((run, *(reader.run for reader in self._runs.fed_by(run))))
+
+    def look(self) -> None:
+        """Refresh the queries to which something happened, or for which time matters."""
+        self._restless |= self._runs.entered
+        self._runs.entered.clear()
+        if self._are_all_due:
+            self._are_all_due, self._sweep = False, []
+            self._restless.update(self._runs.names())
+        else:
+            self._sweep = self._sweep or list(self._runs.names())
+            part = 1 + len(self._runs.names()) // SWEEP
+            self._restless.update(self._sweep[-part:])
+            del self._sweep[-part:]
+        for run in tuple(self._restless):
+            self.of_run(run)
+            if self._is_at_rest(run):
+                self._restless.discard(run)
+
+    def restless(self) -> Iterator[RunningQuery]:
+        """Yield a query of each run that is not known to be at rest."""
+        return filter(None, map(self._runs.leader, tuple(self._restless)))
+
+    def _is_at_rest(self, run: str) -> bool:
+        """Return whether nothing is on its way in a run, and nobody waits to be told so."""
+        answers = self._runs.answers(run)
+        if len(answers) > 1:
+            return False
+        for answer in answers:
+            query = self._runs.speaker(answer)
+            if query is None:
+                continue
+            is_shown = not (answer.held or answer.is_partial)
+            if not (is_shown and query.status == QueryStatus.RUNNING and query.is_settled()):
+                return False
+            if any(reader.result.tells_progress for reader in self._runs.watched(answer)):
+                return False
+        return True
+
+    def of_run(self, run: str) -> None:
+        """Refresh the queries of a run."""
+        self._restless.add(run)
+        answers = self._runs.answers(run)
+        for answer in answers:
+            self.of_answer(answer)
+        for answer in answers[1:]:
+            answer.merge_into(answers[0])
+
+    def of_answer(self, answer: RunAnswer) -> None:
+        """Refresh the queries that show an answer.
+
+        All have one status. So one is looked at, those that are watched, and all if it is new.
+        """
+        speaker = self._runs.speaker(answer)
+        if speaker is None:
+            return
+        self._restless.add(speaker.run)
+        before = speaker.status
+        self.of(speaker)
+        is_new = speaker.status != before
+        others = tuple(self._runs.showing(answer)) if is_new else self._runs.watched(answer)
+        for query in others:
+            if query is not speaker:
+                self.of(query)
 
     def of(self, query: RunningQuery) -> None:
         """Release a held result when it is time, and tell readers about a new status."""

@@ -4,7 +4,7 @@ The coordinator reports its results, and asks the static engine to report its jo
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
@@ -37,12 +37,22 @@ class HostReports:
         """Ask again: the broker was away, and may have lost the request."""
         self._asked = None
 
-    def look(self, queries: Iterable[RunningQuery], moment: int) -> None:
-        """Ask or report if it is time."""
-        running = tuple(queries)
+    def look(
+        self,
+        leaders: Iterable[RunningQuery],
+        everyone: Callable[[], Iterable[RunningQuery]],
+        moment: int,
+    ) -> None:
+        """Ask or report if it is time.
+
+        Args:
+            leaders: A query of each run.
+            everyone: Returns all queries.
+            moment: Now, by `monotonic_clock`.
+        """
         before, self._reads = self._reads, {}
-        for query in running:
-            key = (query.id, query.bundle.version)
+        for query in leaders:
+            key = (query.run, query.bundle.version)
             self._reads[key] = before[key] if key in before else _reads(query.bundle)
         wanted = any(self._reads.values())
         try:
@@ -55,7 +65,7 @@ class HostReports:
             due = self._told_at is None or moment - self._told_at >= PERIOD_SECONDS * MICROSECONDS
             if wanted and due:
                 self._told_at = moment
-                rows = tuple(row for query in running for row in _rows(query))
+                rows = tuple(row for query in everyone() for row in _rows(query))
                 topic = self._shared.topics.observation(self._shared.settings.host, SYS_STREAM.name)
                 pack = SystemRows(self._shared.presence.epoch, self._sequence, rows)
                 self._shared.client.publish(topic, encode_json(pack))

@@ -37,6 +37,7 @@ class ObservationInterest:
     def __init__(self, shared: SharedParts) -> None:
         self._shared = shared
         self._told: dict[str, Interest] = {}
+        self._reads: dict[str, tuple[FragmentBundle, frozenset[str]]] = {}
         self._silent_until = 0
         self._connected(True)
         shared.client.on_connection(self._connected)
@@ -59,7 +60,7 @@ class ObservationInterest:
                 self._tell(stream, _SOON)
 
     def look(self, queries: Iterable[RunningQuery]) -> None:
-        """Tell what has changed."""
+        """Tell what has changed; a query of each run is enough."""
         is_silent = monotonic_clock() < self._silent_until
         is_kept = bool(self._shared.membership.with_role(SiteRole.LANDER))
         streams = {
@@ -72,7 +73,7 @@ class ObservationInterest:
             for source in self._shared.catalog.sources
             if (source.option("keep") or "").strip().lower() == NO
         }
-        read = {name for query in queries for name in streams_read_by(query.bundle)}
+        read = self._read_by(queries)
         try:
             for stream in sorted(streams):
                 soon = stream in read
@@ -84,6 +85,15 @@ class ObservationInterest:
                 del self._told[stream]
         except MessagingError as error:
             log.warning("interest in observations is told later: %s", error.message)
+
+    def _read_by(self, queries: Iterable[RunningQuery]) -> set[str]:
+        known, self._reads = self._reads, {}
+        for query in queries:
+            found = known.get(query.run)
+            if found is None or found[0] is not query.bundle:
+                found = (query.bundle, streams_read_by(query.bundle))
+            self._reads[query.run] = found
+        return {name for _bundle, names in self._reads.values() for name in names}
 
     def _tell(self, stream: str, interest: Interest) -> None:
         self._shared.client.publish(self._topic(stream), encode_json(interest), retain=True)

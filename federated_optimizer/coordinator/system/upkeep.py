@@ -50,7 +50,7 @@ class Upkeep:
             MessagingError: The message queue is full; the rest follows with the next call.
         """
         self._queries.compare(self._shared.catalog)  # some report may be late by now
-        self._queries.statuses.all()
+        self._queries.statuses.look()
         self._replanning.look()  # a gateway may have been away for too long by now
         if not self._shared.client.connected:
             return
@@ -60,12 +60,13 @@ class Upkeep:
             self.sites_changed()
         self._announcer.go_on()
         self._learn()
-        self._reports.look(self._queries.runs.everyone(), monotonic_clock())
-        self._interest.look(self._queries.runs.everyone())
+        runs = self._queries.runs
+        self._reports.look(runs.leaders(), runs.everyone, monotonic_clock())
+        self._interest.look(runs.leaders())
         self._queries.request_missing()
-        self._repairs.look(self._queries.runs.everyone(), monotonic_clock())
+        self._repairs.look(self._queries.statuses.restless(), monotonic_clock())
 
     def _learn(self) -> None:
         shared = self._shared
         times = {"now": shared.clock(), "moment": monotonic_clock()}
-        self._heard.look(self._queries.runs.everyone(), shared.links, **times)
+        self._heard.look(self._queries.runs.leaders(), shared.links, **times)

@@ -277,7 +277,7 @@ def test_the_bound_waits_for_a_report_of_every_site_that_is_there(
         monkeypatch.setattr(followed_answers, "DOUBT_MICROSECONDS", 0)
         leave_and_return(federation, coordinator, "gw-2")
         followed.look()
-        followed.query.result._show({("r2",): -1}, None)
+        followed.query.result.answer._show({("r2",): -1}, None)
         assert states(coordinator) == [("r2", AlarmState.UNKNOWN)]
         await harness.until(lambda: states(coordinator) == [("r2", AlarmState.CLEARED)])
         assert not followed.query.flows.outdated
@@ -295,9 +295,9 @@ def test_a_site_that_is_back_before_the_next_look_was_away(
         result = followed.query.result
         never_settled(monkeypatch)
         leave_and_return(federation, coordinator, "gw-2")
-        result._show({("r2",): -1}, None)
+        result.answer._show({("r2",): -1}, None)
         assert states(coordinator) == [("r2", AlarmState.UNKNOWN), ("r1", AlarmState.RAISED)]
-        result._show({("r3",): 1}, None)  # new rows wait: the answer is filled again
+        result.answer._show({("r3",): 1}, None)  # new rows wait: the answer is filled again
         assert ("r3", AlarmState.WAITING) in states(coordinator)
         # So it is when the broker was away between two looks.
         followed._is_unsettled = False
@@ -306,7 +306,7 @@ def test_a_site_that_is_back_before_the_next_look_was_away(
         for site in followed.away:
             coordinator._shared.membership.hear_live(site, 1)
         assert not followed.away
-        result._show({("r1",): -1}, None)
+        result.answer._show({("r1",): -1}, None)
         assert ("r1", AlarmState.UNKNOWN) in states(coordinator)
 
     harness.run(scenario)
@@ -325,7 +325,7 @@ def test_a_site_that_restarts_without_a_will_was_away(
         )
         message = Message(federation.topics.state("gw-2"), encode_json(state))
         coordinator._receiver.on_messages([message])
-        followed.query.result._show({("r2",): -1}, None)
+        followed.query.result.answer._show({("r2",): -1}, None)
         assert states(coordinator) == [("r2", AlarmState.UNKNOWN)]
 
     harness.run(scenario)
@@ -341,12 +341,12 @@ def test_an_answer_shown_in_part_is_doubted_for_a_bounded_time(
         never_settled(monkeypatch)
         monkeypatch.setattr(RunningQuery, "has_arrived", lambda _self: False)
         result = followed.query.result
-        result._hold()
+        result.answer._hold()
         result.release(is_partial=True)
-        result._show({("r2",): -1}, None)
+        result.answer._show({("r2",): -1}, None)
         assert states(coordinator) == [("r3", AlarmState.RAISED), ("r2", AlarmState.UNKNOWN)]
         monkeypatch.setattr(followed_answers, "DOUBT_MICROSECONDS", 0)
-        result._show({("r3",): -1}, None)
+        result.answer._show({("r3",): -1}, None)
         assert ("r3", AlarmState.CLEARED) in states(coordinator)
         await harness.until(lambda: ("r2", AlarmState.CLEARED) in states(coordinator))
 
@@ -396,8 +396,8 @@ def test_an_alarm_that_comes_and_goes_between_two_looks_is_not_missed(harness: A
         (info,) = coordinator.alarms()
         await harness.until(lambda: coordinator._alarms._followed["open"].is_met)
         result = coordinator._find(info.query).result
-        result._show({("r1",): 1}, None)
-        result._show({("r1",): -1}, None)
+        result.answer._show({("r1",): 1}, None)
+        result.answer._show({("r1",): -1}, None)
         assert states(coordinator) == [("r1", AlarmState.CLEARED)]
 
     harness.run(scenario)
