@@ -83,29 +83,32 @@ def measure(kind: Preference, counts: Sequence[int], seconds: float) -> dict[str
     table: dict[str, Figures] = {}
     alone: dict[int, float] = {}
     for count in counts:
-        with contextlib.ExitStack() as running:
-            folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
-            broker = running.enter_context(BrokerProcess(kind, folder))
-            running.enter_context(Base(folder, broker.url))
-            for process in start_gateways(folder, broker.url, 1):
-                running.enter_context(process)
-            console = running.enter_context(Console(ROOT, folder, broker.url))
-            console.run(SOURCE)
-            until(lambda: console.live_gateways() == 1, "the gateway is not there")
-            console.run(equal(0))
-            together(console.port, [equal(0)] * (count - 1))
-            queries = [f"q{number}" for number in range(1, count + 1)]
-            set_rate(broker.url, 1, RATE)
-            time.sleep(3.0)
-            set_rate(broker.url, 1, 0)
-            for watched in WATCHED:
-                readers = [queries[number % count] for number in range(watched)]
-                found = _measured(console, broker.url, readers, seconds)
-                cost = found["CPU/update ms"] or 0.0
-                base = alone.setdefault(watched, cost)
-                found["to one"] = cost / base if base else None
-                table[f"{count} queries, {watched} read"] = found
+        for watched, found in _of_count(kind, count, seconds).items():
+            cost = found["CPU/update ms"] or 0.0
+            base = alone.setdefault(watched, cost)
+            found["to one"] = cost / base if base else None
+            table[f"{count} queries, {watched} read"] = found
     return table
+
+
+def _of_count(kind: Preference, count: int, seconds: float) -> dict[int, Figures]:
+    """Return figures by the number of queries that are read, in a federation of its own."""
+    with contextlib.ExitStack() as running:
+        folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
+        broker = running.enter_context(BrokerProcess(kind, folder))
+        running.enter_context(Base(folder, broker.url))
+        for process in start_gateways(folder, broker.url, 1):
+            running.enter_context(process)
+        console = running.enter_context(Console(ROOT, folder, broker.url))
+        console.run(SOURCE)
+        until(lambda: console.live_gateways() == 1, "the gateway is not there")
+        console.run(equal(0))
+        together(console.port, [equal(0)] * (count - 1))
+        set_rate(broker.url, 1, RATE)
+        time.sleep(3.0)
+        set_rate(broker.url, 1, 0)
+        readers = {n: [f"q{1 + number % count}" for number in range(n)] for n in WATCHED}
+        return {n: _measured(console, broker.url, r, seconds) for n, r in readers.items()}
 
 
 def _measured(console: Console, url: str, readers: Sequence[str], seconds: float) -> Figures:

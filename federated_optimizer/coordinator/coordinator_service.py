@@ -43,6 +43,7 @@ from federated_optimizer.coordinator.opened_rooms import OpenedRooms
 from federated_optimizer.coordinator.planning_processes import Beside, OnTheLoop
 from federated_optimizer.coordinator.queries.background_work import Background, keep_house
 from federated_optimizer.coordinator.queries.leftovers import Leftovers
+from federated_optimizer.coordinator.queries.listed_queries import infos_of
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.recovered_queries import recover_all
@@ -267,11 +268,7 @@ class Coordinator(OpenedRooms):
 
     @override
     def queries(self, origin: Origin | None = None) -> tuple[QueryInfo, ...]:
-        return tuple(
-            query.info()
-            for query in self._queries.all()
-            if origin is None or query.origin == origin
-        )
+        return infos_of(q for q in self._queries.all() if origin in (None, q.origin))
 
     @override
     def query(self, query_id: str) -> QueryInfo:
@@ -397,4 +394,4 @@ class Coordinator(OpenedRooms):
 
     async def _show_tables(self) -> None:
         if self._shared.client.connected:
-            await self._system.look(self._queries.all(), self._shared.clock())
+            await self._system.look(self._queries.runs.leaders(), self._shared.clock())

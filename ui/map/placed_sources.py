@@ -99,10 +99,13 @@ class PlacedSources:
 
     def _queries(self) -> list[PlacedSource]:
         found = []
+        known: dict[int, PlaceColumns | None] = {}
         for query in reversed(self._coordinator.queries(Origin.USER)):
             ended = query.status in (QueryStatus.FAILED, QueryStatus.STOPPED)
             schema = query.schema
-            columns = place_columns(schema.names, schema.dtypes, BADGES)
+            if id(schema) not in known:  # equal queries have one
+                known[id(schema)] = place_columns(schema.names, schema.dtypes, BADGES)
+            columns = known[id(schema)]
             if ended or query.emit != Emit.RELATION or not columns or columns.confidence is None:
                 continue
             title = query.name if query.name != query.id else f"query {query.id}"

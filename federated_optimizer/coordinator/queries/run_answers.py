@@ -49,6 +49,10 @@ class RunAnswer:
     stopped are given a copy, one for all of them.
 
     Attributes:
+        bundle: Of which it is the answer.
+        view: The rows in view, with how often each is.
+        rows: Their number.
+        is_final: Whether rows are only added; see `FragmentBundle.is_final`.
         members: The results that show it, in the order in which they came.
         stopped: Those of them that go on showing what there is now.
         started: Whether all inputs were there once, with this version of the bundle.
@@ -62,6 +66,7 @@ class RunAnswer:
         self.silent = recovered and bundle.emit == Emit.STREAM
         self.recent: deque[Change] = deque(maxlen=RECENT_ROWS)
         self.view: Delta = {}
+        self.rows = 0
         self.forgotten = 0
         self._missed: Delta = {}
         self._last_instant: int | None = None
@@ -80,12 +85,15 @@ class RunAnswer:
         self._expect(bundle)
 
     def _expect(self, bundle: FragmentBundle) -> None:
-        self.bundle = bundle
-        self._time = _time_of(bundle)
+        self._read(bundle)
         self.channels = {
             site: ReceivingChannel(version=bundle.version, streams=bundle.streams)
             for site in bundle.result_sites
         }
+
+    def _read(self, bundle: FragmentBundle) -> None:
+        self.bundle, self.is_final = bundle, bundle.is_final
+        self._time = _time_of(bundle)
 
     # --- who shows it -------------------------------------------------------------------------
 
@@ -102,7 +110,7 @@ class RunAnswer:
     @property
     def is_plain(self) -> bool:
         """Whether what is shown follows from what was sent: then equal queries may share it."""
-        return not (self.is_stream or self.bundle.is_final)
+        return not (self.is_stream or self.is_final)
 
     def live(self) -> Iterator[str]:
         """Yield the ids of the queries that show it and go on."""
@@ -169,7 +177,7 @@ class RunAnswer:
     def _copy(self) -> "RunAnswer":
         twin = RunAnswer(self.bundle, self.clock)
         twin.silent, twin.recent = self.silent, copy(self.recent)
-        twin.view, twin.forgotten = dict(self.view), self.forgotten
+        twin.view, twin.rows, twin.forgotten = dict(self.view), self.rows, self.forgotten
         twin._missed, twin._last_instant = dict(self._missed), self._last_instant
         twin.held, twin.held_since = self.held, self.held_since
         twin.is_partial, twin.started = self.is_partial, self.started
@@ -279,7 +287,7 @@ class RunAnswer:
             self.silent = False
             return
         change = difference(self.contents(), self.view)
-        if self.bundle.is_final:  # what was given stays, whatever a result site still knows
+        if self.is_final:  # what was given stays, whatever a result site still knows
             change = {row: weight for row, weight in change.items() if weight > 0}
         self._show(change, None)
         self.silent = False
@@ -287,8 +295,7 @@ class RunAnswer:
     def hand_over(self, bundle: FragmentBundle, other: "RunAnswer") -> None:
         """Go on with what another answer has received of another bundle; show the difference."""
         self._part()
-        self.bundle = bundle
-        self._time = _time_of(bundle)
+        self._read(bundle)
         self.channels = other.channel_copies()
         self.time = copy(other.time)
         self.release()
@@ -319,8 +326,10 @@ class RunAnswer:
             delta = self._unheard(delta)
         else:
             accumulate(self.view, delta)
-        if self.bundle.is_final:
+            self.rows += sum(delta.values())
+        if self.is_final:
             self.forgotten += forget_oldest(self.view, 2 * STREAM_ROWS)
+            self.rows = sum(self.view.values())
         # All that was there before the restart has been emitted before the restart.
         is_new = bool(delta) and not self.silent
         if is_new:

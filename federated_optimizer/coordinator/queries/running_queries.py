@@ -17,13 +17,14 @@ from federated_optimizer.coordinator.queries.running_warnings import (
     left_out,
     missing_sources,
     slow_sentence,
+    sources_read_by,
 )
 from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.coordinator.sites.flows import FlowReports, sites_of
 from federated_optimizer.coordinator.sites.source_serving import MissingRows
 from federated_optimizer.cutting.placing import direct_scans
 from host.clocks import monotonic_clock
-from streamsql.algebra.operators import Plan, Scan, SortKey, SourceKind, walk_plan
+from streamsql.algebra.operators import Plan, SortKey
 from streamsql.catalog.read_gate import Read
 from streamsql.catalog.system import is_site_source
 from streamsql.wire.fragments import Engine, FragmentBundle
@@ -44,6 +45,16 @@ FATAL = frozenset(
     }
 )
 """Problems after which a site has stopped the query; others may pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Status of a query, the sites it waits for, warnings while it runs, and whether it rests."""
+
+    status: QueryStatus
+    waiting_for: tuple[str, ...]
+    warnings: tuple[str, ...]
+    settled: bool
 
 
 @dataclass(slots=True)
@@ -261,7 +272,7 @@ class RunningQuery:
             missing: Why rows of declared sources are missing, by source and gateway.
         """
         self.differing = {}
-        sources = _sources(self.bundle)
+        sources = sources_read_by(self.bundle)
         self.missing = {source: missing[source] for source in sorted(sources & missing.keys())}
         for source in sorted(sources & differing.keys()):
             for site, difference in differing[source].items():
@@ -341,38 +352,42 @@ class RunningQuery:
             lines.append(f"{site}: {problem.message}{hint}")
         return "\n".join(lines)
 
-    def _outdated(self) -> tuple[str, ...]:
-        if not self.outdated:
-            return ()
-        return (
-            f"it keeps its old plan, because it cannot be replanned: {self.outdated}; stop "
-            "it and start it with a corrected text",
+    def standing(self) -> Standing:
+        """Return how it stands; all queries that show its answer stand alike, with one plan."""
+        return Standing(
+            self.current_status(),
+            self.waiting_for(),
+            missing_sources(self.bundle, self.missing)
+            + left_out(self.bundle)
+            + self.slow_sites()
+            + self.result.notices(),
+            settled=self.is_settled(),
         )
 
-    def info(self) -> QueryInfo:
-        """Return the query as lists show it."""
+    def info(self, standing: Standing | None = None) -> QueryInfo:
+        """Return the query as lists show it, which may know how it stands."""
+        standing = standing or self.standing()
+        old = ""
+        if self.outdated:
+            old = f"it keeps its old plan, because it cannot be replanned: {self.outdated}; stop "
+            old += "it and start it with a corrected text"
         return QueryInfo(
             id=self.id,
             name=self.name,
             text=self.text,
-            status=self.current_status(),
+            status=standing.status,
             schema=self.bundle.schema,
             origin=self.origin,
             emit=self.bundle.emit,
             version=self.bundle.version,
             created=self.created,
-            rows=sum(dict(self.result.view).values()),
+            rows=self.result.answer.rows,
             changes=self.result.changes,
             last_change=self.result.last_change,
             error=self.error,
-            waiting_for=self.waiting_for(),
-            warnings=self.warnings
-            + self._outdated()
-            + missing_sources(self.bundle, self.missing)
-            + left_out(self.bundle)
-            + self.slow_sites()
-            + self.result.notices(),
-            settled=self.is_settled(),
+            waiting_for=standing.waiting_for,
+            warnings=self.warnings + ((old,) if old else ()) + standing.warnings,
+            settled=standing.settled,
             display=self.presentation.display,
             snapshot=self.presentation.snapshot,
             progress=self.presentation.progress,
@@ -386,13 +401,3 @@ def in_words_of(query: RunningQuery, problem: QueryProblem) -> QueryProblem:
     """Return what a site says of a run, said of one of the queries that read it."""
     message = re.sub(r"\bquery q\d+\b", f"query {query.id}", problem.message)
     return msgspec.structs.replace(problem, message=message)
-
-
-def _sources(bundle: FragmentBundle) -> set[str]:
-    """Return the streams and links that a bundle reads, in lower case."""
-    return {
-        node.source.lower()
-        for fragment in bundle.fragments
-        for node in walk_plan(fragment.plan)
-        if isinstance(node, Scan) and node.kind != SourceKind.TABLE
-    }

@@ -73,3 +73,13 @@ def left_out(bundle: FragmentBundle) -> tuple[str, ...]:
         for plan in bundle.recursions
         if plan.without
     )
+
+
+def sources_read_by(bundle: FragmentBundle) -> set[str]:
+    """Return the streams and links that a bundle reads, in lower case."""
+    return {
+        node.source.lower()
+        for fragment in bundle.fragments
+        for node in walk_plan(fragment.plan)
+        if isinstance(node, Scan) and node.kind != SourceKind.TABLE
+    }
