@@ -367,10 +367,8 @@ class RunningQuery:
     def info(self, standing: Standing | None = None) -> QueryInfo:
         """Return the query as lists show it, which may know how it stands."""
         standing = standing or self.standing()
-        old = ""
-        if self.outdated:
-            old = f"it keeps its old plan, because it cannot be replanned: {self.outdated}; stop "
-            old += "it and start it with a corrected text"
+        why, do = self.outdated, "stop it and start it with a corrected text"
+        old = f"it keeps its old plan, because it cannot be replanned: {why}; {do}" if why else ""
         return QueryInfo(
             id=self.id,
             name=self.name,
