@@ -104,6 +104,10 @@ class QueryResult:
         """Rows that readers could see come and go so far."""
         return self.answer.changes + self._shown_alone
 
+    def go_on_counting(self, changes: int) -> None:
+        """Count changes from a number on: the answer is another one."""
+        self._shown_alone = changes - self.answer.changes
+
     @property
     def last_change(self) -> int | None:
         """When that was last, by the wall clock, or None."""
@@ -220,9 +224,8 @@ class QueryResult:
         before = self.changes
         former.leave(self)
         answer.enter(self)
-        self._shown_alone = before - answer.changes
+        self.go_on_counting(before + len(change))
         if change:
-            self._shown_alone += len(change)
             self._alone_at = self._clock()
             self.told(change, changes_of(change, self._alone_at, None) if self.readers else ())
 

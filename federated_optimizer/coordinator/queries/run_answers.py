@@ -30,6 +30,15 @@ class Showing(Protocol):
         """Whether somebody has to be told of changes."""
         ...
 
+    @property
+    def changes(self) -> int:
+        """Rows that came and went in view so far."""
+        ...
+
+    def go_on_counting(self, changes: int) -> None:
+        """Count changes from a number on."""
+        ...
+
     def told(self, delta: Delta, changes: tuple[Change, ...]) -> None:
         """Tell whoever watches of a change of the view; no `changes` if it is nothing new."""
         ...
@@ -187,8 +196,10 @@ class RunAnswer:
 
     def _move(self, members: list[Showing], to: "RunAnswer") -> None:
         for member in members:
+            before = member.changes
             self.leave(member)
             to.enter(member)
+            member.go_on_counting(before)
 
     def _part(self) -> None:
         """Give those that are stopped what there is, before it changes."""
