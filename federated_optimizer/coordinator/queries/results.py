@@ -77,7 +77,7 @@ class QueryResult:
 
     @property
     def held(self) -> bool:
-        """Whether the view stays as it is."""
+        """Return whether the view stays as it is."""
         return self.answer.held
 
     @property
@@ -87,7 +87,7 @@ class QueryResult:
 
     @property
     def is_partial(self) -> bool:
-        """Whether it is shown before all that had been there was back; see `release`."""
+        """Return whether it is shown before all that had been there was back; see `release`."""
         return self.answer.is_partial
 
     @is_partial.setter
@@ -116,7 +116,7 @@ class QueryResult:
 
     @property
     def is_synchronised(self) -> bool:
-        """Whether every result site has sent its contents."""
+        """Return whether every result site has sent its contents."""
         return self.answer.is_synchronised
 
     @property
@@ -233,7 +233,7 @@ class QueryResult:
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody has to be told of changes."""
+        """Return whether somebody has to be told of changes."""
         is_followed = self._on_change is not None or self._unfollowed is not None
         return is_followed or bool(self.readers)
 
@@ -264,12 +264,12 @@ class QueryResult:
 
     @property
     def tells_progress(self) -> bool:
-        """Whether some reader is to be told up to when the answer is complete."""
+        """Return whether some reader is to be told up to when the answer is complete."""
         return any(reader.progress for reader in self.readers)
 
     @property
     def wants_progress(self) -> bool:
-        """Whether some reader is to be told by now up to when the answer is complete."""
+        """Return whether some reader is to be told by now up to when the answer is complete."""
         waited = monotonic_clock() - self._told_progress >= PROGRESS_MICROSECONDS
         return waited and self.tells_progress
 

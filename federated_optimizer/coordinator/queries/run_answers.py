@@ -27,7 +27,7 @@ class Showing(Protocol):
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody has to be told of changes."""
+        """Return whether somebody has to be told of changes."""
         ...
 
     @property
@@ -108,17 +108,17 @@ class RunAnswer:
 
     @property
     def is_stream(self) -> bool:
-        """Whether it is a stream of changes, which has no current contents."""
+        """Return whether it is a stream of changes, which has no current contents."""
         return self.bundle.emit == Emit.STREAM
 
     @property
     def is_live(self) -> bool:
-        """Whether a query shows it that goes on."""
+        """Return whether a query shows it that goes on."""
         return len(self.members) > len(self.stopped)
 
     @property
     def is_plain(self) -> bool:
-        """Whether what is shown follows from what was sent: then equal queries may share it."""
+        """Return whether what is shown follows from what was sent: then equal queries may share it."""
         return not (self.is_stream or self.is_final)
 
     def live(self) -> Iterator[str]:
@@ -179,7 +179,7 @@ class RunAnswer:
 
     @property
     def is_untouched(self) -> bool:
-        """Whether nothing has come since the bundle is expected, but what another answer had."""
+        """Return whether nothing has come since the bundle is expected, but what another answer had."""
         has_begun = any(channel.epoch is not None for channel in self.channels.values())
         return self.held and (self._follows is not None or not has_begun)
 
@@ -219,7 +219,7 @@ class RunAnswer:
 
     @property
     def is_synchronised(self) -> bool:
-        """Whether every result site has sent its contents."""
+        """Return whether every result site has sent its contents."""
         return all(channel.synchronised for channel in self.channels.values())
 
     def received(self) -> dict[str, int]:
