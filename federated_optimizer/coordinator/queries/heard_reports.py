@@ -22,8 +22,8 @@ class HeardReports:
         if not self._queries.runs.readers(run):
             self._stop_unknown(run, site)
         # Of a query that was stopped for the size of its result the rest is on its way.
-        for answer in self._queries.runs.answers(run):
-            query = self._queries.runs.speaker(answer)
+        for answer in self._queries.runs.answers.of(run):
+            query = self._queries.runs.answers.speaker(answer)
             if query is None:
                 continue
             match answer.accept(site, batch):
@@ -34,7 +34,7 @@ class HeardReports:
                 case Reception.DUPLICATE | Reception.STALE:
                     pass
             if answer.size > self._shared.settings.max_result_rows:
-                for each in tuple(self._queries.runs.showing(answer)):
+                for each in tuple(self._queries.runs.answers.showing(answer)):
                     self._overflow(each)
             self._queries.statuses.of_answer(answer)
 

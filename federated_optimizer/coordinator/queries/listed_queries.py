@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
 from federated_optimizer.coordinator.queries.run_answers import RunAnswer
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery, Standing
+from streamsql.wire.fragments import FragmentBundle
 
 
 def infos_of(queries: Iterable[RunningQuery]) -> tuple[QueryInfo, ...]:
@@ -20,3 +21,8 @@ def infos_of(queries: Iterable[RunningQuery]) -> tuple[QueryInfo, ...]:
             known[answer] = query.standing()
         found.append(query.info(known[answer]))
     return tuple(found)
+
+
+def is_outgrown(bundle: FragmentBundle, queries: Iterable[RunningQuery]) -> bool:
+    """Return whether gateways are to keep no table for queries that run a bundle."""
+    return bundle.outgrown or any(q.outgrown for q in queries if q.run == bundle.query)

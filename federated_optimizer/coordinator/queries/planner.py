@@ -29,6 +29,7 @@ from federated_optimizer.coordinator.queries.filled_windows import (
     with_start,
 )
 from federated_optimizer.coordinator.queries.inner_query import query_of
+from federated_optimizer.coordinator.queries.listed_queries import is_outgrown
 from federated_optimizer.coordinator.queries.node_plans import bound_node
 from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -146,7 +147,7 @@ class Planner:
             wires=wires_of(shared.facts, shared.links.hops(shared.settings.beside), now),
             speeds=speeds_of(shared.facts),
             looked_up=frozenset() if current is None else looked_up(current),
-            outgrown=current is not None and _is_outgrown(current, self._running()),
+            outgrown=current is not None and is_outgrown(current, self._running()),
         )
 
     def bind(self, statement: Statement, catalog: Catalog | None = None) -> BoundQuery:
@@ -384,11 +385,6 @@ def _with_columns_of(bound: BoundQuery, current: FragmentBundle) -> BoundQuery:
             code="in_use",
         )
     return kept
-
-
-def _is_outgrown(bundle: FragmentBundle, queries: Iterable[RunningQuery]) -> bool:
-    """Whether gateways are to keep no table for a query that runs a bundle, or an equal one."""
-    return bundle.outgrown or any(q.outgrown for q in queries if q.run == bundle.query)
 
 
 def _running_in(bundle: FragmentBundle | None) -> Running:

@@ -118,7 +118,7 @@ class RunAnswer:
 
     @property
     def is_plain(self) -> bool:
-        """Return whether what is shown follows from what was sent: then equal queries may share it."""
+        """Return whether what is shown follows from what was sent: so equal queries share it."""
         return not (self.is_stream or self.is_final)
 
     def live(self) -> Iterator[str]:
@@ -179,7 +179,7 @@ class RunAnswer:
 
     @property
     def is_untouched(self) -> bool:
-        """Return whether nothing has come since the bundle is expected, but what another answer had."""
+        """Return whether nothing has come of the bundle, but what another answer had."""
         has_begun = any(channel.epoch is not None for channel in self.channels.values())
         return self.held and (self._follows is not None or not has_begun)
 

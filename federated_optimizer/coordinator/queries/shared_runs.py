@@ -12,8 +12,8 @@ import msgspec
 
 from federated_optimizer.coordinator.computations.network_index import NetworkIndex
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
+from federated_optimizer.coordinator.queries.answer_index import AnswerIndex
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
-from federated_optimizer.coordinator.queries.run_answers import RunAnswer
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.network.shareable import fingerprint, fragment_prints, run_or_read
 from streamsql.algebra.operators import RemoteSource
@@ -39,6 +39,7 @@ class SharedRuns:
     Attributes:
         changes: Grows whenever somebody begins or ends to read a run, or a run begins to fail or
             is well again: only then other runs may be read than are.
+        answers: What queries show of their runs.
         entered: Runs that somebody has begun to read since this was last emptied.
         network: Which node of what runs rests on which.
     """
@@ -48,6 +49,7 @@ class SharedRuns:
         self.changes = 0
         self.entered: set[str] = set()
         self._readers: dict[str, dict[str, RunningQuery]] = {}
+        self.answers = AnswerIndex(self._readers)
         self._alike: dict[str, dict[str, None]] = {}  # runs by fingerprint
         self._prints: dict[str, str] = {}
         self._parts: dict[str, dict[str, str]] = {}  # fragments by fingerprint and run
@@ -57,7 +59,6 @@ class SharedRuns:
         self._fed: dict[str, dict[str, None]] = {}  # runs that read rows of a run, by that
         self._feeders: dict[str, set[str]] = {}
         self.network = NetworkIndex(self)
-        self._answers: dict[str, dict[RunAnswer, None]] = {}
         self._of_text: dict[tuple[str, ...], dict[str, RunningQuery]] = {}
 
     def names(self) -> Collection[str]:
@@ -127,30 +128,6 @@ class SharedRuns:
         """Return a query that knows all that has come of a run, or None."""
         readers = self._readers.get(run, {}).values()
         return next((query for query in readers if self._host not in query.problems), None)
-
-    def answers(self, run: str) -> tuple[RunAnswer, ...]:
-        """Return the answers that queries show which read a run: one, but amid redeployments."""
-        known = self._answers.get(run, {})
-        gone = [a for a in known if not a.is_live or a.bundle.query != run]
-        for answer in gone:
-            del known[answer]
-        return tuple(known)
-
-    def speaker(self, answer: RunAnswer) -> RunningQuery | None:
-        """Return a query that stands for all that show an answer."""
-        return next(self.showing(answer), None)
-
-    def showing(self, answer: RunAnswer) -> Iterator[RunningQuery]:
-        """Yield the queries that show an answer and go on."""
-        return self._named(answer, answer.live())
-
-    def watched(self, answer: RunAnswer) -> tuple[RunningQuery, ...]:
-        """Return those of them that somebody watches."""
-        return tuple(self._named(answer, answer.watched()))
-
-    def _named(self, answer: RunAnswer, ids: Iterable[str]) -> Iterator[RunningQuery]:
-        readers = self._readers.get(answer.bundle.query, {})
-        return (readers[query_id] for query_id in ids if query_id in readers)
 
     def alike(self, planned: Planned) -> RunningQuery | None:
         """Return a query of the oldest run that computes what is planned; None: there is none.
@@ -342,7 +319,7 @@ class SharedRuns:
         run = query.run
         self.entered.add(run)
         self._readers.setdefault(run, {})[query.id] = query
-        self._answers.setdefault(run, {})[query.result.answer] = None
+        self.answers.enter(query)
         self._note_feeders(run, {feed.run for feed in query.bundle.feeds})
         self.network.note(run)
         if query.id not in self._tried:
@@ -371,7 +348,7 @@ class SharedRuns:
             self._note_feeders(run, set())
         if not readers:
             self._readers.pop(run, None)
-            self._answers.pop(run, None)
+            self.answers.forget(run)
 
     def _note_feeders(self, run: str, feeders: set[str]) -> None:
         before = self._feeders.pop(run, set())

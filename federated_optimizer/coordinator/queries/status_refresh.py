@@ -73,24 +73,24 @@ class StatusRefresh:
 
     def _is_at_rest(self, run: str) -> bool:
         """Return whether nothing is on its way in a run, and nobody waits to be told so."""
-        answers = self._runs.answers(run)
+        answers = self._runs.answers.of(run)
         if len(answers) > 1:
             return False
         for answer in answers:
-            query = self._runs.speaker(answer)
+            query = self._runs.answers.speaker(answer)
             if query is None:
                 continue
             is_shown = not (answer.held or answer.is_partial)
             if not (is_shown and query.status == QueryStatus.RUNNING and query.is_settled()):
                 return False
-            if any(reader.result.tells_progress for reader in self._runs.watched(answer)):
+            if any(reader.result.tells_progress for reader in self._runs.answers.watched(answer)):
                 return False
         return True
 
     def of_run(self, run: str) -> None:
         """Refresh the queries of a run."""
         self._restless.add(run)
-        answers = self._runs.answers(run)
+        answers = self._runs.answers.of(run)
         for answer in answers:
             self.of_answer(answer)
         for answer in answers[1:]:
@@ -101,14 +101,18 @@ class StatusRefresh:
 
         All have one status. So one is looked at, those that are watched, and all if it is new.
         """
-        speaker = self._runs.speaker(answer)
+        speaker = self._runs.answers.speaker(answer)
         if speaker is None:
             return
         self._restless.add(speaker.run)
         before = speaker.status
         self.of(speaker)
         is_new = speaker.status != before
-        others = tuple(self._runs.showing(answer)) if is_new else self._runs.watched(answer)
+        others = (
+            tuple(self._runs.answers.showing(answer))
+            if is_new
+            else self._runs.answers.watched(answer)
+        )
         for query in others:
             if query is not speaker:
                 self.of(query)
