@@ -146,11 +146,8 @@ class RunningQuery:
         if self.run != self.id:
             self.begin_to_read(self.run, other)
         self.flows = other.flows
-        self.problems = {
-            site: in_words_of(self, problem)
-            for site, problem in other.problems.items()
-            if site != host
-        }
+        problems = {site: p for site, p in other.problems.items() if site != host}
+        self.problems = {site: in_words_of(self, p) for site, p in problems.items()}
         self.result.join(other.result)
         self.started, self.deployed = other.started, other.deployed
         self.outgrown = self.outgrown or other.outgrown
