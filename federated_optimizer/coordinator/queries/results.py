@@ -96,7 +96,7 @@ class QueryResult:
 
     @property
     def time(self) -> AnswerClock:
-        """What time it is where the answer is made."""
+        """The time where the answer is made."""
         return self.answer.time
 
     @property
