@@ -45,7 +45,7 @@ class Showing(Protocol):
 
 
 class RunAnswer:
-    """Answer of one bundle: its rows as sites have sent them and as they are shown, for any queries.
+    """Answer of one bundle: its rows as sites have sent them and as they are shown, kept once.
 
     State: one receiving channel per result site, as large as the result, and the relation in view:
     once, however many queries show it. A change costs what those cost that are watched.
