@@ -5,13 +5,15 @@ tell them apart: `CAST(x AS TEXT)`, `ATAN2(x, y)`. Of all other types equal valu
 """
 
 from streamsql.algebra.expressions import Call, Column, Expression, columns_of, walk
+from streamsql.algebra.scalar_numbers import NUMERIC_FUNCTIONS
 from streamsql.data.types import DataType
 
 _BY_VALUE = frozenset(
     {
         *("=", "<>", "<", "<=", ">", ">=", "IN", "IS NULL", "IS NOT NULL", "AND", "OR", "NOT"),
         *("+", "-", "*", "/", "%", "NEGATE", "ABS", "CASE", "COALESCE", "LEAST", "GREATEST"),
-        *("ROUND", "FLOOR", "CEIL", "SQRT"),
+        *("ROUND", "FLOOR", "CEIL", "SQRT", "POWER", "DISTANCE", "TO_TIMESTAMP"),
+        *(NUMERIC_FUNCTIONS.keys() - {"ATAN2"}),
     }
 )
 """Functions that give equal values for equal ones: a quotient by zero is NULL, of either sign."""

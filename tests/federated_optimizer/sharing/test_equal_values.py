@@ -5,6 +5,7 @@ import pytest
 from federated_optimizer.sharing.equal_values import tells_zeros_apart
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.algebra.scalar import compile_expression
+from streamsql.algebra.scalar_numbers import NUMERIC_FUNCTIONS
 from streamsql.data.types import DataType
 
 D, TEXT, INTEGER = DataType.DOUBLE, DataType.TEXT, DataType.INTEGER
@@ -38,6 +39,17 @@ def test_equal_numbers_give_equal_values(expression: Expression) -> None:
     assert not tells_zeros_apart(expression)
     compiled = compile_expression(expression)
     assert compiled((0.0, "a")) == compiled((-0.0, "a"))
+
+
+@pytest.mark.parametrize("name", sorted(NUMERIC_FUNCTIONS))
+def test_every_function_of_a_number_is_judged_rightly(name: str) -> None:
+    for arguments in ((X,), (X, ONE), (ONE, X), (X, Literal(-1.0, D)), (X, X)):
+        call = Call(name, arguments, D)
+        try:
+            one, other = (compile_expression(call)((zero,)) for zero in (0.0, -0.0))
+        except TypeError:  # of another number of arguments, or of texts
+            continue
+        assert tells_zeros_apart(call) or one == other
 
 
 @pytest.mark.parametrize("expression", APART)

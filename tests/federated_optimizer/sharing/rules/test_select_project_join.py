@@ -31,6 +31,7 @@ REFUSED = (
     ("SELECT x FROM u", "SELECT x FROM t", "another source"),
     ("SELECT a.x FROM t a, u b WHERE a.y = b.y", JOINED, "another join"),
     ("SELECT a.d FROM t a, u b WHERE a.x = b.x", JOINED, "d is not shown"),
+    ("SELECT CAST(d AS TEXT) AS c FROM t", "SELECT d FROM t", "0 and -0 are one row"),
     ("SELECT DISTINCT x FROM t", "SELECT x FROM t", "rows once"),
     ("SELECT x FROM t", "SELECT DISTINCT x, y FROM t", "rows are missing"),
     (
