@@ -142,12 +142,17 @@ class Region(msgspec.Struct, frozen=True):
         """Return what belongs to both."""
         if other.is_everything:
             return self
-        found = []
-        for low, high in self.spans:
-            for other_low, other_high in other.spans:
-                span = (max(low, other_low), min(high, other_high))
-                if span[0] < span[1]:
-                    found.append(span)
+        found: list[Span] = []
+        mine, others = iter(self.spans), iter(other.spans)
+        one, another = next(mine, None), next(others, None)
+        while one is not None and another is not None:
+            span = (max(one[0], another[0]), min(one[1], another[1]))
+            if span[0] < span[1]:
+                found.append(span)
+            if one[1] <= another[1]:
+                one = next(mine, None)
+            else:
+                another = next(others, None)
         # In order and apart as those of both are: nothing is to be merged.
         spans = tuple(found)
         return Region(self.domain, spans, self.nan and other.nan, self.null and other.null)
