@@ -117,6 +117,32 @@ def test_the_second_of_two_transfers_is_a_selection_on_the_first(materialize: Ma
     assert answers(network, READINGS, NOW)[change.query], "some transfers take ten days"
 
 
+def test_windows_around_event_times_contain_shorter_ones_as_the_thesis_writes_them() -> None:
+    catalog = catalog_of(
+        """
+CREATE SOURCE Fed (
+  tran_id INTEGER, type_code INTEGER, tran_date TIMESTAMP, amount DOUBLE, sbank_aba INTEGER,
+  orig_account INTEGER, rbank_aba INTEGER, benef_account INTEGER,
+  WATERMARK FOR tran_date AS tran_date - INTERVAL '1 s'
+) WITH (ttl = '30 days');
+"""
+    )
+    network = Network(Planning(TOPOLOGY))
+    for days in (20, 10):
+        text = transfers(days)
+        for one, other in (("a", "b"), ("b", "c")):
+            gap = f"{other}.tran_date - {one}.tran_date <= {days}"
+            assert gap in text
+            end = f"{other}.tran_date <= {one}.tran_date + INTERVAL '{days} days'"
+            text = text.replace(gap, end)
+        change = network.register(bound_query(text, catalog))
+    (bundle,) = change.deploy
+    assert [feed.run for feed in bundle.feeds] == ["q1"]
+    kept = bundle.fragments[0].plan
+    assert isinstance(kept, Filter)
+    assert len(conjuncts(kept.predicate)) == 2
+
+
 def test_the_large_transfers_are_read_from_all_transfers() -> None:
     """S2 = P1 is computed from S1 = P2 = P3: one fragment of gateways feeds all three readings."""
     network = Network(Planning(TOPOLOGY))
