@@ -127,7 +127,7 @@ CREATE SOURCE Fed (
 ) WITH (ttl = '30 days');
 """
     )
-    network = Network(Planning(TOPOLOGY))
+    network, deployed = Network(Planning(TOPOLOGY)), []
     for days in (20, 10):
         text = transfers(days)
         for one, other in (("a", "b"), ("b", "c")):
@@ -135,8 +135,8 @@ CREATE SOURCE Fed (
             assert gap in text
             end = f"{other}.tran_date <= {one}.tran_date + INTERVAL '{days} days'"
             text = text.replace(gap, end)
-        change = network.register(bound_query(text, catalog))
-    (bundle,) = change.deploy
+        deployed += network.register(bound_query(text, catalog)).deploy
+    _, bundle = deployed
     assert [feed.run for feed in bundle.feeds] == ["q1"]
     kept = bundle.fragments[0].plan
     assert isinstance(kept, Filter)
