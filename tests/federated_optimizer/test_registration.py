@@ -15,7 +15,7 @@ from streamsql.algebra.expressions import conjuncts
 from streamsql.algebra.operators import Filter, Join, Project, walk_plan
 from streamsql.data.events import SourceEvent
 from streamsql.reference import Database, evaluate
-from streamsql.wire.fragments import Engine
+from streamsql.wire.fragments import Engine, FragmentBundle
 from tests.streamsql.from_text import bound_query, catalog_of
 
 CATALOG = catalog_of(
@@ -127,7 +127,8 @@ CREATE SOURCE Fed (
 ) WITH (ttl = '30 days');
 """
     )
-    network, deployed = Network(Planning(TOPOLOGY)), []
+    network = Network(Planning(TOPOLOGY))
+    deployed: list[FragmentBundle] = []
     for days in (20, 10):
         text = transfers(days)
         for one, other in (("a", "b"), ("b", "c")):
