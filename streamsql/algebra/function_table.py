@@ -59,7 +59,7 @@ def _divide(a: Any, b: Any) -> Any:
         return None
     if isinstance(a, int) and isinstance(b, int):
         quotient = abs(a) // abs(b)
-        return quotient if (a < 0) == (b < 0) else -quotient
+        return in_range(quotient if (a < 0) == (b < 0) else -quotient)
     return _finite(a / b)
 
 
