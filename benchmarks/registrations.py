@@ -10,6 +10,7 @@ queries over REST as any client does: by four clients at once, and one at a time
     variations   each has a condition of its own
     alone        each has one and refuses to be shared: `WITH (shared = 'no')`
 
+    CPU ms each       CPU time of the console for one of those, with all else that it does meanwhile
     registrations/s   by four clients, from the first request to the last answer
     p50 ms, p99 ms    of one registration when nobody else registers, with so many running
 
@@ -162,12 +163,12 @@ def measure(
         first = _latencies(one_at_a_time(console.port, texts(SINGLE)))
         table: dict[str, Figures] = {f"{registered} run": {"registrations/s": None, **first}}
         for count in counts:
-            cpu = console.process.cpu()
+            cpu, running_before = console.process.cpu(), registered
             rate = together(console.port, texts(count - registered))
-            cpu = (console.process.cpu() - cpu) * rate / (count or 1)
+            cpu = (console.process.cpu() - cpu) / max(count - running_before, 1) * 1e3
             figures = _latencies(one_at_a_time(console.port, texts(SINGLE)))
             before = first["p50 ms"] or 1.0
-            figures |= {"to one": (figures["p50 ms"] or 0.0) / before, "console, cores": cpu}
+            figures |= {"to one": (figures["p50 ms"] or 0.0) / before, "console, CPU ms each": cpu}
             table[f"{count} run"] = {"registrations/s": rate, **figures}
         return table
 

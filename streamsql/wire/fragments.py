@@ -1,6 +1,7 @@
 """Fragments: the pieces of a plan that one engine runs at its sites."""
 
 import enum
+from functools import cached_property
 
 import msgspec
 from msgspec.structs import replace
@@ -166,7 +167,7 @@ class Feed(msgspec.Struct, frozen=True):
     source: str
 
 
-class FragmentBundle(msgspec.Struct, frozen=True):
+class FragmentBundle(msgspec.Struct, frozen=True, dict=True):
     """All fragments of a query; every site gets the whole and runs what names it.
 
     Attributes:
@@ -203,7 +204,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
     outgrown: bool = False
     silent: bool = False
 
-    @property
+    @cached_property
     def own(self) -> tuple[Fragment, ...]:
         """The fragments that sites run for this bundle.
 
@@ -224,7 +225,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
                 needed.extend(fragment.inputs)
         return tuple(f for f in self.fragments if f.id in found)
 
-    @property
+    @cached_property
     def streams(self) -> frozenset[str]:
         """The fragments that emit streams: rows are only added, and channels discard old ones.
 
@@ -236,7 +237,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
             if is_stream(f.plan) or (not f.consumer and is_final(f.plan))
         )
 
-    @property
+    @cached_property
     def is_final(self) -> bool:
         """Whether the result is a relation to which rows are only added."""
         results = [f for f in self.fragments if not f.consumer]
@@ -262,7 +263,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
         """Whether sites would run the same of another bundle, whatever is told to people."""
         return self.computed == other.computed
 
-    @property
+    @cached_property
     def sites(self) -> frozenset[str]:
         """The sites that run something of the query."""
         return frozenset(site for fragment in self.own for site in fragment.sites)
@@ -297,7 +298,7 @@ class FragmentBundle(msgspec.Struct, frozen=True):
             if isinstance(node, RemoteSource) and node.fragment == fragment_id
         )
 
-    @property
+    @cached_property
     def result_sites(self) -> tuple[str, ...]:
         """Sites that publish the query's result; none of a silent bundle."""
         if self.silent:
