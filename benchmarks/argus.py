@@ -34,18 +34,20 @@ from typing import Any
 from rich.console import Console
 
 from benchmarks._argus.arriving_rows import thesis_sizes
-from benchmarks._argus.configurations import CONFIGURATIONS
+from benchmarks._argus.configurations import CONFIGURATIONS, OFF
 from benchmarks._argus.query_sets import BATCH, SETS
 from benchmarks._argus.registration_rounds import Protocol, batches_needed, rounds
-from benchmarks._argus.thesis_claims import verdicts
+from benchmarks._argus.thesis_claims import ALL, MATCH_PLAN, NO_JOINS, verdicts
 from benchmarks._figures import write_results
 from benchmarks._published.pages import with_tables
 
 SEED = 1
 FILE = "argus.json"
+FEW = (OFF, NO_JOINS, MATCH_PLAN, ALL)
+"""Configurations of a quick run."""
 THESIS = ("fed", "med", "fed-sums", "med-sums")
-SCALES = {"quick": 0.01, "default": 0.05, "full": 1.0}
-QUERIES = {"quick": 100, "default": 768, "full": 1_000}
+SCALES = {"quick": 0.005, "default": 0.02, "full": 1.0}
+QUERIES = {"quick": 24, "default": 768, "full": 1_000}
 UPDATES = {"quick": 2, "default": 4, "full": 10}
 BUDGETS = {"quick": 20.0, "default": 200.0, "full": 7_200.0}
 LARGEST_BESIDE_DUCKDB = 0.1
@@ -60,6 +62,8 @@ def measure(options: argparse.Namespace, say: Callable[[str], None]) -> dict[str
             "seed": SEED,
             "scale": options.scale,
             "queries": options.queries,
+            "sets": options.sets,
+            "configurations": options.configurations,
             "updates": options.updates,
             "budget": options.budget,
         },
@@ -70,7 +74,8 @@ def measure(options: argparse.Namespace, say: Callable[[str], None]) -> dict[str
 
 def _measured(name: str, options: argparse.Namespace, say: Callable[[str], None]) -> dict[str, Any]:
     chosen = SETS[name]
-    texts = [asked.text for asked in chosen.queries()][: options.queries]
+    whole = [asked.text for asked in chosen.queries()]
+    texts = whole[: options.queries]
     protocol = Protocol(
         step=min(chosen.step, max(1, len(texts) // 2)),
         updates=options.updates,
@@ -83,6 +88,7 @@ def _measured(name: str, options: argparse.Namespace, say: Callable[[str], None]
     stream = chosen.stream(sizes, SEED)
     return {
         "title": chosen.title,
+        "queries": len(whole),
         "history": sizes.history,
         "batch": sizes.batch,
         "rounds": rounds(
@@ -136,7 +142,7 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="100 queries of each set, few rows")
+    parser.add_argument("--quick", action="store_true", help="24 queries of each set, few rows")
     parser.add_argument("--full", action="store_true", help="the sizes of the thesis, all sets")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--scale", type=float, help="times the rows of the thesis")
@@ -159,7 +165,8 @@ def _complete(options: argparse.Namespace) -> None:
     options.updates = options.updates or UPDATES[size]
     options.budget = options.budget or BUDGETS[size]
     options.sets = options.sets or list(SETS if size == "full" else THESIS)
-    options.configurations = options.configurations or list(CONFIGURATIONS)
+    if not options.configurations:
+        options.configurations = list(FEW if options.quick else CONFIGURATIONS)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

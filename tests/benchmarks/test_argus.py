@@ -8,9 +8,9 @@ from benchmarks._argus.arriving_rows import Sizes
 from benchmarks._argus.configurations import CONFIGURATIONS
 from benchmarks._argus.live_network import LiveNetwork
 from benchmarks._argus.query_sets import SETS
-from benchmarks.argus import main
+from benchmarks.argus import FEW, main
 
-SMALL = ("--quick", "--json", "--scale", "0.002", "--queries", "16", "--sets", "fed", "med-sums")
+SMALL = ("--quick", "--json", "--scale", "0.002", "--queries", "8", "--sets", "fed", "med-sums")
 
 
 @pytest.mark.timeout(120)
@@ -19,9 +19,9 @@ def test_it_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(capsys.readouterr().out)
     assert set(found["sets"]) == {"fed", "med-sums"}
     for each in found["sets"].values():
-        assert [one["queries"] for one in each["rounds"]] == [8, 16]
-        assert set(each["rounds"][-1]["configurations"]) == set(CONFIGURATIONS)
-        assert each["rounds"][-1]["configurations"]["off"]["nodes"] > 16
+        assert [one["queries"] for one in each["rounds"]] == [4, 8]
+        assert set(each["rounds"][-1]["configurations"]) == set(FEW)
+        assert each["rounds"][-1]["configurations"]["off"]["nodes"] > 8
 
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
