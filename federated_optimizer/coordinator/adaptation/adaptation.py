@@ -161,11 +161,11 @@ class Adaptation:
             if known.basis is None:
                 found[run] = ""
                 continue
-            left = left_range(known.basis, statistics)
+            why = next(map(str, left_range(known.basis, statistics)), "")
             if known.needed and not self._moves.why_needed(live):
                 found[run] = "no other query reads its rows any more"
-            elif left:
-                found[run] = str(left[0])
+            elif why := why or known.newer(self._queries.runs, leader):
+                found[run] = why
         return found
 
     async def _join_equal(self, now: int) -> None:
@@ -203,7 +203,8 @@ class Adaptation:
             queries = [q for q in self._queries.runs.live(run) if q.id in self._queries]
             known = self._known.get(run)
             queries = [] if known is None else known.begin_look(queries, self._now(), self._pause)
-            if queries:
+            if known is not None and queries:
+                known.see(self._queries.runs)
                 groups[run] = queries
         bundles = {run: self._known[run].bundle for run in groups}
         for run, found in (await self._reconsidered(groups)).items():
@@ -221,9 +222,8 @@ class Adaptation:
         """Return what would be planned now; a run that takes too long keeps no other from it."""
         if not groups:
             return {}
-        work = partial(
-            reconsider_all, self._planner, groups, self._shared.settings.metric, self._fed
-        )
+        offers, metric = self._queries.offers.looked(), self._shared.settings.metric
+        work = partial(reconsider_all, self._planner, groups, metric, self._fed, offers)
         try:
             return await self._shared.beside.run(work, "looking at a plan again")
         except FederationError as error:
@@ -249,7 +249,7 @@ class Adaptation:
             known.waits = reason or FIRST_LOOK
             return
         known.note_look(found, current, reason, self._now())
-        if not changes and reason in ("", FIRST_LOOK):
+        if not changes and known.is_routine(reason):
             return
         known.needed = why if movers else ""
         never = when_alike(known.bundle).never

@@ -3,18 +3,21 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from federated_optimizer.coordinator.adaptation.decision_rows import FIRST_LOOK
 from federated_optimizer.coordinator.adaptation.moves import sent_bytes_of
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis
 from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
+from federated_optimizer.coordinator.queries.shared_runs import SharedRuns, age_of
+from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.wire.fragments import FragmentBundle
 
 LONGEST_PAUSE = 3_600_000_000
 """Microseconds until a move or a look is tried again that has failed several times."""
 MEASURED_SECONDS = 60.0
 """Time after a move in which the bytes are counted that it has brought."""
+_READS_THE_SAME = "reads a source of it"
 LEAST_SECONDS = 10.0
 """Bytes counted for less time say nothing."""
 
@@ -49,6 +52,7 @@ class KnownRun:
         fixed: Its queries if none of them may ever move.
         waits: Why it is looked at again as soon as there is room for another move; or empty.
         own: Looks that some of its queries still need, by their text.
+        newest: The newest run that there was when it was looked at.
     """
 
     bundle: FragmentBundle
@@ -60,6 +64,7 @@ class KnownRun:
     fixed: frozenset[str] = frozenset()
     waits: str = ""
     own: dict[str, OwnLook] = field(default_factory=dict)
+    newest: str = ""
 
     @classmethod
     def of(cls, query: RunningQuery, now: int) -> "KnownRun":
@@ -99,6 +104,33 @@ class KnownRun:
             if own is not None:  # not at once again, whatever comes of it
                 self.own[left[0].text] = replace(own, again=now + pause)
         return left
+
+    @staticmethod
+    def is_routine(reason: str) -> bool:
+        """Return whether a look for a reason is worth a row only if it finds another plan."""
+        return reason in ("", FIRST_LOOK) or reason.endswith(_READS_THE_SAME)
+
+    def see(self, runs: SharedRuns) -> None:
+        """Note up to which run its plan has been compared with what others compute."""
+        tried = {trial.run for trial in runs.tried()}
+        others = (run for run in runs.all() if run not in tried)
+        self.newest = max(others, key=age_of, default="")
+
+    def newer(self, runs: SharedRuns, query: RunningQuery) -> str:
+        """Return why its plan is to be compared with that of a newer run; empty: there is none.
+
+        `query` is one of its own; the other run reads a source of it.
+        """
+        mine = _sources(query)
+        for run in reversed(runs.all()):
+            if age_of(run) <= age_of(self.newest):
+                return ""
+            leader = runs.leader(run)
+            if leader is None or run == query.run or runs.is_tried(leader) or leader.alone:
+                continue
+            if mine & _sources(leader):
+                return f"run {run} {_READS_THE_SAME}"
+        return ""
 
     def look_failed(self, text: str, reason: str, now: int, pause: int) -> None:
         """Leave queries out of looks for a while that doubles each time."""
@@ -157,6 +189,11 @@ def is_quiet(query: RunningQuery) -> bool:
     result = query.result
     is_shown = not (result.held or result.is_partial)
     return is_shown and query.started and query.current_status() == QueryStatus.RUNNING
+
+
+def _sources(query: RunningQuery) -> set[str]:
+    nodes = () if query.logical is None else walk_plan(query.logical)
+    return {node.source.lower() for node in nodes if isinstance(node, Scan)}
 
 
 def rate_since(counted: tuple[int, int], now: int, sent: int) -> float | None:

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from federated_optimizer.coordinator.adaptation.over_others import over_others
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis, NotedStatistics
 from federated_optimizer.coordinator.contract.coordinator_model import ACTING
 from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.planner import Planner
+from federated_optimizer.coordinator.queries.readable_offers import ReadableOffers
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.estimates import estimate
@@ -72,10 +74,12 @@ def reconsider(
     queries: Iterable[RunningQuery],
     metric: Metric,
     fed: Callable[[Planned, str], FragmentBundle] = lambda planned, _: planned.bundle,
+    offers: ReadableOffers | None = None,
 ) -> Reconsidered:
     """Return what would be planned now for queries that read one run.
 
-    `fed` returns a plan with what other runs would give a run of it, but for the named one.
+    With `offers` a plan that reads results of others is considered, too. `fed` returns a plan with
+    what other runs would give a run of it, but for the named one.
     `metric` is that of queries that ask for none. Those of another metric than the first one's are
     apart: they are looked at by themselves. If changes of one of the answers act on the world, all
     take a plan by which changes of one reading arrive together.
@@ -118,7 +122,20 @@ def reconsider(
         before = replace(before, fed=_fed_cost(planner, current))
     filling = filling_cost(would_run, noted.statistics)
     basis, weighing = noted.basis(), search.weighing
-    return Reconsidered(planned, before, after, basis, filling, weighing, fixed, apart)
+    found = Reconsidered(planned, before, after, basis, filling, weighing, fixed, apart)
+    if offers is None or planned.alone:
+        return found
+    movers = [query for query in readers if query.id not in fixed and query.id not in apart]
+    choice = over_others(planner, bound, movers or [first], planned, fed, offers, weighing)
+    if choice is None:
+        return found
+    return replace(
+        found,
+        planned=choice.planned,
+        before=PricedPlan(*choice.before),
+        after=PricedPlan(*choice.after),
+        filling=filling_cost(choice.bundle, noted.statistics),
+    )
 
 
 def reconsider_all(
@@ -126,12 +143,13 @@ def reconsider_all(
     groups: Mapping[str, Iterable[RunningQuery]],
     metric: Metric,
     fed: Callable[[Planned, str], FragmentBundle],
+    offers: ReadableOffers,
 ) -> dict[str, Reconsidered | FederationError]:
     """Return for each run what `reconsider` returns for its queries, or why it fails."""
     found: dict[str, Reconsidered | FederationError] = {}
     for run, queries in groups.items():
         try:
-            found[run] = reconsider(planner, queries, metric, fed)
+            found[run] = reconsider(planner, queries, metric, fed, offers)
         except FederationError as error:
             found[run] = error
     return found
@@ -181,8 +199,9 @@ def filling_cost(bundle: FragmentBundle, statistics: Statistics) -> Cost:
     known: dict[str, Estimate] = {}
     bytes_sent = float(len(encode_packed(bundle)) * len(bundle.sites))
     messages = float(len(bundle.sites))
+    own = {fragment.id for fragment in bundle.own}
     for fragment in _feeders_first(bundle):
-        if fragment.id in {feed.fragment for feed in bundle.feeds}:
+        if fragment.id not in own:
             continue
         leaves = {
             node.fragment: known[node.fragment]

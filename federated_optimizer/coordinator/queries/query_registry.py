@@ -383,6 +383,7 @@ class Queries:
         )
         query.result.stop()
         self.runs.changes += 1
+        self.runs.touched[query.run] = None
         self.runs.network.note(query.run)
         self.withdraw_unread(query.bundle)
         self.statuses.of(query)

@@ -13,6 +13,7 @@ from federated_optimizer.coordinator.contract.principal import Principal
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
 from federated_optimizer.coordinator.rights.reading_rights import ReadingRights
+from federated_optimizer.coordinator.store.grant_store import MadeKind
 from federated_optimizer.sharing.computation_index import Allowed, ComputationIndex
 from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.run_offers import offers_of
@@ -33,34 +34,37 @@ class ReadableOffers:
         self._rights = rights
         self._index = ComputationIndex()
         self._known: dict[str, tuple[FragmentBundle, bool]] = {}
-        self._looked = -1
+        self._planned: set[str] = set()
 
     def index(self) -> ComputationIndex:
-        """Return the index of what runs offer now."""
-        if self._looked != self.runs.changes:
-            self._looked = self.runs.changes
-            self._look()
+        """Return the index of what runs offer now. Work: that of the runs that have changed."""
+        touched, self.runs.touched = self.runs.touched, {}
+        for run in touched:
+            leader = self._offering(run)
+            if leader is None:
+                self._index.remove(run)
+                self._known.pop(run, None)
+                continue
+            is_node, known = self._is_node(run), self._known.get(run)
+            if known is None or known[0] is not leader.bundle or known[1] != is_node:
+                self._put(run, leader.bundle, is_node=is_node)
         return self._index
 
-    def _look(self) -> None:
-        present = {run: leader for run in self.runs.all() if (leader := self._offering(run))}
-        for run in self._known.keys() - present.keys():
-            self._index.remove(run)
-            del self._known[run]
-        for run, leader in present.items():
-            told = leader.bundle, self._is_node(run)
-            known = self._known.get(run)
-            if known is None or known[0] is not told[0] or known[1] != told[1]:
-                self._put(run, leader.bundle, is_node=told[1])
+    def looked(self) -> "ReadableOffers":
+        """Return itself with the offers of now: what a process finds out is seen nowhere else."""
+        self.index()
+        return self
 
     def plan_again(self, run: str, bundle: FragmentBundle) -> None:
         """Offer what a run will compute with its next bundle, until `look_again`."""
         if run in self._known:
+            self._planned.add(run)
             self._put(run, bundle, is_node=self._known[run][1])
 
     def look_again(self) -> None:
         """Offer what runs compute now, whatever was planned for them."""
-        self._looked = -1
+        planned, self._planned = self._planned, set()
+        self.runs.touched.update(dict.fromkeys(planned))
 
     def _put(self, run: str, bundle: FragmentBundle, *, is_node: bool) -> None:
         leader = self.runs.leader(run)
@@ -84,7 +88,8 @@ class ReadableOffers:
             is_whole = True
         finally:
             if not is_whole:
-                self._index, self._known, self._looked = ComputationIndex(), {}, -1
+                self._index, self._known = ComputationIndex(), {}
+                self.runs.touched = dict.fromkeys(self.runs.all())
 
     def _offering(self, run: str) -> RunningQuery | None:
         leader = self.runs.leader(run)
@@ -116,8 +121,14 @@ class ReadableOffers:
             (offer.run, offer.fragment) in read and self._is_well(offer, whole_changes=False)
         )
 
-    def for_move(self, query: RunningQuery, principal: Principal) -> Allowed:
-        """Return which offers a query may read when it moves: none that rest on its run."""
+    def for_move(self, query: RunningQuery) -> Allowed:
+        """Return which offers a query may read when it moves: none that rest on its run.
+
+        One whose maker has no account any more may read none.
+        """
+        principal = self._rights.maker(MadeKind.QUERY, query.id)
+        if principal is None:
+            return lambda _offer: False
         rest = self.runs.resting_on(query.run)
         new = self.for_new(principal, whole_changes=query.whole_changes)
         return lambda offer: offer.is_readable and offer.run not in rest and new(offer)

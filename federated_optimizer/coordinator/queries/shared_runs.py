@@ -41,6 +41,7 @@ class SharedRuns:
             is well again: only then other runs may be read than are.
         answers: What queries show of their runs.
         entered: Runs that somebody has begun to read since this was last emptied.
+        touched: Runs whose bundle or readers may have changed, until somebody empties it.
         network: Which node of what runs rests on which.
     """
 
@@ -48,6 +49,7 @@ class SharedRuns:
         self._host = host
         self.changes = 0
         self.entered: set[str] = set()
+        self.touched: dict[str, None] = {}
         self._readers: dict[str, dict[str, RunningQuery]] = {}
         self.answers = AnswerIndex(self._readers)
         self._alike: dict[str, dict[str, None]] = {}  # runs by fingerprint
@@ -318,6 +320,7 @@ class SharedRuns:
         self.changes += 1
         run = query.run
         self.entered.add(run)
+        self.touched[run] = None
         self._readers.setdefault(run, {})[query.id] = query
         self.answers.enter(query)
         self._note_feeders(run, {feed.run for feed in query.bundle.feeds})
@@ -338,6 +341,7 @@ class SharedRuns:
         """Note that a query reads its run no more; call it before its bundle is another one."""
         self.changes += 1
         run = query.run
+        self.touched[run] = None
         readers = self._readers.get(run, {})
         readers.pop(query.id, None)
         self.network.note(run)

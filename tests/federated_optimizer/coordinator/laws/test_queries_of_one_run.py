@@ -58,7 +58,7 @@ def test_a_query_whose_run_others_leave_is_looked_at_and_follows(harness: Any) -
 
 def test_a_query_that_stays_where_others_leave_is_told_why(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator, query = await started(harness, federation)
+        coordinator, query = await started(harness, federation, sharing=Strategy.OFF)
         second = await harness.start_query(coordinator, f"{TEXT} WITH (metric = 'messages')")
         run = coordinator.query(query).run
         assert coordinator.query(second).run == run
