@@ -19,6 +19,11 @@ async def begun(harness: Any, federation: Any) -> Any:
     return coordinator
 
 
+def is_looked_at(coordinator: Any, run: str) -> bool:
+    known = coordinator._adaptation._known.get(run)
+    return known is not None and known.basis is not None
+
+
 def feeders(coordinator: Any, query: str) -> set[str]:
     return {feed.run for feed in coordinator._queries.find(query).bundle.feeds}
 
@@ -32,8 +37,7 @@ def test_a_query_moves_to_the_result_of_a_newer_run_and_shows_nothing_of_it(harn
         reader = coordinator.subscribe(narrow)
         await harness.next_batch(reader)
         former = coordinator.query(narrow).run
-        known = lambda: coordinator._adaptation._known.get(former)  # noqa: E731
-        await harness.until(lambda: known() is not None and known().basis is not None, "a look")
+        await harness.until(lambda: is_looked_at(coordinator, former), "a look")
         wide = await harness.start_query(coordinator, ALL)
         assert feeders(coordinator, wide) == set()
         await harness.until(lambda: feeders(coordinator, narrow) == {wide}, "it reads the other")
@@ -62,8 +66,8 @@ def test_a_query_that_reads_a_node_stays_where_it_is(harness: Any) -> None:
         wide = await harness.start_query(coordinator, ALL)
         narrow = await harness.start_query(coordinator, OPEN)
         await harness.until_rows(coordinator, narrow, [("gw-1-a", "open"), ("gw-2-a", "open")])
-        known = lambda: coordinator._adaptation._known.get(coordinator.query(narrow).run)  # noqa: E731
-        await harness.until(lambda: known() is not None and known().basis is not None, "a look")
+        run = coordinator.query(narrow).run
+        await harness.until(lambda: is_looked_at(coordinator, run), "a look")
         assert feeders(coordinator, narrow) == {wide}
         assert coordinator.query(narrow).version == 1
         assert not [d for d in decisions(coordinator) if d.outcome != "kept"]
