@@ -85,8 +85,9 @@ class Network:
             return Change(query, registration=found)
         deploy: list[FragmentBundle] = []
         for node in found.nodes:
-            self._enter(node.bundle, node.plan, bound, is_node=True)
-            deploy.append(node.bundle)
+            bundle = self._fed(node.bundle)
+            self._enter(bundle, node.plan, bound, is_node=True)
+            deploy.append(bundle)
             deploy += self._replanned_after(node.bundle.query) if node.widens else ()
         bundle = self._fed(found.bundle)
         self._enter(bundle, found.logical, bound)

@@ -85,7 +85,9 @@ def _operator(plan: Plan) -> CanonicalPlan:
             (named,) = below
             keys = tuple(named.columns[g] for g in group)
             form = _digest("aggregate", named.form, *sorted(set(keys)))
-            return CanonicalPlan(form, (*keys, *(_call(call, named.columns) for call in calls)))
+            # A key may be the same call of groups below.
+            made = (f"{form} {_call(call, named.columns)}" for call in calls)
+            return CanonicalPlan(form, (*keys, *made))
         case Distinct():
             (named,) = below
             form = _digest("distinct", named.form, *sorted(set(named.columns)))
@@ -100,7 +102,8 @@ def _operator(plan: Plan) -> CanonicalPlan:
             (named,) = below
             said = named.columns[time], plan.size, plan.hop, plan.offset
             form = _digest("windows", named.form, said)
-            return CanonicalPlan(form, (*named.columns, "start", "end"))
+            # The rows may have the bounds of other windows already.
+            return CanonicalPlan(form, (*named.columns, f"{form} start", f"{form} end"))
         case Fixpoint():
             return _by_position(_renamed(plan))
         case _:

@@ -4,6 +4,11 @@ import pytest
 
 from federated_optimizer.sharing.canonical_plan import canonical_plan
 from tests.federated_optimizer.sharing.small_shop import TEXTS, normalized
+from tests.streamsql.from_text import bound_query, catalog_of
+
+WITH_TIMES = catalog_of(
+    "CREATE SOURCE t (x INTEGER); CREATE SOURCE w (x INTEGER, at TIMESTAMP) WITH (ttl = '1 h');"
+)
 
 ALIKE = (
     (
@@ -58,3 +63,16 @@ def test_zero_is_not_its_opposite() -> None:
     ]
     assert names[0].form == names[1].form
     assert names[0].columns != names[1].columns
+
+
+TWICE = (
+    "SELECT n, COUNT(*) AS m FROM (SELECT x, COUNT(*) AS n FROM t GROUP BY x) g GROUP BY n",
+    "SELECT ws, window_start FROM TUMBLE((SELECT at, window_start AS ws FROM "
+    "TUMBLE(w, at, INTERVAL '1 minute')), at, INTERVAL '2 minutes')",
+)
+
+
+@pytest.mark.parametrize("text", TWICE)
+def test_an_operator_over_its_like_has_columns_of_its_own(text: str) -> None:
+    plan = bound_query(text, WITH_TIMES).plan
+    assert len(set(canonical_plan(plan).columns)) == len(plan.schema)
