@@ -13,6 +13,7 @@ import pytest
 from deploy.explainer import EngineExplainer
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from federated_optimizer.coordinator.planning_processes import (
+    ATTEMPT_SECONDS,
     InProcesses,
     OnTheLoop,
     wanted_until,
@@ -370,3 +371,48 @@ def test_a_question_that_takes_for_ever_is_ended(asked: str, harness: Any) -> No
             await question
 
     harness.run(scenario)
+
+
+def spun(seconds: float) -> int:
+    """Compute for some seconds; return the process that did."""
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+    return os.getpid()
+
+
+def test_short_work_is_done_here_and_long_work_in_a_process() -> None:
+    async def scenario() -> None:
+        beside = InProcesses(30.0)
+        assert await beside.run_short(lambda: spun(0.001), "it") == os.getpid()
+        assert await beside.run_short(lambda: spun(0.2), "it") != os.getpid()
+        with pytest.raises(BindingError, match="no"):
+            await InProcesses(30.0).run_short(fail, "it")
+
+    run(scenario)
+
+
+def test_attempts_in_vain_take_a_tenth_of_the_loop_at_most() -> None:
+    async def scenario() -> None:
+        beside, here = InProcesses(0.5), os.getpid()
+        attempts = 0
+
+        def hostile() -> None:
+            nonlocal attempts
+            attempts += os.getpid() == here
+            forever()
+
+        async with beating() as longest:
+            began = time.perf_counter()
+            refused = [asyncio.create_task(beside.run_short(hostile, "it")) for _ in range(24)]
+            found = await asyncio.gather(*refused, return_exceptions=True)
+            took = time.perf_counter() - began
+        assert all(isinstance(error, FederationError) for error in found)
+        assert {error.code for error in found if isinstance(error, FederationError)} == {
+            "statement_limit"
+        }
+        assert attempts <= 1 + took / (10 * ATTEMPT_SECONDS)
+        assert longest() < 1.0
+        assert psutil.Process().children() == []
+
+    run(scenario)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,12 @@ from federated_optimizer.coordinator.store import catalog_schema as tables
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
 from federated_optimizer.coordinator.store.node_tables import add_nodes
 from federated_optimizer.coordinator.store.stored_facts import store_facts, stored_facts
-from federated_optimizer.coordinator.store.stored_runs import RunChanges, StoredNode, StoredQuery
+from federated_optimizer.coordinator.store.stored_runs import (
+    RunChanges,
+    StoredNode,
+    StoredQuery,
+    write_runs,
+)
 from federated_optimizer.statistics.fact import Origin as FactOrigin
 from federated_optimizer.statistics.fact import Quantity, Subject, SubjectKind, exact
 from streamsql.algebra.operators import Scan, SourceKind
@@ -154,8 +160,14 @@ def contract(url: str) -> None:
     store.put_query(stored("q1"))
     store.put_query(stored("q1", version=2))
     store.put_query(stored("q3"))
-    store.drop_query("q3")
-    store.drop_query("unknown")
+    waiting = [
+        store.pending.add(partial(write_runs, changes=RunChanges(queries=(stored(name),))))
+        for name in ("q4", "q5")
+    ]
+    store.ensure(waiting[1])
+    assert [write.is_done for write in waiting] == [True, True]
+    for name in ("q3", "q4", "q5", "unknown"):
+        store.drop_query(name)
     store.put_runs(RunChanges(queries=(stored("q4"),), nodes=(node("q5"), node("q6"))))
     store.put_runs(RunChanges(dropped=("q4",), nodes=(node("q5", 2),), ended=("q6", "q7")))
     facts = [exact(LONG, quantity, 0.25, 7, FactOrigin.COUNTED) for quantity in Quantity]
