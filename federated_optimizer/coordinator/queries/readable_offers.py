@@ -8,16 +8,43 @@ the changes of one reading arrive together.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from typing_extensions import override
+
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.contract.principal import Principal
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
 from federated_optimizer.coordinator.rights.reading_rights import ReadingRights
 from federated_optimizer.coordinator.store.grant_store import MadeKind
+from federated_optimizer.coordinator.timed_attempts import undisturbed
 from federated_optimizer.sharing.computation_index import Allowed, ComputationIndex
 from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.run_offers import offers_of
 from streamsql.wire.fragments import FragmentBundle
+
+
+class _NotedIndex(ComputationIndex):
+    """An index whose changes are whole, whatever ends the work that makes them.
+
+    Attributes:
+        touched: Runs whose offers were changed since this was last emptied.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.touched: set[str] = set()
+
+    @override
+    def add(self, offer: Offer) -> None:
+        with undisturbed():
+            self.touched.add(offer.run)
+            super().add(offer)
+
+    @override
+    def remove(self, run: str) -> None:
+        with undisturbed():
+            self.touched.add(run)
+            super().remove(run)
 
 
 class ReadableOffers:
@@ -32,12 +59,17 @@ class ReadableOffers:
     def __init__(self, runs: SharedRuns, rights: ReadingRights) -> None:
         self.runs = runs
         self._rights = rights
-        self._index = ComputationIndex()
+        self._index = _NotedIndex()
         self._known: dict[str, tuple[FragmentBundle, bool]] = {}
         self._planned: set[str] = set()
 
     def index(self) -> ComputationIndex:
         """Return the index of what runs offer now. Work: that of the runs that have changed."""
+        with undisturbed():
+            self._look()
+        return self._index
+
+    def _look(self) -> None:
         touched, self.runs.touched = self.runs.touched, {}
         for run in touched:
             leader = self._offering(run)
@@ -48,7 +80,6 @@ class ReadableOffers:
             is_node, known = self._is_node(run), self._known.get(run)
             if known is None or known[0] is not leader.bundle or known[1] != is_node:
                 self._put(run, leader.bundle, is_node=is_node)
-        return self._index
 
     def looked(self) -> "ReadableOffers":
         """Return itself with the offers of now: what a process finds out is seen nowhere else."""
@@ -79,17 +110,21 @@ class ReadableOffers:
     def restored(self) -> Iterator[None]:
         """Leave the index as it was, however what is inside ends.
 
-        Work on the event loop is ended by a timer, between any two steps. What it may have left
-        half changed is made anew.
+        Work on the event loop is ended by a timer, between any two steps. What runs offer that it
+        has changed is offered anew: a few runs, not all.
         """
+        self._index.touched.clear()
         is_whole = False
         try:
             yield
             is_whole = True
         finally:
             if not is_whole:
-                self._index, self._known = ComputationIndex(), {}
-                self.runs.touched = dict.fromkeys(self.runs.all())
+                with undisturbed():
+                    for run in tuple(self._index.touched):
+                        self._index.remove(run)
+                        self._known.pop(run, None)
+                    self.runs.touched |= dict.fromkeys(self._index.touched)
 
     def _offering(self, run: str) -> RunningQuery | None:
         leader = self.runs.leader(run)
