@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from dataclasses import dataclass
 
 from federated_optimizer.coordinator.contract.coordinator_api import CoordinatorApi
@@ -17,6 +18,8 @@ from ui.map.session_queries import SessionQueries
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
+SELDOM = 50
+"""Looks at thousands of queries take a fiftieth of the time at most."""
 MAX_VIEWS = 200  # of users, that are bound to know their columns
 MAX_OFFERED = 30
 BY_ACCURACY = ("radio_map_position", "weighted_centroid", "strongest_room", "last_sighting")
@@ -56,6 +59,7 @@ class PlacedSources:
         self._sessions = sessions
         self._definitions: tuple[Definition, ...] = ()
         self._views: tuple[PlacedSource, ...] = ()
+        self._took = 0.0
         self.badges: tuple[PlacedSource, ...] = ()
         self.devices: tuple[PlacedSource, ...] = ()
 
@@ -69,7 +73,7 @@ class PlacedSources:
             except Exception:
                 log.exception("views and queries with positions are no longer found")
                 raise
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(max(LOOK_SECONDS, SELDOM * self._took))
 
     async def look(self) -> None:
         """Find what there is now; views are bound only after definitions have changed.
@@ -81,7 +85,9 @@ class PlacedSources:
         if definitions != self._definitions:
             await self._bind(definitions)
             self._definitions = definitions
+        began = time.monotonic()
         self.badges = (*self._queries(), *self._views)[:MAX_OFFERED]
+        self._took = time.monotonic() - began
 
     async def start(self, source: PlacedSource, coordinator: CoordinatorApi) -> str:
         """Return the id of a running query with the rows of a source.
