@@ -1,0 +1,39 @@
+"""Offers of what runs are as they were when planning has been ended between two steps."""
+
+from typing import Any
+
+import pytest
+
+TEXTS = [f"SELECT rid FROM RoomSensor WHERE status = '{word}'" for word in ("a", "b", "c")]
+
+
+class Ended(BaseException):  # noqa: N818 - as what ends planning
+    """Planning was ended."""
+
+
+def forms(offers: Any, runs: list[str]) -> list[set[tuple[str, str]]]:
+    index = offers.index()
+    return [{(o.fragment, str(o.plan)) for o in index.of_run(run)} for run in runs]
+
+
+def test_what_ended_planning_has_changed_is_offered_anew(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        queries = [await harness.start_query(coordinator, text) for text in TEXTS]
+        offers = coordinator._statements.preparation._offers
+        runs = [coordinator.query(query).run for query in queries]
+        before = forms(offers, runs)
+        assert all(before)
+        first, *others = (offers.index().of_run(run) for run in runs)
+        with pytest.raises(Ended), offers.restored():
+            offers.index().remove(runs[0])
+            offers.index().remove(runs[1])
+            for offer in first:
+                offers.index().add(offer)
+            raise Ended
+        assert forms(offers, runs) == before
+        assert offers.index().of_run(runs[2]) == others[1], "the others are left as they are"
+        with offers.restored():
+            assert forms(offers, runs) == before
+
+    harness.run(scenario)
