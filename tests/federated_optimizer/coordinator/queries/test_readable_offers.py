@@ -7,7 +7,7 @@ import pytest
 TEXTS = [f"SELECT rid FROM RoomSensor WHERE status = '{word}'" for word in ("a", "b", "c")]
 
 
-class Ended(BaseException):  # noqa: N818 - as what ends planning
+class Ended(BaseException):
     """Planning was ended."""
 
 
@@ -25,12 +25,17 @@ def test_what_ended_planning_has_changed_is_offered_anew(harness: Any) -> None:
         before = forms(offers, runs)
         assert all(before)
         first, *others = (offers.index().of_run(run) for run in runs)
-        with pytest.raises(Ended), offers.restored():
-            offers.index().remove(runs[0])
-            offers.index().remove(runs[1])
-            for offer in first:
-                offers.index().add(offer)
-            raise Ended
+
+        def planning() -> None:
+            with offers.restored():
+                offers.index().remove(runs[0])
+                offers.index().remove(runs[1])
+                for offer in first:
+                    offers.index().add(offer)
+                raise Ended
+
+        with pytest.raises(Ended):
+            planning()
         assert forms(offers, runs) == before
         assert offers.index().of_run(runs[2]) == others[1], "the others are left as they are"
         with offers.restored():
