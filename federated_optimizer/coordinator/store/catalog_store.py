@@ -339,7 +339,7 @@ class CatalogStore:
                     hint="stop one of them, or give it its own catalog",
                 )
             for each in waiting:
-                each.write(connection)
+                each.make(connection, self.url)
             yield connection
 
     @contextmanager

@@ -4,6 +4,7 @@ A commit takes as long as the disk needs, some milliseconds, whatever is in it. 
 something to write puts it here and asks for a commit, which others who have come meanwhile share.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +12,10 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from federated_optimizer.coordinator.store.catalog_database import translated
 from streamsql.errors import DeploymentError
+
+log = logging.getLogger(__name__)
 
 Write = Callable[[sa.Connection], None]
 
@@ -28,6 +32,19 @@ class PendingWrite:
     write: Write
     is_done: bool = False
     error: DeploymentError | None = None
+
+    def make(self, connection: sa.Connection, url: str) -> None:
+        """Write within a transaction; what the write fails for fails nothing else in it.
+
+        Several users' queries wait together: the text of one that the database cannot take is no
+        reason to refuse those of the others. A defect would fail each later transaction, too.
+        """
+        try:
+            with connection.begin_nested():
+                self.write(connection)
+        except Exception as error:
+            log.warning("a write of the catalog has failed", exc_info=error)
+            self.error = translated(error, "write", url)
 
     def check(self) -> None:
         """Raise what it failed for.

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -91,6 +92,38 @@ def test_a_defect_of_somebody_else_fails_nobody(store: CatalogStore) -> None:
     assert not write.is_done
     store.ensure(write)
     assert [stored.id for stored in store.queries()] == ["q1"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda _connection: 1 // 0,
+        lambda connection: connection.execute(sa.text("INSERT INTO nowhere VALUES (1)")),
+        partial(_put, replace(query(2), text="\ud800")),  # no database can take it
+    ],
+)
+def test_one_that_cannot_be_made_fails_alone(store: CatalogStore, wrong: Any) -> None:
+    (first,) = waiting(store, 1)
+    failing = store.pending.add(wrong)
+    (last,) = waiting(store, 3)
+    store.ensure(last)
+    store.ensure(first)
+    with pytest.raises(DeploymentError, match="cannot write the catalog"):
+        store.ensure(failing)
+    assert not store.pending
+    assert [stored.id for stored in store.queries()] == ["q1", "q3"]
+
+
+def test_what_it_has_written_of_one_that_fails_is_not_there(store: CatalogStore) -> None:
+    def half(connection: sa.Connection) -> None:
+        _put(query(1), connection)
+        raise ValueError("the other half")
+
+    failing = store.pending.add(half)
+    store.put_query(query(2))
+    with pytest.raises(DeploymentError, match="the other half"):
+        store.ensure(failing)
+    assert [stored.id for stored in store.queries()] == ["q2"]
 
 
 def test_many_threads_find_theirs_stored(store: CatalogStore) -> None:
