@@ -28,23 +28,33 @@ class _NotedIndex(ComputationIndex):
 
     Attributes:
         touched: Runs whose offers were changed since this was last emptied.
+        is_broken: Whether a change has failed halfway, as where a plan is too deep.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.touched: set[str] = set()
+        self.is_broken = False
 
     @override
     def add(self, offer: Offer) -> None:
-        with undisturbed():
-            self.touched.add(offer.run)
+        with self._changing(offer.run):
             super().add(offer)
 
     @override
     def remove(self, run: str) -> None:
+        with self._changing(run):
+            super().remove(run)
+
+    @contextmanager
+    def _changing(self, run: str) -> Iterator[None]:
         with undisturbed():
             self.touched.add(run)
-            super().remove(run)
+            try:
+                yield
+            except BaseException:
+                self.is_broken = True
+                raise
 
 
 class ReadableOffers:
@@ -62,10 +72,13 @@ class ReadableOffers:
         self._index = _NotedIndex()
         self._known: dict[str, tuple[FragmentBundle, bool]] = {}
         self._planned: set[str] = set()
+        self._is_planning = False
 
     def index(self) -> ComputationIndex:
         """Return the index of what runs offer now. Work: that of the runs that have changed."""
         with undisturbed():
+            if self._is_planning:
+                self._mend()
             self._look()
         return self._index
 
@@ -108,23 +121,27 @@ class ReadableOffers:
 
     @contextmanager
     def restored(self) -> Iterator[None]:
-        """Leave the index as it was, however what is inside ends.
+        """Leave the index as it was, or let it be mended before it is looked at again.
 
-        Work on the event loop is ended by a timer, between any two steps. What runs offer that it
-        has changed is offered anew: a few runs, not all.
+        Work on the event loop is ended by a timer, between any two steps, even those that would
+        mend something. What runs offer that it has changed is offered anew: a few runs, not all.
         """
         self._index.touched.clear()
-        is_whole = False
-        try:
-            yield
-            is_whole = True
-        finally:
-            if not is_whole:
-                with undisturbed():
-                    for run in tuple(self._index.touched):
-                        self._index.remove(run)
-                        self._known.pop(run, None)
-                    self.runs.touched |= dict.fromkeys(self._index.touched)
+        self._is_planning = True
+        yield
+        self._is_planning = False
+
+    def _mend(self) -> None:
+        """Let go what was changed by planning that has come to no end."""
+        self._is_planning = False
+        if self._index.is_broken:
+            self._index, self._known = _NotedIndex(), {}
+            self.runs.touched = dict.fromkeys(self.runs.all())
+            return
+        for run in tuple(self._index.touched):
+            self._index.remove(run)
+            self._known.pop(run, None)
+            self.runs.touched[run] = None
 
     def _offering(self, run: str) -> RunningQuery | None:
         leader = self.runs.leader(run)

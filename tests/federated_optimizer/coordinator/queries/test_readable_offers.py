@@ -1,6 +1,7 @@
 """Offers of what runs are as they were when planning has been ended between two steps."""
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
@@ -27,11 +28,12 @@ def test_what_ended_planning_has_changed_is_offered_anew(harness: Any) -> None:
         first, *others = (offers.index().of_run(run) for run in runs)
 
         def planning() -> None:
+            index = offers.index()
             with offers.restored():
-                offers.index().remove(runs[0])
-                offers.index().remove(runs[1])
+                index.remove(runs[0])
+                index.remove(runs[1])
                 for offer in first:
-                    offers.index().add(offer)
+                    index.add(offer)
                 raise Ended
 
         with pytest.raises(Ended):
@@ -40,5 +42,20 @@ def test_what_ended_planning_has_changed_is_offered_anew(harness: Any) -> None:
         assert offers.index().of_run(runs[2]) == others[1], "the others are left as they are"
         with offers.restored():
             assert forms(offers, runs) == before
+
+    harness.run(scenario)
+
+
+def test_an_index_that_a_failure_has_broken_is_made_anew(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        run = coordinator.query(await harness.start_query(coordinator, TEXTS[0])).run
+        offers = coordinator._statements.preparation._offers
+        before, index = forms(offers, [run]), offers.index()
+        wrong = replace(index.of_run(run)[0], plan=cast("Any", None))
+        with pytest.raises(AttributeError), offers.restored():
+            index.add(wrong)
+        assert forms(offers, [run]) == before
+        assert offers.index() is not index
 
     harness.run(scenario)
