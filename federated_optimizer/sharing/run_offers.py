@@ -1,6 +1,6 @@
 """The offers of a run: its result, what gateways deliver for it, and what it computes inside."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from federated_optimizer.costs.estimates import estimate
 from federated_optimizer.network.shareable import delivered_fragments
@@ -9,7 +9,7 @@ from federated_optimizer.sharing.canonical_plan import canonical_plan
 from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.rules.more_functions import widest_groups
 from federated_optimizer.statistics.planning_statistics import Statistics
-from streamsql.algebra.expressions import Expression
+from streamsql.algebra.expressions import Column, Expression
 from streamsql.algebra.operators import (
     Filter,
     Join,
@@ -125,10 +125,22 @@ def widest(plan: Plan) -> Plan:
 
 
 def with_outputs(block: Block, more: tuple[Expression, ...]) -> Plan:
-    """Return a plan of a block with further outputs behind its own."""
-    names = tuple(f"column {n}" for n in range(len(block.outputs), len(block.outputs) + len(more)))
+    """Return a plan of a block with further outputs behind its own.
+
+    Columns keep their names, numbered where another output has one: explanations show them.
+    """
+    names = [*block.names]
+    for expression in more:
+        own = expression.name if isinstance(expression, Column) else "column"
+        names.append(_free_name(own, names))
     outputs = (*block.outputs, *more)
-    return plan_of(Block(block.inputs, block.predicates, outputs, (*block.names, *names)))
+    return plan_of(Block(block.inputs, block.predicates, outputs, tuple(names)))
+
+
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    """Return a name, with the least number from 2 on that makes it another one than those taken."""
+    candidates = (name, *(f"{name}_{n}" for n in range(2, len(taken) + 2)))
+    return next(candidate for candidate in candidates if candidate not in taken)
 
 
 def is_selection_of_sources(plan: Plan) -> bool:

@@ -141,6 +141,10 @@ def _beyond(
     """
     expected, found = _estimated(estimate), _measured(measured)
     factor = max(estimate.factor, TOLERANCE)
+    if measured is not None and measured.messages == 0:
+        due = estimate.cost.messages / factor * measured.seconds
+        if 0 < due < 1:  # nothing came, and within so few seconds nothing had to
+            return {}
     beyond: dict[str, float | None] = {}
     for name in ("rows_per_second", "messages_per_second", "bytes_per_second"):
         guess, truth = expected[name], found[name]

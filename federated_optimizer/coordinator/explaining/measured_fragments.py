@@ -68,6 +68,8 @@ def measured_fragments(query: RunningQuery) -> dict[str, MeasuredFragment]:
         feeder = query if run == query.run else query.leader_of(run)
         if feeder is None:
             continue
+        if run != query.run and not any(_is_sent(fragment, site) for site in fragment.sites):
+            continue  # that run publishes these rows as its result; here they stay at the site
         sites = [_site(query, feeder, name, site) for site in fragment.sites]
         measured = _together([site for site in sites if site is not None], feeder.run, query)
         if measured is not None:

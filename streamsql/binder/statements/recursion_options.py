@@ -21,6 +21,8 @@ from streamsql.algebra.choices import (
 )
 from streamsql.algebra.operators import Fixpoint, Plan, RecursionChoice, transform_up, walk_plan
 from streamsql.binder.names.environment import Binding
+from streamsql.binder.statements import metric_option, plan_option
+from streamsql.binder.statements.run_options import RUN_OPTIONS
 from streamsql.data.durations import parse_duration
 from streamsql.errors import BindingError, UnsupportedError
 from streamsql.syntax.cursor import did_you_mean, nearest
@@ -43,6 +45,9 @@ _NUMBERS: Mapping[str, str] = {
 """The options that are a whole number, with a hint."""
 
 NAMES = (*VALUES, *_NUMBERS)
+ALL_NAMES = (*NAMES, *RUN_OPTIONS, plan_option.NAME, metric_option.NAME)
+"""All options of a query; views have those of recursions."""
+
 MAX_NUMBER = 1_000_000
 
 _TRUTH = {"true": "yes", "false": "no"}
@@ -53,7 +58,7 @@ def with_choice(plan: Plan, query: Query, binding: Binding, view: str = "") -> P
 
     Without a recursion they have no effect, which is a warning; so is one that others overrule.
     """
-    chosen = chosen_fields(query.options)
+    chosen = _chosen_fields(query.options, NAMES if view else ALL_NAMES)
     if not any(isinstance(node, Fixpoint) for node in walk_plan(plan)):
         whose = f"view {view!r}" if view else "this query"
         names = ", ".join(option.name for option in query.options)
@@ -76,17 +81,17 @@ def _chosen(node: Plan, chosen: Mapping[str, Any]) -> Plan:
     return msgspec.structs.replace(node, choice=choice)
 
 
-def chosen_fields(options: tuple[Option, ...]) -> dict[str, Any]:
-    """Return the fields of a `RecursionChoice` that options set."""
-    return {option.name: _field(option) for option in options}
+def _chosen_fields(options: tuple[Option, ...], known: tuple[str, ...]) -> dict[str, Any]:
+    """Return the fields of a `RecursionChoice` that options set; `known` are those that exist."""
+    return {option.name: _field(option, known) for option in options}
 
 
-def _field(option: Option) -> str | int:
+def _field(option: Option, known: tuple[str, ...]) -> str | int:
     if option.name not in NAMES:
         raise BindingError(
             f"a query has no option {option.name!r:.40}",
             span=option.span,
-            hint=did_you_mean(option.name, NAMES, f"options are {', '.join(NAMES)}"),
+            hint=did_you_mean(option.name, known, f"options are {', '.join(known)}"),
             code="unknown_option",
         )
     if option.name in _NUMBERS:

@@ -14,6 +14,10 @@ _HINTS = {
 }
 
 
+RUN_OPTIONS = tuple(_HINTS)
+"""Names of the options that this module reads."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """Wishes of a query for its run.

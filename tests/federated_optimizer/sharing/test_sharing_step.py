@@ -6,7 +6,7 @@ import pytest
 
 from federated_optimizer.planning import plan
 from federated_optimizer.sharing.computation_index import ComputationIndex
-from federated_optimizer.sharing.run_offers import offers_of
+from federated_optimizer.sharing.run_offers import offers_of, widest
 from federated_optimizer.sharing.sharing_step import SharedPlan, share
 from federated_optimizer.sharing.strategy import Strategy
 from streamsql.algebra.operators import Join, walk_plan
@@ -101,6 +101,13 @@ def test_what_a_run_computes_inside_is_told_of() -> None:
     assert not shared(text, index).used
     (found,) = shared(text, index, inner=True).unread
     assert (found.offer.run, found.offer.fragment) == ("q1", "")
+
+
+def test_further_columns_of_an_offer_keep_their_names() -> None:
+    plain = widest(normalized("SELECT a.s FROM t a, u b WHERE a.x = b.x"))
+    assert plain.schema.names == ("s", "x", "y", "d", "x_2", "y_2", "d_2", "s_2")
+    renamed = widest(normalized("SELECT y AS x, d AS x_2 FROM t WHERE x > 1"))
+    assert renamed.schema.names == ("x", "x_2", "x_3", "s")
 
 
 def test_configurations_share_less_each_in_its_way() -> None:

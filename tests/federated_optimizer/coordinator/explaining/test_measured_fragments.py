@@ -110,6 +110,26 @@ def test_a_fed_fragment_is_counted_where_it_runs(harness: Any) -> None:
     harness.run(scenario)
 
 
+def test_a_result_that_a_query_reads_at_its_site_is_not_counted_as_sent(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        feed(federation)
+        first = await harness.start_query(coordinator, AT_BASE)
+        await moved(harness, federation, coordinator, first, "shut", "open")
+        part = await harness.start_query(coordinator, f"{AT_BASE} WHERE r.status = 'open'")
+        await harness.until_rows(coordinator, part, [("a", "r1", "open")])
+        assert coordinator.query(part).run == part
+        await moved(harness, federation, coordinator, first, "shut", "open", "shut")
+        await harness.until_rows(coordinator, part, [])
+        await harness.until(lambda: "f0" in sent(coordinator, part), "the base has reported")
+        told = coordinator.explain(part).text
+        assert "Fragment f1 reads node" in told
+        assert "f1" not in sent(coordinator, part)
+        assert "! f1" not in told
+
+    harness.run(scenario)
+
+
 def test_after_a_restart_of_the_coordinator_a_shared_query_counts_from_there(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard()

@@ -189,6 +189,7 @@ def test_options_that_count_cause_no_warning(options: str) -> None:
 WRONG: dict[str, tuple[type[QueryError], int, str, str, str]] = {
     "(strategi = 'dred')": (BindingError, 1, "strategi", "no option 'strategi'", "strategy?"),
     "(colour = 'red')": (BindingError, 1, "colour", "no option 'colour'", "strategy, way"),
+    "(share = 'no')": (BindingError, 1, "share", "no option 'share'", "did you mean shared?"),
     "(strategy = 'rankd')": (BindingError, 12, "'rankd'", "no strategy 'rankd'", "'ranked'?"),
     "(strategy = 'counting')": (UnsupportedError, 12, "'counting'", "cycle", "ranked"),
     "(ship = 'sometimes')": (BindingError, 8, "'sometimes'", "no ship", "250 ms"),
