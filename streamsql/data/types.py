@@ -26,6 +26,8 @@ EARLIEST = -62_135_596_800_000_000
 """The year 1; an event is from between here and `LATEST`, so that sums of times fit 64 bits."""
 LATEST = 253_402_300_800_000_000
 """The year 10000."""
+LEAST_TIME, GREATEST_TIME = -(2**63), 2**63 - 1
+"""The bounds of TIMESTAMP in other columns than event times, as of INTEGER."""
 
 
 class DataType(enum.StrEnum):

@@ -19,7 +19,7 @@ from streamsql.algebra.operators import (
 from streamsql.algebra.operators.orders import in_order
 from streamsql.algebra.scalar import compile_expression, key_of
 from streamsql.data.delta import sort_key
-from streamsql.data.types import Row, Value
+from streamsql.data.types import GREATEST_TIME, LEAST_TIME, Row, Value
 from streamsql.reference.group_aggregates import aggregate
 
 
@@ -88,7 +88,7 @@ def combined(plan: SetOperation, left: list[Row], right: list[Row]) -> list[Row]
 
 
 def hops(plan: HopWindow, rows: list[Row]) -> list[Row]:
-    """Return each row once per window that holds its time."""
+    """Return each row once per window that holds its time, and whose bounds are TIMESTAMPs."""
     result: list[Row] = []
     for row in rows:
         time: Any = row[plan.time]
@@ -96,7 +96,8 @@ def hops(plan: HopWindow, rows: list[Row]) -> list[Row]:
             continue
         start = (time - plan.offset) // plan.hop * plan.hop + plan.offset
         while start + plan.size > time:
-            result.append((*row, start, start + plan.size))
+            if start >= LEAST_TIME and start + plan.size <= GREATEST_TIME:
+                result.append((*row, start, start + plan.size))
             start -= plan.hop
     return result
 

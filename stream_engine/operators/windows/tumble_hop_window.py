@@ -8,6 +8,7 @@ from typing_extensions import override
 from stream_engine.operators.rows.operator import Operator
 from streamsql.algebra.operators import HopWindow
 from streamsql.data.delta import Delta
+from streamsql.data.types import GREATEST_TIME, LEAST_TIME
 
 MOST_KNOWN = 10_000
 """Windows whose bounds are remembered from one change to the next."""
@@ -50,5 +51,9 @@ class HopWindowOperator(Operator):
 
 
 def _windows(size: int, hop: int, start: int) -> list[tuple[int, int]]:
-    """Return the bounds of the windows that may hold a time whose last window starts there."""
-    return [(begin, begin + size) for begin in range(start, start - size, -hop)]
+    """Return the bounds of the windows that may hold a time whose last window starts there.
+
+    Windows whose bounds are no TIMESTAMP are none.
+    """
+    begins = range(start, start - size, -hop)
+    return [(b, b + size) for b in begins if b >= LEAST_TIME and b + size <= GREATEST_TIME]

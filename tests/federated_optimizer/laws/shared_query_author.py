@@ -307,7 +307,12 @@ class QueryAuthor:
         time = self._column(f"{at}.time", tables, "t")
         forms = [f"{double} * 2", f"{double} + {double}", f"COALESCE({double}, {double})"]
         if double.endswith(".d"):
-            forms += [f"CAST({double} AS TEXT)", f"-{double}", f"0.0 - {double}", f"ABS({double})"]
+            forms += [
+                f"CAST({double} > 0 AS TEXT)",
+                f"-{double}",
+                f"0.0 - {double}",
+                f"ABS({double})",
+            ]
         if text.endswith(".s"):
             forms += [f"UPPER({text})", f"{text} || 'x'", f"LEFT({text}, 1)", f"LEFT({text}, 2)"]
             forms += [f"LENGTH({text})"]
@@ -356,7 +361,7 @@ class QueryAuthor:
         if d.endswith(".d"):
             forms += [f"{d} > 0.0", f"{d} >= 0.0", f"{d} = 0.0", f"{d} <> 0.0", f"{d} > {n}"]
             forms += [f"{d} < 1.5", f"NOT ({d} > 0.5)", f"{d} IS NOT NULL", f"{d} = {d}"]
-            forms += [f"{d} < 1e308", f"{d} * 2 > 1", f"{d} <= {i}", f"CAST({d} AS TEXT) = '0.0'"]
+            forms += [f"{d} < 1e308", f"{d} * 2 > 1", f"{d} <= {i}", f"CAST({d} AS INTEGER) = {n}"]
         s = self._column(f"{at}.s", tables, "s")
         if s.endswith(".s"):
             forms += [f"{s} = 'a'", f"{s} LIKE 'a%'", f"{s} LIKE 'ab%'", f"{s} > 'a'"]
