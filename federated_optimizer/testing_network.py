@@ -84,12 +84,13 @@ class Network:
             self.reads[query] = found.equal
             return Change(query, registration=found)
         deploy: list[FragmentBundle] = []
+        given: dict[tuple[str, int], int] = {}
         for node in found.nodes:
-            bundle = self._fed(node.bundle)
+            bundle = self._fed(self._numbered(node.bundle, given))
             self._enter(bundle, node.plan, bound, is_node=True)
             deploy.append(bundle)
             deploy += self._replanned_after(node.bundle.query) if node.widens else ()
-        bundle = self._fed(found.bundle)
+        bundle = self._fed(self._numbered(found.bundle, given))
         self._enter(bundle, found.logical, bound)
         self.runs[bundle.query].queries.add(bundle.query)
         self.reads[bundle.query] = bundle.query
@@ -134,6 +135,27 @@ class Network:
     def _next_run(self) -> str:
         self._count += 1
         return f"q{self._count}"
+
+    def _numbered(
+        self, bundle: FragmentBundle, given: dict[tuple[str, int], int]
+    ) -> FragmentBundle:
+        """Return a bundle with its version, and those of what it reads, and note the former.
+
+        A node may have been planned again since, because another one that it reads was widened.
+
+        Args:
+            bundle: As it was planned.
+            given: Versions by run and the version that was planned.
+        """
+        run, planned = bundle.query, bundle.version
+        old = self.runs.get(run)
+        version = planned if old is None else max(planned, old.bundle.version + 1)
+        given[run, planned] = version
+        feeds = (
+            msgspec.structs.replace(f, version=given.get((f.run, f.version), f.version))
+            for f in bundle.feeds
+        )
+        return msgspec.structs.replace(bundle, version=version, feeds=tuple(feeds))
 
     def _enter(
         self, bundle: FragmentBundle, logical: Plan, bound: BoundQuery, *, is_node: bool = False
