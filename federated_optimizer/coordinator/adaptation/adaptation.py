@@ -289,7 +289,7 @@ class Adaptation:
     def _fed(self, planned: Planned, left: str) -> FragmentBundle:
         """Return a plan with what runs of now would give a newer one, but for the one it leaves."""
         runs = self._queries.runs
-        newer = max((*runs.all(), left), key=lambda run: (len(run), run)) + "+"
+        newer = max((*runs.names(), left), key=lambda run: (len(run), run)) + "+"
         return runs.fed_but_by(planned, newer, left)
 
     def _why_kept(

@@ -10,7 +10,6 @@ from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.shared_runs import SharedRuns, age_of
-from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.wire.fragments import FragmentBundle
 
 LONGEST_PAUSE = 3_600_000_000
@@ -113,24 +112,15 @@ class KnownRun:
     def see(self, runs: SharedRuns) -> None:
         """Note up to which run its plan has been compared with what others compute."""
         tried = {trial.run for trial in runs.tried()}
-        others = (run for run in runs.all() if run not in tried)
-        self.newest = max(others, key=age_of, default="")
+        self.newest = max((run for run in runs.names() if run not in tried), key=age_of, default="")
 
     def newer(self, runs: SharedRuns, query: RunningQuery) -> str:
         """Return why its plan is to be compared with that of a newer run; empty: there is none.
 
         `query` is one of its own; the other run reads a source of it.
         """
-        mine = _sources(query)
-        for run in reversed(runs.all()):
-            if age_of(run) <= age_of(self.newest):
-                return ""
-            leader = runs.leader(run)
-            if leader is None or run == query.run or runs.is_tried(leader) or leader.alone:
-                continue
-            if mine & _sources(leader):
-                return f"run {run} {_READS_THE_SAME}"
-        return ""
+        run = runs.newest.beside(query)
+        return f"run {run} {_READS_THE_SAME}" if age_of(run) > age_of(self.newest) else ""
 
     def look_failed(self, text: str, reason: str, now: int, pause: int) -> None:
         """Leave queries out of looks for a while that doubles each time."""
@@ -189,11 +179,6 @@ def is_quiet(query: RunningQuery) -> bool:
     result = query.result
     is_shown = not (result.held or result.is_partial)
     return is_shown and query.started and query.current_status() == QueryStatus.RUNNING
-
-
-def _sources(query: RunningQuery) -> set[str]:
-    nodes = () if query.logical is None else walk_plan(query.logical)
-    return {node.source.lower() for node in nodes if isinstance(node, Scan)}
 
 
 def rate_since(counted: tuple[int, int], now: int, sent: int) -> float | None:

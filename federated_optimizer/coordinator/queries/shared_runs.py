@@ -13,6 +13,7 @@ import msgspec
 from federated_optimizer.coordinator.computations.network_index import NetworkIndex
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.queries.answer_index import AnswerIndex
+from federated_optimizer.coordinator.queries.newest_runs import NewestRuns
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.network.shareable import fingerprint, fragment_prints, run_or_read
@@ -43,6 +44,7 @@ class SharedRuns:
         entered: Runs that somebody has begun to read since this was last emptied.
         touched: Runs whose bundle or readers may have changed, until somebody empties it.
         network: Which node of what runs rests on which.
+        newest: The newest runs that read a source.
     """
 
     def __init__(self, host: str) -> None:
@@ -61,6 +63,7 @@ class SharedRuns:
         self._fed: dict[str, dict[str, None]] = {}  # runs that read rows of a run, by that
         self._feeders: dict[str, set[str]] = {}
         self.network = NetworkIndex(self)
+        self.newest = NewestRuns(self)
         self._of_text: dict[tuple[str, ...], dict[str, RunningQuery]] = {}
 
     def names(self) -> Collection[str]:
@@ -293,11 +296,6 @@ class SharedRuns:
             found |= readers
             waiting.extend(readers)
         return found
-
-    def resting_queries(self, run: str, but: str = "") -> tuple[RunningQuery, ...]:
-        """Return the queries that rest on a run, but for those of one run."""
-        runs = sorted(self.resting_on(run) - {but}, key=age_of)
-        return tuple(query for each in runs for query in self._seen(each))
 
     def part_sharers(self, planned: Planned, run: str) -> dict[str, tuple[RunningQuery, ...]]:
         """Return, by fragment, the queries of other runs that read equal fragments."""
