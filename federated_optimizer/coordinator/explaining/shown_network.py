@@ -5,7 +5,7 @@ queries they get the numbers.
 """
 
 from collections.abc import Callable, Collection, Iterable
-from heapq import nlargest
+from heapq import nsmallest
 from itertools import islice
 
 from federated_optimizer.coordinator.computations.network_index import NetworkIndex
@@ -50,7 +50,7 @@ def shown_network(
         found = (name for entry in entries if entry is not None for name in entry.rests)
         names, may_see = tuple(dict.fromkeys(found)), readable.__contains__
     hidden = len(index.names()) - len(names)
-    listed = nlargest(most, names, key=lambda name: _use(index, name))
+    listed = nsmallest(most, names, key=lambda name: (-index.resting(name), len(name), name))
     shown = _Shown(index, leader_of, frozenset(names), may_see)
     nodes = tuple(map(shown.node, listed))
     return Network(nodes, index.query_count, hidden, len(names) - len(nodes))
@@ -58,11 +58,6 @@ def shown_network(
 
 def _everything(_query: str) -> bool:
     return True
-
-
-def _use(index: NetworkIndex, name: str) -> tuple[int, int, str]:
-    """Return a key by which nodes are listed: the most used first, then the oldest."""
-    return (index.resting(name), -len(name), "".join(chr(0x10FFFF - ord(c)) for c in name))
 
 
 class _Shown:
