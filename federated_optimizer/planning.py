@@ -14,6 +14,7 @@ from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
 from federated_optimizer.search.choosing import NOTHING_RUNS, Alternatives, Running, Search
 from federated_optimizer.search.joins_by_place import group_joins
 from federated_optimizer.search.turning_facts import Turn, turning_facts
+from federated_optimizer.sharing.exact_cache import exactly_cached
 from federated_optimizer.sharing.leaf_facts import without_known
 from federated_optimizer.sharing.node_offers import NO_OFFERS, Offer
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
@@ -30,6 +31,13 @@ def normalize(plan: Plan, topology: Topology) -> Plan:
     Raises:
         InternalError: A step changed the schema.
     """
+    return _normalized((plan, topology))
+
+
+# A registration normalizes a plan when it reads it, when it orders its joins and when it cuts it.
+@exactly_cached(512)
+def _normalized(asked: tuple[Plan, Topology]) -> Plan:
+    plan, topology = asked
     plan = transform_up(plan, lambda node: _ready(node, topology))
     grouped = group_joins(run_rules(plan, LOGICAL_RULES), topology)
     if grouped.schema != plan.schema:

@@ -19,7 +19,8 @@ Sums of integers are not regrouped but where constants have one sign: `(a + 3) -
 zero are `0.0` in comparisons; elsewhere `-0.0` is written `-(0.0)`, because Python's equality does
 not tell them apart, but CAST, ATAN2 and quotients do.
 
-Functions of users are left as they are; only their arguments are brought into form.
+Functions of users are left as they are; only their arguments are brought into form. So is an
+expression of more than 1,000 parts: only what is written alike is the same then.
 """
 
 import math
@@ -42,6 +43,9 @@ _ORDERED = frozenset({"<", "<="})
 _COMPARED = frozenset({"=", "<>", "<", "<=", "IN"})
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
+MAX_PARTS = 1_000
+"""Most parts of an expression that is read: a list of 30,000 constants took a second."""
+
 
 def canonical(expression: Expression) -> Expression:
     """Return the canonical form of an expression; columns have no names.
@@ -52,6 +56,21 @@ def canonical(expression: Expression) -> Expression:
         >>> expression_text(canonical(Call(">", (a, two), DataType.BOOLEAN)))
         '2 < '
     """
+    return _canonical(expression, simplify=not is_large(expression))
+
+
+def is_large(expression: Expression) -> bool:
+    """Return whether an expression has too many parts to be read."""
+    count, waiting = 0, [expression]
+    while waiting and count <= MAX_PARTS:
+        part = waiting.pop()
+        if isinstance(part, Call):
+            waiting += part.arguments
+            count += len(part.arguments)
+    return count > MAX_PARTS
+
+
+def _canonical(expression: Expression, *, simplify: bool) -> Expression:
     match expression:
         case Column(position=position, dtype=dtype):
             return Column(position, "", dtype)
@@ -60,8 +79,9 @@ def canonical(expression: Expression) -> Expression:
         case Literal():
             return expression
         case Call(function=function, arguments=arguments, dtype=dtype):
-            made = Call(function, tuple(map(canonical, arguments)), dtype)
-            return made if is_user_function(function) else _simplified(made)
+            parts = tuple([_canonical(each, simplify=simplify) for each in arguments])
+            made = Call(function, parts, dtype)
+            return made if not simplify or is_user_function(function) else _simplified(made)
 
 
 def _is_negative(value: float) -> bool:

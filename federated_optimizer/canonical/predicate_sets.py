@@ -13,16 +13,17 @@ found holds for every row; not everything that holds is found, and what is not s
 near 2^63 the greater sum is NULL where the less one is not.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from federated_optimizer.canonical.canonical_expressions import canonical
+from federated_optimizer.canonical.canonical_expressions import canonical, is_large
 from federated_optimizer.canonical.equal_terms import EqualColumns
 from federated_optimizer.canonical.normal_forms import (
     NEVER,
     Clause,
     NormalForm,
     TooManyClausesError,
+    is_stronger,
     without_weaker,
 )
 from federated_optimizer.canonical.regions import Region
@@ -33,6 +34,9 @@ from streamsql.algebra.expressions import Column, Expression, conjuncts
 
 MAX_MINIMIZED = 24
 """Most conditions among which redundant ones are looked for: the time grows with the square."""
+
+MAX_CASES = 256
+"""Most conditions of disjunctions for which a theory is made each."""
 
 
 class PredicateSet:
@@ -130,12 +134,20 @@ class PredicateSet:
 
     @cached_property
     def cases(self) -> tuple[tuple[Theory, ...], ...]:
-        """For each disjunction what holds in the case of each of its conditions."""
+        """What holds in the case of each condition of a disjunction, for as many as are few."""
         made = (
             tuple(self.theory.with_one_more(each) for each in clause)
-            for clause in self.disjunctions
+            for clause in self._looked_at()
         )
         return tuple(tuple(case for case in cases if not case.is_contradictory) for cases in made)
+
+    def _looked_at(self) -> Iterator[Clause]:
+        """Yield the first disjunctions, as far as that makes few cases."""
+        count = 0
+        for clause in self.disjunctions:
+            count += len(clause)
+            if count <= MAX_CASES:
+                yield clause
 
     @cached_property
     def _key(self) -> object:
@@ -188,6 +200,8 @@ class PredicateSet:
     def implies_clause(self, clause: Clause) -> bool:
         """Return whether for every row that is let through a condition of a clause holds."""
         if self.is_never or self.theory.implies_any(clause):
+            return True
+        if any(is_stronger(each, clause) for each in self.disjunctions):
             return True
         return bool(self.cases) and any(
             all(case.implies_any(clause) for case in cases) for cases in self.cases
@@ -247,10 +261,33 @@ def _without_weaker(
         return conditions
     kept = list(conditions)
     for each in sorted(kept, key=lambda c: c.term.order, reverse=True):
+        if _is_alone(each, [*known, *kept]):
+            continue
         others = [other for other in kept if other is not each]
         if Theory((*known, *others)).implies(each):
             kept = others
     return kept
+
+
+def _is_alone(condition: Condition, together: Sequence[Condition]) -> bool:
+    """Return whether nothing else keeps a column of a condition from being NULL, but it does.
+
+    Then it does not follow from the others.
+    """
+    if condition.region.null or not _is_of_columns(condition.term):
+        return False
+    rest = [
+        each
+        for each in together
+        if each is not condition and not (each.region.null and _is_of_columns(each.term))
+    ]
+    read = frozenset[int]().union(*(each.term.columns for each in rest))
+    return not condition.term.columns <= read
+
+
+def _is_of_columns(term: Term) -> bool:
+    """Return whether a term is NULL wherever a column is that it reads."""
+    return all(isinstance(part, Column) for part, _ in term.parts)
 
 
 def _narrowed(clause: Clause, theory: Theory) -> Clause:
@@ -268,6 +305,8 @@ def _clauses(predicates: Iterable[Expression]) -> list[Clause]:
 
 
 def _form(predicate: Expression) -> NormalForm:
+    if is_large(predicate):
+        return opaque(predicate, truth=True)
     try:
         return where(predicate, truth=True)
     except TooManyClausesError:

@@ -6,7 +6,7 @@ Columns that an equality makes equal have one name. DOUBLE is left out: 0 and -0
 different.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from itertools import permutations, product
 from math import factorial, prod
@@ -75,27 +75,31 @@ class BlockNames:
         self.order = order
         self.forms = [forms[i] for i in order]
         label = self._labels(order)
-        self.outputs = tuple(text_of(e, label.__getitem__) for e in block.outputs)
+        self.outputs = tuple(text_of(e, label) for e in block.outputs)
 
-    def _labels(self, order: Sequence[int]) -> list[str]:
-        """Return a name for each universal column, one for all that are equal."""
+    def _labels(self, order: Sequence[int]) -> Callable[[int], str]:
+        """Return what gives a name for each universal column, one for all that are equal."""
         place = {number: at for at, number in enumerate(order)}
-        plain = [
-            f"{place[owner]}.{name}" for owner, name in zip(self._owners, self._names, strict=True)
-        ]
-        return [
-            min(plain[each] for each in self._classes.get(column, (column,)))
-            for column in range(len(plain))
-        ]
+        known: dict[int, str] = {}
+
+        def label(column: int) -> str:
+            found = known.get(column)
+            if found is None:
+                same = self._classes.get(column, (column,))
+                found = min(f"{place[self._owners[c]]}.{self._names[c]}" for c in same)
+                known[column] = found
+            return found
+
+        return label
 
     def _texts(self, order: Sequence[int]) -> list[str]:
-        labels = self._labels(order)
+        label = self._labels(order)
         place = {number: at for at, number in enumerate(order)}
         equal = [
             "=".join(sorted({f"{place[self._owners[c]]}.{self._names[c]}" for c in members}))
             for members in set(self._classes.values())
         ]
-        return sorted({*equal, *(text_of(p, labels.__getitem__) for p in self._others)})
+        return sorted({*equal, *(text_of(p, label) for p in self._others)})
 
     def _orders(self, colors: list[str]) -> Iterator[tuple[int, ...]]:
         """Yield the orders of the inputs that may be the canonical one."""
@@ -121,10 +125,10 @@ class BlockNames:
     def _refined(self, colors: list[str]) -> list[str]:
         """Return colors that also tell what is said of an input, and of what colors of others."""
         labels = [f"{colors[o]}.{n}" for o, n in zip(self._owners, self._names, strict=True)]
-        merged = [
-            "=".join(sorted(labels[each] for each in self._classes.get(column, (column,))))
-            for column in range(len(labels))
-        ]
+
+        def merged(column: int) -> str:
+            return "=".join(sorted(labels[each] for each in self._classes.get(column, (column,))))
+
         said: list[list[str]] = [[] for _ in colors]
         for members in set(self._classes.values()):
             for owner in {self._owners[c] for c in members}:
@@ -140,7 +144,7 @@ class BlockNames:
                         for c in self._classes.get(column, (column,))
                         if self._owners[c] == owner
                     ]
-                    return f"self.{min(own)}" if own else merged[column]
+                    return f"self.{min(own)}" if own else merged(column)
 
                 said[owner].append(text_of(predicate, label))
         return [

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from federated_optimizer.canonical.predicate_index import PredicateIndex
+from federated_optimizer.canonical.predicate_sets import PredicateSet
 from federated_optimizer.sharing.alignment import Available, aligned
 from federated_optimizer.sharing.block_names import BlockNames, equal_pair
 from federated_optimizer.sharing.blocks import Block, positions
 from federated_optimizer.sharing.canonical_plan import canonical_plan
+from federated_optimizer.sharing.exact_cache import exactly_cached
 from federated_optimizer.sharing.known_times import known_times
 from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.residuals import predicate_set
@@ -59,6 +61,49 @@ class Shape:
     offers: dict[Key, tuple[Offer, Block]] = field(default_factory=dict)
     predicates: PredicateIndex[Key] = field(default_factory=PredicateIndex)
     available: dict[Key, Available] = field(default_factory=dict)
+    met: dict[int, "_Met"] = field(default_factory=dict)
+
+    def weaker(self, wanted: Block) -> Iterator[Candidate]:
+        """Yield offers that are no stronger than a block, which has as many inputs."""
+        met = self.met.get(id(wanted))
+        if met is None:
+            if len(self.met) >= MAX_MET:
+                self.met.clear()
+            moved = tuple(
+                (m, predicate_set(m.predicates, known_times(m)))
+                for m in aligned(wanted, self.block)
+            )
+            met = self.met[id(wanted)] = _Met(wanted, moved)
+        if met.found is None:
+            met.found = tuple(self.predicates.weaker_or_equal(p) for _, p in met.moved)
+        for (moved, _), found in zip(met.moved, met.found, strict=True):
+            for key in found:
+                offer, block = self.offers[key]
+                yield Candidate(offer, block, moved, self.available[key])
+
+    def changed(self) -> None:
+        """Forget what was found: there are other offers."""
+        for each in self.met.values():
+            each.found = None
+
+
+MAX_MET = 64
+"""Blocks whose assignments to a shape are remembered: registration asks for each several times."""
+
+
+@dataclass(slots=True)
+class _Met:
+    """A block that was looked for.
+
+    Attributes:
+        wanted: The block; it is kept, so that no other one has its id.
+        moved: Over the inputs of the shape in each assignment, with its predicates.
+        found: Keys of the offers that are no stronger, by assignment; None: not looked for yet.
+    """
+
+    wanted: Block
+    moved: tuple[tuple[Block, PredicateSet], ...]
+    found: tuple[set[Key], ...] | None = None
 
 
 class BlockShapes:
@@ -70,22 +115,17 @@ class BlockShapes:
 
     def add(self, key: Key, offer: Offer, block: Block) -> None:
         """Add an offer that computes a block."""
-        named = [canonical_plan(child) for child in block.inputs]
-        equal = tuple(p for p in block.predicates if equal_pair(p) is not None)
-        bare = replace(block, predicates=equal, outputs=(), names=())
-        names = BlockNames(bare, [n.form for n in named], [n.columns for n in named])
-        block = reordered(block, names.order)
-        shape_name = (*((named[i].form, named[i].columns) for i in names.order), *names.predicates)
-        forms = tuple(sorted(names.forms))
-        shape = self._shapes.setdefault(forms, {}).get(shape_name)
+        placed = _placed(block)
+        shape = self._shapes.setdefault(placed.forms, {}).get(placed.shape)
         if shape is None:
-            equal = tuple(p for p in block.predicates if equal_pair(p) is not None)
-            bare = replace(block, predicates=equal, outputs=(), names=())
-            shape = self._shapes[forms][shape_name] = Shape(bare)
-        shape.offers[key] = offer, block
-        shape.predicates.add(key, predicate_set(block.predicates, known_times(block)))
-        shape.available[key] = Available.of(block)
-        self._places[key] = forms, shape_name
+            equal = tuple(p for p in placed.block.predicates if equal_pair(p) is not None)
+            bare = replace(placed.block, predicates=equal, outputs=(), names=())
+            shape = self._shapes[placed.forms][placed.shape] = Shape(bare)
+        shape.offers[key] = offer, placed.block
+        shape.predicates.add(key, placed.predicates)
+        shape.available[key] = placed.available
+        shape.changed()
+        self._places[key] = placed.forms, placed.shape
 
     def remove(self, key: Key) -> None:
         """Remove an offer."""
@@ -93,6 +133,7 @@ class BlockShapes:
         shape = self._shapes[forms][name]
         del shape.offers[key], shape.available[key]
         shape.predicates.remove(key)
+        shape.changed()
         if not shape.offers:
             del self._shapes[forms][name]
         if not self._shapes[forms]:
@@ -115,13 +156,38 @@ class BlockShapes:
             forms: Of its inputs, sorted.
         """
         for shape in self._shapes.get(forms, {}).values():
-            for moved in aligned(wanted, shape.block):
-                found = shape.predicates.weaker_or_equal(
-                    predicate_set(moved.predicates, known_times(moved))
-                )
-                for key in found:
-                    offer, block = shape.offers[key]
-                    yield Candidate(offer, block, moved, shape.available[key])
+            yield from shape.weaker(wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """The place of a block.
+
+    Attributes:
+        block: With its inputs in the order of the shape.
+        forms: Of the inputs, sorted.
+        shape: The name of its shape.
+        predicates: Of the block.
+        available: What it shows.
+    """
+
+    block: Block
+    forms: tuple[str, ...]
+    shape: tuple[object, ...]
+    predicates: PredicateSet
+    available: Available
+
+
+@exactly_cached(4_096)
+def _placed(block: Block) -> _Placed:
+    named = [canonical_plan(child) for child in block.inputs]
+    equal = tuple(p for p in block.predicates if equal_pair(p) is not None)
+    bare = replace(block, predicates=equal, outputs=(), names=())
+    names = BlockNames(bare, [n.form for n in named], [n.columns for n in named])
+    block = reordered(block, names.order)
+    shape = (*((named[i].form, named[i].columns) for i in names.order), *names.predicates)
+    predicates = predicate_set(block.predicates, known_times(block))
+    return _Placed(block, tuple(sorted(names.forms)), shape, predicates, Available.of(block))
 
 
 def reordered(block: Block, order: tuple[int, ...]) -> Block:

@@ -51,12 +51,8 @@ class Block:
     @property
     def columns(self) -> tuple[Expression, ...]:
         """The universal columns."""
-        offsets = self.offsets
-        return tuple(
-            shifted(column, offset)
-            for child, offset in zip(self.inputs, offsets[:-1], strict=True)
-            for column in identity_columns(child.schema)
-        )
+        fields = (field for child in self.inputs for field in child.schema.fields)
+        return tuple(Column(at, field.name, field.dtype) for at, field in enumerate(fields))
 
     @property
     def owners(self) -> tuple[int, ...]:
@@ -248,8 +244,9 @@ def with_part(block: Block, numbers: Sequence[int], answer: Plan) -> Block:
     moved |= {c: width + place for c, place in positions(block, others).items()}
     below = block_of(answer)
     shift = below.offsets[-1] - width
+    old = block.columns
     columns = {
-        c: below.outputs[at] if at < width else shifted(block.columns[c], at + shift - c)
+        c: below.outputs[at] if at < width else shifted(old[c], at + shift - c)
         for c, at in moved.items()
     }
 

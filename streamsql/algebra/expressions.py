@@ -82,13 +82,11 @@ def columns_of(expression: Expression) -> frozenset[int]:
 
 def map_columns(expression: Expression, change: Callable[[Column], Expression]) -> Expression:
     """Return the expression with every column replaced."""
-    match expression:
-        case Column():
-            return change(expression)
-        case Call(function=function, arguments=arguments, dtype=dtype):
-            return Call(function, tuple(map_columns(a, change) for a in arguments), dtype)
-        case _:
-            return expression
+    # No `match`: registering a query of five joins comes here 10,000 times; it takes half the time.
+    if isinstance(expression, Call):
+        arguments = [map_columns(each, change) for each in expression.arguments]
+        return Call(expression.function, tuple(arguments), expression.dtype)
+    return change(expression) if isinstance(expression, Column) else expression
 
 
 MAX_SIZE = 1_000
@@ -100,6 +98,10 @@ def substituted(expression: Expression, replacements: Sequence[Expression]) -> E
 
     None if it would have more than 1,000 nodes, unless only columns are replaced by others.
     """
+    if isinstance(expression, Column):
+        put = replacements[expression.position]
+        if not isinstance(put, Call):
+            return put  # most are columns of columns
     nodes = list(walk(expression))
     read = {node.position for node in nodes if isinstance(node, Column)}
     sizes = {position: sum(1 for _ in walk(replacements[position])) for position in read}
