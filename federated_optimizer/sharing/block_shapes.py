@@ -69,11 +69,11 @@ class Shape:
         if met is None:
             if len(self.met) >= MAX_MET:
                 self.met.clear()
-            moved = tuple(
+            over = tuple(
                 (m, predicate_set(m.predicates, known_times(m)))
                 for m in aligned(wanted, self.block)
             )
-            met = self.met[id(wanted)] = _Met(wanted, moved)
+            met = self.met[id(wanted)] = _Met(wanted, over)
         if met.found is None:
             met.found = tuple(self.predicates.weaker_or_equal(p) for _, p in met.moved)
         for (moved, _), found in zip(met.moved, met.found, strict=True):
