@@ -134,7 +134,7 @@ class PredicateSet:
 
     @cached_property
     def cases(self) -> tuple[tuple[Theory, ...], ...]:
-        """What holds in the case of each condition of a disjunction, for as many as are few."""
+        """A theory for each condition of a disjunction, of as many as make few of them."""
         made = (
             tuple(self.theory.with_one_more(each) for each in clause)
             for clause in self._looked_at()

@@ -12,6 +12,7 @@ from typing import TypeVar
 from federated_optimizer.sharing.block_shapes import BlockShapes, Key
 from federated_optimizer.sharing.blocks import Block, block_of
 from federated_optimizer.sharing.canonical_plan import canonical_plan, input_forms
+from federated_optimizer.sharing.exact_cache import encode
 from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.rule_table import RULES, WIDENINGS
 from federated_optimizer.sharing.rules import same
@@ -30,6 +31,9 @@ Rows = Callable[[Offer], float]
 
 MAX_TRIED = 200
 """Offers to which rules of operators are applied for one plan; further ones are not tried."""
+
+MAX_ANSWERED = 32
+"""Plans for which the answers by rules are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,10 @@ def rows_told(offer: Offer) -> float:
     return float("inf") if offer.rows is None else offer.rows
 
 
+_Answers = dict[int, tuple[Offer, tuple[Offer, Plan] | None]]
+"""What rules have made of offers, by the id of the offer, which is kept so that no other has it."""
+
+
 class ComputationIndex:
     """The offers of all runs."""
 
@@ -71,6 +79,7 @@ class ComputationIndex:
         self._blocks = BlockShapes()
         self._operators: dict[tuple[str, ...], dict[Key, Offer]] = {}
         self._clusters: dict[str, dict[Key, Offer]] = {}
+        self._answers: dict[bytes, _Answers] = {}
 
     def __len__(self) -> int:
         return len(self._offers)
@@ -178,6 +187,7 @@ class ComputationIndex:
     def _by_rules(self, wanted: Plan, allowed: Allowed, rows: Rows) -> Iterator[Found]:
         if not _has_rules(wanted):
             return
+        answers = self._answers_to(wanted)
         tried = 0
         for offer in self._candidates(wanted):
             if not allowed(offer):
@@ -185,10 +195,21 @@ class ComputationIndex:
             tried += 1
             if tried > MAX_TRIED:
                 return
-            found = _by_rule(wanted, offer) or _by_widening(wanted, offer)
+            known = answers.get(id(offer))
+            if known is None:
+                made = _by_rule(wanted, offer) or _by_widening(wanted, offer)
+                known = answers[id(offer)] = offer, made
+            _, found = known
             if found is not None:
                 read, plan = found
                 yield Found(read, plan, remaining_of(plan), rows(offer))
+
+    def _answers_to(self, wanted: Plan) -> "_Answers":
+        """Return what rules have found for a plan, which registration asks for several times."""
+        name = encode(wanted)
+        if name not in self._answers and len(self._answers) >= MAX_ANSWERED:
+            self._answers.clear()
+        return self._answers.setdefault(name, {})
 
     def _candidates(self, wanted: Plan) -> Iterator[Offer]:
         """Yield offers over the same sources; to a set operator also those of fewer operands."""

@@ -39,8 +39,9 @@ def exactly_cached(
                 key = encode(argument)
             except RecursionError:  # it may still be shallow enough for the function
                 return function(argument)
-            found = known.get(key)
-            if found is None:
+            if key in known:
+                found = known[key]
+            else:
                 found = function(argument)
                 if len(known) >= most:
                     known.clear()

@@ -14,6 +14,7 @@ import msgspec
 from federated_optimizer.sharing.alignment import aligned
 from federated_optimizer.sharing.blocks import Block, block_of, plan_of
 from federated_optimizer.sharing.equal_values import tells_zeros_apart
+from federated_optimizer.sharing.exact_cache import exactly_cached
 from streamsql.algebra.aggregate_laws import SET_FUNCTIONS
 from streamsql.algebra.expressions import Column, Expression, columns_of, substituted
 from streamsql.algebra.operators import (
@@ -104,6 +105,7 @@ def _put(expression: Expression, columns: tuple[Expression, ...]) -> Expression:
     return found
 
 
+@exactly_cached(4_096)
 def group_block_of(plan: Plan) -> GroupBlock | None:
     """Return a plan as groups; None: it is none, or has expressions that are too long."""
     above = block_of(plan)

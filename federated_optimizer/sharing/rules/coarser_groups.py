@@ -93,10 +93,11 @@ def over_groups(ours: GroupBlock, theirs: GroupBlock, leaf: Plan) -> Plan:
     Raises:
         NotSharedError: There is none that can be proven right.
     """
-    shown = ShownGroups(theirs, leaf)
+    shown: ShownGroups | None = None
     found: Plan | None = None
     reason = "they group other rows"
     for moved in ours.over(theirs):
+        shown = shown or ShownGroups(theirs, leaf)
         try:
             answering = _Answering(moved, shown)
             if answering.is_one_for_one:
