@@ -53,7 +53,7 @@ def explain_running(
     query: RunningQuery, planner: Estimator, sharing: Sharing | None
 ) -> StatementResult:
     """Return the fragments of a running query with what has come of them so far."""
-    rows = sum(dict(query.result.view).values())
+    rows = query.result.answer.rows
     head = (
         f"Query {query.name} version {query.bundle.version}: {rows} rows, "
         f"{query.result.changes} changes"

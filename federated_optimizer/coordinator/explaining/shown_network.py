@@ -122,4 +122,4 @@ def _rows(query: RunningQuery) -> int | None:
     """Return the rows of a result; None: it is not known yet, or is kept where it is computed."""
     if query.bundle.silent or not query.result.is_synchronised:
         return None
-    return sum(dict(query.result.view).values())
+    return query.result.answer.rows
