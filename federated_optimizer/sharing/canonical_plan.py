@@ -27,7 +27,6 @@ from streamsql.algebra.operators import (
     Materialize,
     Plan,
     RecursiveReference,
-    RemoteSource,
     UnionAll,
     is_open,
     transform_up,
@@ -187,8 +186,3 @@ def _renamed(plan: Fixpoint) -> Fixpoint:
 def is_closed(plan: Plan) -> bool:
     """Return whether a plan means the same wherever it stands: it reads no recursion around it."""
     return not is_open(plan)
-
-
-def reads_nodes(plan: Plan) -> bool:
-    """Return whether a plan reads rows of other runs already."""
-    return any(isinstance(node, RemoteSource) for node in walk_plan(plan))

@@ -35,7 +35,6 @@ from streamsql.data.types import DataType
 F = AggregateFunction
 _INTEGER = DataType.INTEGER
 _ROWS = AggregateCall(F.COUNT_ALL, (), "")
-_WITH_PARTNER = {F.ARG_MIN, F.ARG_MAX}
 
 
 @dataclass(slots=True)

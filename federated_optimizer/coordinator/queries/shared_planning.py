@@ -16,7 +16,6 @@ from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.operators import Plan, Scan, walk_plan
 from streamsql.binder import BoundQuery
 from streamsql.catalog.read_gate import Read
-from streamsql.wire.fragments import FragmentBundle
 
 _FIRST_PROVISIONAL = 10**30
 """Provisional numbers of runs begin here: they are greater than all that a catalog gives."""
@@ -75,11 +74,6 @@ def new_nodes(made: Registration, bound: BoundQuery) -> tuple[NewNode, ...]:
         )
         for node in made.nodes
     )
-
-
-def _untitled(bundle: FragmentBundle) -> FragmentBundle:
-    """Return the bundle of a node without the text of the query that has wanted it."""
-    return replace(bundle, text="")
 
 
 def reads_of(plan: Plan, reads: frozenset[Read]) -> frozenset[Read]:
