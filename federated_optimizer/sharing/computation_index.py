@@ -7,6 +7,7 @@ fewest rows, since every row of it is looked at.
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TypeVar
 
 from federated_optimizer.sharing.block_shapes import BlockShapes, Key
@@ -147,9 +148,11 @@ class ComputationIndex:
                 return min(equal, key=lambda found: found.order)
         else:
             equal = []
-        others = self._weaker(wanted, allowed, rows, canonical=canonical)
-        by_rules = self._by_rules(wanted, allowed, rows) if canonical else ()
-        return min((*equal, *others, *by_rules), key=lambda found: found.order, default=None)
+        found = [*equal, *self._weaker(wanted, allowed, rows, canonical=canonical)]
+        if canonical:
+            readable = any(each.offer.is_readable for each in found)
+            found += self._by_rules(wanted, allowed, rows, is_readable=readable)
+        return min(found, key=lambda each: each.order, default=None)
 
     def may_have(self, part: Block) -> bool:
         """Return whether there are offers of a block's inputs at all."""
@@ -184,16 +187,21 @@ class ComputationIndex:
                 yield Found(each.offer, plan, remaining_of(plan), rows(each.offer))
                 return
 
-    def _by_rules(self, wanted: Plan, allowed: Allowed, rows: Rows) -> Iterator[Found]:
+    def _by_rules(
+        self, wanted: Plan, allowed: Allowed, rows: Rows, *, is_readable: bool
+    ) -> Iterator[Found]:
+        """Yield answers by rules of operators.
+
+        Of offers that nobody can read there are none where there is a better one: that somebody can
+        read. `is_readable` says whether there is such an answer already.
+        """
         if not _has_rules(wanted):
             return
         answers = self._answers_to(wanted)
-        tried = 0
-        for offer in self._candidates(wanted):
-            if not allowed(offer):
-                continue
-            tried += 1
-            if tried > MAX_TRIED:
+        tried = list(islice(filter(allowed, self._candidates(wanted)), MAX_TRIED))
+        tried.sort(key=lambda offer: not offer.is_readable)
+        for offer in tried:
+            if is_readable and not offer.is_readable:
                 return
             known = answers.get(id(offer))
             if known is None:
@@ -202,6 +210,7 @@ class ComputationIndex:
             _, found = known
             if found is not None:
                 read, plan = found
+                is_readable = is_readable or read.is_readable
                 yield Found(read, plan, remaining_of(plan), rows(offer))
 
     def _answers_to(self, wanted: Plan) -> "_Answers":
@@ -225,8 +234,9 @@ class ComputationIndex:
 
 def _by_rule(wanted: Plan, offer: Offer) -> tuple[Offer, Plan] | None:
     """Return an answer by the first rule that finds one."""
+    leaf = offer.leaf
     for answer in RULES:
-        plan = answer(wanted, offer.plan, offer.leaf)
+        plan = answer(wanted, offer.plan, leaf)
         if plan is not None:
             return offer, plan
     return None
