@@ -55,7 +55,8 @@ class Queries:
         nodes: Runs that are kept for their readers alone.
         statuses: Keeps their statuses current.
         offers: Parts of runs that queries may read.
-        widened: Nodes that have got more columns: what reads them is to be planned again.
+        widened: Nodes that have got more columns, with their versions: what reads them is to be
+            planned again.
         planning_since: When plans began to be out of date, by `monotonic_clock`; None: they hold.
         requests: What sites were asked for of a run, and when.
         owed: Bundles that have to be published once more.
@@ -78,7 +79,7 @@ class Queries:
         self.nodes = NetworkNodes(shared, self.runs)
         self.statuses = StatusRefresh(shared.settings, self.runs, self.fail)
         self.offers = ReadableOffers(self.runs, shared.rights)
-        self.widened: dict[str, None] = {}
+        self.widened: dict[str, int] = {}
         self.planning_since: int | None = None
         self.requests = PacedRequests()
         self.owed = OwedBundles(shared.deployment, self.runs, self.request_result)
@@ -218,7 +219,7 @@ class Queries:
             else:
                 wider = replace(planned_of(kept), reads=node.reads, logical=node.plan)
                 self.redeploy({kept.id: wider}, node.bundle)
-                self.widened[node.run] = None
+                self.widened[node.run] = node.bundle.version
 
     def keep_nodes(self, leaving: Iterable[RunningQuery]) -> None:
         """Leave the runs of queries to nodes, where others read their rows."""

@@ -91,12 +91,13 @@ class Replanning:
 
     async def _after_widening(self) -> None:
         """Plan again what reads nodes that have got more columns, and what reads that."""
-        widened, runs = tuple(self._queries.widened), self._queries.runs
+        widened, runs = dict(self._queries.widened), self._queries.runs
         if widened:
-            resting = {run for node in widened for run in runs.resting_on(node)} - set(widened)
+            resting = {run for node in widened for run in runs.resting_on(node) - {node}}
             await self._plan_again(sorted(resting, key=age_of))
-            for node in widened:
-                self._queries.widened.pop(node, None)
+            for node, version in widened.items():
+                if self._queries.widened.get(node) == version:  # else it was widened again
+                    del self._queries.widened[node]
 
     async def _plan_again(self, runs: Sequence[str]) -> None:
         """Plan runs again, each after what it reads."""

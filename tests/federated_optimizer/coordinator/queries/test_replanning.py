@@ -4,12 +4,14 @@ import asyncio
 import contextlib
 import re
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
 
 from federated_optimizer.coordinator.planning_processes import OnTheLoop
+from federated_optimizer.coordinator.queries.replanning import Replanning
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
 from gateway.__main__ import serve
 from gateway.connectors import registry
@@ -145,3 +147,27 @@ def test_a_query_whose_plan_there_is_no_more_finds_another_gateway(harness: Any)
             await coordinator.execute(f"{text} WITH (plan = {last})")
 
     harness.run(scenario)
+
+
+def test_a_node_that_is_widened_while_its_readers_are_planned_is_looked_at_again() -> None:
+    resting = {"q1": {"q1", "q2", "q3"}, "q2": {"q2", "q4"}}
+    queries: Any = SimpleNamespace(
+        widened={"q1": 2, "q2": 2}, runs=SimpleNamespace(resting_on=resting.__getitem__)
+    )
+    shared: Any = SimpleNamespace(settings=SimpleNamespace(regroup=1.0))
+    nothing: Any = None
+    replanning = Replanning(shared, nothing, queries, nothing)
+    planned: list[list[str]] = []
+
+    async def plan_again(runs: Sequence[str]) -> None:
+        planned.append(list(runs))
+        if len(planned) == 1:
+            queries.widened["q1"] = 3  # by a query that has come meanwhile
+
+    replanning._plan_again = plan_again  # type: ignore[method-assign]
+    asyncio.run(replanning.work())
+    assert queries.widened == {"q1": 3}
+    asyncio.run(replanning.work())
+    assert queries.widened == {}
+    # A node that reads a widened one is planned again, whether it was widened itself or not.
+    assert planned == [["q2", "q3", "q4"], ["q2", "q3"]]
