@@ -36,7 +36,7 @@ from ui.cli.history_commands import trial_app
 from ui.cli.http_commands import app, gateway_app, table_app
 from ui.cli.lake_commands import lake_app
 from ui.cli.login_commands import login, logout, token_app, whoami
-from ui.cli.network_command import network
+from ui.cli.network_command import network_app
 from ui.cli.notice_commands import alarm_app, display_app
 from ui.cli.printing import check_format
 from ui.cli.sink_commands import sink_app
@@ -64,7 +64,7 @@ app.command()(login)
 app.command()(logout)
 app.command()(whoami)
 app.command()(calibrate)
-app.command()(network)
+app.add_typer(network_app, name="network")
 app.add_typer(authority_app, name="ca")
 add_fleet_commands(gateway_app)
 add_table_commands(table_app)

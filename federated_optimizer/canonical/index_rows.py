@@ -53,8 +53,8 @@ class _Form(msgspec.Struct, frozen=True):
     null: bool
 
 
-def index_rows(index: PredicateIndex[str]) -> IndexRows:
-    """Return the rows that say what an index holds."""
+def index_rows(index: PredicateIndex[str] | Mapping[str, PredicateSet]) -> IndexRows:
+    """Return the rows that say what an index holds, or one of sets by their key would."""
     literals: dict[str, tuple[str, str, str, str]] = {}
     disjunctions: set[tuple[str, str]] = set()
     sets: set[tuple[str, str]] = set()

@@ -8,7 +8,11 @@ from federated_optimizer.coordinator.contract.coordinator_api import Coordinator
 from federated_optimizer.coordinator.contract.cost_model import CostsApi
 from federated_optimizer.coordinator.contract.grant_model import GrantsApi
 from federated_optimizer.coordinator.contract.lake_model import LakeApi
-from federated_optimizer.coordinator.contract.network_model import MOST_NODES, Network
+from federated_optimizer.coordinator.contract.network_model import (
+    MOST_NODES,
+    IndexReport,
+    Network,
+)
 from federated_optimizer.coordinator.contract.principal import LOCAL
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
 from federated_optimizer.coordinator.explaining.explaining_rows import RowExplanations
@@ -16,6 +20,7 @@ from federated_optimizer.coordinator.explaining.shown_network import shown_netwo
 from federated_optimizer.coordinator.facts.calibrated_costs import CalibratedCosts
 from federated_optimizer.coordinator.fleet.fleet import Fleet
 from federated_optimizer.coordinator.grants.grant_changes import GrantChanges
+from federated_optimizer.coordinator.queries.computation_check import check_computations
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sinks.sinks import Sinks
@@ -85,3 +90,7 @@ class OpenedRooms(CoordinatorApi):
     @override
     def network(self, most: int = MOST_NODES) -> Network:
         return shown_network(self._queries.runs.network, self._queries.runs.leader, most=most)
+
+    @override
+    async def check_network(self, *, rebuild: bool = False) -> IndexReport:
+        return await check_computations(self._shared, self._queries, rebuild=rebuild)

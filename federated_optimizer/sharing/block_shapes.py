@@ -190,6 +190,11 @@ def _placed(block: Block) -> _Placed:
     return _Placed(block, tuple(sorted(names.forms)), shape, predicates, Available.of(block))
 
 
+def in_canonical_order(block: Block) -> Block:
+    """Return a block with its inputs in the order that blocks of its shape have here."""
+    return _placed(block).block
+
+
 def reordered(block: Block, order: tuple[int, ...]) -> Block:
     """Return a block with its inputs in another order."""
     place = positions(block, order)

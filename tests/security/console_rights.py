@@ -114,6 +114,8 @@ _BY_ROLE = {
         POST /api/calibration/heard
         POST /api/calibration/points
         DELETE /api/calibration/points/{point}
+        GET /api/network/index
+        POST /api/network/index
         GET /metrics
         GET /api/fleet
     """,

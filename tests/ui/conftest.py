@@ -55,7 +55,11 @@ from federated_optimizer.coordinator.contract.grant_model import (
     Quotas,
     Usage,
 )
-from federated_optimizer.coordinator.contract.network_model import MOST_NODES, Network
+from federated_optimizer.coordinator.contract.network_model import (
+    MOST_NODES,
+    IndexReport,
+    Network,
+)
 from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.presentation import presentation_of
 from federated_optimizer.coordinator.contract.principal import Principal, Role
@@ -411,6 +415,7 @@ class FakeCoordinator:
         self.lake = FakeLake()
         self.costs = FakeCosts()
         self.nodes = Network(())
+        self.index_report = IndexReport(2)
         self.figures: Figures = FakeFigures()
 
         self.fleet = FakeFleet()
@@ -605,6 +610,10 @@ class FakeCoordinator:
         found = self.nodes
         unlisted = found.unlisted + len(found.nodes[most:])
         return replace(found, nodes=found.nodes[:most], unlisted=unlisted)
+
+    async def check_network(self, *, rebuild: bool = False) -> IndexReport:
+        """Return what a test has set; rebuilding it finds the same once more."""
+        return replace(self.index_report, rebuilt=rebuild)
 
     def sites(self) -> tuple[SiteInfo, ...]:
         """List sites."""

@@ -6,7 +6,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from federated_optimizer.coordinator.contract.network_dot import network_dot
-from federated_optimizer.coordinator.contract.network_model import MOST_NODES, NetworkNode
+from federated_optimizer.coordinator.contract.network_model import (
+    MOST_NODES,
+    IndexReport,
+    NetworkNode,
+)
 from streamsql.data.types import timestamp_text
 from ui.api.objects import Object
 from ui.api.routes import Coordinator
@@ -64,4 +68,29 @@ def node_object(node: NetworkNode) -> Object:
         "rows": node.rows,
         "messages_per_second": node.messages,
         "bytes_per_second": node.bytes,
+    }
+
+
+@router.get("/network/index")
+async def check_index(coordinator: Coordinator) -> dict[str, Any]:
+    """Compare the computation index in the catalog with the runs."""
+    return report_object(await coordinator.check_network())
+
+
+@router.post("/network/index")
+async def rebuild_index(coordinator: Coordinator) -> dict[str, Any]:
+    """Compare the computation index with the runs, and write what is right; return what was not."""
+    return report_object(await coordinator.check_network(rebuild=True))
+
+
+def report_object(report: IndexReport) -> Object:
+    """Return a comparison of the index as JSON."""
+    return {
+        "runs": report.runs,
+        "differences": [
+            {"run": each.run, "relation": each.relation, "kind": str(each.kind), "row": each.words}
+            for each in report.differences
+        ],
+        "moving": report.moving,
+        "rebuilt": report.rebuilt,
     }

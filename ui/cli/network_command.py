@@ -28,7 +28,12 @@ WORDS = 36
 _HEAD = ("node", "kind", "computes", "at", "reads", "queries", "rows", "bytes/s", "owner", "since")
 
 
+network_app = typer.Typer()
+
+
+@network_app.callback(invoke_without_command=True)
 def network(
+    context: typer.Context,
     most: Annotated[
         int, typer.Option(min=1, max=MOST, help="Nodes to list, the most used first")
     ] = MOST,
@@ -45,7 +50,11 @@ def network(
       pando network
 
       pando network --format dot | dot -Tsvg > network.svg
+
+      pando network check
     """
+    if context.invoked_subcommand is not None:
+        return
     wanted = check_format("json" if as_json else form, ("table", "json", "dot"))
     with connected(console) as client:
         if wanted == "dot":
@@ -58,6 +67,66 @@ def network(
         if found["nodes"]:
             _print_table(found["nodes"])
         typer.echo(summary(found))
+
+
+@network_app.command()
+def check(
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Write what is right, in one transaction")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
+    console: Address = None,
+) -> None:
+    """Compare the computation index in the catalog with what runs; exit with 1 if they differ.
+
+    It is made again from the running queries and compared row by row. For operators.
+
+    Examples:
+      pando network check
+
+      pando network check --rebuild
+    """
+    with connected(console) as client:
+        if rebuild:
+            found = client.post("/api/network/index", {})
+        else:
+            found = client.get("/api/network/index")
+        if as_json:
+            print_json(found)
+        else:
+            _print_differences(found)
+    if found["differences"] and not found["rebuilt"]:
+        raise typer.Exit(1)
+
+
+def _print_differences(found: dict[str, Any]) -> None:
+    if found["differences"]:
+        table = Table("run", "relation", "is", "row", header_style="bold cyan")
+        for each in found["differences"]:
+            table.add_row(*(escape(each[name]) for name in ("run", "relation", "kind", "row")))
+        Terminal(highlight=False).print(table)
+    typer.echo(report_words(found))
+
+
+def report_words(found: dict[str, Any]) -> str:
+    """Return what a comparison of the computation index has found, in words.
+
+    Examples:
+        >>> report_words({"runs": 2, "differences": [], "moving": 0, "rebuilt": False})
+        'The index in the catalog is right: 2 runs compared.'
+    """
+    runs, count = _counted(found["runs"], "run", "runs"), len(found["differences"])
+    if not count:
+        return f"The index in the catalog is right: {runs} compared."
+    said = [f"{_counted(count, 'difference', 'differences')}, {runs} compared"]
+    if found["rebuilt"]:
+        said.append("the index has been mended")
+    elif found["moving"]:
+        moving = _counted(found["moving"], "run", "runs")
+        said.append(f"{moving} on trial: queries that move there may explain them, check again")
+    else:
+        said.append("mend them with: pando network check --rebuild")
+    return f"{'; '.join(said)}."
 
 
 def _print_table(nodes: list[dict[str, Any]]) -> None:

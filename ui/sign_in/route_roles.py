@@ -125,6 +125,8 @@ ROUTES: Mapping[str, Least] = {
     "POST /api/calibration/heard": OPERATOR,
     "POST /api/calibration/points": OPERATOR,
     "DELETE /api/calibration/points/{point}": OPERATOR,
+    "GET /api/network/index": OPERATOR,
+    "POST /api/network/index": OPERATOR,
     "GET /metrics": OPERATOR,
     # Enrolment of gateways.
     "GET /api/fleet": OPERATOR,

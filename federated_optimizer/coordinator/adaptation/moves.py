@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from federated_optimizer.coordinator.adaptation.filled_runs import when_alike
 from federated_optimizer.coordinator.adaptation.run_cuts import is_not_behind
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
-from federated_optimizer.coordinator.queries.planned_queries import Planned
+from federated_optimizer.coordinator.queries.planned_queries import Planned, offered_plan
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.results import QueryResult
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
@@ -303,8 +303,9 @@ class Moves:
 
     async def _store(self, query: RunningQuery, bundle: FragmentBundle) -> None:
         if query.origin != Origin.SESSION:
-            stored = (query.id, query.name, query.text, query.origin, query.created, bundle)
-            await asyncio.to_thread(self._shared.store.put_query, StoredQuery(*stored))
+            told = (query.id, query.name, query.text, query.origin, query.created, bundle)
+            stored = StoredQuery(*told, logical=offered_plan(query))
+            await asyncio.to_thread(self._shared.store.put_query, stored)
 
     def _change_over(self, move: Move) -> tuple[RunningQuery, ...]:
         """Let the queries read the new run: at once, nothing comes between."""

@@ -37,7 +37,11 @@ from federated_optimizer.coordinator.contract.fleet_model import FleetApi
 from federated_optimizer.coordinator.contract.grant_model import GrantsApi
 from federated_optimizer.coordinator.contract.history_model import HistoryTrialsApi
 from federated_optimizer.coordinator.contract.lake_model import LakeApi
-from federated_optimizer.coordinator.contract.network_model import MOST_NODES, Network
+from federated_optimizer.coordinator.contract.network_model import (
+    MOST_NODES,
+    IndexReport,
+    Network,
+)
 from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
@@ -239,6 +243,15 @@ class OnBehalf(CoordinatorApi):
         queries = self._parts.queries
         seen = seen_in_network(self._rights, self._principal, queries.all())
         return shown_network(queries.runs.network, queries.runs.leader, seen, most)
+
+    @override
+    async def check_network(self, *, rebuild: bool = False) -> IndexReport:
+        self._check("check the network", "")
+        found = await self._whole.check_network(rebuild=rebuild)
+        if rebuild:
+            words = f"{len(found.differences)} differences"
+            self._note("rebuild the computation index", "", Outcome.DONE, words)
+        return found
 
     @override
     def sites(self) -> tuple[SiteInfo, ...]:

@@ -19,7 +19,7 @@ from federated_optimizer.coordinator.contract.fleet_model import FleetApi
 from federated_optimizer.coordinator.contract.grant_model import GrantsApi
 from federated_optimizer.coordinator.contract.history_model import HistoryTrialsApi
 from federated_optimizer.coordinator.contract.lake_model import LakeApi
-from federated_optimizer.coordinator.contract.network_model import MOST_NODES, Network
+from federated_optimizer.coordinator.contract.network_model import NetworkApi
 from federated_optimizer.coordinator.contract.people_model import Account
 from federated_optimizer.coordinator.contract.principal import Principal
 from federated_optimizer.coordinator.contract.sink_model import SinkApi
@@ -137,7 +137,7 @@ class UnknownQueryError(KeyError):
         self.why = why
 
 
-class CoordinatorApi(Protocol):
+class CoordinatorApi(NetworkApi, Protocol):
     """Everything console, map, REST API and command line use.
 
     Attributes:
@@ -313,10 +313,6 @@ class CoordinatorApi(Protocol):
         Raises:
             KeyError: There is none.
         """
-        ...
-
-    def network(self, most: int = MOST_NODES) -> Network:
-        """Return the network of shared computations: at most `most` nodes, the most used first."""
         ...
 
     def sites(self) -> tuple[SiteInfo, ...]:

@@ -6,6 +6,7 @@ a run (node `17` of run q17), or a fragment of gateways or of the static engine 
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 
 class NodeKind(StrEnum):
@@ -99,3 +100,59 @@ MOST_NODES = 1_000
 """Nodes that are listed at once."""
 MOST_QUERIES = 20
 """Queries that are named at a node."""
+
+
+class DifferenceKind(StrEnum):
+    """In which way a row of the index is not as it ought to be."""
+
+    MISSING = "missing"
+    SURPLUS = "surplus"
+    DIFFERENT = "different"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDifference:
+    """A row of the computation index in the catalog that is not as what runs says.
+
+    Attributes:
+        run: Of the row.
+        relation: Such as "literals"; "run" where the index has nothing of it, or too much.
+        words: The row, or what is different.
+    """
+
+    run: str
+    relation: str
+    kind: DifferenceKind
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What comparing the computation index with the runs has found.
+
+    Attributes:
+        runs: Number of runs that were compared.
+        moving: Number of runs on trial: queries that are moving to them cause differences.
+        rebuilt: Whether the differences have been mended.
+    """
+
+    runs: int
+    differences: tuple[IndexDifference, ...] = ()
+    moving: int = 0
+    rebuilt: bool = False
+
+
+class NetworkApi(Protocol):
+    """The network of shared computations."""
+
+    def network(self, most: int = MOST_NODES) -> Network:
+        """Return the network of shared computations: at most `most` nodes, the most used first."""
+        ...
+
+    async def check_network(self, *, rebuild: bool = False) -> IndexReport:
+        """Compare the computation index in the catalog with the runs; mend it on demand.
+
+        Raises:
+            DeploymentError: The catalog cannot be used, or queries move to other runs just now.
+        """
+        ...

@@ -78,3 +78,8 @@ def planned_of(query: RunningQuery) -> Planned:
     """Return what a query runs as a plan."""
     told = (query.warnings, query.order, query.reads, query.alone, query.logical)
     return Planned(query.bundle, *told, whole_changes=query.whole_changes)
+
+
+def offered_plan(query: RunningQuery) -> Plan | None:
+    """Return what others may read of a query's run; None: nothing, or nobody knows."""
+    return None if query.alone or not query.gathered else query.logical

@@ -89,6 +89,7 @@ ACTION_ROLES: Mapping[str, Role] = {
     "remove gateways": Role.OPERATOR,
     "command sites": Role.OPERATOR,
     "try sources": Role.OPERATOR,
+    "check the network": Role.OPERATOR,
     "handle sinks": Role.OPERATOR,
     "read the audit": Role.OPERATOR,
     "handle quotas": Role.ADMINISTRATOR,

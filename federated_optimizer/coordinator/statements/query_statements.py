@@ -141,8 +141,10 @@ class QueryStatements:
         new = NewNodes(self._queries.runs, self._next_run, self._shared.clock)
         found = await new.deployable(planned)
         query_id, bundle = found.query, found.bundle
+        may_be_read = prepared.gathered and not planned.alone
         stored = StoredQuery(
-            query_id, name or query_id, statement.text, origin, self._shared.clock(), bundle
+            *(query_id, name or query_id, statement.text, origin, self._shared.clock(), bundle),
+            logical=planned.logical if may_be_read else None,
         )
         maker = maker_of(principal, stored.created)
         self._shared.rights.made((MadeKind.QUERY, query_id), maker)
@@ -287,15 +289,20 @@ class QueryStatements:
             bundle = self._queries.runs.bundle_for(planned, run)
         else:
             bundle = self._queries.runs.named(planned, run)
-        await self._store(self._changes(queries, bundle))
+        await self._store(self._changes(queries, bundle, planned))
         left = {query.id: plans[query.id] for query in queries if query.id in self._queries}
         if left:
             self._queries.redeploy(left, bundle)
 
-    def _changes(self, queries: Sequence[RunningQuery], bundle: FragmentBundle) -> RunChanges:
+    def _changes(
+        self, queries: Sequence[RunningQuery], bundle: FragmentBundle, planned: Planned
+    ) -> RunChanges:
         """Return what is to be stored so that queries read another bundle."""
         stored = tuple(
-            StoredQuery(query.id, query.name, query.text, query.origin, query.created, bundle)
+            StoredQuery(
+                *(query.id, query.name, query.text, query.origin, query.created, bundle),
+                logical=planned.logical if query.gathered and not planned.alone else None,
+            )
             for query in queries
             if query.origin not in (Origin.SESSION, Origin.NODE)
         )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import sqlalchemy as sa
 from msgspec.structs import replace
 
+from federated_optimizer.coordinator.store.computation_tables import add_computations
 from federated_optimizer.coordinator.store.former_wrappers import Unmigrated, migrated
 from federated_optimizer.coordinator.store.grant_tables import add_grants
 from federated_optimizer.coordinator.store.node_tables import add_nodes
@@ -49,6 +50,7 @@ queries = sa.Table(
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("created", sa.BigInteger, nullable=False),
     sa.Column("bundle", sa.LargeBinary, nullable=False),
+    sa.Column("run", sa.String(64), nullable=False, server_default=""),
 )
 
 alarm_rows = sa.Table(
@@ -197,5 +199,6 @@ MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (
     _add_facts,
     _add_decisions,
     add_nodes,
+    add_computations,
 )
 """Step i brings a database of version i to version i + 1; never change one, only append."""

@@ -1,7 +1,7 @@
 """Queries and nodes in the catalog's database: what changes together is one transaction."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,7 +11,9 @@ import sqlalchemy as sa
 
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.store import catalog_schema as tables
+from federated_optimizer.coordinator.store.computation_tables import computations
 from federated_optimizer.coordinator.store.node_tables import nodes
+from federated_optimizer.coordinator.store.stored_computations import write_computations
 from streamsql.algebra.operators import Plan
 from streamsql.catalog.read_gate import Read
 from streamsql.data.schema import Schema
@@ -31,6 +33,8 @@ class StoredQuery:
 
     Attributes:
         unreadable: Why its bundle cannot be read; it is an empty one then.
+        logical: What others may read of its run, over sources; None: nothing, or nobody knows.
+            It is written into the computation index only.
     """
 
     id: str
@@ -40,6 +44,7 @@ class StoredQuery:
     created: int
     bundle: FragmentBundle
     unreadable: UnsupportedError | None = None
+    logical: Plan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +102,38 @@ class _Body(msgspec.Struct, frozen=True):
 def write_runs(connection: sa.Connection, changes: RunChanges) -> None:
     """Store and remove queries and nodes within a transaction."""
     gone = (*changes.dropped, *(query.id for query in changes.queries))
+    left = _runs_of(connection, gone)
     _remove(connection, tables.queries.c.id, gone)
     _remove(connection, nodes.c.run, (*changes.ended, *(node.run for node in changes.nodes)))
     if changes.queries:
         connection.execute(tables.queries.insert(), [_query_row(q) for q in changes.queries])
     if changes.nodes:
         connection.execute(nodes.insert(), [_node_row(node) for node in changes.nodes])
+    queries = [(query.bundle, query.logical) for query in changes.queries]
+    write_computations(connection, (*queries, *((n.bundle, n.plan) for n in changes.nodes)))
+    unread = {*left, *changes.ended} - {bundle.query for bundle, _ in queries}
+    _remove(connection, computations.c.run, tuple(unread - _read(connection, unread)))
+
+
+def _runs_of(connection: sa.Connection, queries: tuple[str, ...]) -> set[str]:
+    """Return the runs that queries read, as they are stored."""
+    table = tables.queries
+    found: set[str] = set()
+    for begin in range(0, len(queries), _AT_ONCE):
+        part = table.c.id.in_(queries[begin : begin + _AT_ONCE])
+        found.update(connection.scalars(sa.select(table.c.run).where(part)))
+    return found
+
+
+def _read(connection: sa.Connection, runs: Collection[str]) -> set[str]:
+    """Return those of some runs that a stored query reads, or that are nodes."""
+    asked = tuple(runs)
+    found: set[str] = set()
+    for begin in range(0, len(asked), _AT_ONCE):
+        part = asked[begin : begin + _AT_ONCE]
+        for column in (tables.queries.c.run, nodes.c.run):
+            found.update(connection.scalars(sa.select(column).where(column.in_(part))))
+    return found
 
 
 def _remove(connection: sa.Connection, column: sa.Column[str], values: tuple[str, ...]) -> None:
@@ -120,6 +151,7 @@ def _query_row(query: StoredQuery) -> dict[str, object]:
         "version": query.bundle.version,
         "created": query.created,
         "bundle": encode_packed(query.bundle),
+        "run": query.bundle.query,
     }
 
 

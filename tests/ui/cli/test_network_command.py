@@ -7,10 +7,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from federated_optimizer.coordinator.contract.network_model import Network
+from federated_optimizer.coordinator.contract.network_model import (
+    DifferenceKind,
+    IndexDifference,
+    IndexReport,
+    Network,
+)
 from tests.ui.api.test_network_routes import KEPT, NETWORK, RESULT
 from ui.cli.http_commands import app
-from ui.cli.network_command import network
+from ui.cli.network_command import network_app
 
 
 @pytest.fixture
@@ -18,8 +23,8 @@ def pando(console: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Run `pando network` against the console."""
     console.coordinator.nodes = NETWORK
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(app, "registered_commands", list(app.registered_commands))
-    app.command()(network)
+    monkeypatch.setattr(app, "registered_groups", list(app.registered_groups))
+    app.add_typer(network_app, name="network")
 
     def run(*arguments: str) -> Result:
         return CliRunner().invoke(app, ["network", *arguments, "--console", console.address])
@@ -72,3 +77,35 @@ def test_an_empty_network_says_so(pando: Any, console: Any) -> None:
 
 def test_nodes_that_are_not_listed_are_counted(pando: Any) -> None:
     assert "2 nodes not listed (--most)" in pando("--most", "1").output
+
+
+def test_a_right_index_is_said_to_be_right(pando: Any) -> None:
+    found = pando("check")
+    said = "The index in the catalog is right: 2 runs compared.\n"
+    assert (found.exit_code, found.output) == (0, said)
+
+
+def test_differences_are_a_table_and_an_exit_status(pando: Any, console: Any) -> None:
+    differences = (
+        IndexDifference("q7", "literals", DifferenceKind.DIFFERENT, "[red]3f"),
+        IndexDifference("q9", "run", DifferenceKind.SURPLUS, "no stored query reads it"),
+    )
+    console.coordinator.index_report = IndexReport(2, differences)
+    found = pando("check")
+    for word in ("q7", "literals", "different", "[red]3f", "surplus", "no stored query reads it"):
+        assert word in found.output
+    assert found.output.endswith("mend them with: pando network check --rebuild.\n")
+    assert found.exit_code == 1
+    as_json = pando("check", "--json")
+    assert [each["run"] for each in json.loads(as_json.output)["differences"]] == ["q7", "q9"]
+    assert as_json.exit_code == 1
+    console.coordinator.index_report = IndexReport(2, differences, moving=1)
+    assert "1 run on trial" in pando("check").output
+
+
+def test_a_rebuilt_index_is_no_error(pando: Any, console: Any) -> None:
+    missing = IndexDifference("q7", "run", DifferenceKind.MISSING, "queries read it")
+    console.coordinator.index_report = IndexReport(2, (missing,))
+    found = pando("check", "--rebuild")
+    assert found.output.endswith("1 difference, 2 runs compared; the index has been mended.\n")
+    assert found.exit_code == 0
