@@ -128,7 +128,7 @@ class IndexDifference:
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What comparing the computation index with the runs has found.
+    """Result of comparing the computation index with the runs.
 
     Attributes:
         runs: Number of runs that were compared.

@@ -165,7 +165,7 @@ class QueryStatements:
             self._shared.rights.made((MadeKind.QUERY, query_id), None)
             raise
         queries = () if origin == Origin.SESSION else (stored,)
-        changes = RunChanges(queries=queries, nodes=found.nodes)
+        changes = RunChanges(queries=queries, nodes=found.nodes, are_new=True)
         if changes:
             self._unstored[query_id] = self._shared.store.pending.add(
                 partial(self._write, changes, maker)

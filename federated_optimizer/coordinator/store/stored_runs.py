@@ -79,12 +79,14 @@ class RunChanges:
         dropped: Ids of queries to be removed.
         nodes: To be stored, in place of those of the same run.
         ended: Runs of nodes to be removed.
+        are_new: Whether the queries have never been stored, so that nothing is in their place.
     """
 
     queries: tuple[StoredQuery, ...] = ()
     dropped: tuple[str, ...] = ()
     nodes: tuple[StoredNode, ...] = ()
     ended: tuple[str, ...] = ()
+    are_new: bool = False
 
     def __bool__(self) -> bool:
         """Whether anything changes."""
@@ -101,7 +103,8 @@ class _Body(msgspec.Struct, frozen=True):
 
 def write_runs(connection: sa.Connection, changes: RunChanges) -> None:
     """Store and remove queries and nodes within a transaction."""
-    gone = (*changes.dropped, *(query.id for query in changes.queries))
+    former = () if changes.are_new else tuple(query.id for query in changes.queries)
+    gone = (*changes.dropped, *former)
     left = _runs_of(connection, gone)
     _remove(connection, tables.queries.c.id, gone)
     _remove(connection, nodes.c.run, (*changes.ended, *(node.run for node in changes.nodes)))

@@ -5,6 +5,9 @@ from typing import Any
 import httpx
 
 from federated_optimizer.coordinator.contract.network_model import (
+    DifferenceKind,
+    IndexDifference,
+    IndexReport,
     Network,
     NetworkNode,
     NodeKind,
@@ -94,3 +97,12 @@ def test_the_network_is_a_graph(client: httpx.Client, console: Any) -> None:
         assert line in text
     assert r"JOIN \"x\" USING (rid)" in text
     assert client.get("/api/network", params={"format": "svg"}).status_code == 422
+
+
+def test_the_index_is_compared_and_rebuilt(client: httpx.Client, console: Any) -> None:
+    difference = IndexDifference("q7", "inputs", DifferenceKind.SURPLUS, "q7/f1 | seatsensor")
+    console.coordinator.index_report = IndexReport(3, (difference,), moving=1)
+    found = client.get("/api/network/index").json()
+    row = {"run": "q7", "relation": "inputs", "kind": "surplus", "row": "q7/f1 | seatsensor"}
+    assert found == {"runs": 3, "differences": [row], "moving": 1, "rebuilt": False}
+    assert client.post("/api/network/index", json={}).json() == found | {"rebuilt": True}

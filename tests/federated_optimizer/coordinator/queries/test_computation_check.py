@@ -53,10 +53,11 @@ def test_the_index_follows_the_queries(harness: Any) -> None:
         found = rows(coordinator)
         assert {*queries} - {queries[5]} < {*found}
         assert not {session, queries[5]} & {*found}
-        (group,) = (key for _, key in read_rows(found[queries[0]]["group_keys"]) or ())
-        assert group.startswith("#")
+        groups = read_rows(found[queries[0]]["group_keys"]) or []
+        assert groups
+        assert all(key.startswith("#") for _, key in groups)
         hot = found[queries[4]]
-        assert sorted(row[2] for row in read_rows(hot["literals"]) or ()) == ["= 'x'", "> 30.0"]
+        assert sorted(row[2] for row in read_rows(hot["literals"]) or ()) == ["= 'x'", "> 30"]
         assert len({row[0] for row in read_rows(hot["disjunctions"]) or ()}) == 1
         assert [queries[4][1:], "node", f"{queries[4][1:]}/f1"] in (
             read_rows(hot["topology"]) or []
@@ -121,7 +122,7 @@ def test_what_somebody_has_changed_is_found_and_mended(harness: Any) -> None:
         row = before[hot] | {"run": "q99"}
         for change_it, kind, relation in (
             (
-                table.update().where(of_hot).values(literals=text.replace("> 30.0", "> 31.0")),
+                table.update().where(of_hot).values(literals=text.replace("> 30", "> 31")),
                 DifferenceKind.DIFFERENT,
                 "literals",
             ),
