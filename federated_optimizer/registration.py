@@ -21,6 +21,7 @@ from federated_optimizer.alternatives.recursion.recursions import MUCH, Foresee
 from federated_optimizer.cutting.base_parts import parts_at_base
 from federated_optimizer.cutting.placing import place
 from federated_optimizer.cutting.read_rows import reading
+from federated_optimizer.network.run_ages import is_older
 from federated_optimizer.network.shareable import why_alone
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import guarded, normalize, plan, search_of
@@ -376,11 +377,6 @@ def equal_run(found: SharedPlan) -> Offer | None:
             return offer if is_result and not offer.is_node else None
         case _:
             return None
-
-
-def is_older(run: str, other: str) -> bool:
-    """Return whether a run was named before another one: names end with numbers that grow."""
-    return (len(run), run) < (len(other), other)
 
 
 def over_sources(plan: Plan, found: SharedPlan) -> Plan:

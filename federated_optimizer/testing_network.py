@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from federated_optimizer.network.run_ages import age_of, is_older
 from federated_optimizer.network.shareable import fragment_prints, why_alone
-from federated_optimizer.registration import Planning, Registration, Sharing, is_older, register
+from federated_optimizer.registration import Planning, Registration, Sharing, register
 from federated_optimizer.sharing.computation_index import ComputationIndex
 from federated_optimizer.sharing.run_offers import offers_of
 from federated_optimizer.testing_bundles import Arrived, Readings, received
@@ -182,7 +183,7 @@ class Network:
         """Plan all that reads a run again, each after what it reads; return the bundles."""
         changed = {run}
         deploy: list[FragmentBundle] = []
-        for name in sorted(self.runs, key=lambda each: (len(each), each)):
+        for name in sorted(self.runs, key=age_of):
             old = self.runs[name]
             if name == run or not any(feed.run in changed for feed in old.bundle.feeds):
                 continue
@@ -246,7 +247,7 @@ def answers(network: Network, readings: Readings, now: int) -> dict[str, Delta]:
     """Return the result of every query: each run from scratch over what it and others receive."""
     results: dict[str, Delta] = {}
     arrived: dict[str, Arrived] = {}
-    for name in sorted(network.runs, key=lambda each: (len(each), each)):
+    for name in sorted(network.runs, key=age_of):
         bundle = network.runs[name].bundle
         fed = {feed.fragment: _sent(arrived, network, feed) for feed in bundle.feeds}
         results[name], arrived[name] = received(bundle, readings, now, fed)

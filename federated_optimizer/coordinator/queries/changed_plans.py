@@ -9,7 +9,7 @@ from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.readable_offers import ReadableOffers
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.shared_planning import Reading
-from federated_optimizer.coordinator.queries.shared_runs import age_of
+from federated_optimizer.network.run_ages import age_of
 from streamsql.errors import FederationError
 
 

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.network.run_ages import age_of
 from streamsql.algebra.operators import Plan, Scan, walk_plan
 
 
@@ -48,7 +49,7 @@ class NewestRuns:
             self._look()
         sources = self._sources_of(query)
         others = (run for source in sources for run in self._of.get(source, ()) if run != query.run)
-        return max(others, key=lambda run: (len(run), run), default="")
+        return max(others, key=age_of, default="")
 
     def _look(self) -> None:
         runs, self._looked, self._of = self._runs, self._runs.changes, {}

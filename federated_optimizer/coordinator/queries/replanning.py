@@ -9,8 +9,8 @@ from federated_optimizer.coordinator.queries.planned_queries import Planned, pla
 from federated_optimizer.coordinator.queries.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.coordinator.queries.shared_runs import age_of
 from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.network.run_ages import age_of
 from federated_optimizer.network.shareable import fingerprint
 from host.clocks import monotonic_clock
 from streamsql.errors import FederationError

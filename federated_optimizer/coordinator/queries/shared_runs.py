@@ -16,6 +16,7 @@ from federated_optimizer.coordinator.queries.answer_index import AnswerIndex
 from federated_optimizer.coordinator.queries.newest_runs import NewestRuns
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.network.run_ages import age_of
 from federated_optimizer.network.shareable import fingerprint, fragment_prints, run_or_read
 from streamsql.algebra.operators import RemoteSource
 from streamsql.wire.closure_prints import closure_print, is_kept
@@ -379,11 +380,6 @@ def may_give(fragment: Fragment) -> bool:
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
-
-
-def age_of(run: str) -> tuple[int, str]:
-    """Return a key that orders runs by age: their names end with numbers that grow."""
-    return (len(run), run)
 
 
 def _drop(index: dict[K, dict[str, T]], name: K, run: str) -> None:
