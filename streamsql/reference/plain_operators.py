@@ -103,11 +103,12 @@ def hops(plan: HopWindow, rows: list[Row]) -> list[Row]:
 
 
 def sessions(plan: SessionWindow, rows: list[Row]) -> list[Row]:
-    """Return each row with the bounds of its session."""
+    """Return each row with the bounds of its session, if the gap after it is a TIMESTAMP."""
     key = key_of(plan.partition)
     partitions: dict[Row, list[Row]] = {}
     for row in rows:
-        if row[plan.time] is not None:
+        time: Any = row[plan.time]
+        if time is not None and time <= GREATEST_TIME - plan.gap:
             partitions.setdefault(key(row), []).append(row)
     result: list[Row] = []
     for members in partitions.values():

@@ -15,7 +15,7 @@ from stream_engine.operators.sessions.session_partition import (
 from stream_engine.state.columns import picker
 from stream_engine.state.indexed_relation import Bucket, add_row, rows_in
 from streamsql.data.delta import Delta
-from streamsql.data.types import Row
+from streamsql.data.types import GREATEST_TIME, Row
 
 Lone = tuple[int, Bucket]
 """The only time of a partition and its items: most partitions of a sparse key have no more.
@@ -54,6 +54,7 @@ class SessionGroupsOperator(Operator, Sessions):
     def __init__(self, spec: SessionGroups) -> None:
         self._time = spec.time
         self._gap = spec.gap
+        self._last = GREATEST_TIME - spec.gap  # the end of a session fits 64 bits
         self._partition_of = picker(spec.partition)
         self._aggregates = SessionAggregates(spec)
         self._lone: dict[Row, Lone] = {}
@@ -149,7 +150,7 @@ class SessionGroupsOperator(Operator, Sessions):
         changes: dict[Row, TimedItems] = {}
         for row, weight in delta.items():
             time: Any = row[position]
-            if time is not None:
+            if time is not None and time <= self._last:
                 key = partition_of(row)
                 if key in changes:
                     changes[key].append((time, (item_of(row), weight)))

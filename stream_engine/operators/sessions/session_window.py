@@ -15,7 +15,7 @@ from stream_engine.operators.sessions.session_bounds import (
 from stream_engine.state.columns import picker
 from streamsql.algebra.operators import SessionWindow
 from streamsql.data.delta import Delta
-from streamsql.data.types import Row
+from streamsql.data.types import GREATEST_TIME, Row
 
 FEW_TIMES = 32
 """Distinct times up to which the sessions of a partition are found anew at every change.
@@ -47,6 +47,7 @@ class SessionWindowOperator(SessionRows, Operator):
         self._ends: SessionEnds | None = None
         self._time = plan.time
         self._gap = plan.gap
+        self._last = GREATEST_TIME - plan.gap  # the end of a session fits 64 bits
         self._partition_of = picker(plan.partition)
         self._few: dict[Row, Rows] = {}
         self._many: dict[Row, ManySessions] = {}
@@ -129,11 +130,12 @@ class SessionWindowOperator(SessionRows, Operator):
             del self._few[key]
 
     def _by_partition(self, delta: Delta) -> dict[Row, list[tuple[Row, int]]]:
-        position, partition_of = self._time, self._partition_of
+        position, partition_of, last = self._time, self._partition_of, self._last
         changes: dict[Row, list[tuple[Row, int]]] = {}
         for change in delta.items():
             row = change[0]
-            if row[position] is not None:
+            time: Any = row[position]
+            if time is not None and time <= last:
                 key = partition_of(row)
                 if key in changes:
                     changes[key].append(change)

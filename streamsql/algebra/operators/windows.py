@@ -42,7 +42,8 @@ class SessionWindow(Unary, frozen=True, tag="session_window"):
 
     A session of a partition is a longest sequence of rows whose neighbours in time are less than
     `gap` apart; it lasts from its first time to its last plus the gap. Rows that arrive, leave or
-    expire merge and split sessions. A row whose time is NULL is in no session.
+    expire merge and split sessions. A row is in no session if its time is NULL, or the time and the
+    gap do not fit 64 bits.
 
     Attributes:
         time: Position of a TIMESTAMP column.
