@@ -22,6 +22,7 @@ from federated_optimizer.coordinator.store.stored_computations import (
     replace_computations,
     stored_computations,
 )
+from federated_optimizer.network.run_ages import age_of
 from streamsql.errors import DeploymentError
 
 RELATIONS = ("topology", *PARTS)
@@ -85,7 +86,7 @@ def _compare(
 
 def differences(stored: Mapping[str, Row], wanted: Mapping[str, Row]) -> Iterator[IndexDifference]:
     """Yield the differences of the rows that are stored from those that ought to be, by run."""
-    for run in sorted({*stored, *wanted}, key=lambda name: (len(name), name)):
+    for run in sorted({*stored, *wanted}, key=age_of):
         if run not in wanted:
             yield IndexDifference(run, "run", DifferenceKind.SURPLUS, "no stored query reads it")
         elif run not in stored:
