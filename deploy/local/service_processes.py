@@ -25,6 +25,9 @@ _PR_SET_PDEATHSIG = 1
 ADDRESS_VARIABLE = "PANDO_SECRET_"
 """Variables of the environment with addresses of databases begin so."""
 
+OF_PLANS = ("PANDO_METRIC", "PANDO_HEURISTICS", "PANDO_SHARING", "PANDO_MATERIALIZE")
+"""Settings of the console that say how queries are planned."""
+
 Log = Callable[[str, str], None]
 """Called with the service's name and one line of its output."""
 
@@ -274,8 +277,9 @@ def environment(*, secrets: bool = False) -> dict[str, str]:
     """Return the environment of a service.
 
     Settings of ours that the user's shell holds (PANDO_DATA, …) are for one service, not for all:
-    they are left out, except the modules with functions of the user. Our packages are found
-    wherever `pando` was started, and a folder named `ui` there is not mistaken for ours.
+    they are left out, except the modules with functions of the user and what only the console has:
+    how queries are planned. Our packages are found wherever `pando` was started, and a folder named
+    `ui` there is not mistaken for ours.
 
     Args:
         secrets: Whether addresses of databases (`PANDO_SECRET_…`) are kept, too.
@@ -285,6 +289,7 @@ def environment(*, secrets: bool = False) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith("PANDO_")
         or name == SETTING
+        or name in OF_PLANS
         or (secrets and name.startswith(ADDRESS_VARIABLE))
     }
     paths = [str(SOURCES), *filter(None, [kept.get("PYTHONPATH", "")])]

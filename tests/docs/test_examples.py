@@ -107,7 +107,7 @@ def test_there_are_examples_of_every_kind() -> None:
     # Those of docs/errors.md, marked `codes`, are run by test_error_codes.py, those of
     # docs/sinks.md, marked `sink`, by test_sinks.py; those marked `walk`, with devices, by
     # end_to_end/test_devices.py; those marked `people`, with accounts, by test_people.py.
-    notes = {"", "local", "refused", "codes", "sink", "walk", "people", "kept"}
+    notes = {"", "local", "refused", "codes", "sink", "walk", "people", "kept", "shared"}
     assert {block.note for block in EXAMPLES} == notes
     assert len(_with_note("")) >= 10
     assert len(_with_note("local")) >= 4
@@ -116,7 +116,9 @@ def test_there_are_examples_of_every_kind() -> None:
 
 
 # Blocks `kept` need a lake, or a large table: end_to_end/test_kept_readings.py runs their like.
-@pytest.mark.parametrize("block", [*_with_note(""), *_with_note("kept")], ids=str)
+@pytest.mark.parametrize(
+    "block", [*_with_note(""), *_with_note("kept"), *_with_note("shared")], ids=str
+)
 def test_example_binds_in_the_building(block: Block, building: Catalog) -> None:
     statements = parse_script(block.text)
     assert statements, "an empty example"

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deploy.local.service_processes import (
+    OF_PLANS,
     MAX_LOG_LINE,
     Death,
     LogLines,
@@ -25,6 +26,7 @@ from deploy.local.service_processes import (
     exit_text,
 )
 from tests.loop_turns import loop_turns
+from ui.console_settings import ConsoleSettings
 
 SLEEP = "print('up', flush=True); import time; time.sleep(60)"
 STUBBORN = (
@@ -198,6 +200,15 @@ def test_the_broker_is_stopped_last(tmp_path: Path) -> None:
     names = ended.read_text().split()
     assert sorted(names[:2]) == ["base", "gw-1"]
     assert names[2] == "broker"
+
+
+def test_settings_of_plans_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PANDO_SHARING", "no joins")
+    monkeypatch.setenv("PANDO_BROKER", "mqtt://elsewhere:1883")
+    kept = {name: value for name, value in environment().items() if name.startswith("PANDO_")}
+    assert kept == {"PANDO_SHARING": "no joins"}
+    fields = {name.removeprefix("PANDO_").lower() for name in OF_PLANS}
+    assert all(hasattr(ConsoleSettings, field) for field in fields), "the console has each"
 
 
 def test_services_get_neither_our_settings_nor_folders_named_like_our_packages(
