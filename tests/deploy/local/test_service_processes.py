@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deploy.local.service_processes import (
-    OF_PLANS,
     MAX_LOG_LINE,
+    OF_PLANS,
     Death,
     LogLines,
     Service,
