@@ -45,8 +45,7 @@ def test_three_queries_share_a_join_and_leave_nothing(up: Federation) -> None:
     up.until(lambda: up.query("map-visitors").get("settled"))  # the last one that the map starts
     before = nodes(up)
     whole, taken, counts = (up.start_query(text) for text in STATEMENTS)
-    for query in (whole, taken, counts):
-        up.until(lambda query=query: up.query(query)["settled"])
+    up.until(lambda: all(up.query(query)["settled"] for query in (whole, taken, counts)))
     up.until(lambda: up.rows(whole) and taken_of(up.rows(whole)) == up.rows(taken))
     up.until(lambda: {row[0] for row in up.rows(counts)} == {len(up.rows(whole))})
 
