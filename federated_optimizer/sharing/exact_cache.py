@@ -15,13 +15,19 @@ Result = TypeVar("Result")
 
 encode = msgspec.msgpack.Encoder().encode
 
+LONGEST = 30_000
+"""Bytes of the longest argument that is remembered: memory is bounded by that times their number.
+
+Plans of six joins take some thousand.
+"""
+
 
 def exactly_cached(
     most: int,
 ) -> Callable[[Callable[[Argument], Result]], Callable[[Argument], Result]]:
     """Return a decorator that remembers results, of about that many arguments at most.
 
-    Arguments never change.
+    Arguments never change; those of more than `LONGEST` bytes are not remembered.
     """
 
     def decorated(function: Callable[[Argument], Result]) -> Callable[[Argument], Result]:
@@ -38,6 +44,8 @@ def exactly_cached(
             try:
                 key = encode(argument)
             except RecursionError:  # it may still be shallow enough for the function
+                return function(argument)
+            if len(key) > LONGEST:
                 return function(argument)
             if key in known:
                 found = known[key]

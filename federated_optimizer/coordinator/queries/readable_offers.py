@@ -83,8 +83,9 @@ class ReadableOffers:
         return self._index
 
     def _look(self) -> None:
-        touched, self.runs.touched = self.runs.touched, {}
-        for run in touched:
+        # A run whose offers cannot be made is not offered, and keeps no other one from being so.
+        for run in tuple(self.runs.touched):
+            del self.runs.touched[run]
             leader = self._offering(run)
             if leader is None:
                 self._index.remove(run)

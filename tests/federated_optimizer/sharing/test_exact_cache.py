@@ -1,6 +1,6 @@
 """Remembered results belong to what an argument says, to the sign of zero."""
 
-from federated_optimizer.sharing.exact_cache import exactly_cached
+from federated_optimizer.sharing.exact_cache import LONGEST, exactly_cached
 from streamsql.algebra.expressions import Expression, Literal
 from streamsql.data.types import DataType
 
@@ -42,3 +42,16 @@ def test_an_argument_that_is_too_deep_for_bytes_is_computed() -> None:
         return len(argument)
 
     assert length(deep) == 1
+
+
+def test_a_very_long_argument_is_computed_each_time() -> None:
+    asked: list[str] = []
+
+    @exactly_cached(4)
+    def length(text: str) -> int:
+        asked.append(text[:1])
+        return len(text)
+
+    for text in ("a" * LONGEST, "b"):
+        assert length(text) == length(text) == len(text)
+    assert asked == ["a", "a", "b"]

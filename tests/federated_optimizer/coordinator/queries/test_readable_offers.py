@@ -59,3 +59,29 @@ def test_an_index_that_a_failure_has_broken_is_made_anew(harness: Any) -> None:
         assert offers.index() is not index
 
     harness.run(scenario)
+
+
+def test_a_run_whose_offers_cannot_be_made_keeps_no_other_from_being_offered(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(gateways=1)
+        offers = coordinator._statements.preparation._offers
+        offers.index()
+        queries = [await harness.start_query(coordinator, text) for text in TEXTS]
+        runs = [coordinator.query(query).run for query in queries]
+        offers.runs.touched = dict.fromkeys(runs)
+        offers._known.clear()
+        put = offers._put
+
+        def refused(run: str, *given: Any, **named: Any) -> None:
+            if run == runs[0]:
+                raise RecursionError
+            put(run, *given, **named)
+
+        monkeypatch.setattr(offers, "_put", refused)
+        with pytest.raises(RecursionError):
+            offers.index()
+        assert all(map(offers.index().of_run, runs[1:]))
+
+    harness.run(scenario)
