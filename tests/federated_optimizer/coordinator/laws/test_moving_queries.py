@@ -189,6 +189,10 @@ def test_no_reader_notices_that_a_query_moves(harness: Any, seed: int) -> None:
         await world.moves()
         await world.agrees()
         assert world.moved() >= 2
+        runs = world.coordinator._queries.runs
+        await harness.until(lambda: not runs.tried(), "nothing is on trial")
+        report = await world.coordinator.check_network()
+        assert report.moving or not report.differences
         await world.reader.end()
 
     harness.run(scenario)
