@@ -15,6 +15,7 @@ from gateway.connectors.reading import PastPack
 from gateway.declared.source_book import SourceBook
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.catalog.definitions import SourceDefinition
+from streamsql.catalog.system import SITE_SOURCES
 from streamsql.data.types import Value
 from streamsql.errors import WireError
 from streamsql.mapping.assignment import Assigned, Endpoints, Unserved, assignment
@@ -30,6 +31,9 @@ Definitions = dict[str, SourceDefinition]
 MAX_NAME = 200
 MAX_REASON = 500
 """Characters of a name and of a reason that a state shows of a definition that cannot be read."""
+
+_OF_THE_SITE = frozenset(source.name for source in SITE_SOURCES)
+"""Sources that every site reports to, whatever the catalog has."""
 
 
 class Connectors(Protocol):
@@ -108,7 +112,7 @@ class DeclaredSources:
 
         What the engine was restored to may be of other definitions.
         """
-        for name in self._engine.declared - self.definitions.keys():
+        for name in self._engine.declared - self.definitions.keys() - _OF_THE_SITE:
             self._engine.undeclare(name)
         for definition in self.definitions.values():
             self._on_redefined(definition.name, self._engine.declare(definition.scan()))
