@@ -1,6 +1,7 @@
 """Is every answer right, whatever queries come and go over one network of shared computations?
 
-    python -m benchmarks.network_sequences [--sequences 10000] [--actions 30] [--seed 0] [--json]
+    python -m benchmarks.network_sequences [--sequences 10000 | --quick] [--actions 30] [--seed 0]
+        [--json]
 
 Each sequence is random: queries of some sixty templates that vary each other begin and end, rows
 come, are withdrawn and expire at two gateways, and gateways and the base site die and come back,
@@ -34,6 +35,7 @@ from benchmarks._sequences.rows_of_sites import PlainTables
 from federated_optimizer.sharing.strategy import Materialize, Strategy
 
 ACTIONS = 30
+FEW = 20
 
 
 def compared(first: int, sequences: int, actions: int, *, shown: bool = False) -> Counts:
@@ -67,10 +69,13 @@ def main() -> None:
     """Compare, and print what was compared."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--sequences", type=int, default=10_000)
+    parser.add_argument("--quick", action="store_true", help="twenty sequences")
     parser.add_argument("--actions", type=int, default=ACTIONS)
     parser.add_argument("--seed", type=int, default=0, help="of the first sequence")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
+    if asked.quick:
+        asked.sequences = FEW
     try:
         found = compared(asked.seed, asked.sequences, asked.actions, shown=not asked.json)
     except WrongRowsError as error:
