@@ -42,9 +42,11 @@ from federated_optimizer.sharing.run_offers import offers_of
 from federated_optimizer.sharing.sharing_step import SharedPlan, share
 from federated_optimizer.sharing.strategy import Materialize, Strategy
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
+from streamsql.algebra.choices import RecursionChoice
 from streamsql.algebra.column_origins import column_units
 from streamsql.algebra.metrics import BY_BYTES, Metric
 from streamsql.algebra.operators import (
+    Fixpoint,
     OnClose,
     Plan,
     RemoteSource,
@@ -390,5 +392,9 @@ def over_sources(plan: Plan, found: SharedPlan) -> Plan:
 
 
 def is_shareable(plan: Plan) -> bool:
-    """Return whether a plan is a function of what its sources hold now, as far as it says."""
-    return not any(isinstance(node, ToStream | OnClose | StreamWindow) for node in walk_plan(plan))
+    """Return whether others may compute a plan: rows of now, by no way that the query asks for."""
+    return not any(
+        isinstance(node, ToStream | OnClose | StreamWindow)
+        or (isinstance(node, Fixpoint) and node.choice != RecursionChoice())
+        for node in walk_plan(plan)
+    )

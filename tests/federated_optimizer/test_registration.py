@@ -258,3 +258,19 @@ def test_parts_that_rest_on_when_a_query_began_are_no_nodes() -> None:
     network.register(bound_query(text, catalog))
     assert not any(run.is_node for run in network.runs.values())
     assert not len(sharing.index)
+
+
+def test_a_recursion_whose_way_is_asked_for_is_not_read_from_others() -> None:
+    reach = (
+        "WITH RECURSIVE r(a, b) AS (SELECT sbank_aba, rbank_aba FROM Fed UNION "
+        "SELECT r.a, f.rbank_aba FROM r, Fed f WHERE f.sbank_aba = r.b) SELECT a, b FROM r"
+    )
+    network = Network(Planning(TOPOLOGY), Sharing(ComputationIndex()))
+    network.register(bound_query(reach, CATALOG))
+    asked = network.register(bound_query(f"{reach} WITH (way = 'centre')", CATALOG)).registration
+    free = network.register(bound_query(f"{reach} WHERE a = 1", CATALOG)).registration
+    assert asked is not None
+    assert not (asked.used)
+    assert not (asked.equal)
+    assert free is not None
+    assert free.used
