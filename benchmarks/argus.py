@@ -1,4 +1,4 @@
-"""What do hundreds of queries cost that share one network, by the protocol of a thesis?
+"""Size, updates and registrations of hundreds of queries in one network, by a thesis' protocol.
 
     python -m benchmarks.argus [--quick | --full] [--scale 0.05] [--sets fed med ...]
         [--configurations off all ...] [--queries N] [--json] [--out docs/results]

@@ -22,7 +22,7 @@ WANTED_TWICE = "all, nodes on demand"
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """What a new query adds to the network.
+    """The nodes and fragments that a new query adds to the network.
 
     Attributes:
         bundles: To install, in this order; one may take the place of a version that runs.
@@ -34,7 +34,7 @@ class Registered:
 
 
 class Registry(Protocol):
-    """What knows the queries that run."""
+    """The index of the queries that run."""
 
     def register(self, text: str) -> Registered:
         """Return what a query's text adds to the network."""

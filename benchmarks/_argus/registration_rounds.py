@@ -20,7 +20,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """How it is measured.
+    """The settings of the measurement.
 
     Attributes:
         step: Queries of a round.

@@ -85,10 +85,10 @@ RATIOS = (
     Ratio("med-sums", _UPDATE, OFF, 250, 1.5),
     Ratio("med-sums", _UPDATE, OFF, LATEST, 1.27),
 )
-"""What the thesis has measured; the last round is the one with all queries."""
+"""Claims of the thesis with its figures; the last round is the one with all queries."""
 
 NEVER_SLOWER = 1.05
-"""How much longer an update may take than another one before it counts as slower."""
+"""An update that takes this many times as long as another one counts as slower."""
 
 REGISTRATIONS = 200.0
 """A second, at the end of a set."""

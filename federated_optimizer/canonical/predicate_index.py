@@ -33,10 +33,10 @@ from streamsql.algebra.expressions import Expression
 Key = TypeVar("Key", bound=Hashable)
 
 _FIRST_CHOICE = 16
-"""How many different sets there are when they choose their places anew for the first time."""
+"""Number of different sets at which they choose their places anew for the first time."""
 
 _FEW = 8
-"""How many sets are looked at one by one in the time in which one is found in a list."""
+"""Number of sets that are looked at one by one in the time in which one is found in a list."""
 
 
 @dataclass(slots=True, eq=False)

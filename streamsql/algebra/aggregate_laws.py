@@ -75,7 +75,7 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """How an aggregate comes of statistics of parts.
+    """An aggregate in terms of statistics of parts.
 
     Attributes:
         statistics: In order.

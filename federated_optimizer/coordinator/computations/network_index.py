@@ -286,5 +286,5 @@ class NetworkIndex:
 
 
 def is_kept(reader: Reader) -> bool:
-    """Whether something only keeps a run for others: nobody has asked for its rows."""
+    """Return whether a query only keeps a run for others: nobody has asked for its rows."""
     return reader.origin == Origin.NODE

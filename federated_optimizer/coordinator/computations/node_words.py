@@ -110,12 +110,12 @@ class _Phrase:
 
     @property
     def is_source(self) -> bool:
-        """Whether it is a relation by itself, which needs no brackets."""
+        """Return whether the words name a relation by itself, which needs no brackets."""
         return self == _Phrase(self.source)
 
     @property
     def is_open(self) -> bool:
-        """Whether conditions may still be added to WHERE, or an aggregate put above."""
+        """Return whether conditions may still be added to WHERE, or an aggregate put above."""
         return (self.chosen or not self.columns) and self.group is None and not self.distinct
 
     @property

@@ -76,7 +76,7 @@ class NetworkNode:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it is a fragment, not the result of a run."""
+        """Return whether the node is a fragment, not the result of a run."""
         return "/" in self.name
 
 

@@ -94,7 +94,7 @@ class NetworkNodes:
         return list(found.values())
 
     def _has_query(self, run: str) -> bool:
-        """Whether a query that outlives a restart reads a run, too."""
+        """Return whether a query that outlives a restart reads a run, too."""
         hidden = (Origin.SESSION, Origin.NODE)
         return any(query.origin not in hidden for query in self._runs.live(run))
 

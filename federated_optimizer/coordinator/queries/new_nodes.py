@@ -87,7 +87,7 @@ class NewNodes:
         return StoredNode(bundle, node.plan, reads, created, planned.whole_changes)
 
     def _may_widen(self, run: str, version: int) -> bool:
-        """Whether a run is still the node that a plan knew, and nobody sees its columns."""
+        """Return whether a run is still the node that a plan knew, and nobody sees its columns."""
         live = self._runs.live(run)
         return all(q.origin == Origin.NODE for q in live) and any(
             query.bundle.version + 1 == version for query in live
