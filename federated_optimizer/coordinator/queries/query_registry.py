@@ -194,7 +194,9 @@ class Queries:
             self._deployment.publish(bundle)
         self._running[query.id] = query
         self.runs.enter(query)
-        self.has_old_plans = self.has_old_plans or not is_current
+        # One that begins while plans are made again may read a run that is yet to be planned.
+        is_late = self.planning_since is not None and self.runs.reads_results(query.run)
+        self.has_old_plans = self.has_old_plans or not is_current or is_late
         if leader is not None:
             self.statuses.of(query)
         return query

@@ -21,11 +21,12 @@ from federated_optimizer.coordinator.grants.query_rights import (
     refuse_reads,
 )
 from federated_optimizer.coordinator.queries.network_nodes import stored_node
-from federated_optimizer.coordinator.queries.new_nodes import NewNodes
+from federated_optimizer.coordinator.queries.new_nodes import Deployable, NewNodes
 from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.coordinator.statements.feeding import Feeding, loses_results
 from federated_optimizer.coordinator.statements.preparation import Preparation, Prepared
 from federated_optimizer.coordinator.store.grant_store import (
     MadeKind,
@@ -35,7 +36,6 @@ from federated_optimizer.coordinator.store.grant_store import (
 )
 from federated_optimizer.coordinator.store.pending_writes import PendingWrite
 from federated_optimizer.coordinator.store.stored_runs import RunChanges, StoredQuery, write_runs
-from host.clocks import monotonic_clock
 from streamsql.errors import BindingError, DeploymentError, FederationError
 from streamsql.syntax import Query, Subscribe, parse_statement
 from streamsql.syntax.statements import Statement
@@ -44,22 +44,18 @@ from streamsql.wire.topics import check_id
 
 ORIGINS = (Origin.USER, Origin.MAP, Origin.SESSION)
 
-
-LONGEST_PLANNING = 10_000_000
-"""Microseconds for which runs keep what they read while plans are made again."""
+MOST_PLANNED = 3
+"""Times that a new query is planned, where what it reads gets other plans meanwhile."""
 
 
 class QueryStatements:
-    """Starts and stops queries. One at a time.
-
-    State: up to which change of the runs all of them read what they have to.
-    """
+    """Starts and stops queries. One at a time."""
 
     def __init__(self, shared: SharedParts, queries: Queries, preparation: Preparation) -> None:
         self._shared = shared
         self._queries = queries
         self._preparation = preparation
-        self._fed = -1
+        self._feeding = Feeding(shared, queries, self.redeploy)
         self._unstored: dict[str, PendingWrite] = {}
 
     async def start(
@@ -134,13 +130,14 @@ class QueryStatements:
             prepared = await self._preparation.query(
                 statement, principal, whole_changes=origin in ACTING
             )
-        planned = prepared.planned
         check_room_on(statement, len(self.shown_on(prepared.display)))
         self._queries.check_room()
         self._check_quota(principal)
-        new = NewNodes(self._queries.runs, self._next_run, self._shared.clock)
-        found = await new.deployable(planned)
+        prepared, found = await self._deployable(statement, prepared, principal, origin)
+        planned = prepared.planned
         query_id, bundle = found.query, found.bundle
+        # Its copy of what it reads may be planned for other sites than there are by now.
+        is_read = bundle.query != query_id or not loses_results(planned.bundle, bundle.feeds)
         may_be_read = prepared.gathered and not planned.alone
         stored = StoredQuery(
             *(query_id, name or query_id, statement.text, origin, self._shared.clock(), bundle),
@@ -158,7 +155,7 @@ class QueryStatements:
                 origin=origin,
                 created=stored.created,
                 gathered=prepared.gathered,
-                is_current=self._preparation.is_current(prepared),
+                is_current=is_read and self._preparation.is_current(prepared),
                 presentation=prepared.presentation,
             )
         except FederationError:
@@ -171,6 +168,22 @@ class QueryStatements:
                 partial(self._write, changes, maker)
             )
         return running
+
+    async def _deployable(
+        self, statement: Query | Subscribe, prepared: Prepared, principal: Principal, origin: Origin
+    ) -> tuple[Prepared, Deployable]:
+        """Return a query and what is deployed of it; planned anew if what it reads has changed."""
+        new = NewNodes(self._queries.runs, self._next_run, self._shared.clock)
+        found = await new.deployable(prepared.planned)
+        for _ in range(MOST_PLANNED):
+            is_equal = found.bundle.query != found.query
+            if is_equal or not loses_results(prepared.planned.bundle, found.bundle.feeds):
+                break
+            prepared = await self._preparation.query(
+                statement, principal, gathered=prepared.gathered, whole_changes=origin in ACTING
+            )
+            found = await new.deployable(prepared.planned)
+        return prepared, found
 
     async def _next_run(self) -> str:
         return f"q{await asyncio.to_thread(self._shared.store.next_query_number)}"
@@ -327,45 +340,12 @@ class QueryStatements:
     async def keep(self) -> None:
         """Do what is due: store, feed runs, stop unread queries, withdraw unread nodes."""
         await self._store_rest()
-        await self.feed_again()
+        await self._feeding.feed_again()
         await self.stop_unread()
         if self._queries.nodes.stale or self._queries.nodes.unneeded():
             async with self._shared.lock:
                 self._shared.presence.check_in_charge()
                 await self._end_nodes()
-
-    async def feed_again(self) -> None:
-        """Let runs read what other runs have at their sites, where that has changed.
-
-        A run that others read may have ended, failed, or gone on with another plan. Instead of one
-        that would begin anew, an older one that computes the same is read, if there is one.
-        """
-        runs = self._queries.runs
-        changes = runs.changes
-        if changes == self._fed:
-            return
-        waits = [run for run in runs.all() if runs.fed_otherwise(run)]
-        only: Sequence[str] = runs.all()
-        if self._plans_are_old():
-            # What a run reads is planned first, and then the run over that.
-            only = waits = [run for run in waits if not runs.reads_results(run)]
-        else:
-            self._fed = -1 if waits else changes
-        if not waits:
-            return
-        async with self._shared.lock:
-            for run in only:
-                found = runs.fed_otherwise(run)
-                if found:
-                    stays = runs.older_equal(run) is None or self._queries.nodes.of(run)
-                    await self.redeploy(found, run if stays else None)
-
-    def _plans_are_old(self) -> bool:
-        """Whether runs are about to be planned again; not for ever, if that does not come about."""
-        since = self._queries.planning_since
-        if self._queries.widened:
-            return True
-        return since is not None and monotonic_clock() - since < LONGEST_PLANNING
 
     def _of_same_name(self, statement: Statement, name: str) -> RunningQuery | None:
         if not name:
