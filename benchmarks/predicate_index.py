@@ -35,9 +35,9 @@ from statistics import mean, median, quantiles
 from typing import Any
 
 from benchmarks._figures import print_tables
-from federated_optimizer.canonical.predicate_index import PredicateIndex
-from federated_optimizer.canonical.predicate_sets import PredicateSet
-from federated_optimizer.canonical.regions import BOTTOM, TOP
+from federated_optimizer.canonical.regions.regions import BOTTOM, TOP
+from federated_optimizer.canonical.sets.predicate_index import PredicateIndex
+from federated_optimizer.canonical.sets.predicate_sets import PredicateSet
 from streamsql.algebra.expressions import Call, Column, Expression, Literal
 from streamsql.data.types import DataType
 

@@ -37,7 +37,7 @@ from broker.broker_testing import BrokerProcess
 from broker.free_ports import free_port
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.contract.sink_endpoints import WebhookEndpoint
-from federated_optimizer.coordinator.queries.results import QueryResult
+from federated_optimizer.coordinator.queries.answers.results import QueryResult
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.sinks.mqtt_sender import BrokerTarget, MqttSender
 from federated_optimizer.coordinator.sinks.outgoing import Sender

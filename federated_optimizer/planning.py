@@ -14,8 +14,8 @@ from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
 from federated_optimizer.search.choosing import NOTHING_RUNS, Alternatives, Running, Search
 from federated_optimizer.search.joins_by_place import group_joins
 from federated_optimizer.search.turning_facts import Turn, turning_facts
-from federated_optimizer.sharing.exact_cache import exactly_cached
-from federated_optimizer.sharing.leaf_facts import without_known
+from federated_optimizer.sharing.forms.exact_cache import exactly_cached
+from federated_optimizer.sharing.forms.leaf_facts import without_known
 from federated_optimizer.sharing.node_offers import NO_OFFERS, Offer
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
 from streamsql.algebra.metrics import BY_BYTES, Metric

@@ -26,7 +26,6 @@ from federated_optimizer.network.shareable import why_alone
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import guarded, normalize, plan, search_of
 from federated_optimizer.search.choosing import NOTHING_RUNS, Running
-from federated_optimizer.sharing.canonical_plan import canonical_plan
 from federated_optimizer.sharing.computation_index import (
     Allowed,
     ComputationIndex,
@@ -35,6 +34,7 @@ from federated_optimizer.sharing.computation_index import (
     rows_told,
 )
 from federated_optimizer.sharing.delivered_rows import delivered_once, rows_of_others
+from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
 from federated_optimizer.sharing.node_columns import narrowed, widened
 from federated_optimizer.sharing.node_offers import NO_OFFERS, Offer
 from federated_optimizer.sharing.rules.more_functions import groups_to_share

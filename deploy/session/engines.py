@@ -11,7 +11,7 @@ from deploy.session.frozen import frozen, with_past_rows
 from deploy.session.history import History, Moment
 from federated_optimizer import Topology, direct_scans
 from federated_optimizer import plan as place_plan
-from federated_optimizer.coordinator.queries.inner_query import query_of
+from federated_optimizer.coordinator.queries.planning.inner_query import query_of
 from federated_optimizer.costs.fragment_estimates import FragmentEstimate, fragment_estimates
 from federated_optimizer.planning import compared
 from federated_optimizer.search.choosing import NOTHING_RUNS, Alternatives

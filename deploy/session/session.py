@@ -11,8 +11,8 @@ from deploy.session.session_results import Result
 from deploy.session.standing import StandingDefinitions
 from deploy.session.table_updates import changed_table, inserted_rows
 from federated_optimizer.coordinator.contract.coordinator_model import Change, StatementResult
-from federated_optimizer.coordinator.queries.inner_query import query_of
-from federated_optimizer.coordinator.queries.upserts import UpsertEnvelope
+from federated_optimizer.coordinator.queries.answers.upserts import UpsertEnvelope
+from federated_optimizer.coordinator.queries.planning.inner_query import query_of
 from federated_optimizer.coordinator.statements.definition_drops import (
     Reader,
     dropped_definition,

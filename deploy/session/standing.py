@@ -8,7 +8,7 @@ from deploy.session.history import History
 from federated_optimizer.alarm_life_cycle import AlarmBook
 from federated_optimizer.coordinator.contract.coordinator_model import AlarmInfo, alarm_info
 from federated_optimizer.coordinator.contract.refresh_text import Refreshes
-from federated_optimizer.coordinator.queries.inner_query import query_of
+from federated_optimizer.coordinator.queries.planning.inner_query import query_of
 from streamsql.binder import BoundQuery, bind_query
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import Definition, SourceDefinition

@@ -44,7 +44,7 @@ from federated_optimizer.coordinator.planning_processes import Beside, OnTheLoop
 from federated_optimizer.coordinator.queries.background_work import Background, keep_house
 from federated_optimizer.coordinator.queries.leftovers import Leftovers
 from federated_optimizer.coordinator.queries.listed_queries import infos_of
-from federated_optimizer.coordinator.queries.planner import Planner
+from federated_optimizer.coordinator.queries.planning.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.recovered_queries import recover_all
 from federated_optimizer.coordinator.queries.repairs import Repairs

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from federated_optimizer.alternatives.pieces import BasePiece, NetworkPiece
 from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.network.topology import Topology
-from federated_optimizer.sharing.blocks import block_of
+from federated_optimizer.sharing.forms.blocks import block_of
 from federated_optimizer.sharing.node_offers import is_node_leaf
 from federated_optimizer.sharing.run_offers import is_selection_of_sources
 from federated_optimizer.statistics.passing_rows import passed

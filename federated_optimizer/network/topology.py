@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
+from streamsql.algebra.operators import Plan, Scan, SourceKind
 from streamsql.catalog.definitions import Definition, SourceDefinition
 from streamsql.catalog.system import is_site_source, is_system_table
 
@@ -93,3 +95,10 @@ def colocation_of(definitions: Iterable[Definition]) -> dict[tuple[str, str], st
             if column in {c.lower() for c in definition.schema.names}:
                 found[definition.name.lower(), column] = column
     return found
+
+
+def is_of_devices(node: Plan) -> TypeGuard[Scan]:
+    """Return whether a node reads what only some gateways have."""
+    if not isinstance(node, Scan) or node.kind == SourceKind.TABLE:
+        return False
+    return not is_site_source(node.source)

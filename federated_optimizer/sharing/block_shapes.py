@@ -8,16 +8,16 @@ predicates finds those that are no stronger.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from federated_optimizer.canonical.predicate_index import PredicateIndex
-from federated_optimizer.canonical.predicate_sets import PredicateSet
-from federated_optimizer.sharing.alignment import Available, aligned
-from federated_optimizer.sharing.block_names import BlockNames, equal_pair
-from federated_optimizer.sharing.blocks import Block, positions
-from federated_optimizer.sharing.canonical_plan import canonical_plan
-from federated_optimizer.sharing.exact_cache import exactly_cached
-from federated_optimizer.sharing.known_times import known_times
+from federated_optimizer.canonical.sets.predicate_index import PredicateIndex
+from federated_optimizer.canonical.sets.predicate_sets import PredicateSet
+from federated_optimizer.sharing.forms.alignment import Available, aligned
+from federated_optimizer.sharing.forms.block_names import BlockNames, equal_pair
+from federated_optimizer.sharing.forms.blocks import Block, positions
+from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
+from federated_optimizer.sharing.forms.exact_cache import exactly_cached
+from federated_optimizer.sharing.forms.known_times import known_times
+from federated_optimizer.sharing.forms.residuals import predicate_set
 from federated_optimizer.sharing.node_offers import Offer
-from federated_optimizer.sharing.residuals import predicate_set
 from streamsql.algebra.expressions import Column, Expression, map_columns
 
 Key = tuple[str, str, str]

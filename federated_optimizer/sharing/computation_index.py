@@ -11,9 +11,9 @@ from itertools import islice
 from typing import TypeVar
 
 from federated_optimizer.sharing.block_shapes import BlockShapes, Key
-from federated_optimizer.sharing.blocks import Block, block_of
-from federated_optimizer.sharing.canonical_plan import canonical_plan, input_forms
-from federated_optimizer.sharing.exact_cache import encode
+from federated_optimizer.sharing.forms.blocks import Block, block_of
+from federated_optimizer.sharing.forms.canonical_plan import canonical_plan, input_forms
+from federated_optimizer.sharing.forms.exact_cache import encode
 from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.rule_table import RULES, WIDENINGS
 from federated_optimizer.sharing.rules import same

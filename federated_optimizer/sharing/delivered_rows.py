@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from federated_optimizer.costs.estimates import estimate, row_bytes
 from federated_optimizer.network.shareable import delivered_fragments
-from federated_optimizer.sharing.alignment import Available, aligned
-from federated_optimizer.sharing.blocks import Block, block_of
 from federated_optimizer.sharing.computation_index import Allowed, ComputationIndex, Found, Rows
-from federated_optimizer.sharing.known_times import known_times
-from federated_optimizer.sharing.residuals import residual
+from federated_optimizer.sharing.forms.alignment import Available, aligned
+from federated_optimizer.sharing.forms.blocks import Block, block_of
+from federated_optimizer.sharing.forms.known_times import known_times
+from federated_optimizer.sharing.forms.residuals import residual
 from federated_optimizer.sharing.rules.select_project_join import answer
 from federated_optimizer.sharing.run_offers import is_selection_of_sources, with_outputs
 from federated_optimizer.statistics.planning_statistics import Statistics

@@ -1,9 +1,9 @@
 """The columns of nodes: those that are wanted now, behind those that were wanted before."""
 
-from federated_optimizer.sharing.alignment import Available, aligned
-from federated_optimizer.sharing.blocks import block_of
 from federated_optimizer.sharing.computation_index import Found
-from federated_optimizer.sharing.group_blocks import group_block_of
+from federated_optimizer.sharing.forms.alignment import Available, aligned
+from federated_optimizer.sharing.forms.blocks import block_of
+from federated_optimizer.sharing.forms.group_blocks import group_block_of
 from federated_optimizer.sharing.rules import coarser_groups, more_functions
 from federated_optimizer.sharing.run_offers import with_outputs
 from streamsql.algebra.expressions import Column, columns_of

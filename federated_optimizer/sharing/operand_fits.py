@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from federated_optimizer.rules.merge_filters import filtered
-from federated_optimizer.sharing.alignment import Available, aligned, rewritten
-from federated_optimizer.sharing.blocks import Block, block_of
-from federated_optimizer.sharing.equal_values import tells_zeros_apart
-from federated_optimizer.sharing.known_times import known_times
-from federated_optimizer.sharing.residuals import residual
+from federated_optimizer.sharing.forms.alignment import Available, aligned, rewritten
+from federated_optimizer.sharing.forms.blocks import Block, block_of
+from federated_optimizer.sharing.forms.equal_values import tells_zeros_apart
+from federated_optimizer.sharing.forms.known_times import known_times
+from federated_optimizer.sharing.forms.residuals import residual
 from streamsql.algebra.expressions import Column, Expression
 from streamsql.algebra.operators import Plan, Project, identity_columns
 

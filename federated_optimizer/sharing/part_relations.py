@@ -16,15 +16,15 @@ in canonical order. An input is a source or the form of a computation.
 from typing import NamedTuple
 
 from federated_optimizer.canonical.canonical_expressions import canonical
-from federated_optimizer.canonical.index_rows import IndexRows, index_rows
-from federated_optimizer.canonical.predicate_sets import PredicateSet
+from federated_optimizer.canonical.sets.index_rows import IndexRows, index_rows
+from federated_optimizer.canonical.sets.predicate_sets import PredicateSet
 from federated_optimizer.sharing.block_shapes import in_canonical_order
-from federated_optimizer.sharing.blocks import Block, block_of
-from federated_optimizer.sharing.canonical_plan import canonical_plan
-from federated_optimizer.sharing.expression_text import text_of
-from federated_optimizer.sharing.group_blocks import group_block_of
-from federated_optimizer.sharing.known_times import known_times
-from federated_optimizer.sharing.residuals import predicate_set
+from federated_optimizer.sharing.forms.blocks import Block, block_of
+from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
+from federated_optimizer.sharing.forms.expression_text import text_of
+from federated_optimizer.sharing.forms.group_blocks import group_block_of
+from federated_optimizer.sharing.forms.known_times import known_times
+from federated_optimizer.sharing.forms.residuals import predicate_set
 from federated_optimizer.sharing.run_offers import offers_of
 from streamsql.algebra.operators import Plan, Scan, Window
 from streamsql.wire.fragments import FragmentBundle

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from federated_optimizer.costs.estimates import estimate
 from federated_optimizer.network.shareable import delivered_fragments
-from federated_optimizer.sharing.blocks import Block, block_of, plan_of
-from federated_optimizer.sharing.canonical_plan import canonical_plan
+from federated_optimizer.sharing.forms.blocks import Block, block_of, plan_of
+from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
 from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.rules.more_functions import widest_groups
 from federated_optimizer.statistics.planning_statistics import Statistics

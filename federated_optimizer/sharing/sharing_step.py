@@ -13,20 +13,20 @@ of what remains.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from federated_optimizer.sharing.blocks import (
-    Block,
-    block_of,
-    connected_parts,
-    part_of,
-    plan_of,
-    with_part,
-)
 from federated_optimizer.sharing.computation_index import (
     Allowed,
     ComputationIndex,
     Found,
     Rows,
     rows_told,
+)
+from federated_optimizer.sharing.forms.blocks import (
+    Block,
+    block_of,
+    connected_parts,
+    part_of,
+    plan_of,
+    with_part,
 )
 from federated_optimizer.sharing.node_offers import NO_OFFERS, Offer, is_node_leaf
 from federated_optimizer.sharing.run_offers import is_selection_of_sources

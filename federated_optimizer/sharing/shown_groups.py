@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from federated_optimizer.sharing.alignment import Available
-from federated_optimizer.sharing.block_names import equal_classes
-from federated_optimizer.sharing.equal_values import tells_zeros_apart
-from federated_optimizer.sharing.expression_text import text_of
-from federated_optimizer.sharing.group_blocks import GroupBlock, call_text
+from federated_optimizer.sharing.forms.alignment import Available
+from federated_optimizer.sharing.forms.block_names import equal_classes
+from federated_optimizer.sharing.forms.equal_values import tells_zeros_apart
+from federated_optimizer.sharing.forms.expression_text import text_of
+from federated_optimizer.sharing.forms.group_blocks import GroupBlock, call_text
 from federated_optimizer.sharing.key_nesting import nested
 from streamsql.algebra.aggregate_laws import (
     SET_FUNCTIONS,

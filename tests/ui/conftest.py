@@ -68,7 +68,7 @@ from federated_optimizer.coordinator.explaining.explaining import explained
 from federated_optimizer.coordinator.explaining.explaining_rows import Question
 from federated_optimizer.coordinator.people.people_service import People
 from federated_optimizer.coordinator.planning_processes import OnTheLoop
-from federated_optimizer.coordinator.queries.result_subscriptions import ResultSubscription
+from federated_optimizer.coordinator.queries.answers.result_subscriptions import ResultSubscription
 from federated_optimizer.coordinator.statements.source_listings import SOURCE_COLUMNS, source_row
 from federated_optimizer.coordinator.statements.statement_execution import carry_out
 from federated_optimizer.coordinator.statements.statement_validation import select_all, validate

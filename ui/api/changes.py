@@ -14,7 +14,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     ChangeBatch,
     QueryInfo,
 )
-from federated_optimizer.coordinator.queries.upserts import UpsertEnvelope
+from federated_optimizer.coordinator.queries.answers.upserts import UpsertEnvelope
 from streamsql.data.schema import Schema
 from streamsql.data.types import timestamp_text
 from streamsql.errors import FederationError

@@ -13,7 +13,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     StatementResult,
 )
 from federated_optimizer.coordinator.contract.sink_model import DeadLetter, SinkInfo
-from federated_optimizer.coordinator.queries.upserts import Upsert
+from federated_optimizer.coordinator.queries.answers.upserts import Upsert
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import Definition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition

@@ -9,7 +9,7 @@ from federated_optimizer.coordinator.adaptation.plan_basis import Basis
 from federated_optimizer.coordinator.adaptation.reconsidered import Reconsidered
 from federated_optimizer.coordinator.contract.coordinator_model import Origin, QueryStatus
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
+from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from federated_optimizer.network.run_ages import age_of
 from streamsql.wire.fragments import FragmentBundle
 

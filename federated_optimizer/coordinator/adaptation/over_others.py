@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from federated_optimizer.alternatives.recursion.recursions import MUCH
 from federated_optimizer.coordinator.computations.run_nodes import number_of
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
-from federated_optimizer.coordinator.queries.planner import Planner
-from federated_optimizer.coordinator.queries.readable_offers import ReadableOffers
+from federated_optimizer.coordinator.queries.planning.planner import Planner
+from federated_optimizer.coordinator.queries.planning.shared_planning import Reading
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.coordinator.queries.shared_planning import Reading
+from federated_optimizer.coordinator.queries.runs.readable_offers import ReadableOffers
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.weighing import Weighing
 from streamsql.binder import BoundQuery

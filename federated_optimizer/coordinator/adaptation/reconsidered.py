@@ -7,9 +7,9 @@ from federated_optimizer.coordinator.adaptation.over_others import over_others
 from federated_optimizer.coordinator.adaptation.plan_basis import Basis, NotedStatistics
 from federated_optimizer.coordinator.contract.coordinator_model import ACTING
 from federated_optimizer.coordinator.queries.planned_queries import Planned
-from federated_optimizer.coordinator.queries.planner import Planner
-from federated_optimizer.coordinator.queries.readable_offers import ReadableOffers
+from federated_optimizer.coordinator.queries.planning.planner import Planner
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.runs.readable_offers import ReadableOffers
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.estimates import estimate
 from federated_optimizer.costs.sent_columns import sent_bytes

@@ -38,7 +38,7 @@ from federated_optimizer.coordinator.grants.query_rights import (
     may_read_base_rows,
     refuse_base_rows,
 )
-from federated_optimizer.coordinator.queries.planner import Planner
+from federated_optimizer.coordinator.queries.planning.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts

@@ -11,7 +11,7 @@ from federated_optimizer.coordinator.computations.network_index import Reader
 from federated_optimizer.coordinator.computations.run_nodes import read_nodes
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
+from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from streamsql.wire.fragments import FragmentBundle
 
 MAX_NAMES = 20

@@ -11,7 +11,7 @@ from federated_optimizer.coordinator.contract.network_model import (
 )
 from federated_optimizer.coordinator.queries.planned_queries import offered_plan
 from federated_optimizer.coordinator.queries.query_registry import Queries
-from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
+from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.store.stored_computations import (
     PARTS,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo
-from federated_optimizer.coordinator.queries.run_answers import RunAnswer
+from federated_optimizer.coordinator.queries.answers.run_answers import RunAnswer
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery, Standing
 from streamsql.wire.fragments import FragmentBundle
 

@@ -14,17 +14,17 @@ from federated_optimizer.coordinator.contract.presentation import (
     Presentation,
     presentation_of_text,
 )
-from federated_optimizer.coordinator.queries.changed_plans import changed_plans
-from federated_optimizer.coordinator.queries.network_nodes import NetworkNodes
-from federated_optimizer.coordinator.queries.owed_bundles import OwedBundles
+from federated_optimizer.coordinator.queries.answers.result_subscriptions import ResultSubscription
+from federated_optimizer.coordinator.queries.answers.results import QueryResult
 from federated_optimizer.coordinator.queries.paced_requests import PacedRequests
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
-from federated_optimizer.coordinator.queries.planner import Planner
-from federated_optimizer.coordinator.queries.readable_offers import ReadableOffers
-from federated_optimizer.coordinator.queries.result_subscriptions import ResultSubscription
-from federated_optimizer.coordinator.queries.results import QueryResult
+from federated_optimizer.coordinator.queries.planning.changed_plans import changed_plans
+from federated_optimizer.coordinator.queries.planning.planner import Planner
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
+from federated_optimizer.coordinator.queries.runs.network_nodes import NetworkNodes
+from federated_optimizer.coordinator.queries.runs.owed_bundles import OwedBundles
+from federated_optimizer.coordinator.queries.runs.readable_offers import ReadableOffers
+from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from federated_optimizer.coordinator.queries.status_refresh import StatusRefresh
 from federated_optimizer.coordinator.queries.unread_queries import UnreadQueries
 from federated_optimizer.coordinator.shared_parts import SharedParts

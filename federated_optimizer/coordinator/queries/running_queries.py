@@ -12,7 +12,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
     QueryStatus,
 )
 from federated_optimizer.coordinator.contract.presentation import Presentation
-from federated_optimizer.coordinator.queries.results import QueryResult
+from federated_optimizer.coordinator.queries.answers.results import QueryResult
 from federated_optimizer.coordinator.queries.running_warnings import (
     left_out,
     missing_sources,

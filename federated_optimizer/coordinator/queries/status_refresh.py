@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
-from federated_optimizer.coordinator.queries.run_answers import RunAnswer
+from federated_optimizer.coordinator.queries.answers.run_answers import RunAnswer
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
+from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from host.clocks import monotonic_clock
 from streamsql.errors import FederationError, RecursionRoundsError
 

@@ -22,7 +22,7 @@ from federated_optimizer.coordinator.grants.query_rights import (
     refuse_library,
 )
 from federated_optimizer.coordinator.notices.alarm_queries import Alarms
-from federated_optimizer.coordinator.queries.planner import Planner
+from federated_optimizer.coordinator.queries.planning.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import SharedParts

@@ -12,7 +12,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import (
 from federated_optimizer.coordinator.contract.network_model import Network, NetworkNode
 from federated_optimizer.coordinator.contract.refresh_text import Refreshes, refresh_facts
 from federated_optimizer.coordinator.contract.sink_model import SinkInfo
-from federated_optimizer.coordinator.queries.inner_query import query_of
+from federated_optimizer.coordinator.queries.planning.inner_query import query_of
 from federated_optimizer.coordinator.statements.source_listings import (
     DECLARED_COLUMNS,
     SOURCE_COLUMNS,

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from federated_optimizer.coordinator.contract.presentation import Presentation, presentation_of
 from federated_optimizer.coordinator.contract.principal import LOCAL, Principal
 from federated_optimizer.coordinator.queries.planned_queries import Planned
-from federated_optimizer.coordinator.queries.planner import Planner
-from federated_optimizer.coordinator.queries.readable_offers import ReadableOffers
-from federated_optimizer.coordinator.queries.shared_planning import Reading
+from federated_optimizer.coordinator.queries.planning.planner import Planner
+from federated_optimizer.coordinator.queries.planning.shared_planning import Reading
+from federated_optimizer.coordinator.queries.runs.readable_offers import ReadableOffers
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.statements.known_plans import Asked, KnownPlans
 from federated_optimizer.network.topology import Topology

@@ -20,11 +20,11 @@ from federated_optimizer.coordinator.grants.query_rights import (
     queries_of,
     refuse_reads,
 )
-from federated_optimizer.coordinator.queries.network_nodes import stored_node
-from federated_optimizer.coordinator.queries.new_nodes import Deployable, NewNodes
 from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
+from federated_optimizer.coordinator.queries.runs.network_nodes import stored_node
+from federated_optimizer.coordinator.queries.runs.new_nodes import Deployable, NewNodes
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.statements.feeding import Feeding, loses_results
 from federated_optimizer.coordinator.statements.preparation import Preparation, Prepared

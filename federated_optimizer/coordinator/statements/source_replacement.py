@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from federated_optimizer.coordinator.queries.inner_query import query_of
+from federated_optimizer.coordinator.queries.planning.inner_query import query_of
 from federated_optimizer.coordinator.statements.definition_drops import Reader, readers_of
 from streamsql.binder import BoundQuery, bind_query, with_columns
 from streamsql.catalog.catalog import Catalog

@@ -2,7 +2,7 @@
 
 from federated_optimizer.coordinator.contract.coordinator_model import Diagnosis, Validation
 from federated_optimizer.coordinator.contract.presentation import presentation_of
-from federated_optimizer.coordinator.queries.inner_query import query_of
+from federated_optimizer.coordinator.queries.planning.inner_query import query_of
 from federated_optimizer.coordinator.trials.tried_past import tried_past
 from streamsql.binder import (
     Creating,

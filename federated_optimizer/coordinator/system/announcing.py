@@ -2,9 +2,9 @@
 
 import logging
 
-from federated_optimizer.coordinator.queries.planner import Planner
+from federated_optimizer.coordinator.queries.planning.planner import Planner
+from federated_optimizer.coordinator.queries.planning.refreshed_tables import stored_tables
 from federated_optimizer.coordinator.queries.query_registry import Queries
-from federated_optimizer.coordinator.queries.refreshed_tables import stored_tables
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.system.site_settings_changes import SettingsBook
 from federated_optimizer.coordinator.system.source_publisher import SourcePublisher

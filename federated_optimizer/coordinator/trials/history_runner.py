@@ -12,7 +12,7 @@ import msgspec
 from typing_extensions import override
 
 from federated_optimizer.alarm_life_cycle import AlarmState
-from federated_optimizer.coordinator.queries.filled_windows import PastSizes
+from federated_optimizer.coordinator.queries.planning.filled_windows import PastSizes
 from federated_optimizer.network.topology import Topology
 from streamsql.algebra.operators import Plan
 from streamsql.binder import BoundQuery

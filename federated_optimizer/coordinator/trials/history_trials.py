@@ -21,7 +21,7 @@ from federated_optimizer.coordinator.contract.history_model import (
 from federated_optimizer.coordinator.contract.principal import Principal
 from federated_optimizer.coordinator.explaining.known_base_rows import BaseRowReader
 from federated_optimizer.coordinator.grants.query_rights import readable
-from federated_optimizer.coordinator.queries.planner import Planner
+from federated_optimizer.coordinator.queries.planning.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.trials.history_runner import (

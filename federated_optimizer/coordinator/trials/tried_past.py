@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from federated_optimizer.coordinator.queries.inner_query import query_of
+from federated_optimizer.coordinator.queries.planning.inner_query import query_of
 from streamsql.algebra.operators import Scan, walk_plan, walk_relation
 from streamsql.binder import BoundQuery, bind_query, define
 from streamsql.catalog.catalog import Catalog

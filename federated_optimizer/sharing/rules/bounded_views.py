@@ -27,13 +27,13 @@ import msgspec
 
 from federated_optimizer.rules.merge_filters import filtered
 from federated_optimizer.rules.stable_columns import stable_columns
-from federated_optimizer.sharing.alignment import Available, aligned, rewritten
-from federated_optimizer.sharing.blocks import Block, block_of
-from federated_optimizer.sharing.canonical_plan import canonical_plan
-from federated_optimizer.sharing.equal_values import tells_zeros_apart
-from federated_optimizer.sharing.known_times import known_times
-from federated_optimizer.sharing.refusals import NotSharedError
-from federated_optimizer.sharing.residuals import predicate_set, residual
+from federated_optimizer.sharing.forms.alignment import Available, aligned, rewritten
+from federated_optimizer.sharing.forms.blocks import Block, block_of
+from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
+from federated_optimizer.sharing.forms.equal_values import tells_zeros_apart
+from federated_optimizer.sharing.forms.known_times import known_times
+from federated_optimizer.sharing.forms.residuals import predicate_set, residual
+from federated_optimizer.sharing.refusals import NotSharedError, proven
 from federated_optimizer.sharing.rules import coarser_groups, select_project_join
 from streamsql.algebra.expressions import Expression, columns_of, shifted
 from streamsql.algebra.operators import (
@@ -47,23 +47,6 @@ from streamsql.algebra.operators import (
 
 MAX_BRANCHES = 4
 """Base branches whose orders are tried; of more the given order is taken."""
-
-
-def answer(wanted: Plan, offered: Plan, leaf: Plan) -> Plan | None:
-    """Return a recursion over the rows of one with more base rows; None: it is not proven right."""
-    try:
-        return answered(wanted, offered, leaf)
-    except NotSharedError:
-        return None
-
-
-def why_not(wanted: Plan, offered: Plan) -> str:
-    """Return why a recursion does not come from the rows of another, in words; empty: it does."""
-    try:
-        answered(wanted, offered, offered)
-    except NotSharedError as error:
-        return str(error)
-    return ""
 
 
 def answered(wanted: Plan, offered: Plan, leaf: Plan) -> Plan:
@@ -82,6 +65,9 @@ def answered(wanted: Plan, offered: Plan, leaf: Plan) -> Plan:
         if found is not None:
             return found
     raise NotSharedError("the view does not show what is wanted of its rows")
+
+
+answer = proven(answered)
 
 
 def _recursions(plan: Plan) -> tuple[Fixpoint, ...]:

@@ -28,11 +28,11 @@ from dataclasses import replace
 import msgspec
 
 from federated_optimizer.rules.merge_filters import filtered
-from federated_optimizer.sharing.blocks import plan_of
-from federated_optimizer.sharing.group_blocks import GroupBlock, group_block_of
-from federated_optimizer.sharing.known_times import known_times
-from federated_optimizer.sharing.refusals import NotSharedError
-from federated_optimizer.sharing.residuals import residual
+from federated_optimizer.sharing.forms.blocks import plan_of
+from federated_optimizer.sharing.forms.group_blocks import GroupBlock, group_block_of
+from federated_optimizer.sharing.forms.known_times import known_times
+from federated_optimizer.sharing.forms.residuals import residual
+from federated_optimizer.sharing.refusals import NotSharedError, proven
 from federated_optimizer.sharing.shown_groups import ShownGroups, decided_by
 from streamsql.algebra.aggregate_laws import Law, NoLaw, law_of, merging_call, whole_of
 from streamsql.algebra.expressions import (
@@ -58,23 +58,6 @@ from streamsql.data.types import DataType
 F = AggregateFunction
 
 
-def answer(wanted: Plan, offered: Plan, leaf: Plan) -> Plan | None:
-    """Return wanted groups over the rows of offered ones; None: it cannot be proven right."""
-    try:
-        return answered(wanted, offered, leaf)
-    except NotSharedError:
-        return None
-
-
-def why_not(wanted: Plan, offered: Plan) -> str:
-    """Return why wanted groups are not computed from offered ones, in words; empty: they are."""
-    try:
-        answered(wanted, offered, offered)
-    except NotSharedError as error:
-        return str(error)
-    return ""
-
-
 def answered(wanted: Plan, offered: Plan, leaf: Plan) -> Plan:
     """Return wanted groups over the rows of offered ones.
 
@@ -85,6 +68,9 @@ def answered(wanted: Plan, offered: Plan, leaf: Plan) -> Plan:
     if ours is None or theirs is None:
         raise NotSharedError("they are not both groups")
     return over_groups(ours, theirs, leaf)
+
+
+answer = proven(answered)
 
 
 def over_groups(ours: GroupBlock, theirs: GroupBlock, leaf: Plan) -> Plan:

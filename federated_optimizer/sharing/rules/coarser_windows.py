@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import msgspec
 
-from federated_optimizer.sharing.group_blocks import GroupBlock, group_block_of
+from federated_optimizer.sharing.forms.group_blocks import GroupBlock, group_block_of
 from federated_optimizer.sharing.refusals import NotSharedError
 from federated_optimizer.sharing.rules.coarser_groups import over_groups
 from streamsql.algebra.expressions import Call, Column, Expression, Literal, columns_of

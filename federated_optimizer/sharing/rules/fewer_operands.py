@@ -22,7 +22,7 @@ filter of all operands is a filter of the node; EXCEPT and INTERSECT need it in 
 
 from dataclasses import dataclass, replace
 
-from federated_optimizer.sharing.blocks import Block, block_of
+from federated_optimizer.sharing.forms.blocks import Block, block_of
 from federated_optimizer.sharing.operand_fits import Fit, Fitted, Matching, fits, fitted
 from federated_optimizer.sharing.set_clusters import (
     Cluster,

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import msgspec
 
-from federated_optimizer.sharing.group_blocks import (
+from federated_optimizer.sharing.forms.group_blocks import (
     GroupBlock,
     all_of,
     call_text,

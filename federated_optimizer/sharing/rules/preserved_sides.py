@@ -15,9 +15,9 @@ that is padded are those of the node, or not there: an expression of NULLs need 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from federated_optimizer.sharing.alignment import Available, aligned
-from federated_optimizer.sharing.blocks import Block, block_of
-from federated_optimizer.sharing.residuals import predicate_set
+from federated_optimizer.sharing.forms.alignment import Available, aligned
+from federated_optimizer.sharing.forms.blocks import Block, block_of
+from federated_optimizer.sharing.forms.residuals import predicate_set
 from federated_optimizer.sharing.rules import select_project_join
 from streamsql.algebra.expressions import (
     Call,

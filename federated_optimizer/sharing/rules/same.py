@@ -4,7 +4,7 @@ Sound because plans of one form have the same rows, and columns of one name with
 values (`sharing.canonical_plan`).
 """
 
-from federated_optimizer.sharing.canonical_plan import canonical_plan
+from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import Plan, Project
 

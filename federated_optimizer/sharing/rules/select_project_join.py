@@ -13,11 +13,11 @@ alike the one with the fewest of them is taken.
 """
 
 from federated_optimizer.rules.merge_filters import filtered
-from federated_optimizer.sharing.alignment import Available, aligned, rewritten
-from federated_optimizer.sharing.blocks import Block, block_of
-from federated_optimizer.sharing.equal_values import tells_zeros_apart
-from federated_optimizer.sharing.known_times import known_times
-from federated_optimizer.sharing.residuals import remaining, residual
+from federated_optimizer.sharing.forms.alignment import Available, aligned, rewritten
+from federated_optimizer.sharing.forms.blocks import Block, block_of
+from federated_optimizer.sharing.forms.equal_values import tells_zeros_apart
+from federated_optimizer.sharing.forms.known_times import known_times
+from federated_optimizer.sharing.forms.residuals import remaining, residual
 from streamsql.algebra.expressions import Expression, conjuncts
 from streamsql.algebra.operators import Filter, Plan, Project, identity_columns
 

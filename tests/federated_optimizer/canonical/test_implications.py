@@ -4,7 +4,7 @@ import pytest
 
 from federated_optimizer.canonical.implications import Implications
 from streamsql.algebra.expressions import conjuncts
-from tests.federated_optimizer.canonical.test_predicate_sets import predicates
+from tests.federated_optimizer.canonical.sets.test_predicate_sets import predicates
 
 
 def implied(known: str, asked: str) -> bool:

@@ -2,10 +2,10 @@
 
 from collections import Counter
 
-from federated_optimizer.canonical.index_rows import index_of_rows
-from federated_optimizer.sharing.blocks import block_of
+from federated_optimizer.canonical.sets.index_rows import index_of_rows
+from federated_optimizer.sharing.forms.blocks import block_of
+from federated_optimizer.sharing.forms.residuals import predicate_set
 from federated_optimizer.sharing.part_relations import PartRelations, part_relations
-from federated_optimizer.sharing.residuals import predicate_set
 from streamsql.wire.fragments import Engine, Fragment, FragmentBundle
 from tests.federated_optimizer.sharing.small_shop import TEXTS, normalized
 

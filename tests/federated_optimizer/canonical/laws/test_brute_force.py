@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from federated_optimizer.canonical.predicate_index import PredicateIndex
-from federated_optimizer.canonical.predicate_sets import PredicateSet
+from federated_optimizer.canonical.sets.predicate_index import PredicateIndex
+from federated_optimizer.canonical.sets.predicate_sets import PredicateSet
 from streamsql.algebra.expressions import Expression
 from tests.federated_optimizer.canonical.small_worlds import (
     SmallWorld,

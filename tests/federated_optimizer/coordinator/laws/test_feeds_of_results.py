@@ -5,10 +5,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
+from federated_optimizer.coordinator.queries.answers.results import QueryResult
 from federated_optimizer.coordinator.queries.planned_queries import Planned
-from federated_optimizer.coordinator.queries.results import QueryResult
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
+from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from federated_optimizer.coordinator.sites.federation_membership import Membership
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import Distinct, Filter, Plan, RemoteSource, Scan, SourceKind

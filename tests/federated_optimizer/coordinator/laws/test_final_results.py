@@ -1,6 +1,6 @@
 """Results whose rows are final: windows that have closed stay, whatever becomes of their site."""
 
-from federated_optimizer.coordinator.queries.results import QueryResult
+from federated_optimizer.coordinator.queries.answers.results import QueryResult
 from streamsql.algebra.operators import (
     Aggregate,
     AggregateCall,

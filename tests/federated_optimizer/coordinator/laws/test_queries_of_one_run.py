@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from federated_optimizer.coordinator.adaptation import moves
-from federated_optimizer.coordinator.queries.shared_runs import SharedRuns
+from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from federated_optimizer.sharing.strategy import Strategy
 from streamsql.errors import DeploymentError, FederationError
 from tests.federated_optimizer.coordinator.adaptation.test_adaptation import (

@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryInfo, QueryStatus
-from federated_optimizer.coordinator.queries.results import QueryResult
+from federated_optimizer.coordinator.queries.answers.results import QueryResult
 from streamsql.algebra.operators import Scan, SourceKind
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema

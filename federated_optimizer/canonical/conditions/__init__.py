@@ -1,0 +1,1 @@
+"""Conditions of one predicate: terms, clauses, and what follows from them."""

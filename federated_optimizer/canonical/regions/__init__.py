@@ -1,0 +1,1 @@
+"""Regions of values, which conditions keep terms within."""

@@ -1,0 +1,1 @@
+"""Sets of predicates, and the index of them."""

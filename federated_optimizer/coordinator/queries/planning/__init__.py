@@ -1,0 +1,1 @@
+"""Plans of queries: over what runs, and made again when that has changed."""

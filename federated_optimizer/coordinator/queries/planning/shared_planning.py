@@ -1,0 +1,91 @@
+"""Queries planned over what runs: what they may read, and the nodes that they want."""
+
+from dataclasses import dataclass
+from itertools import count
+
+from msgspec.structs import replace
+
+from federated_optimizer.coordinator.queries.planned_queries import NewNode
+from federated_optimizer.coordinator.queries.runs.readable_offers import ReadableOffers, rows_of
+from federated_optimizer.costs.estimates import estimate
+from federated_optimizer.registration import Planning, Registration, Sharing, register
+from federated_optimizer.sharing.computation_index import Allowed
+from federated_optimizer.sharing.node_offers import Offer
+from federated_optimizer.sharing.strategy import Materialize, Strategy
+from federated_optimizer.statistics.planning_statistics import Statistics
+from streamsql.algebra.operators import Plan, Scan, walk_plan
+from streamsql.binder import BoundQuery
+from streamsql.catalog.read_gate import Read
+
+_FIRST_PROVISIONAL = 10**30
+"""Provisional numbers of runs begin here: they are greater than all that a catalog gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The rules by which a query is planned over what runs.
+
+    Attributes:
+        offers: Of all runs.
+        allowed: Returns whether the query may read an offer.
+        makes_nodes: Whether new nodes are made for it.
+    """
+
+    offers: ReadableOffers
+    allowed: Allowed
+    makes_nodes: bool
+
+
+def registered(
+    bound: BoundQuery,
+    planning: Planning,
+    reading: Reading,
+    strategy: Strategy,
+    materialize: Materialize,
+) -> Registration:
+    """Return a query over what runs. The index of offers is left as it was, whatever happens.
+
+    Raises:
+        UnsupportedError: As for `planning.plan`.
+    """
+    index = reading.offers.index()
+    numbers = count(_FIRST_PROVISIONAL)
+    sharing = Sharing(
+        index,
+        strategy,
+        materialize,
+        reading.allowed,
+        rows_of(reading.offers.runs, lambda offer: _estimated(offer, planning.statistics)),
+        makes_nodes=reading.makes_nodes,
+    )
+    with reading.offers.restored():
+        return register(bound, sharing, planning, lambda: f"q{next(numbers)}")
+
+
+def _estimated(offer: Offer, statistics: Statistics) -> float:
+    return estimate(offer.plan, statistics).rows
+
+
+def new_nodes(made: Registration, bound: BoundQuery) -> tuple[NewNode, ...]:
+    """Return the nodes of a registration, with what somebody has to be allowed to read for each."""
+    return tuple(
+        NewNode(
+            node.plan, replace(node.bundle, text=""), reads_of(node.plan, bound.reads), node.widens
+        )
+        for node in made.nodes
+    )
+
+
+def reads_of(plan: Plan, reads: frozenset[Read]) -> frozenset[Read]:
+    """Return those reads of a query that lead to the sources of a part of its plan.
+
+    A source may be read through views: these, too, have to be allowed.
+    """
+    waiting = {node.source.lower() for node in walk_plan(plan) if isinstance(node, Scan)}
+    found: set[Read] = set()
+    while waiting:
+        relation = waiting.pop()
+        new = {read for read in reads if read.relation == relation} - found
+        found |= new
+        waiting |= {read.within for read in new if read.within}
+    return frozenset(found)
