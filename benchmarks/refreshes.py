@@ -38,8 +38,8 @@ import pyarrow.compute as pc
 from benchmarks._figures import print_tables
 from static_engine.evaluation.bag_difference import difference
 from static_engine.evaluation.bags import Bag
-from static_engine.sources.conversion import arrow_schema, rows_in
-from static_engine.sources.unique_keys import unique_rows
+from static_engine.sources.values.conversion import arrow_schema, rows_in
+from static_engine.sources.values.unique_keys import unique_rows
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data import delta as dictionaries

@@ -32,8 +32,8 @@ from static_engine.evaluation.bag_difference import difference
 from static_engine.evaluation.bags import Bag
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import StaticExecutor
-from static_engine.sources.conversion import arrow_schema
 from static_engine.sources.table_locations import Locations
+from static_engine.sources.values.conversion import arrow_schema
 from static_engine.spark.spark_executor import SparkExecutor
 from static_engine.spark.spark_session import RunningSpark, SessionSettings, start_session
 from static_engine.tables.table_store import TableStore

@@ -3,8 +3,8 @@
 import re
 
 from streamsql.algebra.operators import SourceKind
-from streamsql.syntax.change_statements import Merge, Update
-from streamsql.syntax.grant_statements import AlterUser, Grant, Revoke
+from streamsql.syntax.statement_parsers.change_statements import Merge, Update
+from streamsql.syntax.statement_parsers.grant_statements import AlterUser, Grant, Revoke
 from streamsql.syntax.statements import (
     AlterSite,
     AlterSource,

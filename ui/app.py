@@ -21,23 +21,23 @@ from federated_optimizer.coordinator.contract.people_model import (
 )
 from host.clocks import wall_clock
 from streamsql.errors import FederationError, InternalError, QueryError
-from ui.api.cost_routes import router as costs
 from ui.api.explanations import router as explanations
-from ui.api.fleet_routes import router as fleet
-from ui.api.grant_routes import router as grants
-from ui.api.history_routes import router as history_trials
-from ui.api.lake_routes import router as lake
 from ui.api.many_changes import router as many_changes
-from ui.api.metrics_routes import router as metrics
-from ui.api.network_routes import router as computations
-from ui.api.notice_routes import router as notices
 from ui.api.objects import error_object
+from ui.api.resources.cost_routes import router as costs
+from ui.api.resources.fleet_routes import router as fleet
+from ui.api.resources.grant_routes import router as grants
+from ui.api.resources.history_routes import router as history_trials
+from ui.api.resources.lake_routes import router as lake
+from ui.api.resources.metrics_routes import router as metrics
+from ui.api.resources.network_routes import router as computations
+from ui.api.resources.notice_routes import router as notices
+from ui.api.resources.sink_routes import router as sinks
+from ui.api.resources.site_settings_routes import router as site_settings
+from ui.api.resources.source_trial_routes import router as source_trials
+from ui.api.resources.table_routes import router as tables
 from ui.api.routes import router as api
-from ui.api.sink_routes import router as sinks
-from ui.api.site_settings_routes import router as site_settings
-from ui.api.source_trial_routes import router as source_trials
 from ui.api.sources import router as sources
-from ui.api.table_routes import router as tables
 from ui.console_names import Hosts
 from ui.console_settings import ConsoleSettings
 from ui.map.map_routes import router as live_map

@@ -18,7 +18,7 @@ from federated_optimizer.statistics.planning_statistics import (
 from federated_optimizer.statistics.predicate_text import predicate_text
 from federated_optimizer.statistics.speeds import DEFAULT_SPEEDS
 from federated_optimizer.statistics.wires import Wires
-from static_engine.sources.conversion import batch_of_values
+from static_engine.sources.values.conversion import batch_of_values
 from static_engine.tables.table_counts import counts_of
 from stream_engine.site.site_sources import SiteSources
 from streamsql.algebra.expressions import conjuncts

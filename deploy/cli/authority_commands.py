@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from streamsql.errors import DeploymentError
-from ui.cli.console_command import ListFormat, guarded
+from ui.cli.commands.console_command import ListFormat, guarded
 from ui.cli.printing import check_format, print_json, print_list
 
 authority_app = typer.Typer(help="Certificate authority of the federation", no_args_is_help=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ui.cli.console_command import Address, guarded
+from ui.cli.commands.console_command import Address, guarded
 
 
 def calibrate(  # noqa: PLR0913, PLR0917  (the command line contract)

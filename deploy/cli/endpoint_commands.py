@@ -9,7 +9,7 @@ import typer
 from deploy.cli.shared_options import TwoFormats
 from streamsql.errors import DeploymentError, FederationError
 from ui.cli.client import ConsoleClient
-from ui.cli.console_command import Address, guarded
+from ui.cli.commands.console_command import Address, guarded
 from ui.cli.printing import print_list
 
 if TYPE_CHECKING:

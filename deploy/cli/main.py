@@ -30,17 +30,17 @@ from deploy.cli.shared_options import (
 )
 from deploy.cli.user_commands import user_app
 from deploy.local.up_options import DEFAULT_PORT, UpOptions
-from ui.cli.console_command import Address, guarded
-from ui.cli.fleet_commands import add_fleet_commands
-from ui.cli.history_commands import trial_app
-from ui.cli.http_commands import app, gateway_app, table_app
-from ui.cli.lake_commands import lake_app
-from ui.cli.login_commands import login, logout, token_app, whoami
-from ui.cli.network_command import network_app
-from ui.cli.notice_commands import alarm_app, display_app
+from ui.cli.commands.console_command import Address, guarded
+from ui.cli.commands.fleet_commands import add_fleet_commands
+from ui.cli.commands.history_commands import trial_app
+from ui.cli.commands.http_commands import app, gateway_app, table_app
+from ui.cli.commands.lake_commands import lake_app
+from ui.cli.commands.login_commands import login, logout, token_app, whoami
+from ui.cli.commands.network_command import network_app
+from ui.cli.commands.notice_commands import alarm_app, display_app
+from ui.cli.commands.sink_commands import sink_app
+from ui.cli.commands.table_commands import add_table_commands
 from ui.cli.printing import check_format
-from ui.cli.sink_commands import sink_app
-from ui.cli.table_commands import add_table_commands
 
 DATA = Path("pando-data")
 FIRST = ("up", "doctor", "shell", "run", "explain", "simulate", "calibrate", "bench")

@@ -12,13 +12,13 @@ from deploy.cli.line_editor import converse
 from streamsql.errors import DeploymentError, FederationError
 from streamsql.script_progress import newest, undo_hint
 from streamsql.syntax import ExplainConfidence, ExplainWhatIf, ExplainWhy, parse_script
-from streamsql.syntax.run_statements import RunOnHistory
+from streamsql.syntax.statement_parsers.run_statements import RunOnHistory
 from streamsql.syntax.statements import Query, Statement, Subscribe
 from ui.cli.client import QUESTION_SECONDS, SECONDS, ConsoleClient
+from ui.cli.commands.history_commands import follow_trial
+from ui.cli.commands.run_command import Until, run_query
 from ui.cli.federations import console_address
-from ui.cli.history_commands import follow_trial
 from ui.cli.printing import print_json, print_list
-from ui.cli.run_command import Until, run_query
 
 SETTLE_SECONDS = 120.0
 POLL_SECONDS = 0.15

@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import typer
 
-from ui.cli.console_command import Address, connected, guarded
-from ui.cli.http_commands import app, gateway_app
+from ui.cli.commands.console_command import Address, connected, guarded
+from ui.cli.commands.http_commands import app, gateway_app
 
 Service = Annotated[
     str, typer.Argument(help="gw-1, gw-2, …, base, static, lander, console or broker")

@@ -13,7 +13,7 @@ import typer
 from deploy.cli.shared_options import TwoFormats
 from streamsql.errors import DeploymentError
 from ui.cli.client import ConsoleClient
-from ui.cli.console_command import LISTS, Address, guarded
+from ui.cli.commands.console_command import LISTS, Address, guarded
 from ui.cli.federations import console_address
 from ui.cli.printing import check_format, print_list
 from ui.cli.typed_passwords import PasswordFromInput, typed_password

@@ -56,8 +56,8 @@ from streamsql.library import library_views
 from streamsql.reference.evaluate import relation_rows
 from streamsql.reference.reference_database import contents
 from streamsql.syntax import parse_script, parse_statement
-from streamsql.syntax.change_statements import Merge, Update
 from streamsql.syntax.row_question_statements import ExplainConfidence, ExplainWhatIf, ExplainWhy
+from streamsql.syntax.statement_parsers.change_statements import Merge, Update
 from streamsql.syntax.statements import (
     AdvanceTime,
     AlterSource,

@@ -33,8 +33,8 @@ from federated_optimizer.coordinator.trials.history_trials import HistoryTrials
 from streamsql.catalog.read_gate import NOT_ALLOWED
 from streamsql.errors import FederationError
 from streamsql.redaction import redacted
-from streamsql.syntax.grant_statements import ShowGrants
-from streamsql.syntax.run_statements import RunOnHistory
+from streamsql.syntax.statement_parsers.grant_statements import ShowGrants
+from streamsql.syntax.statement_parsers.run_statements import RunOnHistory
 from streamsql.syntax.statements import Describe, Explain, Query, Show, Statement, Subscribe
 
 REFUSED = frozenset({NOT_ALLOWED, QUOTA_EXCEEDED})

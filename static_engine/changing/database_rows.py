@@ -22,8 +22,8 @@ from sqlalchemy.sql import ColumnElement, TableClause, column, quoted_name
 from sqlalchemy.types import TypeEngine
 
 from static_engine.changing.change_checks import failed, not_writable
-from static_engine.sources.conversion import batch_of_values, rows_in
 from static_engine.sources.table_errors import TableError
+from static_engine.sources.values.conversion import batch_of_values, rows_in
 from streamsql.algebra.row_changes import RowChange
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType, Row

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from static_engine.changing.change_checks import failed
-from static_engine.sources.database_reader import prepare_session
+from static_engine.sources.databases.database_reader import prepare_session
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import sqlite_file
 from static_engine.sources.time_limit import TimeLimit

@@ -31,12 +31,12 @@ from static_engine.changing.change_checks import (
 )
 from static_engine.changing.database_rows import FoundRows
 from static_engine.changing.database_session import in_transaction
-from static_engine.sources.column_matching import match_columns
-from static_engine.sources.conversion import batch_of_values, plain, rows_in
-from static_engine.sources.database_reader import columns_of
+from static_engine.sources.databases.database_reader import columns_of
 from static_engine.sources.declared_options import TableOptions
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations, database_url, sqlite_file
+from static_engine.sources.values.column_matching import match_columns
+from static_engine.sources.values.conversion import batch_of_values, plain, rows_in
 from streamsql.algebra.scalar import compile_predicate
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import MICROSECONDS, DataType, Row, Value, coerce, text_of, timestamp_text

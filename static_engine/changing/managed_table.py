@@ -17,7 +17,7 @@ from static_engine.changing.change_checks import (
 from static_engine.lake.kept_readings import arrow_type
 from static_engine.lake.lake_errors import LakeError
 from static_engine.lake.managed_tables import ManagedTables, Rewritten
-from static_engine.sources.conversion import convert_batch, rows_in
+from static_engine.sources.values.conversion import convert_batch, rows_in
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.types import DataType, Row
 from streamsql.wire.table_changes import TableChange

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from static_engine.evaluation.bags import Bag, Places
-from static_engine.sources.row_hashes import Hashes, row_hashes, same_values
+from static_engine.sources.values.row_hashes import Hashes, row_hashes, same_values
 
 _COMPARED_ROWS = 1 << 16
 _SORTED_ROWS = 1 << 20

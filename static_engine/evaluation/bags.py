@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from static_engine.sources.conversion import arrow_schema
+from static_engine.sources.values.conversion import arrow_schema
 from streamsql.data.delta import Delta, add
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row

@@ -8,7 +8,7 @@ import pyarrow as pa
 from static_engine.evaluation.bags import Bag
 from static_engine.evaluation.static_executor import EvaluationError, check_size, refuse_streams
 from static_engine.history.past_readings import PastReadings
-from static_engine.sources.conversion import rows_in
+from static_engine.sources.values.conversion import rows_in
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.expressions import Column, Expression, Literal
 from streamsql.algebra.operators import (

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from static_engine.lake.kept_columns import KeptColumns
 from static_engine.lake.kept_readings import OWN_NAMES
-from static_engine.sources.conversion import arrow_schema
+from static_engine.sources.values.conversion import arrow_schema
 from streamsql.algebra.operators import Scan, ScanPart
 from streamsql.data.schema import Schema
 

@@ -18,12 +18,12 @@ from static_engine.evaluation.static_executor import (
     refuse_streams,
 )
 from static_engine.keyed.keyed_fragments import KeyedFragment
-from static_engine.sources.conversion import arrow_schema, rows_in
-from static_engine.sources.database_lookup import DatabaseLookup, LookupRequest
+from static_engine.sources.databases.database_lookup import DatabaseLookup, LookupRequest
 from static_engine.sources.declared_options import table_options
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations, database_url
-from static_engine.sources.unique_keys import unique_rows
+from static_engine.sources.values.conversion import arrow_schema, rows_in
+from static_engine.sources.values.unique_keys import unique_rows
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.expressions import Column, Expression, columns_of, map_columns
 from streamsql.algebra.operators import (

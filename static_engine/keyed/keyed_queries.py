@@ -16,7 +16,7 @@ from static_engine.keyed.key_lookups import (
 )
 from static_engine.keyed.keyed_fragments import KeyedFragment, KeyJob
 from static_engine.keyed.received_keys import ReceivedKeys, keys_port
-from static_engine.sources.database_lookup import NoLookupError
+from static_engine.sources.databases.database_lookup import NoLookupError
 from static_engine.sources.declared_options import table_options
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Fingerprint

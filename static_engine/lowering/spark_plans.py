@@ -19,7 +19,7 @@ from static_engine.lowering.spark_over_windows import over
 from static_engine.lowering.spark_recursion import SparkRecursion
 from static_engine.lowering.spark_time_windows import closed, hops, sessions
 from static_engine.lowering.spark_types import SPARK_TYPES
-from static_engine.sources.conversion import arrow_schema
+from static_engine.sources.values.conversion import arrow_schema
 from streamsql.algebra.operators import (
     Aggregate,
     AsOfJoin,

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as fn
 
 from static_engine.lowering.spark_orders import ordered
-from static_engine.sources.conversion import arrow_schema, rows_in
+from static_engine.sources.values.conversion import arrow_schema, rows_in
 from streamsql.algebra.choices import AggregateSelection, Copies
 from streamsql.algebra.operators import (
     Distinct,

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from host.files.atomic_file import replace_file
-from static_engine.sources.conversion import arrow_schema
 from static_engine.sources.table_errors import TableError
+from static_engine.sources.values.conversion import arrow_schema
 from static_engine.tables.table_store import row_group_size
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import WireError

@@ -11,11 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as pc
 
-from static_engine.sources.column_matching import match_columns
-from static_engine.sources.conversion import convert_batch
 from static_engine.sources.csv_quotes import open_quote
 from static_engine.sources.declared_options import TableOptions
 from static_engine.sources.table_errors import TableError
+from static_engine.sources.values.column_matching import match_columns
+from static_engine.sources.values.conversion import convert_batch
 from streamsql.catalog.definitions import SourceDefinition
 
 _BLOCK_BYTES = 4 << 20

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from static_engine.sources.column_matching import match_columns
-from static_engine.sources.conversion import batch_of_values
 from static_engine.sources.table_errors import TableError
+from static_engine.sources.values.column_matching import match_columns
+from static_engine.sources.values.conversion import batch_of_values
 from streamsql.catalog.definitions import SourceDefinition
 
 _BATCH_ROWS = 20_000

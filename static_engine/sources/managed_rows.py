@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from static_engine.lake.lake_errors import LakeError
 from static_engine.lake.managed_tables import ManagedTables
-from static_engine.sources.conversion import convert_batch
-from static_engine.sources.iceberg_conditions import iceberg_condition
+from static_engine.sources.conditions.iceberg_conditions import iceberg_condition
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_parts import Narrowed
+from static_engine.sources.values.conversion import convert_batch
 from streamsql.catalog.definitions import SourceDefinition
 
 

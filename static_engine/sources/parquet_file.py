@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from static_engine.sources.column_matching import match_columns
-from static_engine.sources.conversion import convert_batch
-from static_engine.sources.file_conditions import arrow_condition
+from static_engine.sources.conditions.file_conditions import arrow_condition
 from static_engine.sources.table_errors import TableError
+from static_engine.sources.values.column_matching import match_columns
+from static_engine.sources.values.conversion import convert_batch
 from streamsql.algebra.expressions import Expression
 from streamsql.catalog.definitions import SourceDefinition
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from static_engine.sources.csv_file import read_csv
-from static_engine.sources.database_groups import read_groups
-from static_engine.sources.database_reader import read_database
+from static_engine.sources.databases.database_groups import read_groups
+from static_engine.sources.databases.database_reader import read_database
 from static_engine.sources.declared_options import TableOptions, table_options
 from static_engine.sources.documents.calendar_rows import read_calendar
 from static_engine.sources.documents.geo_rows import read_geojson
@@ -27,7 +27,7 @@ from static_engine.sources.table_locations import (
     table_files,
 )
 from static_engine.sources.table_parts import Narrowed
-from static_engine.sources.unique_keys import unique_rows
+from static_engine.sources.values.unique_keys import unique_rows
 from streamsql.algebra.expressions import Expression
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.table_options import TableSource

@@ -15,7 +15,7 @@ from static_engine.history.past_readings import PastReadings
 from static_engine.lake.kept_readings import EVENT_TIME, PLACE
 from static_engine.lake.lake_scan import LakeScan
 from static_engine.lowering.spark_types import SPARK_TYPES
-from static_engine.sources.conversion import arrow_schema
+from static_engine.sources.values.conversion import arrow_schema
 from streamsql.algebra.operators import Scan
 from streamsql.data.types import DataType
 

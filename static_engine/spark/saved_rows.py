@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as fn
 
-from static_engine.sources.conversion import arrow_schema
+from static_engine.sources.values.conversion import arrow_schema
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from static_engine.sources.conditions.pushed_conditions import may_be_pushed
 from static_engine.sources.declared_options import table_options
 from static_engine.sources.object_stores import is_stored
-from static_engine.sources.pushed_conditions import may_be_pushed
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_parts import Groups, Narrowed
 from static_engine.tables.table_sizes import SMALL_ROWS

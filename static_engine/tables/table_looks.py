@@ -7,11 +7,11 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from static_engine.sources.conversion import arrow_schema
 from static_engine.sources.declared_options import TableOptions, table_options
 from static_engine.sources.object_stores import is_stored
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_reader import read_table
+from static_engine.sources.values.conversion import arrow_schema
 from static_engine.tables.column_figures import figures_of, shown
 from static_engine.tables.table_store import StoredTable, TableStore
 from static_engine.tables.table_watch import TableWatch

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeVar
 
-from static_engine.sources.database_groups import compared_columns
-from static_engine.sources.database_sizes import estimated_rows
+from static_engine.sources.databases.database_groups import compared_columns
+from static_engine.sources.databases.database_sizes import estimated_rows
 from static_engine.sources.declared_options import table_options
 from static_engine.sources.managed_rows import rows_of_managed
 from static_engine.sources.object_stores import is_stored

@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 
 from host.clocks import wall_clock
 from static_engine.changing.change_table import change_table
-from static_engine.sources.conversion import arrow_schema
 from static_engine.sources.declared_options import table_options
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Fingerprint, Locations, fingerprint
 from static_engine.sources.table_parts import Narrowed
 from static_engine.sources.table_reader import read_table
+from static_engine.sources.values.conversion import arrow_schema
 from streamsql.algebra.operators import Scan
 from streamsql.catalog.catalog import kind_of
 from streamsql.catalog.definitions import SourceDefinition

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from static_engine.sources.database_groups import NoGroupsError
+from static_engine.sources.databases.database_groups import NoGroupsError
 from static_engine.sources.declared_options import TableOptions, table_options
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Fingerprint

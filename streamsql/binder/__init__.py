@@ -16,6 +16,7 @@ from streamsql.binder.statements.insert_and_delete import (
     bind_delete,
     bind_insert,
 )
+from streamsql.binder.statements.options.source_mappings import mapping_warnings
 from streamsql.binder.statements.refreshed_views import bind_refresh, refreshed
 from streamsql.binder.statements.row_questions import (
     BoundConfidence,
@@ -34,7 +35,6 @@ from streamsql.binder.statements.row_questions import (
     gateway_deletion,
     node_deletion,
 )
-from streamsql.binder.statements.source_mappings import mapping_warnings
 from streamsql.binder.statements.update_and_merge import (
     BoundMerge,
     BoundUpdate,

@@ -9,8 +9,7 @@ Adds to the PostgreSQL-flavoured base:
 
 A window stands before or after the alias. Every node carries the offsets of the text it came from
 (`meta["start"]`, `meta["end"]`), so that the binder can point at it. Other statements than queries
-have parsers of their own over the same tokens: `streamsql.syntax.create_statements`, `commands`,
-`deliveries` and `explain_questions`.
+have parsers of their own over the same tokens, in `streamsql.syntax.statement_parsers`.
 
 Private parser hooks are used, so sqlglot is pinned to one major release; `tests/streamsql/syntax`
 fails when a hook moves.

@@ -9,20 +9,20 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from streamsql.algebra.operators import StreamKind
 from streamsql.errors import QuerySyntaxError
-from streamsql.syntax import commands
-from streamsql.syntax.alter_statements import ALTERED, parse_alter
-from streamsql.syntax.change_statements import parse_merge, parse_update
-from streamsql.syntax.create_statements import parse_create
 from streamsql.syntax.cursor import Cursor
-from streamsql.syntax.deliveries import parse_refresh, parse_subscribe
 from streamsql.syntax.dialect import StreamSql
 from streamsql.syntax.explain_options import ExplainFormat
-from streamsql.syntax.explain_questions import question_parser
-from streamsql.syntax.grant_statements import parse_grant, parse_revoke
-from streamsql.syntax.query_clauses import query_statement
 from streamsql.syntax.row_question_statements import ExplainConfidence, ExplainWhatIf, ExplainWhy
-from streamsql.syntax.run_statements import parse_run
 from streamsql.syntax.script_places import Script
+from streamsql.syntax.statement_parsers import commands
+from streamsql.syntax.statement_parsers.alter_statements import ALTERED, parse_alter
+from streamsql.syntax.statement_parsers.change_statements import parse_merge, parse_update
+from streamsql.syntax.statement_parsers.create_statements import parse_create
+from streamsql.syntax.statement_parsers.deliveries import parse_refresh, parse_subscribe
+from streamsql.syntax.statement_parsers.explain_questions import question_parser
+from streamsql.syntax.statement_parsers.grant_statements import parse_grant, parse_revoke
+from streamsql.syntax.statement_parsers.query_clauses import query_statement
+from streamsql.syntax.statement_parsers.run_statements import parse_run
 from streamsql.syntax.statements import Explain, Statement
 
 MAX_TEXT = 1_000_000

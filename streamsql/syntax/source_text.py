@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from streamsql.algebra.operators import SourceKind
 from streamsql.data.durations import duration_text
 from streamsql.data.types import Value
-from streamsql.syntax.column_clauses import EXAMPLES
 from streamsql.syntax.cursor import is_reserved
+from streamsql.syntax.statement_parsers.column_clauses import EXAMPLES
 from streamsql.syntax.statements import ColumnClause, ColumnDefinition, CreateSource, Watermark
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")

@@ -49,7 +49,7 @@ class ColumnClause:
     """One clause behind a column's type, such as `FROM 'ENERGY.Total'` or `SCALE 0.1`.
 
     Attributes:
-        word: In upper case; `streamsql.syntax.column_clauses` lists them.
+        word: In upper case; `streamsql.syntax.statement_parsers.column_clauses` lists them.
         value: A text, a number, or the pairs of VALUES.
         span: Where the word was written.
         value_span: Where the value was written.

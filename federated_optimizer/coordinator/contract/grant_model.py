@@ -5,7 +5,7 @@ from typing import Protocol
 import msgspec
 
 from federated_optimizer.coordinator.contract.principal import Role
-from streamsql.syntax.grant_statements import GranteeKind
+from streamsql.syntax.statement_parsers.grant_statements import GranteeKind
 
 
 class Grantee(msgspec.Struct, frozen=True, order=True):

@@ -30,7 +30,7 @@ from streamsql.errors import BindingError, FederationError
 from streamsql.syntax import AlterUser, Revoke, ShowGrants
 from streamsql.syntax import Grant as GrantStatement
 from streamsql.syntax.cursor import did_you_mean
-from streamsql.syntax.grant_statements import GranteeKind, WrittenGrantee
+from streamsql.syntax.statement_parsers.grant_statements import GranteeKind, WrittenGrantee
 from streamsql.syntax.statements import Name, Option
 
 MAX_GRANTS = 50_000

@@ -18,7 +18,7 @@ from federated_optimizer.coordinator.store.grant_store import Made, MadeKind, Ma
 from streamsql.catalog.catalog import Catalog, is_library, kind_of
 from streamsql.catalog.read_gate import Gate, Read, Refusal
 from streamsql.catalog.system import system_source
-from streamsql.syntax.grant_statements import GranteeKind
+from streamsql.syntax.statement_parsers.grant_statements import GranteeKind
 
 
 class ReadingRights:

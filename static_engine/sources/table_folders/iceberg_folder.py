@@ -12,12 +12,12 @@ from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import StaticTable
 
 from static_engine.lake.lake import rows_of_snapshot
-from static_engine.sources.column_matching import match_columns
-from static_engine.sources.conversion import convert_batch
-from static_engine.sources.iceberg_conditions import iceberg_condition
+from static_engine.sources.conditions.iceberg_conditions import iceberg_condition
 from static_engine.sources.table_errors import TableError, TableMissingError
 from static_engine.sources.table_folders.open_files import open_file
 from static_engine.sources.table_locations import Locations, resolve
+from static_engine.sources.values.column_matching import match_columns
+from static_engine.sources.values.conversion import convert_batch
 from streamsql.algebra.expressions import Expression
 from streamsql.catalog.definitions import SourceDefinition
 

@@ -23,7 +23,7 @@ from streamsql.binder.expressions.node_binder import NodeBinder
 from streamsql.binder.expressions.scalar_functions import PARSED
 from streamsql.binder.names.environment import Environment, Scope
 from streamsql.data.types import DataType
-from streamsql.syntax.create_statements import type_named
+from streamsql.syntax.statement_parsers.create_statements import type_named
 
 _TIMES = (DataType.TIMESTAMP, DataType.INTERVAL)
 _CAST_HINTS = {

@@ -28,11 +28,11 @@ from streamsql.binder.select.recursive_branches import RecursiveDefinition
 from streamsql.binder.select.select_binder import bind_block
 from streamsql.binder.select.set_operations import bind_set_operation, bind_values, with_extent
 from streamsql.binder.statements.displays_and_alarms import check_display
-from streamsql.binder.statements.metric_option import metric_asked
-from streamsql.binder.statements.plan_option import plan_of
+from streamsql.binder.statements.options.metric_option import metric_asked
+from streamsql.binder.statements.options.plan_option import plan_of
+from streamsql.binder.statements.options.recursion_options import with_choice
+from streamsql.binder.statements.options.run_options import RunOptions, run_options_of
 from streamsql.binder.statements.query_warnings import findings
-from streamsql.binder.statements.recursion_options import with_choice
-from streamsql.binder.statements.run_options import RunOptions, run_options_of
 from streamsql.binder.subqueries.nested_queries import Block
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import ViewDefinition

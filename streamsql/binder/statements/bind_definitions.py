@@ -9,10 +9,10 @@ from streamsql.binder.expressions.scalar_functions import KNOWN_NAMES
 from streamsql.binder.names.dependences import refers_to_name
 from streamsql.binder.statements.bind import bind_query, bind_view, statement_environment
 from streamsql.binder.statements.displays_and_alarms import define_alarm, define_display
+from streamsql.binder.statements.options.source_mappings import check_compiles, source_mapping
+from streamsql.binder.statements.options.source_options import check_table_options, stream_ttl
 from streamsql.binder.statements.refreshed_views import define_refreshed
 from streamsql.binder.statements.sink_statements import define_sink
-from streamsql.binder.statements.source_mappings import check_compiles, source_mapping
-from streamsql.binder.statements.source_options import check_table_options, stream_ttl
 from streamsql.catalog.catalog import Catalog, check_not_system, is_library, kind_of
 from streamsql.catalog.definitions import Definition, SourceDefinition, ViewDefinition
 from streamsql.catalog.functions import FunctionDefinition

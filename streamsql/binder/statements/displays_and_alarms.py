@@ -5,7 +5,7 @@ import math
 from streamsql.algebra.operators import Scan, walk_plan
 from streamsql.algebra.streams import Emit
 from streamsql.binder.names.bound_query import BoundQuery
-from streamsql.binder.statements.source_options import listed_or_close
+from streamsql.binder.statements.options.source_options import listed_or_close
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.notice_definitions import AlarmDefinition, DisplayDefinition, Severity
 from streamsql.catalog.system import SYS_ALARMS, TABLE_ALARM

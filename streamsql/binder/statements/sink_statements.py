@@ -5,7 +5,7 @@ from streamsql.algebra.operators import Plan
 from streamsql.algebra.streams import Emit, is_final
 from streamsql.binder.names.bound_query import BoundQuery
 from streamsql.binder.statements.displays_and_alarms import key_positions
-from streamsql.binder.statements.source_options import listed_or_close, refuse_option
+from streamsql.binder.statements.options.source_options import listed_or_close, refuse_option
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.connectors import is_endpoint_name
 from streamsql.catalog.sink_definitions import (

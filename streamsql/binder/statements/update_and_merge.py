@@ -23,7 +23,12 @@ from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Field
 from streamsql.data.types import DataType, coerce, common_type
 from streamsql.errors import BindingError
-from streamsql.syntax.change_statements import Assignment, Merge, MergeAction, Update
+from streamsql.syntax.statement_parsers.change_statements import (
+    Assignment,
+    Merge,
+    MergeAction,
+    Update,
+)
 from streamsql.syntax.statements import Name
 
 _TIMES = (DataType.TIMESTAMP, DataType.INTERVAL)

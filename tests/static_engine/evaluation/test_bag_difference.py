@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from static_engine.evaluation import bag_difference
 from static_engine.evaluation.bag_difference import difference
 from static_engine.evaluation.bags import Bag
-from static_engine.sources.row_hashes import Hashes, row_hashes
+from static_engine.sources.values.row_hashes import Hashes, row_hashes
 from streamsql.data.delta import Delta
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType, Row

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from static_engine.sources.conversion import convert_batch
 from static_engine.sources.table_errors import TableError, TableMissingError
 from static_engine.sources.table_locations import Locations
 from static_engine.sources.table_reader import read_table
+from static_engine.sources.values.conversion import convert_batch
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.schema import Schema

@@ -10,7 +10,8 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
-from static_engine.sources import database_reader, time_limit
+from static_engine.sources import time_limit
+from static_engine.sources.databases import database_reader
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations, database_url
 from static_engine.sources.table_reader import read_table

@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame
 
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import EvaluationError
-from static_engine.sources.conversion import arrow_schema, rows_in
 from static_engine.sources.table_locations import Locations
+from static_engine.sources.values.conversion import arrow_schema, rows_in
 from static_engine.spark.spark_executor import SparkExecutor
 from static_engine.spark.spark_session import RunningSpark
 from static_engine.tables.table_store import TableStore

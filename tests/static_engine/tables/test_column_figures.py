@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from static_engine.sources.conversion import arrow_schema
+from static_engine.sources.values.conversion import arrow_schema
 from static_engine.tables.column_figures import BARS, figures_of
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from static_engine.sources.conversion import arrow_schema
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations
+from static_engine.sources.values.conversion import arrow_schema
 from static_engine.tables.table_store import TableStore
 from streamsql.algebra.operators import SourceKind
 from streamsql.catalog.definitions import SourceDefinition

@@ -8,7 +8,7 @@ import pytest
 
 from static_engine.evaluation.local_executor import LocalExecutor
 from static_engine.evaluation.static_executor import EvaluationError
-from static_engine.sources.database_groups import NoGroupsError
+from static_engine.sources.databases.database_groups import NoGroupsError
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations
 from static_engine.sources.table_parts import Groups, Narrowed

@@ -12,7 +12,7 @@ from stream_engine.recursion.strategies import FOR_COMPARISON, recursive_operato
 from streamsql.algebra.choices import Strategy
 from streamsql.algebra.operators import Fixpoint, RecursionChoice, walk_plan
 from streamsql.binder import bind_query, define
-from streamsql.binder.statements.recursion_options import VALUES
+from streamsql.binder.statements.options.recursion_options import VALUES
 from streamsql.catalog.catalog import Catalog
 from streamsql.errors import UnsupportedError
 from streamsql.library import library_views

@@ -9,9 +9,9 @@ from streamsql.algebra.operators import SourceKind
 from streamsql.data.types import DataType
 from streamsql.errors import Span
 from streamsql.syntax import CreateSource, parse_statement
-from streamsql.syntax.column_clauses import EXAMPLES
 from streamsql.syntax.script_places import Script
 from streamsql.syntax.source_text import source_text
+from streamsql.syntax.statement_parsers.column_clauses import EXAMPLES
 from streamsql.syntax.statements import (
     ColumnClause,
     ColumnDefinition,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streamsql.errors import DeploymentError
 from ui.cli.client import _parse_events
-from ui.cli.run_command import seconds_of
+from ui.cli.commands.run_command import seconds_of
 
 
 @given(

@@ -18,8 +18,8 @@ from federated_optimizer.coordinator.people.people_service import People
 from federated_optimizer.coordinator.people.people_store import PeopleStore
 from host.clocks import wall_clock
 from tests.federated_optimizer.coordinator.people.office import GOOD, QUICK, ROOT, Office
-from tests.ui.api.test_network_routes import NETWORK
-from tests.ui.api.test_sink_routes import INFO
+from tests.ui.api.resources.test_network_routes import NETWORK
+from tests.ui.api.resources.test_sink_routes import INFO
 from tests.ui.conftest import Console, FakeCoordinator
 from tests.ui.hostile_texts import MARKUP, HostileTexts
 from ui.console_settings import ConsoleSettings

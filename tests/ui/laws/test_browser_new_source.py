@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.ui.api.test_source_trial_routes import OFFERED, PRESS, sample
+from tests.ui.api.resources.test_source_trial_routes import OFFERED, PRESS, sample
 
 FIRST = sample(
     "tele/kitchen/SENSOR",

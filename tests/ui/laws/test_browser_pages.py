@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.ui.api.test_sink_routes import INFO
+from tests.ui.api.resources.test_sink_routes import INFO
 
 pytestmark = pytest.mark.browser
 

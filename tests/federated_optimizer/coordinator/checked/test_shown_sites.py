@@ -12,7 +12,7 @@ from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.rights.reading_rights import ReadingRights
 from federated_optimizer.coordinator.store.grant_store import StoredRights
 from streamsql.catalog.catalog import Catalog
-from streamsql.syntax.grant_statements import GranteeKind
+from streamsql.syntax.statement_parsers.grant_statements import GranteeKind
 from streamsql.wire.site_messages import (
     ConnectorState,
     DeclaredState,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sqlalchemy.exc import OperationalError
 
 from static_engine.changing import database_session
-from static_engine.sources import database_reader
+from static_engine.sources.databases import database_reader
 from static_engine.sources.table_errors import TableError
 from static_engine.sources.table_locations import Locations
 from static_engine.tables.table_store import TableStore

@@ -6,8 +6,8 @@ import pytest
 
 from streamsql.errors import QueryError
 from streamsql.syntax import parse_script, parse_statement
-from streamsql.syntax.create_statements import MAX_COLUMNS
 from streamsql.syntax.parse import MAX_TEXT
+from streamsql.syntax.statement_parsers.create_statements import MAX_COLUMNS
 from tests.streamsql.from_text import query_of
 
 

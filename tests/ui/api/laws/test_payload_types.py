@@ -12,8 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.ui.api.test_network_routes import NETWORK
-from tests.ui.api.test_source_trial_routes import KITCHEN
+from tests.ui.api.resources.test_network_routes import NETWORK
+from tests.ui.api.resources.test_source_trial_routes import KITCHEN
 
 ROOT = Path(__file__).resolve().parents[4]
 TSC = ROOT / "node_modules/.bin/tsc"

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from ui.cli.client import ConsoleClient
-from ui.cli.http_commands import app
+from ui.cli.commands.http_commands import app
 
 SEATS = "SELECT mid, weightLevel FROM SeatSensor"
 
@@ -241,7 +241,7 @@ def test_simulation_reaches_the_gateway(pando: Any, coordinator: Any, site: Any)
 
 def test_a_closed_pipe_is_no_error(console: Any, coordinator: Any) -> None:
     coordinator.answers = lambda _text: [(f"m{n}", float(n)) for n in range(900)]
-    command = [sys.executable, "-c", "from ui.cli.http_commands import app; app()"]
+    command = [sys.executable, "-c", "from ui.cli.commands.http_commands import app; app()"]
     arguments = ["query", "run", SEATS, "--for", "20s", "--console", console.address]
     with subprocess.Popen(
         [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

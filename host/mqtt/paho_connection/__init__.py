@@ -1,0 +1,1 @@
+"""Connections by paho: packets, bursts, events."""

@@ -1,0 +1,1 @@
+"""Conditions of a query, put into the language of what holds the rows."""

@@ -1,0 +1,1 @@
+"""Rows, groups and sizes of tables in databases."""

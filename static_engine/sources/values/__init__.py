@@ -1,0 +1,1 @@
+"""Values and columns of stored rows: matched, converted, hashed."""

@@ -1,0 +1,1 @@
+"""Options of statements: of queries, sources and mappings."""

@@ -1,0 +1,1 @@
+"""Parsers of statements, by their first word."""

@@ -1,0 +1,1 @@
+"""Routes by what they are about; `routes` has those of queries."""

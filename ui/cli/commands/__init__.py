@@ -1,0 +1,1 @@
+"""Commands by what they act on; `http_commands` puts them together."""
