@@ -1,6 +1,6 @@
 """Messages between services: one client interface, MQTT and in-memory implementations."""
 
-from host.mqtt.paho_connection.lean_paho import import_paho
+from host.mqtt.lean_paho import import_paho
 
 import_paho()  # before the modules below, which name it
 

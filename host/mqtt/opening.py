@@ -6,8 +6,8 @@ from typing import Protocol
 from host.mqtt.broker_address import CertificateFile, parse_address, tls_context
 from host.mqtt.broker_passwords import PasswordFile, password_file
 from host.mqtt.message_client import MessageClient, Will
-from host.mqtt.paho_connection.paho_client import MqttClient
-from host.mqtt.paho_connection.paho_link import LinkSettings
+from host.mqtt.paho_client import MqttClient
+from host.mqtt.paho_link import LinkSettings
 from streamsql.errors import DeploymentError
 
 

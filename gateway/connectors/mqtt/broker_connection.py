@@ -14,8 +14,8 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from gateway.connectors.mqtt.mqtt_options import MqttEndpoint
 from host.mqtt.broker_address import parse_address, tls_context
-from host.mqtt.paho_connection.burst_client import BurstClient
-from host.mqtt.paho_connection.packet_stream import Received
+from host.mqtt.burst_client import BurstClient
+from host.mqtt.packet_stream import Received
 from host.mqtt.unreachable import failure_of
 
 CONNECT_SECONDS = 10.0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from gateway.connectors.mqtt.served_source import ServedSource
-from host.mqtt.paho_connection.packet_stream import Received
+from host.mqtt.packet_stream import Received
 
 MAX_TOPICS = 20_000
 """Topics whose sources are remembered."""

@@ -19,7 +19,7 @@ from gateway.connectors.mqtt.subscribed_line import SubscribedLine
 from gateway.connectors.mqtt.subscribed_source import SubscribedSource
 from gateway.connectors.mqtt.subscription_plan import MAX_CONNECTIONS, Plan, plan_subscriptions
 from gateway.connectors.reading import Memory, Reading
-from host.mqtt.paho_connection.packet_stream import Received
+from host.mqtt.packet_stream import Received
 from streamsql.mapping.source_mapping import PayloadFormat
 
 if TYPE_CHECKING:

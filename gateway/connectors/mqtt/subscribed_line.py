@@ -13,7 +13,7 @@ from gateway.connectors.mqtt.served_source import ServedSource
 from gateway.connectors.mqtt.subscription_plan import Subscription
 from gateway.connectors.reading import Reading
 from gateway.connectors.turns import Turn
-from host.mqtt.paho_connection.packet_stream import Received
+from host.mqtt.packet_stream import Received
 
 MAX_WAITING = 5_000
 """Messages that wait to be kept; with more, the broker is read no further."""

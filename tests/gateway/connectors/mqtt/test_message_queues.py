@@ -9,7 +9,7 @@ from gateway.connectors.mqtt import message_queues
 from gateway.connectors.mqtt.message_queues import Match, MessageQueues
 from gateway.connectors.mqtt.subscribed_source import SubscribedSource
 from gateway.connectors.testing.source_statements import definitions_of
-from host.mqtt.paho_connection.packet_stream import Received
+from host.mqtt.packet_stream import Received
 from streamsql.mapping.mapper import Mapper
 
 TEXT = """

@@ -14,7 +14,7 @@ from gateway.connectors.mqtt.subscribed_source import SubscribedSource
 from gateway.connectors.mqtt.subscription_plan import plan_subscriptions
 from gateway.connectors.reading import Reading
 from gateway.connectors.testing.source_statements import definitions_of
-from host.mqtt.paho_connection.packet_stream import Received
+from host.mqtt.packet_stream import Received
 from streamsql.mapping.mapper import Mapper
 from tests.gateway.connectors.serving import in_loop, until
 from tests.streamsql.mapping.sparkplug.written import alias, bd_seq, temp, written

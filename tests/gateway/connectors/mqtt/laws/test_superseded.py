@@ -12,7 +12,7 @@ from gateway.connectors.mqtt.mqtt_options import MqttEndpoint
 from gateway.connectors.running_connectors import EndpointRunner, Runtime
 from gateway.connectors.testing.observed_run import OneConnector, Recorder
 from gateway.connectors.testing.source_statements import definitions_of
-from host.mqtt.paho_connection.packet_stream import Received
+from host.mqtt.packet_stream import Received
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.mapping.mapper import Mapper
 from tests.gateway.connectors.serving import in_loop, now, until

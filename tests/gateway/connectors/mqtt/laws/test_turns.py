@@ -17,7 +17,7 @@ from gateway.connectors.mqtt.subscribed_line import SubscribedLine
 from gateway.connectors.mqtt.subscribed_source import SubscribedSource
 from gateway.connectors.mqtt.subscription_plan import plan_subscriptions
 from gateway.connectors.testing.source_statements import definitions_of
-from host.mqtt.paho_connection.packet_stream import Received
+from host.mqtt.packet_stream import Received
 from streamsql.mapping.mapper import Mapper
 from tests.gateway.connectors.serving import Served, in_loop, now, until
 

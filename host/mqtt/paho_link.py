@@ -24,9 +24,8 @@ from paho.mqtt.enums import MQTTErrorCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 from typing_extensions import override
 
-from host.mqtt.message_client import Message
-from host.mqtt.paho_connection.burst_client import BurstClient
-from host.mqtt.paho_connection.event_inbox import (
+from host.mqtt.burst_client import BurstClient
+from host.mqtt.event_inbox import (
     Acknowledged,
     Connected,
     Disconnected,
@@ -34,7 +33,8 @@ from host.mqtt.paho_connection.event_inbox import (
     Refused,
     Subscribed,
 )
-from host.mqtt.paho_connection.packet_stream import publish_packet
+from host.mqtt.message_client import Message
+from host.mqtt.packet_stream import publish_packet
 from host.mqtt.unreachable import (
     ENDED_AT_ONCE,
     Failure,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from host.mqtt.broker_address import BrokerAddress, CertificateFile
     from host.mqtt.broker_passwords import PasswordFile
     from host.mqtt.message_client import Will
-    from host.mqtt.paho_connection.packet_stream import Received
+    from host.mqtt.packet_stream import Received
     from host.mqtt.publish_queue import Outgoing
 
 _LOG = logging.getLogger(__name__)

@@ -23,10 +23,10 @@ from host.mqtt import (
     SubscribeRefused,
     Will,
     open_client,
+    paho_client,
 )
 from host.mqtt.message_client import PublishTicket
-from host.mqtt.paho_connection import paho_client
-from host.mqtt.paho_connection.paho_client import MqttClient
+from host.mqtt.paho_client import MqttClient
 
 pytestmark = pytest.mark.broker
 

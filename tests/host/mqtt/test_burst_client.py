@@ -19,8 +19,8 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from broker.broker_testing import PATIENCE
-from host.mqtt.paho_connection.burst_client import BurstClient
-from host.mqtt.paho_connection.packet_stream import PacketStream, Received, publish_packet
+from host.mqtt.burst_client import BurstClient
+from host.mqtt.packet_stream import PacketStream, Received, publish_packet
 
 V5, V311 = MQTTProtocolVersion.MQTTv5, MQTTProtocolVersion.MQTTv311
 CONNACK = b"\x20\x02\x00\x00"
@@ -161,7 +161,7 @@ def test_a_flood_does_not_look_like_silence(monkeypatch: pytest.MonkeyPatch) -> 
     """It hangs up when it reads nothing itself for a keepalive, and gets no answer to a ping."""
     now = [1_000.0]
     monkeypatch.setattr("paho.mqtt.client.time_func", lambda: now[0])
-    monkeypatch.setattr("host.mqtt.paho_connection.burst_client.monotonic", lambda: now[0])
+    monkeypatch.setattr("host.mqtt.burst_client.monotonic", lambda: now[0])
     with connected(keepalive=5) as (client, peer, bursts):
         for _ in range(40):
             now[0] += 0.5

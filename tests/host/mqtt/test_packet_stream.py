@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from host.mqtt.paho_connection.packet_stream import (
+from host.mqtt.packet_stream import (
     PacketStream,
     Received,
     puback_packets,

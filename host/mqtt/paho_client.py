@@ -15,12 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from host.mqtt.client_base import ClientBase, check_qos
-from host.mqtt.message_client import (
-    ConnectFailed,
-    Message,
-    SubscribeRefused,
-)
-from host.mqtt.paho_connection.event_inbox import (
+from host.mqtt.event_inbox import (
     Acknowledged,
     Connected,
     Disconnected,
@@ -29,7 +24,12 @@ from host.mqtt.paho_connection.event_inbox import (
     Refused,
     Subscribed,
 )
-from host.mqtt.paho_connection.paho_link import WINDOW, LinkSettings, PahoLink
+from host.mqtt.message_client import (
+    ConnectFailed,
+    Message,
+    SubscribeRefused,
+)
+from host.mqtt.paho_link import WINDOW, LinkSettings, PahoLink
 from host.mqtt.publish_queue import Outbox
 from host.mqtt.topic_filters import check_filter, check_topic
 from host.mqtt.unreachable import Failure

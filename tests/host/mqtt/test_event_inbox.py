@@ -5,8 +5,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from host.mqtt.event_inbox import Acknowledged, Event, Inbox
 from host.mqtt.message_client import Message
-from host.mqtt.paho_connection.event_inbox import Acknowledged, Event, Inbox
 
 
 def _put_all(inbox: Inbox, events: Sequence[Event]) -> None:

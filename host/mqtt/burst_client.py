@@ -14,7 +14,7 @@ from paho.mqtt.client import Client, MQTTMessage
 from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
 from typing_extensions import override
 
-from host.mqtt.paho_connection.packet_stream import (
+from host.mqtt.packet_stream import (
     PUBACK,
     PUBLISH,
     PacketStream,

@@ -1,1 +1,0 @@
-"""Connections by paho: packets, bursts, events."""
