@@ -1,8 +1,8 @@
 """The seam between Pando's services and a message broker.
 
 Every service speaks to the broker through `MessageClient`. Two implementations exist:
-`host.mqtt.paho_client` (paho-mqtt, a real broker) and `host.mqtt.in_memory`
-(tests). Code that takes a `MessageClient` needs no broker to be tested.
+`host.mqtt.paho_client` (paho-mqtt, a real broker) and `host.mqtt.in_memory` (tests). Code that
+takes a `MessageClient` needs no broker to be tested.
 
 The promises an implementation makes:
 

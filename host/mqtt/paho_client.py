@@ -1,6 +1,6 @@
 """`MessageClient` over MQTT 3.1.1 or 5 (paho-mqtt with its own network thread).
 
-The event loop owns every piece of state; the network thread (`paho_link`) only moves
+The event loop owns every piece of state; the network thread (`host.mqtt.paho_link`) only moves
 bytes and reports events through the `Inbox`. The `Outbox` keeps publishes until they are
 acknowledged.
 """

@@ -25,14 +25,7 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 from typing_extensions import override
 
 from host.mqtt.burst_client import BurstClient
-from host.mqtt.event_inbox import (
-    Acknowledged,
-    Connected,
-    Disconnected,
-    Inbox,
-    Refused,
-    Subscribed,
-)
+from host.mqtt.event_inbox import Acknowledged, Connected, Disconnected, Inbox, Refused, Subscribed
 from host.mqtt.message_client import Message
 from host.mqtt.packet_stream import publish_packet
 from host.mqtt.unreachable import (
