@@ -12,7 +12,7 @@ from federated_optimizer.cutting.placing import place
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
 from federated_optimizer.search.choosing import NOTHING_RUNS, Alternatives, Running, Search
-from federated_optimizer.search.joins_by_place import group_joins
+from federated_optimizer.search.joins.joins_by_place import group_joins
 from federated_optimizer.search.turning_facts import Turn, turning_facts
 from federated_optimizer.sharing.forms.exact_cache import exactly_cached
 from federated_optimizer.sharing.forms.leaf_facts import without_known

@@ -1,12 +1,12 @@
 """The methods by which gateways join rows of other gateways, by name."""
 
-from federated_optimizer.alternatives.broadcast_join import BROADCASTS, broadcast_join
 from federated_optimizer.alternatives.gateway_pieces import TwoSided
-from federated_optimizer.alternatives.hashed_join import hashed_join
 from federated_optimizer.alternatives.heuristics import ALL, Heuristics
-from federated_optimizer.alternatives.meeting import Meeting
+from federated_optimizer.alternatives.joins.broadcast_join import BROADCASTS, broadcast_join
+from federated_optimizer.alternatives.joins.hashed_join import hashed_join
+from federated_optimizer.alternatives.joins.meeting import Meeting
+from federated_optimizer.alternatives.joins.paired_join import paired_join
 from federated_optimizer.alternatives.method import Method, Refused
-from federated_optimizer.alternatives.paired_join import paired_join
 from federated_optimizer.alternatives.pieces import GatewayPiece
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.planning_statistics import Statistics

@@ -4,8 +4,14 @@ import dataclasses
 
 from federated_optimizer.alternatives.gateway_pieces import TwoSided, pairs_of
 from federated_optimizer.alternatives.heuristics import NONE
-from federated_optimizer.alternatives.keys_first import SEMI_JOINS, SemiJoin, semi_join
-from federated_optimizer.alternatives.meeting import Meeting, Move
+from federated_optimizer.alternatives.joins.keys_first import SEMI_JOINS, SemiJoin, semi_join
+from federated_optimizer.alternatives.joins.meeting import Meeting, Move
+from federated_optimizer.alternatives.joins.stored_at_gateways import (
+    StoredSide,
+    stored_meeting,
+    stored_semi_join,
+    stored_side,
+)
 from federated_optimizer.alternatives.method import Method, Refused
 from federated_optimizer.alternatives.network_methods import MEETINGS, meeting
 from federated_optimizer.alternatives.pieces import (
@@ -15,12 +21,6 @@ from federated_optimizer.alternatives.pieces import (
     GatewayPiece,
     Piece,
     StaticPiece,
-)
-from federated_optimizer.alternatives.stored_at_gateways import (
-    StoredSide,
-    stored_meeting,
-    stored_semi_join,
-    stored_side,
 )
 from federated_optimizer.cutting.one_sided_cuts import OneSidedCuts
 from streamsql.algebra.operators import JoinKind, Plan, RemoteSource, with_inputs

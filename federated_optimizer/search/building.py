@@ -40,9 +40,9 @@ from federated_optimizer.memo.properties import (
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.rules import WIDTH_RULES, run_rules
 from federated_optimizer.search.cut_prices import CutPrices
-from federated_optimizer.search.join_orders import block_tops, join_orders
+from federated_optimizer.search.joins.join_orders import block_tops, join_orders
+from federated_optimizer.search.joins.network_joins import IN_PARTS, Found, NetworkJoins
 from federated_optimizer.search.keyed_alternatives import keyed_cost, keyed_words
-from federated_optimizer.search.network_joins import IN_PARTS, Found, NetworkJoins
 from federated_optimizer.search.parted_alternatives import PartedAlternatives
 from federated_optimizer.search.recursion_alternatives import (
     Sending,

@@ -11,8 +11,8 @@ import duckdb
 
 from federated_optimizer import Topology, normalize
 from federated_optimizer.alternatives.heuristics import ALL, Heuristics
+from federated_optimizer.alternatives.joins.stored_at_gateways import STORED
 from federated_optimizer.alternatives.method import Method
-from federated_optimizer.alternatives.stored_at_gateways import STORED
 from federated_optimizer.cutting.placing import place
 from federated_optimizer.search.choosing import Search
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics

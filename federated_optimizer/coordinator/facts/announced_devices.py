@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from federated_optimizer.alternatives.paired_join import keyed_by
+from federated_optimizer.alternatives.joins.paired_join import keyed_by
 from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.costs.estimates import row_bytes
 from federated_optimizer.costs.tree_shares import trees_in

@@ -27,13 +27,13 @@ from federated_optimizer.coordinator.people.account_rules import (
     MAX_SESSIONS,
     MAX_TOKENS,
 )
-from federated_optimizer.coordinator.store import people_tables as tables
 from federated_optimizer.coordinator.store.catalog_database import (
     catalog_engine,
     migrate,
     shown,
     translated,
 )
+from federated_optimizer.coordinator.store.schema import people_tables as tables
 
 
 @dataclass(frozen=True, slots=True)

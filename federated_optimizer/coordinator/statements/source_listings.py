@@ -2,7 +2,7 @@
 
 from federated_optimizer.coordinator.contract.coordinator_model import SiteInfo
 from federated_optimizer.coordinator.sites.source_serving import serving_of
-from federated_optimizer.coordinator.store.former_wrappers import Unmigrated, migrated
+from federated_optimizer.coordinator.store.schema.former_wrappers import Unmigrated, migrated
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.catalog.system import is_system
 from streamsql.data.durations import duration_text

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable
 from functools import partial
 
 from federated_optimizer.coordinator.contract.audit_model import AuditEntry
-from federated_optimizer.coordinator.store import catalog_schema as tables
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
+from federated_optimizer.coordinator.store.schema import catalog_schema as tables
 from streamsql.wire.codec import decode_packed, encode_packed
 
 _AT_ONCE = 500

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from federated_optimizer.coordinator.store import catalog_schema as tables
+from federated_optimizer.coordinator.store.schema import catalog_schema as tables
 from streamsql.errors import DeploymentError
 
 BUSY_MILLISECONDS = 5_000

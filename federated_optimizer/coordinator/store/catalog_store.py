@@ -17,16 +17,16 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from federated_optimizer.alarm_life_cycle import AlarmRow
 from federated_optimizer.coordinator.contract.fleet_model import Enrolment
-from federated_optimizer.coordinator.store import catalog_schema as tables
 from federated_optimizer.coordinator.store.catalog_database import (
     catalog_engine,
     migrate,
     shown,
     translated,
 )
-from federated_optimizer.coordinator.store.node_tables import nodes
 from federated_optimizer.coordinator.store.pending_writes import PendingWrite, PendingWrites
 from federated_optimizer.coordinator.store.query_numbers import QueryNumbers
+from federated_optimizer.coordinator.store.schema import catalog_schema as tables
+from federated_optimizer.coordinator.store.schema.node_tables import nodes
 from federated_optimizer.coordinator.store.stored_runs import (
     RunChanges,
     StoredNode,

@@ -3,8 +3,8 @@
 from functools import partial
 
 from federated_optimizer.coordinator.contract.fleet_model import Enrolment
-from federated_optimizer.coordinator.store import catalog_schema as tables
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
+from federated_optimizer.coordinator.store.schema import catalog_schema as tables
 from streamsql.wire.codec import decode_json, encode_json
 
 

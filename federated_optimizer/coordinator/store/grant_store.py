@@ -8,8 +8,8 @@ from functools import partial
 import sqlalchemy as sa
 
 from federated_optimizer.coordinator.contract.grant_model import Grant, Grantee, Quotas
-from federated_optimizer.coordinator.store import grant_tables as tables
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
+from federated_optimizer.coordinator.store.schema import grant_tables as tables
 from streamsql.wire.codec import decode_json, encode_json
 
 

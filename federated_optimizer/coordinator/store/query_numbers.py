@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 
 import sqlalchemy as sa
 
-from federated_optimizer.coordinator.store import catalog_schema as tables
+from federated_optimizer.coordinator.store.schema import catalog_schema as tables
 
 BLOCK = 50
 """Numbers that are reserved at once: what a coordinator that is killed leaves out at most."""

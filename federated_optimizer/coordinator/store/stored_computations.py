@@ -10,7 +10,7 @@ import msgspec
 import sqlalchemy as sa
 
 from federated_optimizer.coordinator.computations.run_nodes import shapes_of
-from federated_optimizer.coordinator.store.computation_tables import computations
+from federated_optimizer.coordinator.store.schema.computation_tables import computations
 from federated_optimizer.sharing.part_relations import part_relations
 from streamsql.algebra.operators import Plan
 from streamsql.wire.fragments import FragmentBundle

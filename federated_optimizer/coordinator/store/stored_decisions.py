@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import msgspec
 
-from federated_optimizer.coordinator.store import catalog_schema as tables
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
+from federated_optimizer.coordinator.store.schema import catalog_schema as tables
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, encode_json
 

@@ -4,8 +4,8 @@ import hashlib
 import logging
 from collections.abc import Mapping
 
-from federated_optimizer.coordinator.store import catalog_schema as tables
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
+from federated_optimizer.coordinator.store.schema import catalog_schema as tables
 from federated_optimizer.statistics.fact import Fact, Quantity, Subject
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, encode_json

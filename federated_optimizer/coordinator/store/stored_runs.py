@@ -10,9 +10,9 @@ import msgspec
 import sqlalchemy as sa
 
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
-from federated_optimizer.coordinator.store import catalog_schema as tables
-from federated_optimizer.coordinator.store.computation_tables import computations
-from federated_optimizer.coordinator.store.node_tables import nodes
+from federated_optimizer.coordinator.store.schema import catalog_schema as tables
+from federated_optimizer.coordinator.store.schema.computation_tables import computations
+from federated_optimizer.coordinator.store.schema.node_tables import nodes
 from federated_optimizer.coordinator.store.stored_computations import write_computations
 from streamsql.algebra.operators import Plan
 from streamsql.catalog.read_gate import Read

@@ -7,7 +7,7 @@ from federated_optimizer.network.topology import Topology
 from federated_optimizer.rules import Rule, run_rules
 from federated_optimizer.rules.prune_columns import prune_columns
 from federated_optimizer.rules.push_filters import push_filters
-from federated_optimizer.search.joins_by_place import group_joins
+from federated_optimizer.search.joins.joins_by_place import group_joins
 from federated_optimizer.testing_bundles import HEAT, MACHINES, NOISE, NOW, ROOM, SEAT, TOPOLOGY
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (

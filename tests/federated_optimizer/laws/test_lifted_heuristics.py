@@ -11,8 +11,8 @@ from federated_optimizer.alternatives.method import Method
 from federated_optimizer.search import search_bounds
 from federated_optimizer.search.choosing import Search
 from federated_optimizer.search.cut_prices import CutPrices
-from federated_optimizer.search.join_orders import MAX_ORDERS
-from federated_optimizer.search.network_joins import IN_PARTS, MAX_PIECES
+from federated_optimizer.search.joins.join_orders import MAX_ORDERS
+from federated_optimizer.search.joins.network_joins import IN_PARTS, MAX_PIECES
 from federated_optimizer.statistics.planning_statistics import Statistics
 from stream_engine.simulation.network import Faults
 from streamsql.algebra.operators import AsOfJoin, Join, SetOperation, walk_plan

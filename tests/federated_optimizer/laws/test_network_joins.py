@@ -4,7 +4,7 @@ import pytest
 
 from federated_optimizer import Topology
 from federated_optimizer.alternatives.method import IN_NETWORK, Method
-from federated_optimizer.search.network_joins import IN_PARTS
+from federated_optimizer.search.joins.network_joins import IN_PARTS
 from stream_engine.simulation.network import Faults
 from streamsql.data.events import SourceEvent
 from streamsql.wire.fragments import Engine

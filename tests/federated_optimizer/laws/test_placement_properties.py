@@ -8,7 +8,7 @@ from federated_optimizer import normalize
 from federated_optimizer.cutting.placing import place
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, Rule, run_rules
-from federated_optimizer.search.joins_by_place import group_joins
+from federated_optimizer.search.joins.joins_by_place import group_joins
 from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
 from federated_optimizer.testing_bundles import (
     BOOLEAN,

@@ -6,10 +6,10 @@ import pytest
 
 from federated_optimizer import Topology
 from federated_optimizer.alternatives.heuristics import NONE
+from federated_optimizer.alternatives.joins.stored_at_gateways import OUTGROWN, STORED
 from federated_optimizer.alternatives.method import TO_GATEWAYS, Method
-from federated_optimizer.alternatives.stored_at_gateways import OUTGROWN, STORED
 from federated_optimizer.search.cut_prices import CutPrices
-from federated_optimizer.search.network_joins import TABLE_IN_PARTS
+from federated_optimizer.search.joins.network_joins import TABLE_IN_PARTS
 from federated_optimizer.search.turning_facts import Varied, turning_facts
 from federated_optimizer.statistics.planning_statistics import (
     NOTHING_KNOWN,

@@ -11,8 +11,8 @@ from typing import Any
 import duckdb
 import pytest
 
+from federated_optimizer.alternatives.joins.stored_at_gateways import OUTGROWN, STORED
 from federated_optimizer.alternatives.method import Method
-from federated_optimizer.alternatives.stored_at_gateways import OUTGROWN, STORED
 from federated_optimizer.coordinator.contract.coordinator_model import QueryStatus
 from host.mqtt.in_memory import Faults
 from streamsql.wire.fragments import TABLE_OUTGROWN

@@ -9,7 +9,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.contract.network_model import DifferenceKind, IndexReport
 from federated_optimizer.coordinator.contract.principal import Principal, Role
 from federated_optimizer.coordinator.rights.statement_roles import NotAllowedError
-from federated_optimizer.coordinator.store.computation_tables import computations
+from federated_optimizer.coordinator.store.schema.computation_tables import computations
 from federated_optimizer.coordinator.store.stored_computations import (
     read_rows,
     stored_computations,

@@ -15,9 +15,9 @@ import pytest
 from msgspec.structs import replace
 
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
-from federated_optimizer.coordinator.store import catalog_schema as tables
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
-from federated_optimizer.coordinator.store.node_tables import add_nodes
+from federated_optimizer.coordinator.store.schema import catalog_schema as tables
+from federated_optimizer.coordinator.store.schema.node_tables import add_nodes
 from federated_optimizer.coordinator.store.stored_facts import store_facts, stored_facts
 from federated_optimizer.coordinator.store.stored_runs import (
     RunChanges,

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from federated_optimizer.coordinator.store import catalog_schema
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
+from federated_optimizer.coordinator.store.schema import catalog_schema
 from federated_optimizer.coordinator.store.stored_facts import store_facts, stored_facts
 from federated_optimizer.statistics.fact import Origin, Quantity, Subject, SubjectKind, exact
 

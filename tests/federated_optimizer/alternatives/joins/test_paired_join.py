@@ -3,9 +3,9 @@
 import pytest
 
 from federated_optimizer.alternatives.gateway_pieces import scan_piece
-from federated_optimizer.alternatives.meeting import Meeting, Move
+from federated_optimizer.alternatives.joins.meeting import Meeting, Move
+from federated_optimizer.alternatives.joins.paired_join import paired_join
 from federated_optimizer.alternatives.method import Refused
-from federated_optimizer.alternatives.paired_join import paired_join
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.statistics.planning_statistics import Devices, Statistics
 from federated_optimizer.statistics.wires import DEFAULT_WIRES, Wires

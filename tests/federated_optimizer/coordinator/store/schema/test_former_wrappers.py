@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from federated_optimizer.coordinator.statements.source_listings import source_row
-from federated_optimizer.coordinator.store import catalog_schema as tables
 from federated_optimizer.coordinator.store.catalog_store import CatalogStore
+from federated_optimizer.coordinator.store.schema import catalog_schema as tables
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.mapping.source_mapping import PayloadFormat
 from tests.streamsql.from_text import catalog_of

@@ -15,8 +15,8 @@ from federated_optimizer.alternatives.heuristics import ALL, Heuristic, Heuristi
 from federated_optimizer.alternatives.pieces import GatewayPiece, Piece, StaticPiece
 from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.rules import WIDTH_RULES, run_rules
-from federated_optimizer.search.join_graph import JoinGraph, Member, flatten
-from federated_optimizer.search.joins_by_place import chain, matchings, static_groups
+from federated_optimizer.search.joins.join_graph import JoinGraph, Member, flatten
+from federated_optimizer.search.joins.joins_by_place import chain, matchings, static_groups
 from streamsql.algebra.expressions import Column
 from streamsql.algebra.operators import (
     Fixpoint,

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from federated_optimizer.alternatives.gateway_pieces import TwoSided, pairs_of
 from federated_optimizer.alternatives.heuristics import ALL, Heuristics
-from federated_optimizer.alternatives.meeting import (
+from federated_optimizer.alternatives.joins.meeting import (
     Meeting,
     Move,
     meeting_sites,

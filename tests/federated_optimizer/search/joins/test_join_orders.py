@@ -15,10 +15,10 @@ from federated_optimizer.cutting.placing import place
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import alternatives
 from federated_optimizer.rules import WIDTH_RULES, run_rules
-from federated_optimizer.search import join_orders
 from federated_optimizer.search.building import build
 from federated_optimizer.search.choosing import Search
-from federated_optimizer.search.join_graph import JoinGraph, Member, flatten
+from federated_optimizer.search.joins import join_orders
+from federated_optimizer.search.joins.join_graph import JoinGraph, Member, flatten
 from federated_optimizer.search.top_down import best
 from federated_optimizer.statistics.planning_statistics import SourceFacts, Statistics
 from federated_optimizer.testing_bundles import (

@@ -3,7 +3,7 @@
 import pytest
 
 from federated_optimizer.alternatives.gateway_pieces import scan_piece, unary_piece
-from federated_optimizer.alternatives.keys_first import SemiJoin, semi_join
+from federated_optimizer.alternatives.joins.keys_first import SemiJoin, semi_join
 from federated_optimizer.alternatives.method import Method, Refused
 from federated_optimizer.alternatives.pieces import GatewayPiece
 from federated_optimizer.testing_bundles import HEAT, NOISE, TOPOLOGY

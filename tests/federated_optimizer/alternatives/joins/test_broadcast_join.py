@@ -2,10 +2,10 @@
 
 import pytest
 
-from federated_optimizer.alternatives.broadcast_join import broadcast_join
 from federated_optimizer.alternatives.gateway_pieces import scan_piece
 from federated_optimizer.alternatives.heuristics import NONE, Heuristic
-from federated_optimizer.alternatives.meeting import Meeting
+from federated_optimizer.alternatives.joins.broadcast_join import broadcast_join
+from federated_optimizer.alternatives.joins.meeting import Meeting
 from federated_optimizer.alternatives.method import Method, Refused, not_considered
 from federated_optimizer.alternatives.pieces import GatewayPiece
 from federated_optimizer.network.topology import Topology

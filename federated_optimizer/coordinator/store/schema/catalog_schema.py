@@ -6,11 +6,11 @@ from collections.abc import Callable
 import sqlalchemy as sa
 from msgspec.structs import replace
 
-from federated_optimizer.coordinator.store.computation_tables import add_computations
-from federated_optimizer.coordinator.store.former_wrappers import Unmigrated, migrated
-from federated_optimizer.coordinator.store.grant_tables import add_grants
-from federated_optimizer.coordinator.store.node_tables import add_nodes
-from federated_optimizer.coordinator.store.people_tables import add_people
+from federated_optimizer.coordinator.store.schema.computation_tables import add_computations
+from federated_optimizer.coordinator.store.schema.former_wrappers import Unmigrated, migrated
+from federated_optimizer.coordinator.store.schema.grant_tables import add_grants
+from federated_optimizer.coordinator.store.schema.node_tables import add_nodes
+from federated_optimizer.coordinator.store.schema.people_tables import add_people
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.errors import WireError
 from streamsql.wire.codec import decode_json, encode_json

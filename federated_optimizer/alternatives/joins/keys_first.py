@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from federated_optimizer.alternatives.gateway_pieces import TwoSided
 from federated_optimizer.alternatives.heuristics import ALL, Heuristics
+from federated_optimizer.alternatives.joins.meeting import why_not_in_network
 from federated_optimizer.alternatives.key_lookup import keys_of
-from federated_optimizer.alternatives.meeting import why_not_in_network
 from federated_optimizer.alternatives.method import Method, Refused
 from federated_optimizer.alternatives.pieces import GatewayPiece
 from federated_optimizer.alternatives.words import names_text

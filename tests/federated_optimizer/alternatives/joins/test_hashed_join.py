@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from federated_optimizer.alternatives.gateway_pieces import scan_piece
-from federated_optimizer.alternatives.hashed_join import hashed_join
-from federated_optimizer.alternatives.meeting import Meeting, Move
+from federated_optimizer.alternatives.joins.hashed_join import hashed_join
+from federated_optimizer.alternatives.joins.meeting import Meeting, Move
 from federated_optimizer.testing_bundles import HEAT, NOISE, TOPOLOGY
 from streamsql.algebra.operators import Join, JoinKind
 

@@ -19,13 +19,9 @@ from federated_optimizer.alternatives.gateway_pieces import (
     union_piece,
 )
 from federated_optimizer.alternatives.heuristics import NONE, Heuristic, Heuristics
-from federated_optimizer.alternatives.key_lookup import keys_of
-from federated_optimizer.alternatives.keys_first import SEMI_JOINS, SemiJoin, semi_join
-from federated_optimizer.alternatives.meeting import Meeting, Move
-from federated_optimizer.alternatives.method import Method, Refused
-from federated_optimizer.alternatives.network_methods import MEETINGS, meeting
-from federated_optimizer.alternatives.pieces import GatewayPiece, Piece, StaticPiece
-from federated_optimizer.alternatives.stored_at_gateways import (
+from federated_optimizer.alternatives.joins.keys_first import SEMI_JOINS, SemiJoin, semi_join
+from federated_optimizer.alternatives.joins.meeting import Meeting, Move
+from federated_optimizer.alternatives.joins.stored_at_gateways import (
     OUTGROWN,
     StoredSide,
     sent_of,
@@ -33,6 +29,10 @@ from federated_optimizer.alternatives.stored_at_gateways import (
     stored_semi_join,
     why_too_large,
 )
+from federated_optimizer.alternatives.key_lookup import keys_of
+from federated_optimizer.alternatives.method import Method, Refused
+from federated_optimizer.alternatives.network_methods import MEETINGS, meeting
+from federated_optimizer.alternatives.pieces import GatewayPiece, Piece, StaticPiece
 from federated_optimizer.alternatives.words import join_words
 from federated_optimizer.costs.cost import NOTHING, Cost
 from federated_optimizer.costs.estimates import Estimating
@@ -43,8 +43,8 @@ from federated_optimizer.memo.groups import Alternative, Wanted
 from federated_optimizer.memo.memo import Memo
 from federated_optimizer.memo.properties import STORED, Joined, Place, Properties, Sent
 from federated_optimizer.network.topology import Topology
+from federated_optimizer.search.joins.semi_join_prices import keys_cost, stored_keys_cost
 from federated_optimizer.search.search_bounds import Budget
-from federated_optimizer.search.semi_join_prices import keys_cost, stored_keys_cost
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.operators import (
     AsOfJoin,

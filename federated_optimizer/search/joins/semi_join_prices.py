@@ -1,8 +1,8 @@
 """Prices of joins at the base of what keys find at gateways."""
 
 from federated_optimizer.alternatives.gateway_pieces import TwoSided
-from federated_optimizer.alternatives.keys_first import SemiJoin
-from federated_optimizer.alternatives.stored_at_gateways import StoredSide
+from federated_optimizer.alternatives.joins.keys_first import SemiJoin
+from federated_optimizer.alternatives.joins.stored_at_gateways import StoredSide
 from federated_optimizer.costs.cost import Cost
 from federated_optimizer.costs.estimates import Estimating
 from federated_optimizer.costs.semi_join_estimates import keys_sent, rows_found

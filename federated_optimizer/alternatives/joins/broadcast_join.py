@@ -9,7 +9,7 @@
 
 from federated_optimizer.alternatives.gateway_pieces import TwoSided
 from federated_optimizer.alternatives.heuristics import ALL, Heuristics
-from federated_optimizer.alternatives.meeting import Meeting, Move, why_not_in_network
+from federated_optimizer.alternatives.joins.meeting import Meeting, Move, why_not_in_network
 from federated_optimizer.alternatives.method import Method, Refused
 from federated_optimizer.alternatives.pieces import Colocation, GatewayPiece
 from federated_optimizer.alternatives.words import names_text

@@ -17,9 +17,9 @@ from functools import cache
 from itertools import islice
 
 from federated_optimizer.alternatives.gateway_pieces import TwoSided, pairs_of
-from federated_optimizer.alternatives.hashed_join import met_colocations
 from federated_optimizer.alternatives.heuristics import ALL, Heuristics
-from federated_optimizer.alternatives.meeting import (
+from federated_optimizer.alternatives.joins.hashed_join import met_colocations
+from federated_optimizer.alternatives.joins.meeting import (
     Meeting,
     Move,
     meeting_sites,

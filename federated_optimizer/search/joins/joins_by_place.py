@@ -17,7 +17,7 @@ from federated_optimizer.alternatives.gateway_pieces import join_piece
 from federated_optimizer.alternatives.pieces import GatewayPiece, Piece, StaticPiece
 from federated_optimizer.cutting.cutter import Cutter
 from federated_optimizer.network.topology import Topology
-from federated_optimizer.search.join_graph import JoinGraph, Member, flatten
+from federated_optimizer.search.joins.join_graph import JoinGraph, Member, flatten
 from streamsql.algebra.operators import (
     Join,
     JoinKind,

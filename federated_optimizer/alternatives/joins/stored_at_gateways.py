@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 from federated_optimizer.alternatives.gateway_pieces import TwoSided, pairs_of
 from federated_optimizer.alternatives.heuristics import ALL, Heuristic, Heuristics
+from federated_optimizer.alternatives.joins.keys_first import SemiJoin
+from federated_optimizer.alternatives.joins.meeting import Meeting, Move
 from federated_optimizer.alternatives.key_lookup import keys_of
-from federated_optimizer.alternatives.keys_first import SemiJoin
-from federated_optimizer.alternatives.meeting import Meeting, Move
 from federated_optimizer.alternatives.method import Method, Refused, not_considered
 from federated_optimizer.alternatives.pieces import Colocation, GatewayPiece, Piece, StaticPiece
 from federated_optimizer.alternatives.words import names_text

@@ -1,0 +1,1 @@
+"""Tables of the catalog; `catalog_schema` makes and alters them."""

@@ -1,0 +1,1 @@
+"""Orders of joins, and joins between gateways."""
