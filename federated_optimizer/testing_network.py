@@ -10,7 +10,8 @@ import msgspec
 
 from federated_optimizer.network.run_ages import age_of, is_older
 from federated_optimizer.network.shareable import fragment_prints, why_alone
-from federated_optimizer.registration import Planning, Registration, Sharing, register
+from federated_optimizer.registering.registration import register
+from federated_optimizer.registering.registration_terms import Planning, Registration, Sharing
 from federated_optimizer.sharing.computation_index import ComputationIndex
 from federated_optimizer.sharing.run_offers import offers_of
 from federated_optimizer.testing_bundles import Arrived, Readings, received

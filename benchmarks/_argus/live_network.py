@@ -14,7 +14,7 @@ from benchmarks._argus.counted_facts import counted_facts
 from benchmarks._argus.duckdb_answers import differing, duckdb_over
 from benchmarks._argus.network_size import size_of
 from federated_optimizer import Topology
-from federated_optimizer.registration import Planning
+from federated_optimizer.registering.registration_terms import Planning
 from stream_engine.simulation.network import CONSOLE, Network
 from stream_engine.site.step_result import StepResult
 from streamsql.binder import define

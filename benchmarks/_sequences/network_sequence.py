@@ -13,7 +13,7 @@ from benchmarks._sequences.overlapping_queries import COLUMNS, SOURCES, TEMPLATE
 from benchmarks._sequences.rows_of_sites import PlainTables, SiteRows, new_row
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.planning import plan
-from federated_optimizer.registration import Planning, Sharing
+from federated_optimizer.registering.registration_terms import Planning, Sharing
 from federated_optimizer.sharing.computation_index import ComputationIndex
 from federated_optimizer.sharing.strategy import Materialize, Strategy
 from federated_optimizer.testing_network import Network

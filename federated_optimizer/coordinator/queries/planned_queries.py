@@ -13,7 +13,7 @@ from streamsql.wire.fragments import FragmentBundle
 
 
 @dataclass(frozen=True, slots=True)
-class NewNode:
+class PlannedNode:
     """A run that has to be there before a query that reads it.
 
     Attributes:
@@ -47,7 +47,7 @@ class Planned:
     reads: frozenset[Read] = frozenset()
     alone: str = ""
     logical: Plan | None = None
-    nodes: tuple[NewNode, ...] = ()
+    nodes: tuple[PlannedNode, ...] = ()
     whole_changes: bool = False
 
     @classmethod
@@ -56,7 +56,7 @@ class Planned:
         bound: BoundQuery,
         bundle: FragmentBundle,
         logical: Plan | None = None,
-        nodes: tuple[NewNode, ...] = (),
+        nodes: tuple[PlannedNode, ...] = (),
     ) -> "Planned":
         """Return a bound query with its bundle, its normalized plan, and new nodes it reads."""
         alone = why_alone(bundle) if bound.shared else REFUSED

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from federated_optimizer.registration import Planning, Sharing
+from federated_optimizer.registering.registration_terms import Planning, Sharing
 from federated_optimizer.sharing.computation_index import ComputationIndex
 from federated_optimizer.sharing.strategy import Materialize, Strategy
 from federated_optimizer.testing_bundles import Readings

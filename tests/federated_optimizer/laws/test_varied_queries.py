@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from federated_optimizer.network.topology import Topology
-from federated_optimizer.registration import Planning, Sharing
+from federated_optimizer.registering.registration_terms import Planning, Sharing
 from federated_optimizer.sharing.computation_index import ComputationIndex
 from federated_optimizer.sharing.strategy import Materialize, Strategy
 from federated_optimizer.testing_bundles import Readings

@@ -43,7 +43,7 @@ from federated_optimizer.costs.fragment_estimates import FragmentEstimate, fragm
 from federated_optimizer.cutting.bundling import ungathered
 from federated_optimizer.network.topology import Topology, colocation_of, is_of_devices
 from federated_optimizer.planning import compared, normalize, plan, search_of
-from federated_optimizer.registration import Planning
+from federated_optimizer.registering.registration_terms import Planning
 from federated_optimizer.search.choosing import NOTHING_RUNS, PUSHED, Alternatives, Running, Search
 from federated_optimizer.search.turning_facts import TURNING_SECONDS, Turn
 from federated_optimizer.sharing.strategy import Strategy

@@ -5,10 +5,11 @@ from itertools import count
 
 from msgspec.structs import replace
 
-from federated_optimizer.coordinator.queries.planned_queries import NewNode
+from federated_optimizer.coordinator.queries.planned_queries import PlannedNode
 from federated_optimizer.coordinator.queries.runs.readable_offers import ReadableOffers, rows_of
 from federated_optimizer.costs.estimates import estimate
-from federated_optimizer.registration import Planning, Registration, Sharing, register
+from federated_optimizer.registering.registration import register
+from federated_optimizer.registering.registration_terms import Planning, Registration, Sharing
 from federated_optimizer.sharing.computation_index import Allowed
 from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.strategy import Materialize, Strategy
@@ -66,10 +67,10 @@ def _estimated(offer: Offer, statistics: Statistics) -> float:
     return estimate(offer.plan, statistics).rows
 
 
-def new_nodes(made: Registration, bound: BoundQuery) -> tuple[NewNode, ...]:
+def new_nodes(made: Registration, bound: BoundQuery) -> tuple[PlannedNode, ...]:
     """Return the nodes of a registration, with what somebody has to be allowed to read for each."""
     return tuple(
-        NewNode(
+        PlannedNode(
             node.plan, replace(node.bundle, text=""), reads_of(node.plan, bound.reads), node.widens
         )
         for node in made.nodes

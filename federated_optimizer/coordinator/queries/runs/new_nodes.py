@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
-from federated_optimizer.coordinator.queries.planned_queries import NewNode, Planned
+from federated_optimizer.coordinator.queries.planned_queries import Planned, PlannedNode
 from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns, may_give
 from federated_optimizer.coordinator.store.stored_runs import StoredNode
 from federated_optimizer.network.shareable import fragment_prints
@@ -68,7 +68,7 @@ class NewNodes:
         return Deployable(run, needed, bundle)
 
     async def _named(
-        self, node: NewNode, planned: Planned, given: Mapping[str, Feed]
+        self, node: PlannedNode, planned: Planned, given: Mapping[str, Feed]
     ) -> StoredNode | None:
         """Return a node under its name; None: it is there already, or cannot be made any more."""
         result = fragment_prints(node.bundle).get(_result_of(node.bundle), "")

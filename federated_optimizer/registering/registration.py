@@ -11,40 +11,30 @@ read them, so runs only read older ones.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from msgspec.structs import replace
-
-from federated_optimizer.alternatives.heuristics import heuristics_of
-from federated_optimizer.alternatives.recursion.recursions import MUCH, Foresee
 from federated_optimizer.cutting.base_parts import parts_at_base
-from federated_optimizer.cutting.placing import place
-from federated_optimizer.cutting.read_rows import reading
 from federated_optimizer.network.run_ages import is_older
 from federated_optimizer.network.shareable import why_alone
 from federated_optimizer.network.topology import Topology
-from federated_optimizer.planning import guarded, normalize, plan, search_of
-from federated_optimizer.search.choosing import NOTHING_RUNS, Running
-from federated_optimizer.sharing.computation_index import (
-    Allowed,
-    ComputationIndex,
-    Found,
-    Rows,
-    rows_told,
+from federated_optimizer.planning import guarded, normalize
+from federated_optimizer.registering.registration_terms import (
+    NewNode,
+    Planning,
+    Registration,
+    Sharing,
 )
-from federated_optimizer.sharing.delivered_rows import delivered_once, rows_of_others
+from federated_optimizer.registering.run_bundles import RunBundles
+from federated_optimizer.sharing.computation_index import Allowed
 from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
 from federated_optimizer.sharing.node_columns import narrowed, widened
-from federated_optimizer.sharing.node_offers import NO_OFFERS, Offer
+from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.rules.more_functions import groups_to_share
 from federated_optimizer.sharing.run_offers import offers_of
 from federated_optimizer.sharing.sharing_step import SharedPlan, share
 from federated_optimizer.sharing.strategy import Materialize, Strategy
-from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
 from streamsql.algebra.choices import RecursionChoice
-from streamsql.algebra.column_origins import column_units
-from streamsql.algebra.metrics import BY_BYTES, Metric
 from streamsql.algebra.operators import (
     Fixpoint,
     OnClose,
@@ -56,82 +46,9 @@ from streamsql.algebra.operators import (
     walk_plan,
 )
 from streamsql.binder import BoundQuery
-from streamsql.wire.fragments import FragmentBundle
 
 MAX_NODES = 32
 """Nodes that one query makes; what is beyond stays part of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sharing:
-    """The rules of sharing, and the index of what runs.
-
-    Attributes:
-        index: Of the offers of all runs.
-        strategy: The parts that are looked for.
-        materialize: When a part becomes a node.
-        allowed: Returns whether the query may read an offer.
-        rows: Returns how many rows an offer has.
-        makes_nodes: False where only what is there may be read, as for a query that runs already.
-    """
-
-    index: ComputationIndex
-    strategy: Strategy = Strategy.ALL
-    materialize: Materialize = Materialize.WANTED_TWICE
-    allowed: Allowed = lambda _offer: True
-    rows: Rows = rows_told
-    makes_nodes: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Planning:
-    """Everything that plans rest on, as for `planning.plan`."""
-
-    topology: Topology
-    statistics: Statistics = NOTHING_KNOWN
-    metric: Metric = BY_BYTES
-    foresee: Foresee | None = None
-    running: Running = NOTHING_RUNS
-    version: int = 1
-    text: str = ""
-    replanned: bool = False
-    much: float = MUCH
-
-
-@dataclass(frozen=True, slots=True)
-class NewNode:
-    """A node that has to run before those that read it.
-
-    Attributes:
-        plan: What it computes, over sources.
-        bundle: Of its run.
-        widens: The run that it takes the place of, under that name and its next version; empty:
-            none. The columns of that run stay in their places, and new ones follow.
-    """
-
-    plan: Plan
-    bundle: FragmentBundle
-    widens: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Registration:
-    """A query over what runs.
-
-    Attributes:
-        nodes: New ones, in the order in which they have to be deployed.
-        bundle: Of the query.
-        logical: The query's plan over sources.
-        used: The offers that it reads, with what it does to their rows.
-        equal: The run whose result is the query's, with the same columns and names; empty: none.
-            Then `bundle` is that run's, and there is nothing to deploy.
-    """
-
-    nodes: tuple[NewNode, ...]
-    bundle: FragmentBundle
-    logical: Plan
-    used: tuple[Found, ...]
-    equal: str = ""
 
 
 def register(
@@ -149,7 +66,8 @@ def register(
         UnsupportedError: As for `planning.plan`.
     """
     with guarded():
-        making = _Making(bound, sharing, planning, next_run)
+        bundles = RunBundles(bound, sharing, planning, next_run)
+        making = _Making(bound, sharing, planning, bundles)
         try:
             return making.registration()
         finally:
@@ -161,7 +79,7 @@ class _Making:
     bound: BoundQuery
     sharing: Sharing
     planning: Planning
-    next_run: Callable[[], str]
+    bundles: RunBundles
     nodes: list[NewNode] = field(default_factory=list)
     before: dict[str, tuple[Offer, ...]] = field(default_factory=dict)
     made: set[str] = field(default_factory=set)
@@ -173,7 +91,7 @@ class _Making:
     def registration(self) -> Registration:
         logical = normalize(self.bound.plan, self._topology)
         if not self.bound.shared or not is_shareable(logical):
-            bundle = self._bundle(self.bound, SharedPlan(logical), logical, "")
+            bundle = self.bundles.bundle(self.bound, SharedPlan(logical), logical, "")
             return Registration((), bundle, logical, ())
         found = self._shared(logical)
         if self.sharing.makes_nodes:
@@ -181,8 +99,8 @@ class _Making:
             if equal is not None:
                 return Registration((), equal.bundle, logical, found.used, equal.run)
             found = self._with_nodes(logical, found)
-        bundle = self._bundle(self.bound, found, logical, "")
-        bundle, used = self._over_rows(bundle, found)
+        bundle = self.bundles.bundle(self.bound, found, logical, "")
+        bundle, used = self.bundles.over_rows(bundle, found)
         return Registration(tuple(self.nodes), bundle, logical, used)
 
     def undo(self) -> None:
@@ -194,26 +112,12 @@ class _Making:
 
     # --- sharing -----------------------------------------------------------------------------
 
-    def _may_read(self, offer: Offer) -> bool:
-        return offer.is_at(self._topology.bases[0]) and self.sharing.allowed(offer)
-
     def _shared(self, plan: Plan, allowed: Allowed | None = None) -> SharedPlan:
         strategy = self.sharing.strategy
         if strategy.matches_plan and strategy != Strategy.OFF:
-            plan = self._ordered(plan)
+            plan = self.bundles.ordered(plan)
         index, rows = self.sharing.index, self.sharing.rows
-        return share(plan, index, strategy, allowed or self._may_read, rows)
-
-    def _ordered(self, plan: Plan, offers: Mapping[str, Offer] = NO_OFFERS) -> Plan:
-        """Return a plan with its joins in the order that is chosen for it."""
-        nodes = {name: offer.plan for name, offer in offers.items()}
-        search = search_of(
-            dataclasses.replace(self.bound, plan=plan, asked=0),
-            self._topology,
-            dataclasses.replace(self.planning.statistics, nodes=nodes),
-            self.planning.metric,
-        )
-        return search.taken().plan
+        return share(plan, index, strategy, allowed or self.bundles.may_read, rows)
 
     def _with_nodes(self, logical: Plan, found: SharedPlan) -> SharedPlan:
         """Return the shared plan after nodes are made, and read."""
@@ -235,7 +139,7 @@ class _Making:
 
         def allowed(offer: Offer) -> bool:
             if offer.is_readable:
-                return self._may_read(offer)
+                return self.bundles.may_read(offer)
             return inside(offer) and self.sharing.allowed(offer)
 
         unread = self._shared(logical, allowed).unread
@@ -247,7 +151,7 @@ class _Making:
             return False  # nobody can read the node where it is
         self.made.add(form)
         alike = self.sharing.index.of_form(form)
-        node = next((o for o in alike if o.is_node and self._may_read(o)), None)
+        node = next((o for o in alike if o.is_node and self.bundles.may_read(o)), None)
         wider = None if node is None else widened(node.plan, best)
         if node is None or wider is None:
             return self._make(narrowed(best))
@@ -258,10 +162,10 @@ class _Making:
 
         The last operator is none: the query's own result has its rows.
         """
-        plan = found.plan if found.is_there else self._ordered(found.plan, found.offers)
+        plan = found.plan if found.is_there else self.bundles.ordered(found.plan, found.offers)
         for part in parts_at_base(plan, self._topology, self.planning.statistics):
             logical = normalize(over_sources(part, found), self._topology)
-            known = self.sharing.index.find(logical, self._may_read)
+            known = self.sharing.index.find(logical, self.bundles.may_read)
             form = canonical_plan(logical).form
             if form not in self.made and (known is None or known.remaining):
                 self.made.add(form)
@@ -278,7 +182,7 @@ class _Making:
         bound = dataclasses.replace(
             self.bound, plan=logical, schema=logical.schema, asked=0, order=()
         )
-        run = widens or self.next_run()
+        run = widens or self.bundles.next_run()
         older = self.sharing.index.of_run(widens)
         version = max((o.bundle.version for o in older), default=0) + 1
         form = canonical_plan(logical).form
@@ -290,11 +194,11 @@ class _Making:
 
         while len(self.nodes) < MAX_NODES and self._make_wanted(logical, is_below):
             pass
-        found = self._shared(logical, lambda o: self._may_read(o) and is_older(o.run, run))
-        bundle = self._bundle(bound, found, logical, run, version)
+        found = self._shared(logical, lambda o: self.bundles.may_read(o) and is_older(o.run, run))
+        bundle = self.bundles.bundle(bound, found, logical, run, version)
         if why_alone(bundle):
             return False
-        bundle, _ = self._over_rows(bundle, found, run)
+        bundle, _ = self.bundles.over_rows(bundle, found, run)
         self.nodes.append(NewNode(logical, bundle, widens))
         self.before.setdefault(run, older)
         self.sharing.index.remove(run)
@@ -303,68 +207,6 @@ class _Making:
         for offer in offers_of(bundle, logical, reads=reads, is_node=True, statistics=known):
             self.sharing.index.add(offer)
         return True
-
-    def _bundle(
-        self, bound: BoundQuery, found: SharedPlan, logical: Plan, run: str, version: int = 0
-    ) -> FragmentBundle:
-        """Return the bundle of a plan: without a search where all of it is there."""
-        known = self.planning
-        version = version or known.version
-        run = run or self.next_run()
-        if found.is_there:
-            bundle = place(
-                found.plan,
-                self._topology,
-                query=run,
-                version=version,
-                text=known.text,
-                emit=bound.emit,
-                statistics=known.statistics,
-                kept=heuristics_of(bound.heuristics),
-                offers=found.offers,
-            )
-        else:
-            own = bound is self.bound
-            bundle = plan(
-                dataclasses.replace(bound, plan=found.plan),
-                self._topology,
-                query=run,
-                version=version,
-                text=known.text if own else "",
-                statistics=known.statistics,
-                foresee=known.foresee,
-                running=known.running if own else NOTHING_RUNS,
-                replanned=known.replanned if own else False,
-                much=known.much,
-                metric=known.metric,
-                offers=found.offers,
-            )
-        units = column_units(logical) if found.used else bundle.units
-        return replace(bundle, units=units if any(units) else ())
-
-    def _over_rows(
-        self, bundle: FragmentBundle, found: SharedPlan, run: str = ""
-    ) -> tuple[FragmentBundle, tuple[Found, ...]]:
-        """Return a bundle whose selections of sources are computed from rows that are there."""
-        if found.is_there or self.sharing.strategy == Strategy.OFF or why_alone(bundle):
-            return bundle, found.used
-
-        def allowed(offer: Offer) -> bool:
-            return self._may_read(offer) and (not run or is_older(offer.run, run))
-
-        bundle = delivered_once(bundle, self.planning.statistics)
-        read = rows_of_others(
-            bundle,
-            self.sharing.index,
-            allowed,
-            self.sharing.rows,
-            canonical=self.sharing.strategy.is_canonical,
-        )
-        if not read:
-            return bundle, found.used
-        offers = {each.offer.name: each.offer for each in read.values()}
-        answers = {name: each.plan for name, each in read.items()}
-        return reading(bundle, answers, offers), (*found.used, *read.values())
 
 
 def equal_run(found: SharedPlan) -> Offer | None:

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 
 from federated_optimizer.network.topology import Topology
-from federated_optimizer.registration import Planning, Sharing
+from federated_optimizer.registering.registration_terms import Planning, Sharing
 from federated_optimizer.sharing.computation_index import ComputationIndex
 from federated_optimizer.sharing.strategy import Materialize, Strategy
 from federated_optimizer.testing_bundles import Readings

@@ -1,0 +1,119 @@
+"""Bundles of shared plans: placed where all is there, searched for where something remains."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from federated_optimizer.alternatives.heuristics import heuristics_of
+from federated_optimizer.cutting.placing import place
+from federated_optimizer.cutting.read_rows import reading
+from federated_optimizer.network.run_ages import is_older
+from federated_optimizer.network.shareable import why_alone
+from federated_optimizer.planning import plan, search_of
+from federated_optimizer.registering.registration_terms import Planning, Sharing
+from federated_optimizer.search.choosing import NOTHING_RUNS
+from federated_optimizer.sharing.computation_index import Found
+from federated_optimizer.sharing.delivered_rows import delivered_once, rows_of_others
+from federated_optimizer.sharing.node_offers import NO_OFFERS, Offer
+from federated_optimizer.sharing.sharing_step import SharedPlan
+from federated_optimizer.sharing.strategy import Strategy
+from streamsql.algebra.column_origins import column_units
+from streamsql.algebra.operators import Plan
+from streamsql.binder import BoundQuery
+from streamsql.wire.fragments import FragmentBundle
+
+
+@dataclass(frozen=True, slots=True)
+class RunBundles:
+    """Bundles of one query and of its nodes.
+
+    Attributes:
+        query: The query for which they are made.
+        sharing: What may be shared.
+        planning: What plans rest on.
+        next_run: Returns names of runs, each greater than those before.
+    """
+
+    query: BoundQuery
+    sharing: Sharing
+    planning: Planning
+    next_run: Callable[[], str]
+
+    def may_read(self, offer: Offer) -> bool:
+        """Return whether the query may read an offer where it is."""
+        return offer.is_at(self.planning.topology.bases[0]) and self.sharing.allowed(offer)
+
+    def ordered(self, plan: Plan, offers: Mapping[str, Offer] = NO_OFFERS) -> Plan:
+        """Return a plan with its joins in the order that is chosen for it."""
+        nodes = {name: offer.plan for name, offer in offers.items()}
+        search = search_of(
+            dataclasses.replace(self.query, plan=plan, asked=0),
+            self.planning.topology,
+            dataclasses.replace(self.planning.statistics, nodes=nodes),
+            self.planning.metric,
+        )
+        return search.taken().plan
+
+    def bundle(
+        self, bound: BoundQuery, found: SharedPlan, logical: Plan, run: str, version: int = 0
+    ) -> FragmentBundle:
+        """Return the bundle of a plan: without a search where all of it is there."""
+        known = self.planning
+        version = version or known.version
+        run = run or self.next_run()
+        if found.is_there:
+            bundle = place(
+                found.plan,
+                self.planning.topology,
+                query=run,
+                version=version,
+                text=known.text,
+                emit=bound.emit,
+                statistics=known.statistics,
+                kept=heuristics_of(bound.heuristics),
+                offers=found.offers,
+            )
+        else:
+            own = bound is self.query
+            bundle = plan(
+                dataclasses.replace(bound, plan=found.plan),
+                self.planning.topology,
+                query=run,
+                version=version,
+                text=known.text if own else "",
+                statistics=known.statistics,
+                foresee=known.foresee,
+                running=known.running if own else NOTHING_RUNS,
+                replanned=known.replanned if own else False,
+                much=known.much,
+                metric=known.metric,
+                offers=found.offers,
+            )
+        units = column_units(logical) if found.used else bundle.units
+        return replace(bundle, units=units if any(units) else ())
+
+    def over_rows(
+        self, bundle: FragmentBundle, found: SharedPlan, run: str = ""
+    ) -> tuple[FragmentBundle, tuple[Found, ...]]:
+        """Return a bundle whose selections of sources are computed from rows that are there."""
+        if found.is_there or self.sharing.strategy == Strategy.OFF or why_alone(bundle):
+            return bundle, found.used
+
+        def allowed(offer: Offer) -> bool:
+            return self.may_read(offer) and (not run or is_older(offer.run, run))
+
+        bundle = delivered_once(bundle, self.planning.statistics)
+        read = rows_of_others(
+            bundle,
+            self.sharing.index,
+            allowed,
+            self.sharing.rows,
+            canonical=self.sharing.strategy.is_canonical,
+        )
+        if not read:
+            return bundle, found.used
+        offers = {each.offer.name: each.offer for each in read.values()}
+        answers = {name: each.plan for name, each in read.items()}
+        return reading(bundle, answers, offers), (*found.used, *read.values())
