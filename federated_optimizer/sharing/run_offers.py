@@ -27,6 +27,7 @@ from streamsql.algebra.operators import (
 from streamsql.algebra.streams import Emit
 from streamsql.catalog.read_gate import Read
 from streamsql.wire.fragments import Engine, FragmentBundle
+from streamsql.wire.trimmed_bundles import is_trimmed
 
 _ROW_BY_ROW = (Scan, Window, Filter, Project, UnionAll, Join)
 """Operators of gateways whose rows together are those of the whole source."""
@@ -66,6 +67,8 @@ def offers_of(  # noqa: PLR0913 - a run, and what is known of it
         and (f.engine == Engine.STATIC or _is_row_by_row(f.plan))
         and not any(isinstance(n, RemoteSource) for n in walk_plan(f.plan))
     ]
+    if is_trimmed(bundle):
+        return tuple(found)  # it computes nothing any more
     result = bundle.fragments[0]
     gathered = result.engine == Engine.BASE and len(result.sites) == 1 and not result.consumer
     if gathered and bundle.emit == Emit.RELATION:

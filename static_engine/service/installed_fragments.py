@@ -23,6 +23,7 @@ from streamsql.wire.fragments import (
 )
 from streamsql.wire.messages import DeltaBatch, FlowReport
 from streamsql.wire.partitioning import site_of
+from streamsql.wire.trimmed_bundles import goes_on_trimmed
 
 RESULT = ""
 """The destination of a query's result, as engines name it."""
@@ -84,6 +85,14 @@ class InstalledQuery:
         self.keyed = KeyedQuery(bundle, site)
         self.traffic = SentParts()
         self.whole = tuple(f for f in self.fragments if f.id not in self.keyed.looked)
+
+    def gives_way(self, bundle: FragmentBundle) -> bool:
+        """Return whether a bundle takes its place; it goes on as the same one, trimmed."""
+        stays = {fragment.id for fragment in bundle.fragments} >= {f.id for f in self.fragments}
+        if stays and goes_on_trimmed(self.bundle, bundle):
+            self.bundle = bundle
+            return False
+        return supersedes(bundle, self.bundle)
 
     @property
     def keyed_tables(self) -> frozenset[str]:

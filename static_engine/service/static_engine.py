@@ -33,7 +33,7 @@ from static_engine.refreshing.rows_file import RowsFolder
 from static_engine.refreshing.views import RefreshedViews
 from static_engine.service.batch_sender import Sender
 from static_engine.service.engine_reports import JobReports, Reporter, problem_of, problem_of_tables
-from static_engine.service.installed_fragments import InstalledQuery, supersedes, whole_plans
+from static_engine.service.installed_fragments import InstalledQuery, whole_plans
 from static_engine.service.key_channels import KeyChannels
 from static_engine.service.lake_service import LakeService, define_kept, show_tables
 from static_engine.service.landed_readings import Pipeline, definition_topics, learn_definition
@@ -352,7 +352,7 @@ class StaticEngine:
         if bundle is not None and bundle.query != name:
             raise WireError(f"a bundle of query {bundle.query!r:.80} on the topic of {name!r:.80}")
         old = self._queries.get(name)
-        if bundle is not None and old is not None and not supersedes(bundle, old.bundle):
+        if bundle is not None and old is not None and not old.gives_way(bundle):
             return
         if old is not None:
             self._last_sequence = max(self._last_sequence, old.last_sequence())

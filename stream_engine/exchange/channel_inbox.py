@@ -83,6 +83,20 @@ class Inbox:
         self._pending: dict[str, Arrivals] = {}
         self._given_up: set[str] = set()
         self._readers: dict[str, Reader] = {}
+        self._dropped: frozenset[tuple[str, str]] = frozenset()  # may still come, for nobody
+
+    def go_on(self, former: "Inbox") -> None:
+        """Go on with the channels of an inbox that had these ports and others."""
+        self._dropped = (former._dropped | former._widths.keys()) - self._widths.keys()  # noqa: SLF001 - its own class
+        for sender, channel in self.channels.items():
+            known = former.channels[sender]
+            known.first_port = channel.first_port
+            known.drop_ports({port for by, port in self._dropped if by == sender})
+            self.channels[sender] = known
+        ports = {port for _sender, port in self._widths}
+        self._pending = {p: change for p, change in former._pending.items() if p in ports}  # noqa: SLF001 - its own class
+        self._given_up = former._given_up & self.channels.keys()  # noqa: SLF001 - its own class
+        self._readers = {port: read for port, read in former._readers.items() if port in ports}  # noqa: SLF001 - its own class
 
     def accept(self, sender: str, batch: DeltaBatch) -> Reception:
         """Ingest a batch; its message of a recursion is left to the caller.
@@ -93,8 +107,15 @@ class Inbox:
         if batch.version != self._version:
             return Reception.STALE  # another plan may have other channels
         channel = self.channels.get(sender)
+        is_dropped = (sender, batch.port) in self._dropped
         if channel is None:
+            if is_dropped:
+                return Reception.STALE
             raise WireError(f"site {sender} sends a batch, but the plan has no channel from it")
+        if is_dropped:
+            reception, _rows = channel.accept(batch)
+            channel.drop_ports({batch.port})
+            return reception
         self._check(sender, batch)
         port, within = split_port(batch.port)
         if within:

@@ -64,6 +64,21 @@ class Outbox:
         self._owners: dict[str, Owner] = {}
         self._readers: dict[str, Reader] = {}
 
+    def go_on(self, former: "Outbox") -> None:
+        """Go on with the channels of an outbox that had these ports and others, but for results."""
+        for destination, channel in self.channels.items():
+            if destination == RESULT:
+                continue
+            known = former.channels[destination]
+            known.contents = {port: known.contents.get(port, {}) for port in channel.contents}
+            self.channels[destination] = known
+            if destination not in former._snapshots:  # noqa: SLF001 - its own class
+                self._snapshots.pop(destination, None)
+            left = former._pending.get(destination, {})  # noqa: SLF001 - its own class
+            kept = {port: change for port, change in left.items() if port in channel.contents}
+            if kept:
+                self._pending[destination] = kept
+
     def collect(self, destination: str, port: str, delta: Delta, ts: int | None) -> None:
         """Add a change to the next batch of a channel and port."""
         changes = self._pending.setdefault(destination, {})

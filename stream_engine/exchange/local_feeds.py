@@ -126,6 +126,20 @@ class LocalFeeds:
         for fragment in query.bundle.fragments:
             self._prints.pop((name, fragment.id), None)
 
+    def trimmed(self, name: str, query: FedQuery) -> None:
+        """Let a query that computes no more read nothing, and give only what it receives."""
+        for opened in query.feeds:
+            self._end(name, opened)
+        for reader, opened in list(self._readings(name)):
+            if opened.is_fed and opened.is_result:
+                opened.kept, opened.is_fed = _rows(query, opened), False
+                self._ports.get(name, {}).pop(opened.feed.source, None)
+                self._touched(reader)
+                self._tell(reader)
+        self._has_pending.pop(name, None)
+        for fragment in query.bundle.fragments:
+            self._prints.pop((name, fragment.id), None)
+
     def stepped(self, name: str) -> Iterable[str]:
         """Tell the readers of a result whether its query has work left.
 

@@ -43,6 +43,7 @@ class InstalledQuery:
         first: First sequence number of outgoing channels.
         first_life: Incarnations that the recursions have had here, in this version and epoch.
         interrupted: Whether to stop at once; recursions ask in the middle of a change.
+        former: It before it was trimmed (`trimmed_query.py`): its channels go on.
 
     Raises:
         InternalError: The bundle contradicts itself.
@@ -65,17 +66,19 @@ class InstalledQuery:
         first: int,
         first_life: int = 0,
         interrupted: Callable[[], bool] = lambda: False,
+        former: "InstalledQuery | None" = None,
     ) -> None:
         self.bundle = bundle
         self.epoch = epoch
         self._site = site
         self._first = first
         fragments = producers_first(bundle, site)
+        known = {} if former is None else former._circuits  # noqa: SLF001 - its own class
         self._circuits: dict[str, Circuit] = {
-            fragment.id: compile_plan(
-                fragment.plan, fixpoints_at(site, fragment, epoch, first_life, interrupted)
-            )
-            for fragment in fragments
+            f.id: known[f.id]
+            if f.consumer and f.id in known
+            else compile_plan(f.plan, fixpoints_at(site, f, epoch, first_life, interrupted))
+            for f in fragments
         }
         self._plan = [(fragment, self._circuits[fragment.id]) for fragment in fragments]
         self._timed = [circuit for circuit in self._circuits.values() if circuit.is_timed]
@@ -116,6 +119,8 @@ class InstalledQuery:
         self._kept, self._read = KeptRows(), ReadRows(self._plan)
         holds = [node.closing.hold for node in nodes if isinstance(node, ClosingNode)]
         self._sync = SenderSync(holds, self._inbox, longest_idle(bundle))
+        if former is not None:
+            self._fresh, self._first, self.rank = former._fresh, former._first, former.rank  # noqa: SLF001 - its own class
 
     def receive(self, sender: str, batch: DeltaBatch) -> Reception:
         """Ingest a batch; the next step applies it.

@@ -107,8 +107,9 @@ class SiteEngine(SteppingSite):
         """Run the fragments of a query that name this site, in place of an older version.
 
         The next step sends a snapshot on every channel and asks every sender for one, because
-        either side may be the first to run. An older version and an equal bundle are ignored;
-        another bundle of the same version comes from a new catalog, and is run.
+        either side may be the first to run. An older version and an equal bundle are ignored; the
+        running one, trimmed, goes on in the middle of its channels; any other bundle of the same
+        version comes from a new catalog, and is run.
 
         Raises:
             DeploymentError: It reads a source that has other columns here.
@@ -122,6 +123,8 @@ class SiteEngine(SteppingSite):
         running = self._queries.get(bundle.query)
         known = self._failed.get(bundle.query) if running is None else running.bundle
         if known is not None and (known.version > bundle.version or known == bundle):
+            return
+        if running is not None and self._trim(running, bundle):
             return
         # Circuits and channels come with the first query.
         from stream_engine.site.installed_query import InstalledQuery
@@ -149,6 +152,31 @@ class SiteEngine(SteppingSite):
             for sender in query.senders:
                 self._resyncs[(bundle.query, sender)] = None
         self._drop_unused(stopped)  # last: a source that only the old version read keeps its rows
+
+    def _trim(self, running: "InstalledQuery", bundle: FragmentBundle) -> bool:
+        """Go on with what a query sends and receives alone; return whether that is possible."""
+        from stream_engine.site.installed_query import InstalledQuery
+        from stream_engine.site.trimmed_query import keeps_circuits, may_go_on
+
+        if not (bundle.at(self.site) and may_go_on(running, bundle)):
+            return False
+        name, first = bundle.query, running.last_sequence()
+        query = InstalledQuery(
+            bundle, site=self.site, epoch=self.epoch, first=first, former=running
+        )
+        query.inbox.go_on(running.inbox)
+        query.outbox.go_on(running.outbox)
+        if self._feeds is not None:
+            self._feeds.trimmed(name, running)
+        if not keeps_circuits(running, bundle):
+            self.synopses.release(name)
+        self._pending.drop(name, running)
+        self._sources.clocks.drop(running.scans)
+        self._queries[name] = query
+        self._pending.add(name, query)
+        self._sources.clocks.add(query.scans)
+        self._drop_unused(running.scans)
+        return True
 
     def _feed(self, name: str, query: "InstalledQuery") -> None:
         """Connect a new query with those that it reads, and with those that read it."""

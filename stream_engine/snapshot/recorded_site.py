@@ -100,7 +100,7 @@ class RecordedSite(SiteEngine):
         super().install(bundle)
         query = self._queries.get(bundle.query)
         if query is before:
-            return
+            return  # a trimmed one is another one, too
         self._forget_layout(bundle.query)
         if query is not None:
             self._begun(bundle.query, self._now)

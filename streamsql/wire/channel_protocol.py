@@ -313,6 +313,12 @@ class ReceivingChannel:
         self._unfinished = None
         return retractions
 
+    def drop_ports(self, ports: Collection[str]) -> None:
+        """Discard all that was received of ports that nobody reads any more."""
+        for port in ports:
+            self.contents.pop(port, None)
+            self._repeated.pop(port, None)
+
     def _fits(self, batch: DeltaBatch) -> bool:
         """Whether a batch can be accepted without what is missing before it."""
         in_sequence = self.synchronised and batch.seq == self.expected

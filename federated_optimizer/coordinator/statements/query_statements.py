@@ -336,13 +336,17 @@ class QueryStatements:
         await self._store(RunChanges(ended=(*nodes.stale, *(node.run for node in ended))))
         nodes.stale = ()
         self._queries.end_nodes(ended)
+        left = tuple(nodes.trimmable())
+        await self._store(RunChanges(nodes=left))
+        nodes.trim(left)
 
     async def keep(self) -> None:
         """Do what is due: store, feed runs, stop unread queries, withdraw unread nodes."""
         await self._store_rest()
         await self._feeding.feed_again()
         await self.stop_unread()
-        if self._queries.nodes.stale or self._queries.nodes.unneeded():
+        nodes = self._queries.nodes
+        if nodes.stale or nodes.unneeded() or nodes.trimmable():
             async with self._shared.lock:
                 self._shared.presence.check_in_charge()
                 await self._end_nodes()

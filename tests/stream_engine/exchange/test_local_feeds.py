@@ -25,6 +25,7 @@ from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.wire.fragments import Engine, Feed, Fragment, FragmentBundle
+from streamsql.wire.trimmed_bundles import is_trimmed, trimmed
 
 GATEWAYS = ("gw-1", "gw-2", "gw-3")
 ROOM = Scan("room", SourceKind.STREAM, Schema.of(("r", DataType.TEXT), ("s", DataType.TEXT)), (0,))
@@ -149,6 +150,16 @@ class World:
             self.act()
             self.network.install(owner, at=("base",))
 
+    def trim(self) -> None:
+        """Let the owner only receive: nobody reads its result any more."""
+        owner = self.owner()
+        if owner is None or len(self.running) < 2:
+            return
+        bundle = trimmed(owner, ["f1"])
+        assert bundle is not None
+        assert is_trimmed(bundle)
+        self.install(bundle)
+
     def act(self) -> None:
         for _ in range(self.chance.randrange(15)):
             self.network.act()
@@ -163,6 +174,8 @@ class World:
                 connection.executemany("INSERT INTO room VALUES (?, ?)", rows)
             for bundle in self.running.values():
                 expected = connection.execute(bundle.text).fetchall()
+                if is_trimmed(bundle):
+                    expected = []
                 found = self.network.result(bundle.query)
                 assert found == dict.fromkeys(expected, 1), bundle
                 assert not self.network.sites["base"].flow(bundle.query).busy  # type: ignore[union-attr]
@@ -174,7 +187,7 @@ def test_readers_show_what_duckdb_computes(seed: int) -> None:
     world = World(seed, Faults(loss=0.05, repetition=0.05) if seed % 2 else None)
     world.start()
     actions = (
-        *(world.start, world.stop, world.redeploy, world.die, world.forget),
+        *(world.start, world.stop, world.redeploy, world.die, world.forget, world.trim),
         *(world.read, world.read, world.read, world.act, world.act),
     )
     for _ in range(5):
@@ -202,6 +215,22 @@ def test_the_gateways_send_once_for_all_readers() -> None:
         costs.append(world.network.traffic.total_bytes - before - (after - results))
         world.check()
     assert costs[1] == 10 * costs[0] > 0
+
+
+def test_an_owner_that_is_trimmed_sends_nothing_again() -> None:
+    world = World(1)
+    world.start()
+    world.install(bundle_of("reader", "SELECT r, s FROM room", feed=world.feed()))
+    for _ in range(20):
+        world.read()
+    world.network.settle()
+    before = world.network.traffic.total_bytes
+    world.trim()
+    world.check()
+    assert world.network.traffic.total_bytes == before
+    for _ in range(5):
+        world.read()
+    world.check()
 
 
 def test_a_reader_keeps_its_rows_and_is_busy_while_its_feeder_is_gone() -> None:

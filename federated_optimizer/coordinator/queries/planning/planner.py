@@ -30,7 +30,10 @@ from federated_optimizer.coordinator.queries.planning.filled_windows import (
     with_start,
 )
 from federated_optimizer.coordinator.queries.planning.inner_query import query_of
-from federated_optimizer.coordinator.queries.planning.node_plans import bound_node
+from federated_optimizer.coordinator.queries.planning.node_plans import (
+    bound_node,
+    delivered_again,
+)
 from federated_optimizer.coordinator.queries.planning.shared_planning import (
     Reading,
     new_nodes,
@@ -59,6 +62,7 @@ from streamsql.syntax import parse_statement
 from streamsql.syntax.statements import Statement
 from streamsql.wire.fragments import Engine, FragmentBundle
 from streamsql.wire.site_messages import SiteRole
+from streamsql.wire.trimmed_bundles import is_trimmed
 
 
 class Planner:
@@ -363,6 +367,9 @@ class Planner:
         """
         shared, bundle = self._shared, node.bundle
         bound = bound_node(node, shared.catalog, heuristics=shared.settings.heuristics)
+        if is_trimmed(bundle):
+            again = delivered_again(node, bound, lambda leaf: self.placed(leaf, query="").bundle)
+            return Planned.of(bound, again, node.logical)
         planned = self.placed(
             bound,
             query=node.run,

@@ -14,6 +14,7 @@ from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sites.flows import FlowReports
 from federated_optimizer.coordinator.store.stored_runs import StoredNode
 from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.trimmed_bundles import nothing_of, trimmed
 
 
 def node_id(run: str) -> str:
@@ -25,7 +26,8 @@ class NetworkNodes:
     """The nodes that are kept, by the name of their run.
 
     A run is left to a node by its last stored query if other runs read its rows. It is one until
-    nobody reads them, or until a stored query reads the run again.
+    nobody reads them, or until a stored query reads the run again. Where others read only what is
+    delivered for it, it computes no result any more: it is trimmed, in the middle of its channels.
 
     Args:
         shared: Clock and settings.
@@ -40,7 +42,7 @@ class NetworkNodes:
         self._runs = runs
         self._kept: dict[str, RunningQuery] = {}
         self.stale: tuple[str, ...] = ()
-        self._looked = -1
+        self._looked = self._trimmed = -1
 
     def all(self) -> tuple[RunningQuery, ...]:
         """Return the hidden queries of the nodes."""
@@ -93,6 +95,34 @@ class NetworkNodes:
             self._looked = self._runs.changes
         return list(found.values())
 
+    def trimmable(self) -> list[StoredNode]:
+        """Return what is left of nodes whose result nobody reads: leaves that others read."""
+        if self._trimmed == self._runs.changes:
+            return []
+        found = [*filter(None, map(self._without_unread, self._kept.values()))]
+        if not found:
+            self._trimmed = self._runs.changes
+        return found
+
+    def _without_unread(self, node: RunningQuery) -> StoredNode | None:
+        bundle = node.bundle
+        if len(self._runs.readers(node.run)) > 1 or node.has_failed:
+            return None
+        feeds = [
+            feed
+            for reader in self._runs.fed_by(node.run)
+            for feed in reader.bundle.feeds
+            if feed.run == node.run
+        ]
+        # Who reads another version will read this one, or none; nobody knows yet.
+        if not feeds or any(feed.version != bundle.version for feed in feeds):
+            return None
+        left = trimmed(bundle, {feed.source for feed in feeds})
+        if left is None or left == bundle:
+            return None
+        plan = nothing_of(fragment.plan for fragment in left.fragments if fragment.consumer)
+        return StoredNode(left, plan, node.reads, node.created, node.whole_changes)
+
     def _has_query(self, run: str) -> bool:
         """Return whether a query that outlives a restart reads a run, too."""
         hidden = (Origin.SESSION, Origin.NODE)
@@ -143,6 +173,18 @@ class NetworkNodes:
             logical=stored.plan,
             whole_changes=stored.whole_changes,
         )
+
+    def trim(self, nodes: Iterable[StoredNode]) -> None:
+        """Let nodes only deliver what is read of them; their readers notice nothing."""
+        for stored in nodes:
+            node = self._kept[stored.run]
+            former = node.bundle
+            self._runs.leave(node)
+            node.bundle, node.logical = stored.bundle, stored.plan
+            node.result.redeploy(stored.bundle)
+            node.begin_to_read_others()
+            self._runs.enter(node)
+            self._shared.deployment.publish(stored.bundle, previous=former)
 
     def end(self, node: RunningQuery) -> None:
         """Stop reading a run for its readers."""

@@ -1,5 +1,6 @@
 """Runs outlive their queries while others read their rows: in memory, in the catalog, at sites."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -11,10 +12,13 @@ from federated_optimizer.coordinator.store.stored_runs import RunChanges, Stored
 from federated_optimizer.sharing.strategy import Strategy
 from streamsql.wire.codec import encode_json
 from streamsql.wire.messages import QueryProblem
+from streamsql.wire.trimmed_bundles import is_trimmed
 
 PAIRS = "SELECT l.src, l.dst, r.status FROM Link l JOIN RoomSensor r ON l.dst = r.rid"
 JOIN = f"{PAIRS} WITH (plan = 1)"  # at the base: both sides are sent there
 LEFT = "SELECT l.src, l.dst, r.status FROM Link l LEFT JOIN RoomSensor r ON l.dst = r.rid"
+ROOMS = "SELECT rid, status FROM RoomSensor"
+OPEN = f"{PAIRS} WHERE r.status = 'open'"
 BOTH = [("a", "r1", "open"), ("b", "r9", None)]
 
 
@@ -109,16 +113,88 @@ def test_a_node_goes_with_its_last_reader(harness: Any, origin: Origin) -> None:
 
 def test_an_equal_query_reads_a_node_and_takes_its_place(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        coordinator, first, left = await with_node(harness, federation)
-        again = await harness.start_query(coordinator, JOIN)
+        coordinator = await federation.standard()
+        fill(federation)
+        first = await harness.start_query(coordinator, PAIRS)
+        opened = await harness.start_query(coordinator, OPEN)
+        await answers(harness, coordinator, opened, BOTH[:1])
+        await coordinator.stop(first)
+        assert not is_trimmed(stored(coordinator)[first].bundle), "its result is read"
+        again = await harness.start_query(coordinator, PAIRS)
         assert coordinator.query(again).run == first
         await answers(harness, coordinator, again, BOTH[:1])
         await harness.until(lambda: not stored(coordinator), "its run has a query")
         await harness.until(lambda: not coordinator._queries.nodes.all())
         await coordinator.stop(again)
         assert list(stored(coordinator)) == [first]
+        await answers(harness, coordinator, opened, BOTH[:1])
+        assert coordinator.query(opened).version == 1
+
+    harness.run(scenario)
+
+
+def sent_by(federation: Any, site: str) -> int:
+    """Return the number of batches that a site has sent to the base."""
+    engine = federation.sites[site].engine
+    reports = filter(None, map(engine.flow, engine.queries))
+    return sum(report.sent.get("base", 0) for report in reports)
+
+
+def test_a_node_of_which_leaves_are_read_computes_no_more(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(sharing=Strategy.OFF)
+        fill(federation)
+        first = await harness.start_query(coordinator, JOIN)
+        left = await harness.start_query(coordinator, LEFT)
         await answers(harness, coordinator, left)
-        assert coordinator.query(left).version == 1
+        engine, rows = federation.sites["base"].engine, {}
+
+        def kept(query: str) -> int:
+            fragments = (f for f in engine.statistics() if f.query == query)
+            return sum(each.state_rows for f in fragments for each in f.operators)
+
+        rows[first], sent = kept(first), [sent_by(federation, f"gw-{n}") for n in (1, 2)]
+        assert rows[first] > 0
+        reader = coordinator.subscribe(left, snapshot=False)
+        await coordinator.stop(first)
+        await harness.until(lambda: kept(first) == 0, "it joins nothing")
+        assert [sent_by(federation, f"gw-{n}") for n in (1, 2)] == sent, "nothing is sent again"
+        assert is_trimmed(stored(coordinator)[first].bundle)
+        federation.sites["gw-1"].put("roomsensor", ("r9", "shut"))
+        await answers(harness, coordinator, left, [BOTH[0], ("b", "r9", "shut")])
+        changes = [change async for change in _changes(harness, reader, 2)]
+        assert sorted(changes, key=repr) == [(-1, BOTH[1]), (1, ("b", "r9", "shut"))]
+        again = await harness.start_query(coordinator, JOIN)
+        assert coordinator.query(again).run == again, "nobody computes it"
+        assert feeders(coordinator, again) == {first}
+        await answers(harness, coordinator, again, [BOTH[0], ("b", "r9", "shut")])
+
+    harness.run(scenario)
+
+
+def test_a_leaf_that_nobody_reads_is_sent_no_more(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard(sharing=Strategy.OFF)
+        fill(federation)
+        first = await harness.start_query(coordinator, JOIN)
+        rooms = await harness.start_query(coordinator, ROOMS)
+        await answers(harness, coordinator, rooms, [("r1", "open")])
+        assert feeders(coordinator, rooms) == {first}
+        await coordinator.stop(first)
+        (node,) = stored(coordinator).values()
+        assert [f.id for f in node.bundle.fragments if f.consumer] == [
+            feed.source for feed in coordinator._queries.find(rooms).bundle.feeds
+        ]
+        engine = federation.sites["gw-2"].engine
+        await harness.until(lambda: is_trimmed(engine._queries[first].bundle), "told")
+        sent = sent_by(federation, "gw-2")
+        federation.sites["gw-2"].put("link", ("c", "r1", 1.0))
+        federation.sites["gw-1"].put("roomsensor", ("r2", "shut"))
+        await answers(harness, coordinator, rooms, [("r1", "open"), ("r2", "shut")])
+        assert sent_by(federation, "gw-2") == sent
+        assert coordinator.query(rooms).version == 1
+        await coordinator.stop(rooms)
+        await harness.until(lambda: not federation.fragments(), "nothing is left")
 
     harness.run(scenario)
 
@@ -248,10 +324,17 @@ def test_a_node_whose_sites_lost_it_is_deployed(harness: Any) -> None:
 
 def test_a_node_that_is_stored_with_a_query_of_its_run_goes(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
-        former, first, left = await with_node(harness, federation)
-        bundle = stored(former)[first].bundle
+        former = await federation.standard(sharing=Strategy.OFF)
+        fill(federation)
+        first = await harness.start_query(former, JOIN)
+        left = await harness.start_query(former, LEFT)
+        await answers(harness, former, left)
+        bundle = former._queries.find(first).bundle
+        await former.stop(first)
+        (node,) = former._shared.store.nodes()
         await former.close()
         store = catalog(federation)
+        store.put_runs(RunChanges(nodes=(dataclasses.replace(node, bundle=bundle),)))
         again = StoredQuery("q9", "again", JOIN, Origin.USER, 1, bundle)
         store.put_query(again)
         store.close()
