@@ -1,4 +1,4 @@
-"""Sixty templates of queries that vary each other, in StreamSQL and for DuckDB.
+"""Some ninety templates of queries that vary each other, in StreamSQL and for DuckDB.
 
 Texts are the same for both but for windows: DuckDB reads a view of the rows that are in them.
 """
@@ -99,6 +99,11 @@ def _groups() -> Iterator[Template]:
         "SELECT room, COUNT(minutes) AS n FROM visits GROUP BY room",
         "SELECT room, who, COUNT(*) AS n FROM visits GROUP BY room, who",
         "SELECT room, COUNT(*) AS n FROM visits GROUP BY room HAVING COUNT(*) >= 2",
+        "SELECT room, COUNT(*) AS n FROM visits GROUP BY room HAVING COUNT(*) >= 3",
+        "SELECT room, COUNT(*) AS n FROM visits GROUP BY room "
+        "HAVING COUNT(*) >= 2 AND MAX(minutes) > 2",
+        "SELECT room, SUM(celsius) AS c FROM readings GROUP BY room HAVING SUM(celsius) > 3",
+        "SELECT room, SUM(celsius) AS c FROM readings GROUP BY room HAVING SUM(celsius) > 5",
         "SELECT s.room, COUNT(*) AS n FROM readings r, seats s WHERE r.room = s.room "
         "GROUP BY s.room",
         "SELECT s.room, s.taken, COUNT(*) AS n FROM readings r, seats s WHERE r.room = s.room "
@@ -118,6 +123,10 @@ def _sets() -> Iterator[Template]:
         f"{rooms[0]} INTERSECT {rooms[2]}",
         "SELECT DISTINCT room FROM visits",
         "SELECT DISTINCT room, who FROM visits",
+        f"{rooms[0]} WHERE celsius > 1 UNION {rooms[1]} WHERE taken = 0",
+        f"{rooms[2]} EXCEPT ALL {rooms[1]}",
+        f"{rooms[2]} INTERSECT ALL {rooms[0]}",
+        f"{rooms[0]} EXCEPT ({rooms[1]} UNION {rooms[2]})",
     )
 
 
@@ -127,6 +136,9 @@ def _outer() -> Iterator[Template]:
         f"SELECT r.sensor, s.mid {left}",
         f"SELECT r.sensor, s.mid {left} WHERE r.celsius > 1",
         f"SELECT r.sensor, s.mid, s.taken {left} WHERE s.taken IS NULL",
+        f"SELECT r.sensor, s.mid {left} WHERE r.celsius > 2 AND r.level < 4",
+        "SELECT r.sensor, s.mid FROM readings r FULL JOIN seats s ON r.room = s.room",
+        f"SELECT r.room, COUNT(s.mid) AS n {left} GROUP BY r.room",
         "SELECT sensor FROM readings WHERE room IN (SELECT room FROM seats WHERE taken = 0)",
         "SELECT sensor, room FROM readings r WHERE NOT EXISTS "
         "(SELECT 1 FROM visits v WHERE v.room = r.room)",
@@ -145,13 +157,26 @@ def _recursions() -> Iterator[Template]:
         f"{reach}SELECT DISTINCT reach.src, s.mid FROM reach, seats s WHERE s.room = reach.dst",
         f"{reach}SELECT src, COUNT(*) AS n FROM reach GROUP BY src",
     )
+    hops = (
+        "WITH RECURSIVE hops(src, dst, far) AS (SELECT src, dst, 1 FROM paths UNION SELECT "
+        "hops.src, paths.dst, far + 1 FROM hops, paths WHERE paths.src = hops.dst AND far < 3) "
+    )
+    yield from _same(
+        f"{hops}SELECT src, dst, far FROM hops",
+        f"{hops}SELECT dst, far FROM hops WHERE src = 'r2'",
+        f"{hops}SELECT src, dst, MIN(far) AS far FROM hops GROUP BY src, dst",
+    )
 
 
 def _windows() -> Iterator[Template]:
     for seconds in WINDOWS["visits"]:
         for text in (
             "SELECT who, room FROM visits [] WHERE minutes > 1",
+            "SELECT who, minutes FROM visits [] WHERE minutes > 1 AND room IS NOT NULL",
             "SELECT room, COUNT(*) AS n FROM visits [] GROUP BY room",
+            "SELECT room, MAX(minutes) AS most FROM visits [] WHERE minutes > 0 GROUP BY room",
+            "SELECT DISTINCT room FROM visits []",
+            "SELECT v.who, s.mid FROM visits [] v, seats s WHERE v.room = s.room",
         ):
             yield Template(
                 text.replace("[]", f"[RANGE {seconds} SECONDS]"),
@@ -159,13 +184,16 @@ def _windows() -> Iterator[Template]:
             )
 
 
-TEMPLATES = (
-    *_selections(),
-    *_joins(),
-    *_groups(),
-    *_sets(),
-    *_outer(),
-    *_recursions(),
-    *_windows(),
-)
-"""Templates in groups that overlap."""
+GROUPS = {
+    "selections": (*_selections(),),
+    "joins": (*_joins(),),
+    "groups": (*_groups(),),
+    "set operators": (*_sets(),),
+    "outer joins": (*_outer(),),
+    "recursions": (*_recursions(),),
+    "windows": (*_windows(),),
+}
+"""Templates that overlap, by what they have in common."""
+
+TEMPLATES = tuple(template for group in GROUPS.values() for template in group)
+"""All of them."""

@@ -1,10 +1,12 @@
 """The input and output of a registration."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from federated_optimizer.alternatives.recursion.recursions import MUCH, Foresee
 from federated_optimizer.network.topology import Topology
-from federated_optimizer.search.choosing import NOTHING_RUNS, Running
+from federated_optimizer.planning import search_of
+from federated_optimizer.search.choosing import NOTHING_RUNS, Running, Search
 from federated_optimizer.sharing.computation_index import (
     Allowed,
     ComputationIndex,
@@ -16,6 +18,7 @@ from federated_optimizer.sharing.strategy import Materialize, Strategy
 from federated_optimizer.statistics.planning_statistics import NOTHING_KNOWN, Statistics
 from streamsql.algebra.metrics import BY_BYTES, Metric
 from streamsql.algebra.operators import Plan
+from streamsql.binder import BoundQuery
 from streamsql.wire.fragments import FragmentBundle
 
 
@@ -42,7 +45,11 @@ class Sharing:
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """Everything that plans rest on, as for `planning.plan`."""
+    """Everything that plans rest on, as for `planning.plan`.
+
+    `search` returns the search among the plans of a query. Tests that plan the same queries
+    thousands of times remember them.
+    """
 
     topology: Topology
     statistics: Statistics = NOTHING_KNOWN
@@ -53,6 +60,7 @@ class Planning:
     text: str = ""
     replanned: bool = False
     much: float = MUCH
+    search: Callable[[BoundQuery, Topology, Statistics, Metric], Search] = search_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from federated_optimizer.cutting.placing import place
 from federated_optimizer.cutting.read_rows import reading
 from federated_optimizer.network.run_ages import is_older
 from federated_optimizer.network.shareable import why_alone
-from federated_optimizer.planning import plan, search_of
+from federated_optimizer.planning import plan
 from federated_optimizer.registering.registration_terms import Planning, Sharing
-from federated_optimizer.search.choosing import NOTHING_RUNS
+from federated_optimizer.search.choosing import NOTHING_RUNS, Search
 from federated_optimizer.sharing.computation_index import Found
 from federated_optimizer.sharing.delivered_rows import delivered_once, rows_of_others
 from federated_optimizer.sharing.node_offers import NO_OFFERS, Offer
@@ -47,14 +47,13 @@ class RunBundles:
 
     def ordered(self, plan: Plan, offers: Mapping[str, Offer] = NO_OFFERS) -> Plan:
         """Return a plan with its joins in the order that is chosen for it."""
+        return self._search(self.query, plan, offers).taken().plan
+
+    def _search(self, bound: BoundQuery, plan: Plan, offers: Mapping[str, Offer]) -> Search:
         nodes = {name: offer.plan for name, offer in offers.items()}
-        search = search_of(
-            dataclasses.replace(self.query, plan=plan, asked=0),
-            self.planning.topology,
-            dataclasses.replace(self.planning.statistics, nodes=nodes),
-            self.planning.metric,
-        )
-        return search.taken().plan
+        known = dataclasses.replace(self.planning.statistics, nodes=nodes)
+        bound = dataclasses.replace(bound, plan=plan)
+        return self.planning.search(bound, self.planning.topology, known, self.planning.metric)
 
     def bundle(
         self, bound: BoundQuery, found: SharedPlan, logical: Plan, run: str, version: int = 0
@@ -78,7 +77,7 @@ class RunBundles:
         else:
             own = bound is self.query
             bundle = plan(
-                dataclasses.replace(bound, plan=found.plan),
+                bound,
                 self.planning.topology,
                 query=run,
                 version=version,
@@ -89,6 +88,7 @@ class RunBundles:
                 replanned=known.replanned if own else False,
                 much=known.much,
                 metric=known.metric,
+                search=self._search(bound, found.plan, found.offers),
                 offers=found.offers,
             )
         units = column_units(logical) if found.used else bundle.units

@@ -6,6 +6,7 @@ anew, and estimates are not that good.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 
 from federated_optimizer.alternatives.heuristics import ALL, Heuristics
@@ -190,7 +191,7 @@ class Search:
         """
         count = self.memo.count()
         if asked > count and replanned:
-            return self._cheapest()
+            return self._cheapest
         if asked > count:
             plans = "one plan" if count == 1 else f"{count:,} plans"
             raise UnsupportedError(
@@ -200,7 +201,7 @@ class Search:
             )
         if asked:
             return self.plan(asked)
-        cheap = self._cheapest()
+        cheap = self._cheapest
         current = self._found(running) or self._with_running_ways()
         if current is not None and self._value(current) / much <= self._value(cheap):
             return current
@@ -270,6 +271,7 @@ class Search:
             self.memo.not_considered,
         )
 
+    @cached_property
     def _cheapest(self) -> Choice:
         costs = {number: self._cost(number) for number in self._compared()}
         return self.plan(min(costs, key=lambda n: (*self.weighing.order(costs[n]), n)))

@@ -21,7 +21,7 @@ from streamsql.errors import FederationError
 from streamsql.wire.channel_protocol import ReceivingChannel, Reception
 from streamsql.wire.codec import decode_packed, encode_packed
 from streamsql.wire.fragments import FragmentBundle
-from streamsql.wire.messages import DeltaBatch
+from streamsql.wire.messages import DeltaBatch, FlowReport
 
 CONSOLE = "console"
 """Where results go: the receiving end that every query has."""
@@ -81,6 +81,9 @@ class _Told:
 
     told: Forget
 
+
+Flows = dict[str, FlowReport | None]
+"""What sites tell of the channels of a query."""
 
 _Message = _Payload | _Will | _Request | _Told
 
@@ -317,13 +320,14 @@ class Network:
         self._asked = {}
         asked = False
         for name, bundle in self._bundles.items():
+            flows = {site: engine.flow(name) for site, engine in self.sites.items()}
             for receiver in (*self.sites, CONSOLE):
-                for sender in self._behind(name, bundle, receiver):
+                for sender in self._behind(name, bundle, receiver, flows):
                     self._request(name, receiver, sender)
                     asked = True
         return asked
 
-    def _behind(self, query: str, bundle: FragmentBundle, receiver: str) -> list[str]:
+    def _behind(self, query: str, bundle: FragmentBundle, receiver: str, flows: Flows) -> list[str]:
         """Return the living senders of which a receiver lacks messages."""
         behind = []
         received: dict[str, int] = {}
@@ -332,11 +336,10 @@ class Network:
             for (name, sender), channel in self._console.items():
                 if name == query and channel.synchronised:
                     received[sender], lives[sender] = channel.expected, channel.epoch
-        elif (flow := self.sites[receiver].flow(query)) is not None:
+        elif (flow := flows[receiver]) is not None:
             received, lives = flow.received, {**flow.lives}
         to = RESULT if receiver == CONSOLE else receiver
-        for sender, site in self.sites.items():
-            sent = site.flow(query)
+        for sender, sent in flows.items():
             if sent is None or to not in sent.sent or sent.version != bundle.version:
                 continue
             if sent.sent[to] != received.get(sender) or lives.get(sender) != sent.epoch:

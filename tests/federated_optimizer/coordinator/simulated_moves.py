@@ -28,7 +28,7 @@ from federated_optimizer.coordinator.sites import flows
 from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.network.topology import Topology, colocation_of
 from federated_optimizer.planning import plan
-from stream_engine.simulation.network import CONSOLE, Faults, _Payload, _Request, _Will
+from stream_engine.simulation.network import CONSOLE, Faults, Flows, _Payload, _Request, _Will
 from stream_engine.simulation.recorded_network import Disk, RecordedNetwork
 from streamsql.binder import bind_query
 from streamsql.catalog.definitions import SourceDefinition
@@ -229,9 +229,9 @@ class SimulatedFederation(RecordedNetwork):
             queue.appendleft(message)
         super()._deliver(sender, receiver, faulty=faulty)
 
-    def _behind(self, query: str, bundle: FragmentBundle, receiver: str) -> list[str]:
+    def _behind(self, query: str, bundle: FragmentBundle, receiver: str, flows: Flows) -> list[str]:
         if receiver != CONSOLE:
-            return super()._behind(query, bundle, receiver)
+            return super()._behind(query, bundle, receiver, flows)
         self.queries.request_missing()
         return []
 
