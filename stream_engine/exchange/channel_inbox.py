@@ -64,6 +64,8 @@ class Inbox:
         widths: Number of columns by (sending site, port), in the sender's order of ports; 0 for the
             port of a recursion.
         streams: The ports that emit streams.
+        trimmed: Whether senders may still send ports of the bundle from which this one was
+            trimmed: they are told of that later than we are.
     """
 
     def __init__(
@@ -71,9 +73,12 @@ class Inbox:
         version: int,
         widths: Mapping[tuple[str, str], int],
         streams: Collection[str] = (),
+        *,
+        trimmed: bool = False,
     ) -> None:
         self._version = version
         self._widths = widths
+        self._trimmed = trimmed
         self.channels: dict[str, ReceivingChannel] = {}
         for sender, port in widths:
             if sender not in self.channels:
@@ -109,15 +114,17 @@ class Inbox:
         channel = self.channels.get(sender)
         is_dropped = (sender, batch.port) in self._dropped
         if channel is None:
-            if is_dropped:
+            if is_dropped or self._trimmed:
                 return Reception.STALE
             raise WireError(f"site {sender} sends a batch, but the plan has no channel from it")
         if is_dropped:
             reception, _rows = channel.accept(batch)
             channel.drop_ports({batch.port})
             return reception
-        self._check(sender, batch)
         port, within = split_port(batch.port)
+        if self._trimmed and (sender, port) not in self._widths:
+            return Reception.STALE
+        self._check(sender, batch)
         if within:
             batch = msgspec.structs.replace(batch, port=port)
         reception, delta = channel.accept(batch)

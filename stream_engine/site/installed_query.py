@@ -31,6 +31,7 @@ from streamsql.data.delta import Delta
 from streamsql.wire.channel_protocol import Reception
 from streamsql.wire.fragments import Fragment, FragmentBundle
 from streamsql.wire.messages import DeltaBatch, FlowReport
+from streamsql.wire.trimmed_bundles import is_trimmed
 
 
 class InstalledQuery:
@@ -90,7 +91,7 @@ class InstalledQuery:
         }
         links = Links(bundle, site, self._recursions)
         streams = bundle.streams
-        self._inbox = Inbox(bundle.version, links.incoming, streams)
+        self._inbox = Inbox(bundle.version, links.incoming, streams, trimmed=is_trimmed(bundle))
         self._outbox = Outbox(
             version=bundle.version,
             epoch=epoch,

@@ -1,14 +1,10 @@
-"""The simulator of sites with a coordinator's own queries, moves and readers, in simulated time.
-
-Everything that the coordinator does with messages is the real thing; the network chooses by seed in
-which order channels, reports and orders arrive, what comes twice, and which reports are lost.
-"""
+"""A coordinator with a query that moves between two plans, over the simulator of sites."""
 
 import asyncio
 import contextlib
 import itertools
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,25 +16,18 @@ from federated_optimizer.coordinator.adaptation import moves
 from federated_optimizer.coordinator.adaptation.moves import Move, Moves
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
-from federated_optimizer.coordinator.queries import paced_requests, query_registry
 from federated_optimizer.coordinator.queries.heard_reports import HeardReports
 from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.query_registry import Queries
-from federated_optimizer.coordinator.sites import flows
-from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.network.topology import Topology, colocation_of
 from federated_optimizer.planning import plan
-from stream_engine.simulation.network import CONSOLE, Faults, Flows, _Payload, _Request, _Will
-from stream_engine.simulation.recorded_network import Disk, RecordedNetwork
 from streamsql.binder import bind_query
 from streamsql.catalog.definitions import SourceDefinition
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.errors import UnsupportedError
-from streamsql.wire.codec import decode_packed
 from streamsql.wire.fragments import Engine, FragmentBundle
-from streamsql.wire.messages import DeltaBatch, FlowReport
-from streamsql.wire.site_messages import SiteRole, SiteState
+from tests.federated_optimizer.coordinator.simulated_coordinator import TICK, SimulatedCoordinator
 from tests.streamsql.from_text import catalog_of, query_of
 
 CATALOG = catalog_of(
@@ -56,14 +45,9 @@ TEXT = "SELECT s.mid, r.status FROM seat s JOIN room r ON s.rid = r.rid"
 ROOMS, SEATS = 2, 3
 STATUSES = ("free", "taken")
 FEEDER = "SELECT rid, status FROM room"
-LOST_REPORTS = 0.2
-REPEATED = 0.2
-LATE = 0.9
-TICK = 2_000
-"""Microseconds on average from one thing that happens to the next."""
 
 
-class SimulatedFederation(RecordedNetwork):
+class SimulatedFederation(SimulatedCoordinator):
     """Sites, and a coordinator with one query that moves between two plans.
 
     A room goes through few statuses in rounds: a run that is behind has at times the same rows as
@@ -88,9 +72,8 @@ class SimulatedFederation(RecordedNetwork):
                 and come again.
             fed: Whether another query has the rows of the plan that ships everything.
         """
-        super().__init__(SITES, seed=seed, faults=Faults(repetition=REPEATED))
-        for module in (moves, paced_requests, query_registry, flows):
-            patch.setattr(module, "monotonic_clock", lambda: self.now)
+        super().__init__(SITES, seed, patch)
+        patch.setattr(moves, "monotonic_clock", lambda: self.now)
         patch.setattr(moves, "REST_MICROSECONDS", 50 * TICK)
         patch.setattr(moves, "MOVE_MICROSECONDS", 2_000 * TICK)
         for name in ("seat", "room"):
@@ -99,9 +82,7 @@ class SimulatedFederation(RecordedNetwork):
             for gateway in GATEWAYS:
                 self.declare(gateway, definition.scan())
         self.rows: dict[str, dict[tuple[str, str], str]] = {g: {} for g in GATEWAYS}
-        self.reports: dict[str, deque[dict[str, FlowReport]]] = {s: deque() for s in SITES}
-        self.orders: dict[str, deque[Callable[[], None]]] = {s: deque() for s in SITES}
-        self.said = self.messages = self.numbers = 0
+        self.said = self.numbers = 0
         self.told: dict[str, int] = {}
         self.statuses: dict[str, list[str]] = {}
         self.room_of: dict[str, str] = {}
@@ -111,7 +92,6 @@ class SimulatedFederation(RecordedNetwork):
         self._open(meeting=meeting, fed=fed)
 
     def _open(self, *, meeting: bool, fed: bool) -> None:
-        self.membership = Membership()
         for site in SITES:
             self._hear(site, online=True)
         parts = SimpleNamespace(
@@ -156,84 +136,13 @@ class SimulatedFederation(RecordedNetwork):
         bundle = plan(bound, TOPOLOGY, query="q1", text=TEXT)
         return Planned(bundle, ())
 
-    # --- what the coordinator asks of sites: it arrives some time later --------------------------
+    def runs_that_wait(self) -> set[str]:
+        # A run on trial is behind, and so is what feeds it.
+        return {"q0", *(trial.run for trial in self.queries.runs.tried())}
 
-    def publish(self, bundle: FragmentBundle, previous: object = None) -> None:  # noqa: ARG002
-        self._bundles[bundle.query] = bundle
-        for site in sorted(bundle.sites & self.sites.keys()):
-            self.orders[site].append(lambda s=site, b=bundle: self._installed(s, b))  # type: ignore[misc]
-
-    def _installed(self, site: str, bundle: FragmentBundle) -> None:
-        if self._bundles.get(bundle.query) is bundle:
-            self.install(bundle, at=[site])
-
-    def withdraw(self, bundle: FragmentBundle) -> None:
-        self._bundles.pop(bundle.query, None)
-        for site in sorted(bundle.sites & self.sites.keys()):
-            self.withdraw_from(bundle.query, site)
-
-    def withdraw_from(self, run: str, site: str) -> None:
-        def stop() -> None:
-            if run not in self._bundles:
-                self.sites[site].uninstall(run)
-                self._to_step[site] = None
-
-        if site in self.sites:
-            self.orders[site].append(stop)
-
-    def clear_problem(self, run: str, site: str) -> None:
-        """Nobody has problems here."""
-
-    def request_result(self, run: str, site: str) -> None:
-        self._send(CONSOLE, site, _Request(run, CONSOLE))
-
-    # --- what arrives at the coordinator ---------------------------------------------------------
-
-    def _show(self, sender: str, message: object) -> None:
-        match message:
-            case _Payload(query, payload):
-                self.heard.output(query, sender, decode_packed(payload, DeltaBatch))
-            case _Will(epoch):
-                self._hear(sender, online=False, epoch=epoch)
-            case _:
-                raise AssertionError("nobody asks the coordinator")
-
-    def _hear(self, site: str, *, online: bool, epoch: int = 0) -> None:
-        role = SiteRole.BASE if site == "base" else SiteRole.GATEWAY
-        before, epoch = self.membership.epoch(site), epoch or self._epochs[site]
-        state = SiteState(online=online, epoch=epoch, ts=self.now, role=role)
-        if not self.membership.hear_state(site, state, self.now) or before < 0:
-            return
-        if before < epoch:
-            self.queries.site_restarted(site)
-        if before < epoch or not online:
-            self.queries.site_left(site)
-        self.queries.statuses.all()
-
-    def _deliver(self, sender: str, receiver: str, *, faulty: bool) -> None:
-        """Deliver the next message of some run: each has topics of its own, in their own order.
-
-        Those of a run on trial, and of the one that feeds it, wait most often: it is behind.
-        """
-        queue = self._channels[sender, receiver]
-        ahead = list(itertools.takewhile(lambda m: isinstance(m, _Payload), queue))
-        runs = sorted({m.query for m in ahead if isinstance(m, _Payload)})
-        late = {"q0", *(trial.run for trial in self.queries.runs.tried())}
-        others = [run for run in runs if run not in late]
-        if others and self._random.random() < LATE:
-            runs = others
-        if runs:
-            run = self._random.choice(runs)
-            message = next(m for m in ahead if isinstance(m, _Payload) and m.query == run)
-            queue.remove(message)
-            queue.appendleft(message)
-        super()._deliver(sender, receiver, faulty=faulty)
-
-    def _behind(self, query: str, bundle: FragmentBundle, receiver: str, flows: Flows) -> list[str]:
-        if receiver != CONSOLE:
-            return super()._behind(query, bundle, receiver, flows)
-        self.queries.request_missing()
-        return []
+    def heard_counts(self) -> None:
+        if self.move is not None:
+            self.moves.counts_came([self.move])
 
     def _tell(self, delta: Delta) -> None:
         for row, weight in delta.items():
@@ -269,41 +178,9 @@ class SimulatedFederation(RecordedNetwork):
 
     def die(self, site: str) -> None:
         """A site dies, and with it its disk."""
-        self.kill(site, in_flight_survives=self._random.random() < 0.5)
-        self.disks[site] = Disk()
-        self.reports[site].clear()
-        self.orders[site].clear()
+        super().die(site)
         if site in GATEWAYS:
             self.rows[site].clear()
-
-    def killed(self, site: str) -> None:
-        """A process is killed, and goes on from its disk before anybody holds it for dead."""
-        if self._random.random() < 0.5:
-            self.save(site)
-        self.reports[site].clear()
-        self.orders[site].clear()
-        self.crash(site, in_flight_survives=self._random.random() < 0.5)
-        self._hear(site, online=True)
-
-    def live(self, site: str) -> None:
-        self.restart(site)
-        self._hear(site, online=True)
-
-    def report(self, site: str) -> None:
-        """A site counts all its runs in one message."""
-        engine = self.sites[site]
-        found = {run: engine.flow(run) for run in engine.queries}
-        self.reports[site].append({run: flow for run, flow in found.items() if flow is not None})
-
-    def hear_report(self, site: str, *, lossy: bool) -> None:
-        reports = self.reports[site].popleft()
-        if lossy and self._random.random() < LOST_REPORTS:
-            return
-        self.messages += 1
-        for run, report in reports.items():
-            self.heard.flow(run, site, report, self.messages)
-        if self.move is not None:
-            self.moves.counts_came([self.move])
 
     async def begin(self) -> None:
         """Begin a move to the other plan."""
@@ -343,45 +220,8 @@ class SimulatedFederation(RecordedNetwork):
         if moved:
             self.move = None
 
-    async def something(self, *, lossy: bool = True) -> bool:
-        """Let one thing happen, chosen at random; return whether there was one."""
-        self.now += self._random.randrange(2 * TICK)
-        kinds: list[str] = ["act"] * 4
-        kinds += ["report"] * bool(self.sites)
-        kinds += ["hear"] * 2 * any(self.reports.values()) + ["order"] * any(self.orders.values())
-        match self._random.choice(kinds):
-            case "act":
-                self.advance(self.now)
-                return self.act(faulty=lossy)
-            case "report":
-                self.report(self._random.choice(sorted(self.sites)))
-            case "hear":
-                sites = sorted(site for site, waiting in self.reports.items() if waiting)
-                self.hear_report(self._random.choice(sites), lossy=lossy)
-            case "order":
-                site = self._random.choice(sorted(s for s, orders in self.orders.items() if orders))
-                self.orders[site].popleft()()
-            case _:
-                raise AssertionError("nothing else happens")
-        return True
-
-    async def rest(self) -> None:
-        """Go on without faults until the query is settled."""
-        for _ in range(200):
-            self.advance(self.now + TICK)
-            while any(self.orders.values()) or self.act(faulty=False):
-                for site in SITES:
-                    while self.orders[site]:
-                        self.orders[site].popleft()()
-            self._repair()
-            for site in self.sites:
-                self.report(site)
-                while self.reports[site]:
-                    self.hear_report(site, lossy=False)
-            await self.look()
-            if self.query.is_settled() and not any(self._channels.values()):
-                return
-        raise AssertionError(f"not settled: {self.query.info()}")
+    def is_settled(self) -> bool:
+        return self.query.is_settled()
 
     def expected(self) -> Counter[Any]:
         """Return what DuckDB computes from the rows of all gateways."""

@@ -120,6 +120,29 @@ def test_readers_notice_nothing(seed: int) -> None:
     assert world.network.result("q1") == {}
 
 
+@pytest.mark.parametrize("leaves", [["f1"], ["f2"], ["f1", "f2"]])
+def test_a_base_may_be_trimmed_long_before_its_gateways(leaves: list[str]) -> None:
+    world = World(3)
+    query = "seats" if "f1" in leaves else "rooms"
+    world.install(whole(), reader(query, leaves[0]))
+    for _ in range(30):
+        world.read()
+    world.network.settle()
+    bundle = trimmed(whole(), leaves)
+    assert bundle is not None
+    world.network.kill("base")
+    world.network._bundles.clear()
+    world.network.restart("base")
+    for each in (bundle, reader(query, leaves[0])):
+        world.network.install(each, at=("base",))
+    for _ in range(30):
+        world.read()  # gateways still send both leaves, and whole snapshots
+        world.act()
+    for gateway in GATEWAYS:
+        world.network.install(bundle, at=(gateway,))
+    world.check(query, "seat" if query == "seats" else "room")
+
+
 def sent(world: World) -> int:
     return sum(n for (_, to), n in world.network.traffic.bytes.items() if to == "base")
 

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from federated_optimizer.coordinator.contract.coordinator_model import Change, QueryStatus
@@ -86,6 +87,13 @@ def test_a_stranger_and_an_old_version_are_not_listened_to() -> None:
     batch = next(iter(Sender().channel.snapshot(now=0)))
     with pytest.raises(WireError, match="'gw-1' sends a result"):
         shown.accept("gw-1", batch)
+
+
+def test_a_result_that_is_on_its_way_when_a_run_goes_silent_is_left_out() -> None:
+    silent = msgspec.structs.replace(bundle(), silent=True)
+    shown = QueryResult(silent, clock=lambda: 7, max_behind=100, recovered=False)
+    assert Sender().snapshot(shown) == [Reception.STALE]
+    assert shown.rows() == ()
 
 
 def test_a_redeployment_shows_only_what_is_different() -> None:
