@@ -1,7 +1,7 @@
 """Size, updates and registrations of hundreds of queries in one network, by a thesis' protocol.
 
     python -m benchmarks.argus [--quick | --full] [--scale 0.05] [--sets fed med ...]
-        [--configurations off all ...] [--queries N] [--json] [--out docs/results]
+        [--configurations off all ...] [--queries N] [--minutes 30] [--json] [--out docs/results]
 
 A gateway has a stream, a base site gathers answers; both are in one process, over the simulated
 network. Queries are registered one by one into the running network, which has data in it. After
@@ -20,8 +20,10 @@ each round of 100 (aggregates: 50) all configurations take the same batches of n
 
 The thesis has 300,000 transfers (600,000 admissions) and batches of 4,000; --scale multiplies all
 of it. Rows of all configurations are compared after each round, and with DuckDB's at the end.
-Configurations that have used up --budget seconds of CPU register no more. The exit status is 1 if
-rows differ; a claim that is refuted is told.
+A configuration that has used up --budget seconds of CPU runs no more: its further queries are only
+planned, for the size of the network, until it has used up --size-budget. Sets of drawn queries have
+a part of both. A set is not begun after --minutes. Rows that differ are an error; a claim that is
+refuted is told.
 """
 
 import argparse
@@ -46,17 +48,31 @@ FILE = "argus.json"
 FEW = (OFF, NO_JOINS, MATCH_PLAN, ALL)
 """Configurations of a quick run."""
 THESIS = ("fed", "med", "fed-sums", "med-sums")
+DRAWN = tuple(name for name in SETS if name not in THESIS)
 SCALES = {"quick": 0.005, "default": 0.02, "full": 1.0}
 QUERIES = {"quick": 24, "default": 768, "full": 1_000}
 UPDATES = {"quick": 2, "default": 4, "full": 10}
-BUDGETS = {"quick": 20.0, "default": 200.0, "full": 7_200.0}
+BUDGETS = {"quick": 20.0, "default": 150.0, "full": 7_200.0}
+SIZE_BUDGETS = {"quick": 30.0, "default": 250.0, "full": 14_400.0}
+"""Seconds of CPU of a configuration in a set: while it runs, and until it plans no more."""
+PART_OF_DRAWN = 0.25
+"""The part of budgets that sets of drawn queries have; they come last."""
+MINUTES = 30.0
+"""After which no further set is begun, but in a full run."""
+TOGETHER = 2
 LARGEST_BESIDE_DUCKDB = 0.1
 """The scale up to which DuckDB computes all answers at the end."""
 
 
 def measure(options: argparse.Namespace, say: Callable[[str], None]) -> dict[str, Any]:
     """Return the figures of all sets, and the claims."""
-    found = {name: _measured(name, options, say) for name in options.sets}
+    began = time.monotonic()
+    found = {}
+    for name in options.sets:
+        if time.monotonic() - began > 60 * options.minutes:
+            say(f"{SETS[name].title}: not begun, {options.minutes:g} minutes are over")
+            continue
+        found[name] = _measured(name, options, say)
     return {
         "settings": {
             "seed": SEED,
@@ -66,6 +82,7 @@ def measure(options: argparse.Namespace, say: Callable[[str], None]) -> dict[str
             "configurations": options.configurations,
             "updates": options.updates,
             "budget": options.budget,
+            "size_budget": options.size_budget,
         },
         "sets": found,
         "claims": [verdict._asdict() for verdict in verdicts(found)],
@@ -76,10 +93,13 @@ def _measured(name: str, options: argparse.Namespace, say: Callable[[str], None]
     chosen = SETS[name]
     whole = [asked.text for asked in chosen.queries()]
     texts = whole[: options.queries]
+    part = PART_OF_DRAWN if name in DRAWN else 1.0
     protocol = Protocol(
         step=min(chosen.step, max(1, len(texts) // 2)),
         updates=options.updates,
-        budget=options.budget,
+        budget=options.budget * part,
+        size_budget=options.size_budget * part,
+        together=options.together,
         duckdb=options.scale <= LARGEST_BESIDE_DUCKDB,
     )
     batches = batches_needed(len(texts), protocol)
@@ -127,7 +147,10 @@ def printed(found: dict[str, Any]) -> str:
         lines.append(f"{'queries':>7}  {'configuration':<34}{head}")
         for one in each["rounds"]:
             for name, figures in one["configurations"].items():
-                cells = "".join(f"{form.format(figures[key]):>10}" for _, key, form in COLUMNS)
+                cells = "".join(
+                    f"{form.format(figures[key]) if key in figures else '-':>10}"
+                    for _, key, form in COLUMNS
+                )
                 lines.append(f"{one['queries']:>7}  {name:<34}{cells}")
     lines.append("")
     words = {True: "held", False: "REFUTED", None: "-"}
@@ -152,6 +175,13 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--updates", type=int, help="batches after each round")
     parser.add_argument("--budget", type=float, help="seconds of CPU of a configuration in a set")
     parser.add_argument(
+        "--size-budget", type=float, help="seconds of CPU after which it does not even plan"
+    )
+    parser.add_argument("--minutes", type=float, help="after which no further set is begun")
+    parser.add_argument(
+        "--together", type=int, default=TOGETHER, help="configurations that register at once"
+    )
+    parser.add_argument(
         "--out", type=Path, help=f"folder for {FILE}; the tables of its page are written anew"
     )
     return parser
@@ -164,7 +194,9 @@ def _complete(options: argparse.Namespace) -> None:
     options.queries = options.queries or QUERIES[size]
     options.updates = options.updates or UPDATES[size]
     options.budget = options.budget or BUDGETS[size]
-    options.sets = options.sets or list(SETS if size == "full" else THESIS)
+    options.size_budget = options.size_budget or max(SIZE_BUDGETS[size], options.budget)
+    options.minutes = options.minutes or (24 * 60.0 if size == "full" else MINUTES)
+    options.sets = options.sets or list(THESIS if size == "quick" else SETS)
     if not options.configurations:
         options.configurations = list(FEW if options.quick else CONFIGURATIONS)
 
@@ -177,7 +209,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     began = time.monotonic()
 
     def say(words: str) -> None:
-        console.print(f"{time.monotonic() - began:6.0f} s  {words}", highlight=False)
+        console.print(
+            f"{time.monotonic() - began:6.0f} s  {words}", highlight=False, soft_wrap=True
+        )
 
     found = measure(options, say)
     write_results(options.out, FILE, found)

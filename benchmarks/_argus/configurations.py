@@ -1,13 +1,15 @@
 """Ways to extend a running network by a query: the configurations that are compared."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
 from federated_optimizer import plan
+from federated_optimizer.costs.estimates import estimate
 from federated_optimizer.registering.registration_terms import Planning, Sharing
 from federated_optimizer.sharing.computation_index import ComputationIndex
+from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.strategy import Materialize, Strategy
 from federated_optimizer.testing_network import Network
 from streamsql.binder import BoundQuery, bind_query
@@ -18,6 +20,10 @@ from streamsql.wire.fragments import FragmentBundle
 OFF = Strategy.OFF.value
 WANTED_TWICE = "all, nodes on demand"
 """The product's default: a part becomes a node of its own when a second query wants it."""
+
+
+Counted = Callable[[str], int | None]
+"""Returns how many rows the result of a run has; None where nobody has counted them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,7 @@ class Registry(Protocol):
 class Unshared:
     """Each query has fragments of its own."""
 
-    def __init__(self, catalog: Catalog, planning: Planning) -> None:
+    def __init__(self, catalog: Catalog, planning: Planning, _counted: Counted) -> None:
         self._catalog, self._planning = catalog, planning
         self._count = 0
 
@@ -59,19 +65,44 @@ class Unshared:
 
 
 class Shared:
-    """Queries read what others have computed."""
+    """Queries read what others have computed; rows are known as the product knows them."""
 
     def __init__(
-        self, catalog: Catalog, planning: Planning, strategy: Strategy, materialize: Materialize
+        self,
+        catalog: Catalog,
+        planning: Planning,
+        counted: Counted,
+        *,
+        strategy: Strategy,
+        materialize: Materialize,
     ) -> None:
-        self._catalog = catalog
+        self._catalog, self._planning, self._counted = catalog, planning, counted
         sharing = Sharing(ComputationIndex(), strategy, materialize)
         self._network = Network(planning, sharing)
 
     def register(self, text: str) -> Registered:
         """Return what is new, and what changes for others."""
+        rows = rows_of(self._counted, self._planning)
+        self._network.sharing = replace(self._network.sharing, rows=rows)
         change = self._network.register(_bound(text, self._catalog), text)
         return Registered(change.deploy, self._network.reads[change.query])
+
+
+def rows_of(counted: Counted, planning: Planning) -> Callable[[Offer], float]:
+    """Return what tells how many rows an offer has: counted of results, estimated of others."""
+    known: dict[Offer, float] = {}
+
+    def rows(offer: Offer) -> float:
+        if offer not in known:
+            known[offer] = _rows(offer)
+        return known[offer]
+
+    def _rows(offer: Offer) -> float:
+        is_result = bool(offer.fragment) and not offer.bundle.fragment(offer.fragment).consumer
+        told = counted(offer.run) if is_result else None
+        return estimate(offer.plan, planning.statistics).rows if told is None else float(told)
+
+    return rows
 
 
 def _bound(text: str, catalog: Catalog) -> BoundQuery:
@@ -81,7 +112,7 @@ def _bound(text: str, catalog: Catalog) -> BoundQuery:
     return bind_query(statement, catalog)
 
 
-CONFIGURATIONS: Mapping[str, Callable[[Catalog, Planning], Registry]] = {
+CONFIGURATIONS: Mapping[str, Callable[[Catalog, Planning, Counted], Registry]] = {
     OFF: Unshared,
     **{
         strategy.value: partial(Shared, strategy=strategy, materialize=Materialize.EAGER)

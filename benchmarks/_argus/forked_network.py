@@ -52,6 +52,10 @@ class Contestant:
         found: list[str] = self._call("unlike_duckdb")
         return found
 
+    def stop_running(self) -> None:
+        """Give up all rows; queries are only planned from here on."""
+        self._call("stop_running")
+
     def close(self) -> None:
         """End the process; nothing happens if it has ended."""
         if self._process.is_alive():

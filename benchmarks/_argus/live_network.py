@@ -80,7 +80,9 @@ class LiveNetwork:
         self._source = source_of(stream)
         catalog = Catalog()
         catalog.define(self._source)
-        self._registry = CONFIGURATIONS[configuration](catalog, planning_over(stream))
+        self._counts: dict[str, int] = {}
+        make = CONFIGURATIONS[configuration]
+        self._registry = make(catalog, planning_over(stream), self._counted)
         self._stream = stream
         self._process = psutil.Process()
         gc.collect()
@@ -93,6 +95,7 @@ class LiveNetwork:
         self._texts: list[str] = []
         self._runs: list[str] = []
         self._bundles: dict[str, FragmentBundle] = {}
+        self._is_running = True
 
     def register(self, texts: Sequence[str]) -> dict[str, Any]:
         """Register queries; return CPU seconds to plan each, and to plan and answer it."""
@@ -101,10 +104,9 @@ class LiveNetwork:
             began = time.process_time()
             registered = self._registry.register(text)
             planned = time.process_time()
-            for bundle in registered.bundles:
-                self._net.install(bundle)
-                self._bundles[bundle.query] = bundle
-            self._settle()
+            self._bundles.update({bundle.query: bundle for bundle in registered.bundles})
+            if self._is_running:
+                self._run(registered.bundles)
             answered = time.process_time()
             self._texts.append(text)
             self._runs.append(registered.run)
@@ -112,8 +114,24 @@ class LiveNetwork:
             answering.append(answered - began)
         return {"planning": planning, "answering": answering}
 
+    def _run(self, bundles: Sequence[FragmentBundle]) -> None:
+        """Deploy bundles, and wait until their answers are there."""
+        for bundle in bundles:
+            self._net.install(bundle)
+            self._counts.pop(bundle.query, None)
+        self._settle()
+
+    def stop_running(self) -> None:
+        """Give up all rows; queries are only planned from here on, by what is estimated."""
+        self._is_running = False
+        self._net = _Reliable((GATEWAY, BASE))
+        self._given.clear()
+        self._counts.clear()
+        gc.collect()
+
     def update(self, number: int) -> Update:
         """Ingest a batch, and wait until all answers are there."""
+        self._counts.clear()
         rows = self._stream.batches[number]
         net = self._net
         sites, messages, size = dict(net.seconds), *self._sent()
@@ -132,11 +150,16 @@ class LiveNetwork:
         )
 
     def figures(self) -> dict[str, Any]:
-        """Return size, memory and a mark of each answer, the same for equal rows in any child."""
+        """Return size, memory and a mark of each answer, the same for equal rows in any child.
+
+        Only the size where nothing runs any more.
+        """
+        sizes = {**asdict(size_of(self._bundles.values())), "runs": len(self._bundles)}
+        if not self._is_running:
+            return sizes
         gc.collect()
         return {
-            **asdict(size_of(self._bundles.values())),
-            "runs": len(self._bundles),
+            **sizes,
             "mb": (self._process.memory_info().rss - self._least) / 1e6,
             "answers": [hash(frozenset(self._answer(run).items())) for run in self._runs],
         }
@@ -146,6 +169,14 @@ class LiveNetwork:
         asked = dict(zip(self._texts, map(self._answer, self._runs), strict=True))
         with duckdb_over(self._source, self._given) as duck:
             return differing(duck, asked.items())
+
+    def _counted(self, run: str) -> int | None:
+        """Return how many rows the result of a run has; None where nobody has counted them."""
+        if not self._is_running or run not in self._bundles or self._bundles[run].silent:
+            return None
+        if run not in self._counts:
+            self._counts[run] = sum(self._answer(run).values())
+        return self._counts[run]
 
     def _answer(self, run: str) -> Delta:
         return self._net.result(run)

@@ -12,7 +12,7 @@ Found = Mapping[str, Any]
 LATEST = 0
 """The round with the most queries that both configurations have reached."""
 
-_SIZE, _UPDATE = "weighted", "update_ms_median"
+_SIZE, _UPDATE, _RATE = "weighted", "update_ms_median", "registrations_a_second"
 
 
 class Verdict(NamedTuple):
@@ -111,25 +111,25 @@ def ratio_of(
     Returns:
         None: no round has both, or none has so many queries.
     """
-    for queries_there, by_name in reversed(_both(found, without)):
+    for queries_there, by_name in reversed(_both(found, without, label)):
         if queries in (LATEST, queries_there):
             least = by_name[ALL][label]
             return queries_there, by_name[without][label] / least if least else float("inf")
     return None
 
 
-def _both(found: Found | None, other: str) -> list[tuple[int, Mapping[str, Found]]]:
-    """Return the rounds in which all sharing and another configuration ran."""
+def _both(found: Found | None, other: str, label: str) -> list[tuple[int, Mapping[str, Found]]]:
+    """Return the rounds in which all sharing and another configuration have a figure."""
     return [
         (each["queries"], each["configurations"])
         for each in (found or {"rounds": ()})["rounds"]
-        if {ALL, other} <= set(each["configurations"])
+        if all(label in each["configurations"].get(name, ()) for name in (ALL, other))
     ]
 
 
 def _never_slower(name: str, found: Found) -> Verdict:
     words = f"{name}: “{ALL}” is never slower than “{MATCH_PLAN}”"
-    both = _both(found, MATCH_PLAN)
+    both = _both(found, MATCH_PLAN, _UPDATE)
     if not both:
         return Verdict(words, "slower up to 300 (fed)", "not measured", None)
     slowest = max(
@@ -141,10 +141,11 @@ def _never_slower(name: str, found: Found) -> Verdict:
 
 def _registrations(name: str, found: Found) -> Verdict:
     words = f"{name}: {REGISTRATIONS:g} registrations a second in the last round"
-    rounds = [each for each in found["rounds"] if ALL in each["configurations"]]
+    rounds = _both(found, ALL, _RATE)
     if not rounds:
         return Verdict(words, "", "not measured", None)
-    rate = rounds[-1]["configurations"][ALL]["registrations_a_second"]
-    whole = rounds[-1]["queries"] == found["queries"]
-    told = f"{rate:g} ({rounds[-1]['queries']} queries)"
+    queries, by_name = rounds[-1]
+    rate = by_name[ALL][_RATE]
+    whole = queries == found["queries"]
+    told = f"{rate:g} ({queries} queries)"
     return Verdict(words, "", told, rate >= REGISTRATIONS if whole else None)

@@ -2,7 +2,7 @@
 
 from benchmarks._published.markdown_tables import Found, table
 
-_WORDS = {True: "held", False: "**refuted**", None: "not measured"}
+_WORDS = {True: "held", False: "**refuted**", None: "not judged"}
 
 
 def argus_claims(found: Found) -> str:
@@ -29,7 +29,7 @@ def argus_updates(found: Found) -> str:
 
 
 def argus_ends(found: Found) -> str:
-    """Return all figures of the last round of each configuration."""
+    """Return all figures of the last round that each configuration ran in."""
     head = ("set", "configuration", "queries", "runs", "nodes", "QNS", "ms: median", "mean", "max",
             "gateway", "base", "messages", "bytes", "MB", "plan ms", "registration ms: p50",
             "p99")  # fmt: skip
@@ -39,6 +39,7 @@ def argus_ends(found: Found) -> str:
             name: (one["queries"], figures)
             for one in each["rounds"]
             for name, figures in one["configurations"].items()
+            if "mb" in figures  # a size that was counted without rows is in the table of sizes
         }
         for name, (queries, f) in last.items():
             whole = (queries, f["runs"], f["nodes"], f["weighted"])
@@ -65,7 +66,7 @@ def _by_configuration(each: Found, label: str, form: str) -> str:
             f"{one['queries']}",
             *(
                 form.format(one["configurations"][name][label])
-                if name in one["configurations"]
+                if label in one["configurations"].get(name, ())
                 else "-"
                 for name in names
             ),

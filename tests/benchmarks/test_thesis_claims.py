@@ -50,3 +50,14 @@ def test_claims_of_the_end_are_not_judged_by_a_part_of_the_queries() -> None:
     said = {each.words: each for each in verdicts({"fed": {**FOUND, "queries": 1_000}})}
     assert said[words].held is None
     assert said[words].ours == "3.00 (768 queries)"
+
+
+def test_a_round_in_which_a_network_was_only_planned_counts_for_sizes_alone() -> None:
+    planned = {"weighted": 40.0}
+    last = round_of(900, **{ALL: figure(11.0, 2.0), NO_JOINS: planned, MATCH_PLAN: planned})
+    found = {"queries": 900, "rounds": [*FOUND["rounds"], last]}
+    assert ratio_of(found, "weighted", NO_JOINS, LATEST) == (900, 20.0)
+    assert ratio_of(found, "update_ms_median", NO_JOINS, LATEST) == (768, 3.0)
+    said = {each.words: each for each in verdicts({"fed": found})}
+    assert said[f"fed: size with “{NO_JOINS}” over “{ALL}”, at the end"].held is True
+    assert said[f"fed: update with “{NO_JOINS}” over “{ALL}”, at the end"].held is None
