@@ -17,7 +17,7 @@ def figure(update: float, weighted: float = 1.0) -> dict[str, float]:
     }
 
 
-FOUND = {
+FOUND: dict[str, Any] = {
     "queries": 768,
     "rounds": [
         round_of(300, **{ALL: figure(2.0), NO_JOINS: figure(100.0), MATCH_PLAN: figure(4.0)}),
