@@ -3,7 +3,7 @@
     python -m benchmarks.network_sequences [--sequences 10000 | --quick] [--from 0] [--actions 30]
         [--processes 1] [--state FILE] [--json]
 
-Each sequence is random: queries of some ninety templates that vary each other begin and end, rows
+Each sequence is random: queries of some hundred templates that vary each other begin and end, rows
 come, are withdrawn and expire at two gateways, and gateways and base sites die and come back, while
 messages are lost and come twice, and often before those of the last change have arrived. The
 queries share by one of the strategies, and nodes are made eagerly or when they are wanted twice.

@@ -40,15 +40,15 @@ class BoundTemplate:
     bound: BoundQuery
     sources: frozenset[str]
     window: int
-    _alone: dict[tuple[str, ...], FragmentBundle] = field(default_factory=dict)
+    _alone: dict[Hashable, FragmentBundle] = field(default_factory=dict)
 
     def alone(self, topology: Topology, query: str) -> FragmentBundle:
-        """Return the plan of a query of its own; of one federation for each number of bases."""
-        found = self._alone.get(topology.bases)
+        """Return the plan of a query of its own."""
+        found = self._alone.get(_sites(topology))
         if found is None:
             text = self.template.text
             found = plan(self.bound, topology, query="alone", text=text)
-            self._alone[topology.bases] = found
+            self._alone[_sites(topology)] = found
         return msgspec.structs.replace(found, query=query)
 
 
@@ -80,12 +80,17 @@ def remembered_search(
     if statistics.nodes:
         return search_of(bound, topology, statistics, metric)
     said = bound.asked, bound.metric, bound.whole_changes, bound.heuristics
-    asked = exact_cache.encode((bound.plan, topology.bases)), metric, said
+    asked = exact_cache.encode((bound.plan, _sites(topology))), metric, said
     if asked not in _SEARCHES:
         if len(_SEARCHES) >= MOST_SEARCHES:
             _SEARCHES.clear()
         _SEARCHES[asked] = search_of(bound, topology, statistics, metric)
     return _SEARCHES[asked]
+
+
+def _sites(topology: Topology) -> Hashable:
+    """Return in what the federations of sequences differ."""
+    return topology.bases, bool(topology.colocation)
 
 
 def meets_at_gateways(bundle: FragmentBundle) -> bool:

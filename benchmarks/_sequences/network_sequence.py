@@ -29,7 +29,7 @@ from benchmarks._sequences.bound_templates import (
 )
 from benchmarks._sequences.diversity import COMPARED, WITH_DUCKDB, note_registration
 from benchmarks._sequences.expected_rows import ExpectedRows
-from benchmarks._sequences.overlapping_queries import COLUMNS
+from benchmarks._sequences.overlapping_queries import COLUMNS, ROOMED
 from benchmarks._sequences.rows_of_sites import PlainTables
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.registering.registration_terms import Planning, Sharing
@@ -57,12 +57,14 @@ class Setting:
         strategy: By which the queries share.
         materialize: When parts become nodes.
         bases: The base sites.
+        colocated: Whether all rows of a room are at one gateway, so that gateways may join them.
     """
 
     seed: int
     strategy: Strategy = Strategy.ALL
     materialize: Materialize = Materialize.WANTED_TWICE
     bases: tuple[str, ...] = ("base",)
+    colocated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,9 @@ class Sequence:
     """
 
     def __init__(self, setting: Setting, tables: PlainTables) -> None:
-        topology = Topology(dict.fromkeys(GATEWAYS, frozenset(COLUMNS)), setting.bases)
+        together = {(source, "room"): "room" for source in ROOMED if setting.colocated}
+        owners = dict.fromkeys(GATEWAYS, frozenset(COLUMNS))
+        topology = Topology(owners, setting.bases, colocation=together)
         sharing = Sharing(
             ComputationIndex(), strategy=setting.strategy, materialize=setting.materialize
         )

@@ -1,4 +1,4 @@
-"""Some ninety templates of queries that vary each other, in StreamSQL and for DuckDB.
+"""Some hundred templates of queries that vary each other, in StreamSQL and for DuckDB.
 
 Texts are the same for both but for windows: DuckDB reads a view of the rows that are in them.
 """
@@ -9,7 +9,8 @@ from dataclasses import dataclass
 SOURCES = """
 CREATE SOURCE readings (sensor TEXT, room TEXT, celsius INTEGER, level INTEGER, KEY (sensor))
     WITH (ttl = '25 s');
-CREATE SOURCE seats (mid TEXT, room TEXT, taken INTEGER, KEY (mid)) WITH (ttl = '25 s');
+CREATE SOURCE seats (mid TEXT, room TEXT, taken INTEGER, share DOUBLE, KEY (mid))
+    WITH (ttl = '25 s');
 CREATE SOURCE visits (who TEXT, room TEXT, minutes INTEGER) WITH (ttl = '25 s');
 CREATE LINK SOURCE paths (src TEXT, dst TEXT, cost INTEGER) WITH (ttl = '25 s');
 """
@@ -17,11 +18,14 @@ CREATE LINK SOURCE paths (src TEXT, dst TEXT, cost INTEGER) WITH (ttl = '25 s');
 
 COLUMNS = {
     "readings": "sensor TEXT, room TEXT, celsius BIGINT, level BIGINT",
-    "seats": "mid TEXT, room TEXT, taken BIGINT",
+    "seats": "mid TEXT, room TEXT, taken BIGINT, share DOUBLE",
     "visits": "who TEXT, room TEXT, minutes BIGINT",
     "paths": "src TEXT, dst TEXT, cost BIGINT",
 }
 """Tables of DuckDB, by source."""
+
+ROOMED = ("readings", "seats", "visits")
+"""Sources whose rows may be at one gateway by their rooms."""
 
 WINDOWS = {"visits": (5, 10, 20)}
 """Lengths of windows, in seconds, over a source."""
@@ -55,6 +59,11 @@ def _selections() -> Iterator[Template]:
         "SELECT sensor FROM readings WHERE celsius > 1 AND (level = 1 OR level IS NULL)",
         "SELECT who, room FROM visits WHERE minutes BETWEEN 1 AND 3",
         "SELECT who, room, minutes FROM visits WHERE room LIKE 'r%'",
+        "SELECT mid, share FROM seats WHERE share > 0.25",
+        "SELECT mid FROM seats WHERE share >= 0.5 AND taken = 1",
+        "SELECT sensor, celsius FROM readings WHERE celsius > 0 "
+        "ORDER BY celsius DESC, sensor LIMIT 3",
+        "SELECT sensor FROM readings WHERE celsius > 1 ORDER BY sensor LIMIT 2",
     )
 
 
@@ -108,6 +117,11 @@ def _groups() -> Iterator[Template]:
         "GROUP BY s.room",
         "SELECT s.room, s.taken, COUNT(*) AS n FROM readings r, seats s WHERE r.room = s.room "
         "GROUP BY s.room, s.taken",
+        "SELECT room, taken, SUM(share) AS s, AVG(share) AS a FROM seats GROUP BY room, taken",
+        "SELECT room, AVG(share) AS a FROM seats GROUP BY room",
+        "SELECT taken, SUM(share) AS s, COUNT(share) AS n FROM seats GROUP BY taken",
+        "SELECT room, COUNT(DISTINCT taken) AS n FROM seats GROUP BY room",
+        "SELECT room, AVG(celsius) AS a, MIN(level) AS low FROM readings GROUP BY room",
         "SELECT r.sensor, g.n FROM readings r, "
         "(SELECT room, COUNT(*) AS n FROM visits GROUP BY room) g WHERE g.room = r.room",
     )

@@ -110,7 +110,9 @@ class RandomActions:
     def _insert(self) -> Insert:
         gateway = self._chance.choice(self._sequence.up)
         source = self._chance.choice(list(COLUMNS))
-        return Insert(gateway, source, new_row(source, gateway, self._chance))
+        colocated = self._sequence.setting.colocated
+        row = new_row(source, gateway, self._chance, colocated=colocated)
+        return Insert(gateway, source, row)
 
     def _delete(self) -> list[Action]:
         if not self._sequence.up:

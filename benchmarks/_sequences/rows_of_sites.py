@@ -61,15 +61,23 @@ class SiteRows:
         return [(row, ts) for row, ts in rows if ts + TTL > now]
 
 
-def new_row(source: str, gateway: str, chance: random.Random) -> Row:
+ROOMS = ("r1", "r2", None, "r3", "r4", "x5")
+"""Rooms; the first half is at the first gateway where all rows of a room are together."""
+
+
+def new_row(source: str, gateway: str, chance: random.Random, *, colocated: bool) -> Row:
     """Return a row of a source at a gateway; values are few, so that rows meet."""
     number = int(gateway[-1])
     own = f"{NAMES.get(source, 'w')}{3 * (number - 1) + chance.randrange(1, 4)}"
-    room = chance.choice(("r1", "r2", "r3", "r4", "x5", None))
+    room = chance.choice(ROOMS[3 * number - 3 : 3 * number] if colocated else ROOMS)
     values = (None, 0, 1, 2, 3, 4)
     match source:
         case "readings":
             return (own, room, chance.choice(values), chance.choice(values))
+        case "seats":
+            # Sums of these are exact, so DuckDB's are those of exact sums.
+            share = chance.choice((None, 0.25, 0.5, 1.5, -2.0))
+            return (own, room, chance.choice(values[:4]), share)
         case "paths":
             return (own, f"r{chance.randrange(1, 7)}", chance.choice((1, 2, 3)))
         case _:

@@ -35,7 +35,7 @@ class Failure:
         lines = "".join(f"    {action!r},\n" for action in self.actions)
         of = self.setting
         ways = f"Strategy.{of.strategy.name}, Materialize.{of.materialize.name}"
-        setting = f"Setting({of.seed}, {ways}, {of.bases!r})"
+        setting = f"Setting({of.seed}, {ways}, {of.bases!r}, {of.colocated})"
         return f"{self.words}\n\nplayed(\n    {setting},\n{lines})"
 
 
@@ -44,7 +44,7 @@ def setting_of(seed: int) -> Setting:
     others = list(Strategy)
     strategy = Strategy.ALL if seed % 3 else others[seed // 3 % len(others)]
     bases = ("base", "base-2") if seed % 5 == 0 else ("base",)
-    return Setting(seed, strategy, list(Materialize)[seed % 2], bases)
+    return Setting(seed, strategy, list(Materialize)[seed % 2], bases, seed % 4 > 1)
 
 
 def run_seed(seed: int, actions: int) -> Counter[str] | Failure:
