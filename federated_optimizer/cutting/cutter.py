@@ -74,6 +74,8 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
     Window,
+    WindowBounds,
+    Younger,
     walk_plan,
     with_inputs,
 )
@@ -157,10 +159,10 @@ class Cutter(NetworkCuts):
                 return self._union(plan, list(map(self.taken, below)), method)
             case Fixpoint():
                 return self._fixpoint(plan, shown, method)
-            case RecursiveReference() | RemoteSource() if not is_node_leaf(plan):
+            case Values() | RemoteSource() | RecursiveReference() | WindowBounds() | Younger():
+                if isinstance(plan, Values) or is_node_leaf(plan):
+                    return BasePiece(plan, SINGLE)
                 raise InternalError(f"{describe(plan)} outside its recursion or bundle")
-            case Values() | RecursiveReference() | RemoteSource():
-                return BasePiece(plan, SINGLE)
 
     # --- operators ---------------------------------------------------------------------------
 

@@ -45,6 +45,8 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
     Window,
+    WindowBounds,
+    Younger,
 )
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
@@ -113,7 +115,9 @@ class _Lowering:
                 return closed(self.lower(groups), self.lower(progress), end)
             case Fixpoint():
                 return SparkRecursion(plan, self._inside, self._keep).rows()
-            case Window() | RemoteSource() | ToStream() | StreamWindow():
+            case (
+                Window() | RemoteSource() | ToStream() | StreamWindow() | WindowBounds() | Younger()
+            ):
                 # The executor has refused these with the reason.
                 raise InternalError(f"{type(plan).__name__} cannot be lowered to Spark")
 

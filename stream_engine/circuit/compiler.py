@@ -38,7 +38,9 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
     Window,
+    WindowBounds,
     WindowKind,
+    Younger,
     walk_plan,
 )
 from streamsql.errors import InternalError
@@ -106,8 +108,8 @@ class _Compiler:
         match plan:
             case Scan():
                 return (SourceNode(plan, plan, ScanOperator()), ())
-            case Window():
-                return (SourceNode(plan, plan.input, window_operator(plan)), ())
+            case Window() | WindowBounds():
+                return (SourceNode(plan, plan.input, source_operator(plan)), ())
             case RemoteSource():
                 return (RemoteNode(plan), ())
             case Fixpoint() if plan.copies != Copies.ONE:
@@ -134,6 +136,8 @@ class _Compiler:
 
                 window = StreamWindowOperator(time, window_operator(plan))
                 return (StreamWindowNode(plan, window), plan.inputs)
+            case Younger():
+                return self._younger(plan)
             case Join() | Filter() | Project() if (found := self._multiway(plan)) is not None:
                 return found
             case Aggregate() if (grouped := _session_groups(plan)) is not None:
@@ -146,6 +150,14 @@ class _Compiler:
                 return (node, sessions.inputs)
             case _:
                 return (OperatorNode(plan, plain_operator(plan)), plan.inputs)
+
+    @staticmethod
+    def _younger(plan: Younger) -> tuple[Node, tuple[Plan, ...]]:
+        """Return the node of younger rows; what it reads comes with the sites that have sent it."""
+        from stream_engine.operators.windows.younger import YoungerOperator
+        from stream_engine.state.sited_ports import sited_plan
+
+        return OperatorNode(plan, YoungerOperator(plan)), tuple(map(sited_plan, plan.inputs))
 
     def _multiway(self, plan: Plan) -> tuple[Node, tuple[Plan, ...]] | None:
         """Return one node for a tree of inner joins and the plans it reads, or None."""
@@ -324,6 +336,15 @@ def _ordered_or_set_operator(
             from stream_engine.operators.rows.set_operators import SetOperationOperator
 
             return SetOperationOperator(plan)
+
+
+def source_operator(plan: Window | WindowBounds) -> TimedOperator:
+    """Return the operator of a window over a source, or of its bounds."""
+    if isinstance(plan, Window):
+        return window_operator(plan)
+    from stream_engine.operators.windows.window_bounds import WindowBoundsOperator
+
+    return WindowBoundsOperator(plan)
 
 
 def window_operator(window: Window | StreamWindow) -> TimedOperator:

@@ -12,6 +12,7 @@ from stream_engine.operators.rows.operator import (
     WorkCounters,
 )
 from stream_engine.operators.rows.scan import ScanOperator
+from stream_engine.state.sited_ports import port_of
 from stream_engine.state.source_relation import TimedDelta, with_both
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import Fixpoint, Plan, RemoteSource, Scan
@@ -217,7 +218,7 @@ class RemoteNode:
     is_timed = False
 
     def __init__(self, plan: RemoteSource) -> None:
-        self.wiring = Wiring(plan)
+        self.wiring = Wiring(RemoteSource(port_of(plan.fragment), plan.columns))
         self.fragment = plan.fragment
 
     def start(self) -> Delta:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from stream_engine.state.sited_ports import is_sited, port_of, sited, with_site, without_site
 from streamsql.data.delta import Delta, accumulate
 from streamsql.errors import WireError
 from streamsql.wire.channel_protocol import Forgotten, ReceivingChannel, Reception
@@ -66,6 +67,8 @@ class Inbox:
         streams: The ports that emit streams.
         trimmed: Whether senders may still send ports of the bundle from which this one was
             trimmed: they are told of that later than we are.
+        read: Names by which changes are taken: ports, and ports with sites (`sited_ports`). None:
+            all ports, without sites.
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class Inbox:
         streams: Collection[str] = (),
         *,
         trimmed: bool = False,
+        read: Collection[str] | None = None,
     ) -> None:
         self._version = version
         self._widths = widths
@@ -88,6 +92,9 @@ class Inbox:
         self._pending: dict[str, Arrivals] = {}
         self._given_up: set[str] = set()
         self._readers: dict[str, Reader] = {}
+        self._sited_readers: dict[str, dict[str, Reader]] = {}
+        self._sited = frozenset(port_of(name) for name in read or () if is_sited(name))
+        self._only_sited = self._sited - frozenset(read or ())
         self._dropped: frozenset[tuple[str, str]] = frozenset()  # may still come, for nobody
 
     def go_on(self, former: "Inbox") -> None:
@@ -99,9 +106,12 @@ class Inbox:
             known.drop_ports({port for by, port in self._dropped if by == sender})
             self.channels[sender] = known
         ports = {port for _sender, port in self._widths}
-        self._pending = {p: change for p, change in former._pending.items() if p in ports}  # noqa: SLF001 - its own class
+        names = ports | set(map(sited, self._sited & ports))
+        self._pending = {p: change for p, change in former._pending.items() if p in names}  # noqa: SLF001 - its own class
         self._given_up = former._given_up & self.channels.keys()  # noqa: SLF001 - its own class
         self._readers = {port: read for port, read in former._readers.items() if port in ports}  # noqa: SLF001 - its own class
+        sited_readers = former._sited_readers  # noqa: SLF001 - its own class
+        self._sited_readers = {port: read for port, read in sited_readers.items() if port in ports}
 
     def accept(self, sender: str, batch: DeltaBatch) -> Reception:
         """Ingest a batch; its message of a recursion is left to the caller.
@@ -131,7 +141,7 @@ class Inbox:
         if reception == Reception.ACCEPTED:
             self._given_up.discard(sender)
         if delta:
-            self._arrive(batch.port, delta, batch.ts)
+            self._arrive(sender, batch.port, delta, batch.ts)
         return reception
 
     def lose(self, sender: str, epoch: int | None) -> None:
@@ -143,18 +153,35 @@ class Inbox:
             return
         self._given_up.add(sender)
         for port, delta in channel.lose_sender().items():
-            self._arrive(port, delta, None)
+            self._arrive(sender, port, delta, None)
 
-    def _arrive(self, port: str, delta: Delta, ts: int | None) -> None:
+    def _arrive(self, sender: str, port: str, delta: Delta, ts: int | None) -> None:
         """Let a change wait for the next step, here and where others read the port."""
-        self.give(port, delta, ts)
+        others = self._sited_readers.get(port)
+        if others or port in self._sited:
+            told = with_site(delta, sender)
+            for give in () if others is None else others.values():
+                give(told, ts)
+            if port in self._sited:
+                self._wait(sited(port), told, ts)
+        if port not in self._only_sited:
+            self._wait(port, delta, ts)
         if port in self._readers:
             self._readers[port](delta, ts)
 
     def give(self, port: str, delta: Delta, ts: int | None) -> None:
-        """Let a change wait for the next step."""
+        """Let a change wait for the next step; it is of a port that is read without sites."""
+        self._wait(port, delta, ts)
+
+    def give_sited(self, port: str, delta: Delta, ts: int | None) -> None:
+        """Let a change of rows with their sites wait for the next step."""
+        self._wait(sited(port), delta, ts)
+        if port not in self._only_sited:
+            self._wait(port, without_site(delta), ts)
+
+    def _wait(self, name: str, delta: Delta, ts: int | None) -> None:
         if delta:
-            self._pending.setdefault(port, Arrivals()).add(delta, ts)
+            self._pending.setdefault(name, Arrivals()).add(delta, ts)
 
     def read(self, port: str, give: Reader) -> None:
         """Hand each change of a port on, too, when it arrives."""
@@ -163,6 +190,21 @@ class Inbox:
     def unread(self, port: str) -> None:
         """Hand on no more."""
         self._readers.pop(port, None)
+
+    def read_sited(self, port: str, reader: str, give: Reader) -> None:
+        """Hand each change of a port on to a reader, with the site behind each row."""
+        self._sited_readers.setdefault(port, {})[reader] = give
+
+    def unread_sited(self, port: str, reader: str) -> None:
+        """Hand nothing on to a reader any more."""
+        self._sited_readers.get(port, {}).pop(reader, None)
+
+    def sited_total(self, port: str) -> Delta:
+        """Return all that the senders have sent of a port, with the site behind each row."""
+        rows: Delta = {}
+        for sender, channel in self.channels.items():
+            rows.update(with_site(channel.contents.get(port, {}), sender))
+        return rows
 
     def total(self, port: str) -> Delta:
         """Return all that the senders have sent of a port, with what waits for the next step."""

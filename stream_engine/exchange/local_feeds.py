@@ -99,7 +99,11 @@ class LocalFeeds:
         groups: dict[tuple[str, str, int], list[tuple[str, OpenFeed]]] = {}
         for name in newcomers:
             for opened in self._queries[name].feeds:
-                if self._find(name, opened):
+                if not self._find(name, opened):
+                    continue
+                if opened.is_sited:
+                    self._begin_sited(name, opened)
+                else:
                     run, source = opened.feed.run, opened.feed.source
                     key = (run, source, id(opened.kept) if opened.kept else 0)
                     groups.setdefault(key, []).append((name, opened))
@@ -110,10 +114,10 @@ class LocalFeeds:
         """Let others keep what they have read of a query, which reads nothing more itself."""
         for opened in query.feeds:
             self._end(name, opened)
-        kept: dict[str, Delta] = {}
+        kept: dict[tuple[str, bool], Delta] = {}
         for reader, opened in list(self._readings(name)):
             if opened.is_fed:
-                source = opened.feed.source
+                source = (opened.feed.source, opened.is_sited)
                 if source not in kept:
                     kept[source] = _rows(query, opened)
                 opened.kept, opened.is_fed = kept[source], False
@@ -169,7 +173,7 @@ class LocalFeeds:
         if source is None or not self._can_read(name, self._queries[name], feeder, source, feed):
             return False
         opened.is_result = not source.consumer
-        return True
+        return not (opened.is_result and opened.is_sited)
 
     def _begin(self, group: Sequence[tuple[str, OpenFeed]]) -> None:
         """Give readers of one fragment what they lack, and from now on all that comes.
@@ -197,6 +201,24 @@ class LocalFeeds:
             self._tell(name)
         fill(missed, None)
 
+    def _begin_sited(self, name: str, opened: OpenFeed) -> None:
+        """Give a reader the rows that it lacks with their sites, and from now on all that come.
+
+        Filters right above them are left to the reader: a bank of them knows no sites.
+        """
+        reader, feed = self._queries[name], opened.feed
+        feeder = self._queries[feed.run]
+
+        def give(delta: Delta, ts: int | None) -> None:
+            reader.inbox.give_sited(feed.fragment, delta, ts)
+            self._touched(name)
+
+        missed = difference(_rows(feeder, opened), opened.kept)
+        feeder.inbox.read_sited(feed.source, _key(name, feed), give)
+        opened.is_fed, opened.kept, opened.has_pending = True, {}, False
+        self._tell(name)
+        give(missed, None)
+
     def _port(self, feeder: FedQuery, opened: OpenFeed) -> FedPort:
         """Return the port of a fragment that is read."""
         ports = self._ports.setdefault(opened.feed.run, {})
@@ -220,6 +242,9 @@ class LocalFeeds:
             self._readers.pop(feed.run, None)
         feeder = self._queries.get(feed.run)
         if feeder is None or not opened.is_fed:
+            return
+        if opened.is_sited:
+            feeder.inbox.unread_sited(feed.source, _key(name, feed))
             return
         ports = self._ports[feed.run]
         ports[feed.source].remove(_key(name, feed))
@@ -290,4 +315,6 @@ def _giver(reader: FedQuery, feed: Feed, noted: Callable[[], None]) -> Reader:
 def _rows(feeder: FedQuery, opened: OpenFeed) -> Delta:
     """Return all that a feeder has of what is read; the caller must not change it."""
     source = opened.feed.source
+    if opened.is_sited:
+        return feeder.inbox.sited_total(source)
     return feeder.outbox.total(source) if opened.is_result else feeder.inbox.total(source)

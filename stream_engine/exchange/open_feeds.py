@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from stream_engine.state.sited_ports import sited_fragments
 from streamsql.data.delta import Delta
 from streamsql.wire.fragments import Feed, FragmentBundle
 
@@ -15,6 +16,7 @@ class OpenFeed:
         is_fed: Whether a feeder is there.
         is_result: Whether it reads the feeder's result, not what the feeder receives.
         has_pending: Whether the feeder, whose result it reads, has work left.
+        is_sited: Whether it reads rows with the sites that have sent them; then so is what is kept.
     """
 
     feed: Feed
@@ -22,6 +24,7 @@ class OpenFeed:
     is_fed: bool = False
     is_result: bool = False
     has_pending: bool = False
+    is_sited: bool = False
 
     @property
     def waits(self) -> bool:
@@ -32,9 +35,11 @@ class OpenFeed:
 def open_feeds(bundle: FragmentBundle, site: str) -> list[OpenFeed]:
     """Return the feeds that fragments here read, not connected."""
     destinations = {f.id: f.destinations for f in bundle.fragments}
-    read = {name for fragment in bundle.at(site) for name in fragment.inputs}
+    here = bundle.at(site)
+    read = {name for fragment in here for name in fragment.inputs}
+    sited = sited_fragments(fragment.plan for fragment in here)
     return [
-        OpenFeed(feed)
+        OpenFeed(feed, is_sited=feed.fragment in sited)
         for feed in bundle.feeds
         if feed.fragment in read and site in destinations.get(feed.fragment, ())
     ]

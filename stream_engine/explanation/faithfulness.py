@@ -45,6 +45,8 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
     Window,
+    WindowBounds,
+    Younger,
     refers_to,
 )
 from streamsql.errors import UnsupportedError
@@ -125,7 +127,9 @@ class _Analysis:
                 return self._of_two(plan)
             case SessionWindow():
                 return self._of_session(plan)
-            case OverWindow() | OnClose() | ToStream() | StreamWindow():
+            case (
+                OverWindow() | OnClose() | ToStream() | StreamWindow() | WindowBounds() | Younger()
+            ):
                 raise unexplained(plan)
             case Project():
                 return self._of_project(plan)

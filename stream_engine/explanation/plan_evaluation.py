@@ -27,6 +27,8 @@ from streamsql.algebra.operators import (
     StreamWindow,
     ToStream,
     Window,
+    WindowBounds,
+    Younger,
 )
 from streamsql.algebra.row_explanations import Contents, Leaf
 from streamsql.algebra.scalar import key_of
@@ -115,7 +117,7 @@ class Evaluation:
                 inputs = tuple(self._relation(leaf) for leaf in program.leaves)
                 recursion = self._recursion(program)
                 made = Relation(plan, inputs, program=program, recursion=recursion)
-            case RemoteSource() | RecursiveReference():
+            case RemoteSource() | RecursiveReference() | WindowBounds() | Younger():
                 raise InternalError(f"a plan to explain reads {describe(plan)}")
             case OnClose() | ToStream() | StreamWindow():
                 raise unexplained(plan)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from stream_engine.circuit.circuit import Circuit
 from stream_engine.circuit.nodes import OperatorNode, SourceNode
 from stream_engine.operators.windows.rows_window import RowsWindow
+from stream_engine.operators.windows.stretches import Stretch, stretch_of
 from stream_engine.operators.windows.time_window import RangeWindow, SteppedWindow
 from stream_engine.sharing.index_store import IndexStore, IndexStub
 from stream_engine.sharing.rows_store import RowsStore, RowsStub
-from stream_engine.sharing.time_store import Stretch, TimeStore, TimeStub, stretch_of
+from stream_engine.sharing.time_store import TimeStore, TimeStub
 from stream_engine.state.indexed_relation import HoldsIndexes, IndexedRelation, KeyedRows
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import (

@@ -6,80 +6,19 @@ time, from the beginning of the earliest stretch on; a window is two times.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from stream_engine.operators.windows.time_window import (
-    RangeWindow,
-    SteppedWindow,
-    current_second,
-    sliding,
-)
+from stream_engine.operators.windows.stretches import ALWAYS, Stretch
+from stream_engine.operators.windows.time_window import RangeWindow, SteppedWindow
 from stream_engine.sharing.versions import Change, Changes, Item, SharedStore, Stub
 from stream_engine.state.sorted_list import SortedList
 from stream_engine.state.source_relation import TimedDelta, TimedRow
-from streamsql.algebra.operators import Window, WindowKind
 from streamsql.data.delta import Delta, add
-from streamsql.data.types import MICROSECONDS, Row
-from streamsql.errors import InternalError
-
-ALWAYS = 2**63
-"""A time after all others."""
+from streamsql.data.types import Row
 
 _MOST_MEMO = 16
 """Moves of windows that are cached for others that make the same one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """How a window's stretch of event time follows the clock.
-
-    Attributes:
-        at: From the time to (low, high): rows with low < event time <= high are inside.
-        alone: Makes a private window operator.
-        bounds: From an event time to when its row enters and leaves.
-    """
-
-    at: Callable[[int], tuple[int, int]]
-    alone: Callable[[], RangeWindow | SteppedWindow]
-    bounds: Callable[[int], tuple[int, int]]
-
-
-def stretch_of(window: Window) -> Stretch:
-    """Return the stretch of a window by time.
-
-    Raises:
-        InternalError: It is another kind of window.
-    """
-    size, slide = window.size or 0, window.slide
-    if window.kind == WindowKind.NOW:
-        return _stepped(
-            lambda now: (now // MICROSECONDS * MICROSECONDS - 1, _end_of_second(now)),
-            current_second,
-        )
-    if window.kind != WindowKind.RANGE:
-        raise InternalError(f"{window.kind} is no window by time")
-    if slide:
-        step = slide
-        return _stepped(
-            lambda now: (now // step * step - size, now // step * step), sliding(size, step)
-        )
-    return Stretch(
-        lambda now: (now - size, ALWAYS),
-        lambda: RangeWindow(size),
-        lambda ts: (-ALWAYS, ts + size),
-    )
-
-
-def _stepped(
-    at: Callable[[int], tuple[int, int]], bounds: Callable[[int], tuple[int, int]]
-) -> Stretch:
-    return Stretch(at, lambda: SteppedWindow(bounds), bounds)
-
-
-def _end_of_second(now: int) -> int:
-    return now // MICROSECONDS * MICROSECONDS + MICROSECONDS - 1
 
 
 class TimeStore(SharedStore):

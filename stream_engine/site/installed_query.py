@@ -91,7 +91,10 @@ class InstalledQuery:
         }
         links = Links(bundle, site, self._recursions)
         streams = bundle.streams
-        self._inbox = Inbox(bundle.version, links.incoming, streams, trimmed=is_trimmed(bundle))
+        read = frozenset(name for circuit in self._circuits.values() for name in circuit.remotes)
+        self._inbox = Inbox(
+            bundle.version, links.incoming, streams, trimmed=is_trimmed(bundle), read=read
+        )
         self._outbox = Outbox(
             version=bundle.version,
             epoch=epoch,

@@ -31,9 +31,11 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
     Window,
+    WindowBounds,
     WindowCall,
     WindowFunction,
     WindowKind,
+    Younger,
 )
 from streamsql.algebra.over_windows import NUMBERING, SHIFTING
 from streamsql.data.durations import duration_text
@@ -80,7 +82,7 @@ def shown_inputs(plan: Plan) -> list[tuple[str, Plan]]:
 def describe(plan: Plan) -> str:
     """Return the line of one operator without its inputs."""
     match plan:
-        case Scan() | RemoteSource() | RecursiveReference() | Values() | Window():
+        case Scan() | RemoteSource() | RecursiveReference() | Values() | Window() | WindowBounds():
             return _leaf_text(plan)
         case Filter(predicate=predicate):
             return f"Filter {expression_text(predicate)}"
@@ -106,7 +108,7 @@ def describe(plan: Plan) -> str:
             return _top_text(plan) if isinstance(plan, TopN) else _over_text(plan)
         case HopWindow() | SessionWindow():
             return _time_window_text(plan)
-        case OnClose() | ToStream() | StreamWindow():
+        case OnClose() | ToStream() | StreamWindow() | Younger():
             return _final_text(plan)
         case SetOperation(kind=kind, all=every):
             return f"{kind.capitalize()}{' all' if every else ''}"
@@ -114,7 +116,9 @@ def describe(plan: Plan) -> str:
             return _fixpoint_text(plan)
 
 
-def _leaf_text(plan: Scan | RemoteSource | RecursiveReference | Values | Window) -> str:
+def _leaf_text(
+    plan: Scan | RemoteSource | RecursiveReference | Values | Window | WindowBounds,
+) -> str:
     match plan:
         case Scan():
             return _scan_text(plan)
@@ -126,9 +130,12 @@ def _leaf_text(plan: Scan | RemoteSource | RecursiveReference | Values | Window)
             return f"Values {len(rows)} rows"
         case Window():
             return f"Window [{window_text(plan)}]"
+        case WindowBounds(predicate=predicate):
+            only = "" if predicate is None else f" of rows WHERE {expression_text(predicate)}"
+            return f"Bounds of [{window_text(plan)}]{only}"
 
 
-def _final_text(plan: OnClose | ToStream | StreamWindow) -> str:
+def _final_text(plan: OnClose | ToStream | StreamWindow | Younger) -> str:
     match plan:
         case OnClose(end=end):
             return f"OnClose {plan.schema.names[end]}"
@@ -136,6 +143,15 @@ def _final_text(plan: OnClose | ToStream | StreamWindow) -> str:
             return f"{kind.capitalize()} AS {name}"
         case StreamWindow(input=child, time=time):
             return f"StreamWindow {child.schema.names[time]} [{window_text(plan)}]"
+        case Younger():
+            return _younger_text(plan)
+
+
+def _younger_text(plan: Younger) -> str:
+    time = plan.schema.names[plan.time]
+    if plan.kind == WindowKind.RANGE and plan.size is not None and plan.slide is None:
+        return f"Rows younger than {duration_text(plan.size)} by {time}"
+    return f"Rows of [{window_text(plan)}] by {time}"
 
 
 def _time_window_text(plan: HopWindow | SessionWindow) -> str:
@@ -164,16 +180,16 @@ def aggregate_text(call: AggregateCall) -> str:
     return f"{text} AS {call.name}"
 
 
-def window_text(window: Window | StreamWindow) -> str:
+def window_text(window: Window | StreamWindow | WindowBounds | Younger) -> str:
     """Return a window as written between brackets."""
-    names = window.input.schema.names
     head = ""
-    if window.partition:
+    if isinstance(window, Window | StreamWindow) and window.partition:
+        names = window.input.schema.names
         head = f"PARTITION BY {', '.join(names[p] for p in window.partition)} "
     if window.kind == WindowKind.RANGE and window.size is not None:
         slide = f" SLIDE {duration_text(window.slide)}" if window.slide else ""
         return f"{head}RANGE {duration_text(window.size)}{slide}"
-    if window.kind == WindowKind.ROWS:
+    if isinstance(window, Window | StreamWindow) and window.kind == WindowKind.ROWS:
         within = f" RANGE {duration_text(window.range)}" if window.range is not None else ""
         return f"{head}ROWS {window.size}{within}"
     return head + window.kind

@@ -4,6 +4,7 @@ import enum
 
 import msgspec
 
+from streamsql.algebra.expressions import Expression
 from streamsql.algebra.past_times import KEPT_COLUMNS, History
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
@@ -69,6 +70,11 @@ EVENT_COLUMNS = Schema.of(
 )
 """What stands before the columns of a source in its EVENTS: when an event counts, which of its site
 it is at that (0 where arrival says nothing), whether it is a withdrawal, and its event time."""
+
+
+BOUNDS_COLUMNS = Schema.of(("after", DataType.TIMESTAMP), ("until", DataType.TIMESTAMP))
+"""The bounds of a window by time: its rows have an event time after the first, and not after the
+second where there is one (NULL: none)."""
 
 
 class _Leaf(msgspec.Struct, frozen=True):
@@ -221,3 +227,49 @@ class Window(msgspec.Struct, frozen=True, tag="window"):
     def inputs(self) -> tuple[Scan]:
         """The scan."""
         return (self.input,)
+
+
+class WindowBounds(msgspec.Struct, frozen=True, tag="window_bounds"):
+    """The bounds of a window by time at a site: one row that says which event times it holds.
+
+    Of the rows of the source that satisfy `predicate`, these bounds hold exactly those that the
+    window holds now. They change only when such a row enters or leaves the window by time, or comes
+    when its time is over: so between two changes of them no clock is needed to tell which rows are
+    in. Whoever evaluates from scratch may as well take the bounds of now.
+
+    Attributes:
+        input: A source whose rows are kept, or a log.
+        kind: RANGE or NOW.
+        size: In microseconds, of RANGE.
+        slide: In microseconds, of RANGE, or None.
+        predicate: Over the source's columns; None: all rows.
+    """
+
+    input: Scan
+    kind: WindowKind
+    size: int | None = None
+    slide: int | None = None
+    predicate: Expression | None = None
+
+    def __post_init__(self) -> None:
+        check_bounds(self.kind, self.size, self.slide)
+
+    @property
+    def schema(self) -> Schema:
+        """The bounds; see `BOUNDS_COLUMNS`."""
+        return BOUNDS_COLUMNS
+
+    @property
+    def inputs(self) -> tuple[Scan]:
+        """The scan."""
+        return (self.input,)
+
+
+def check_bounds(kind: WindowKind, size: int | None, slide: int | None) -> None:
+    """Refuse a window that is not by time, or sizes that make no sense.
+
+    Raises:
+        InternalError: It is one.
+    """
+    require(kind in (WindowKind.RANGE, WindowKind.NOW), "bounds of a window by time")
+    check_window(kind, size, slide, None)

@@ -29,7 +29,9 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
     Window,
+    WindowBounds,
     WindowKind,
+    Younger,
 )
 
 FUNCTIONS_OF_INPUTS = (
@@ -50,6 +52,8 @@ FUNCTIONS_OF_INPUTS = (
     UnionAll,
     Values,
     Window,
+    WindowBounds,
+    Younger,
 )
 """Plan nodes whose output is a function of their inputs' relations, however the inputs' changes are
 mixed. Nodes not named here, later ones too, are taken not to be one."""

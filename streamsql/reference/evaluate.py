@@ -30,6 +30,8 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
     Window,
+    WindowBounds,
+    Younger,
     refers_to,
     with_inputs,
 )
@@ -39,7 +41,13 @@ from streamsql.data.types import Row, Value
 from streamsql.errors import InternalError, RecursionLimitError, RecursionRoundsError
 from streamsql.reference.group_aggregates import aggregate
 from streamsql.reference.plain_operators import as_of, combined, hops, over, sessions, top
-from streamsql.reference.reference_database import Database, contents, in_window, windowed
+from streamsql.reference.reference_database import (
+    Database,
+    bounds_at,
+    contents,
+    in_window,
+    windowed,
+)
 from streamsql.reference.stream_instants import closings, first_open, stream_rows
 
 Relations = Mapping[str, list[Row]]
@@ -78,7 +86,14 @@ class _Evaluation:
     def rows(self, plan: Plan, recursive: Relations) -> list[Row]:
         """Return the bag of rows of a plan; `recursive` holds the relations being defined."""
         match plan:
-            case Scan() | Window() | Values() | RemoteSource() | RecursiveReference():
+            case (
+                Scan()
+                | Window()
+                | WindowBounds()
+                | Values()
+                | RemoteSource()
+                | RecursiveReference()
+            ):
                 return self._leaf(plan, recursive)
             case Filter(input=child, predicate=predicate):
                 holds = compile_predicate(predicate)
@@ -103,13 +118,18 @@ class _Evaluation:
                 return self._on_close(plan, recursive)
             case ToStream():
                 return self._to_stream(plan, recursive)
-            case StreamWindow(input=child, time=time):
-                timed = [(_time(row[time]), row) for row in self.rows(child, recursive)]
-                return in_window(plan, timed, self.now)
+            case StreamWindow() | Younger():
+                return self._windowed(plan, recursive)
             case TopN() | OverWindow() | HopWindow() | SessionWindow():
                 return self._timed_or_ordered(plan, self.rows(plan.input, recursive))
             case Fixpoint():
                 return self._fixpoint(plan, recursive)
+
+    def _windowed(self, plan: StreamWindow | Younger, recursive: Relations) -> list[Row]:
+        if isinstance(plan, Younger):
+            plan = StreamWindow(plan.left, plan.time, plan.kind, plan.size, plan.slide)
+        timed = [(_time(row[plan.time]), row) for row in self.rows(plan.input, recursive)]
+        return in_window(plan, timed, self.now)
 
     def _once(self, plan: Materialize, recursive: Relations) -> list[Row]:
         # What is materialized reads no recursion that is still being computed.
@@ -119,7 +139,7 @@ class _Evaluation:
 
     def _leaf(
         self,
-        plan: Scan | Window | Values | RemoteSource | RecursiveReference,
+        plan: Scan | Window | WindowBounds | Values | RemoteSource | RecursiveReference,
         recursive: Relations,
     ) -> list[Row]:
         match plan:
@@ -127,6 +147,8 @@ class _Evaluation:
                 return [row for _, row in contents(plan, self.database, self.now)]
             case Window():
                 return windowed(plan, self.database, self.now)
+            case WindowBounds():
+                return [bounds_at(plan, self.now)]
             case Values(rows=rows):
                 return list(rows)
             case RemoteSource(fragment=fragment):

@@ -2,7 +2,14 @@
 
 from dataclasses import dataclass, field
 
-from streamsql.algebra.operators import Scan, ScanPart, StreamWindow, Window, WindowKind
+from streamsql.algebra.operators import (
+    Scan,
+    ScanPart,
+    StreamWindow,
+    Window,
+    WindowBounds,
+    WindowKind,
+)
 from streamsql.algebra.past_times import History
 from streamsql.data.delta import sort_key
 from streamsql.data.events import SourceEvent
@@ -250,3 +257,15 @@ def _last_rows(window: Window | StreamWindow, rows: list[TimedRow]) -> list[Time
 
 def _time_then_row(timed: TimedRow) -> tuple[int, object]:
     return (timed[0], sort_key(timed[1]))
+
+
+def bounds_at(window: WindowBounds, now: int) -> Row:
+    """Return after which event time a window holds rows at time `now`, and until which if any."""
+    if window.kind == WindowKind.NOW:
+        second = now // MICROSECONDS * MICROSECONDS
+        return (second - 1, second + MICROSECONDS - 1)
+    size = window.size or 0
+    if window.slide is None:
+        return (now - size, None)
+    boundary = now // window.slide * window.slide
+    return (boundary - size, boundary)

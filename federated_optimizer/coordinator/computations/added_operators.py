@@ -17,6 +17,7 @@ from streamsql.algebra.operators import (
     TopN,
     UnionAll,
     Window,
+    Younger,
     walk_plan,
 )
 from streamsql.wire.fragments import FragmentBundle
@@ -28,7 +29,7 @@ _KINDS: tuple[tuple[str, tuple[type[Plan], ...]], ...] = (
     ("duplicate removal", (Distinct,)),
     ("set operation", (SetOperation, UnionAll)),
     ("recursion", (Fixpoint,)),
-    ("window", (Window, HopWindow, SessionWindow, StreamWindow, OverWindow)),
+    ("window", (Window, HopWindow, SessionWindow, StreamWindow, OverWindow, Younger)),
     ("ordering", (TopN,)),
 )
 """Kinds in words, as they are counted: conditions each; columns that are chosen are none."""

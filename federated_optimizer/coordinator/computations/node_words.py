@@ -31,6 +31,8 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
     Window,
+    WindowBounds,
+    Younger,
 )
 
 LONGEST = 600
@@ -65,6 +67,8 @@ def kind_of_node(plan: Plan, resolve: Resolve) -> NodeKind:
         case Fixpoint():
             return NodeKind.RECURSION
         case Window() | HopWindow() | SessionWindow() | StreamWindow() | OverWindow() | TopN():
+            return NodeKind.WINDOW
+        case WindowBounds() | Younger():
             return NodeKind.WINDOW
         case OnClose() | ToStream():
             return NodeKind.WINDOW
@@ -164,6 +168,8 @@ def _phrase(plan: Plan, resolve: Resolve) -> _Phrase:
             return _Phrase(_joined(plan, resolve))
         case Window(input=below) | StreamWindow(input=below):
             return _Phrase(f"{_phrase(below, resolve).operand} [{window_text(plan)}]")
+        case Younger(left=rows):
+            return _Phrase(f"{_phrase(rows, resolve).operand} [{window_text(plan)}]")
         case Fixpoint(name=name):
             branches = _united(plan.base + plan.step, "UNION", resolve)
             return _Phrase(f"RECURSIVE {name} AS ({branches})")

@@ -8,6 +8,7 @@ run a node stands in its docstring, and `streamsql.reference` computes it in the
 from streamsql.algebra.aggregates import AggregateCall, AggregateFunction
 from streamsql.algebra.choices import AggregateSelection, Best, RecursionChoice
 from streamsql.algebra.leaves import (
+    BOUNDS_COLUMNS,
     RecursiveReference,
     RemoteSource,
     Scan,
@@ -15,6 +16,7 @@ from streamsql.algebra.leaves import (
     SourceKind,
     Values,
     Window,
+    WindowBounds,
     WindowKind,
 )
 from streamsql.algebra.operators import plan  # before the operators, which need it
@@ -47,10 +49,12 @@ from streamsql.algebra.operators.windows import (
     HopWindow,
     SessionWindow,
     StreamWindow,
+    Younger,
 )
 from streamsql.algebra.over_windows import Frame, WindowCall, WindowFunction
 
 __all__ = [
+    "BOUNDS_COLUMNS",
     "WINDOW_COLUMNS",
     "Aggregate",
     "AggregateCall",
@@ -87,9 +91,11 @@ __all__ = [
     "UnionAll",
     "Values",
     "Window",
+    "WindowBounds",
     "WindowCall",
     "WindowFunction",
     "WindowKind",
+    "Younger",
     "identity_columns",
     "is_open",
     "refers_to",

@@ -7,7 +7,14 @@ The package imports this module before any of them.
 
 from typing import Union
 
-from streamsql.algebra.leaves import RecursiveReference, RemoteSource, Scan, Values, Window
+from streamsql.algebra.leaves import (
+    RecursiveReference,
+    RemoteSource,
+    Scan,
+    Values,
+    Window,
+    WindowBounds,
+)
 from streamsql.algebra.operators.fixpoint import Fixpoint
 from streamsql.algebra.operators.orders import OverWindow, TopN
 from streamsql.algebra.operators.relational import (
@@ -22,7 +29,12 @@ from streamsql.algebra.operators.relational import (
 )
 from streamsql.algebra.operators.relational_joins import AsOfJoin, Join
 from streamsql.algebra.operators.to_stream import ToStream
-from streamsql.algebra.operators.windows import HopWindow, SessionWindow, StreamWindow
+from streamsql.algebra.operators.windows import (
+    HopWindow,
+    SessionWindow,
+    StreamWindow,
+    Younger,
+)
 
 Plan = Union[  # noqa: UP007  (msgspec resolves the forward references)
     Scan,
@@ -30,6 +42,7 @@ Plan = Union[  # noqa: UP007  (msgspec resolves the forward references)
     RecursiveReference,
     Values,
     Window,
+    WindowBounds,
     Filter,
     Project,
     Materialize,
@@ -44,6 +57,7 @@ Plan = Union[  # noqa: UP007  (msgspec resolves the forward references)
     OnClose,
     ToStream,
     StreamWindow,
+    Younger,
     SetOperation,
     UnionAll,
     Fixpoint,

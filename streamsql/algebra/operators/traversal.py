@@ -4,12 +4,21 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from streamsql.algebra.leaves import RecursiveReference, RemoteSource, Scan, Values, Window, require
+from streamsql.algebra.leaves import (
+    RecursiveReference,
+    RemoteSource,
+    Scan,
+    Values,
+    Window,
+    WindowBounds,
+    require,
+)
 from streamsql.algebra.operators.fixpoint import Fixpoint
 from streamsql.algebra.operators.plan import Plan
 from streamsql.algebra.operators.relational import OnClose, SetOperation, UnionAll
 from streamsql.algebra.operators.relational_joins import AsOfJoin, Join
 from streamsql.algebra.operators.to_stream import ToStream
+from streamsql.algebra.operators.windows import Younger
 
 
 def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
@@ -22,11 +31,11 @@ def with_inputs(plan: Plan, inputs: tuple[Plan, ...]) -> Plan:
     match plan:
         case Scan() | RemoteSource() | RecursiveReference() | Values():
             return plan
-        case Window():
+        case Window() | WindowBounds():
             (only,) = inputs
             require(isinstance(only, Scan), "a window stands on a scan")
             return msgspec.structs.replace(plan, input=only)
-        case Join() | AsOfJoin() | SetOperation() | OnClose():
+        case Join() | AsOfJoin() | SetOperation() | OnClose() | Younger():
             return msgspec.structs.replace(plan, left=inputs[0], right=inputs[1])
         case UnionAll():
             return UnionAll(inputs)

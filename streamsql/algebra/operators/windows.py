@@ -1,7 +1,14 @@
 """Windows over a column with the time, and windows over a stream that a query gives."""
 
-from streamsql.algebra.leaves import WindowKind, check_window, require
-from streamsql.algebra.operators.relational import Unary
+from streamsql.algebra.leaves import (
+    BOUNDS_COLUMNS,
+    RemoteSource,
+    WindowKind,
+    check_bounds,
+    check_window,
+    require,
+)
+from streamsql.algebra.operators.relational import Binary, Filter, Unary
 from streamsql.data.schema import Field, Schema
 from streamsql.data.types import DataType
 
@@ -86,3 +93,40 @@ class StreamWindow(Unary, frozen=True, tag="stream_window"):
         width = len(self.input.schema)
         require(all(0 <= p < width for p in (self.time, *self.partition)), "window columns")
         check_window(self.kind, self.size, self.slide, self.range)
+
+
+class Younger(Binary, frozen=True, tag="younger"):
+    """The rows of a longer window that a shorter one over the same source holds.
+
+    Every site that sends rows sends the bounds of the shorter window there, too (`WindowBounds`).
+    A row counts while its time is within the bounds of the site that has sent it; of a site whose
+    bounds are not there none does. No clock of this site is asked.
+
+    Attributes:
+        left: The rows, as sites send them: a fragment of theirs, perhaps filtered.
+        right: The bounds: another fragment of the same sites.
+        time: Position of the event time in the rows.
+        kind: Of the shorter window: RANGE or NOW.
+        size: In microseconds, of RANGE.
+        slide: In microseconds, of RANGE, or None.
+    """
+
+    time: int
+    kind: WindowKind
+    size: int | None = None
+    slide: int | None = None
+
+    def __post_init__(self) -> None:
+        require(0 <= self.time < len(self.left.schema), "time of younger rows")
+        require(isinstance(self.right, RemoteSource), "bounds come from sites")
+        require(self.right.schema == BOUNDS_COLUMNS, "bounds of a window")
+        rows = self.left
+        while isinstance(rows, Filter):
+            rows = rows.input
+        require(isinstance(rows, RemoteSource), "younger rows come from sites")
+        check_bounds(self.kind, self.size, self.slide)
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the rows."""
+        return self.left.schema

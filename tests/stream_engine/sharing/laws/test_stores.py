@@ -3,10 +3,11 @@
 import pytest
 
 from stream_engine.operators.windows.rows_window import RowsWindow
+from stream_engine.operators.windows.stretches import stretch_of
 from stream_engine.sharing import versions
 from stream_engine.sharing.index_store import IndexStore, IndexStub
 from stream_engine.sharing.rows_store import RowsStore
-from stream_engine.sharing.time_store import TimeStore, TimeStub, stretch_of
+from stream_engine.sharing.time_store import TimeStore, TimeStub
 from stream_engine.site.site_engine import SiteEngine
 from stream_engine.snapshot.recorded_site import RecordedSite
 from stream_engine.state.indexed_relation import IndexedRelation
