@@ -1,6 +1,6 @@
 """A circuit: nodes in topological order, pushed one step at a time."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stream_engine.circuit.nodes import (
@@ -236,3 +236,13 @@ class Circuit:
             )
             for node in self.nodes
         ]
+
+
+def scans_read(circuits: Iterable[Circuit]) -> tuple[Scan, ...]:
+    """Return the scans of some circuits, each once."""
+    return tuple(dict.fromkeys(scan for circuit in circuits for scan in circuit.scans))
+
+
+def names_read(circuits: Iterable[Circuit]) -> frozenset[str]:
+    """Return the names under which some circuits read other fragments."""
+    return frozenset(name for circuit in circuits for name in circuit.remotes)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from stream_engine.circuit.circuit import Circuit, FragmentStatistics
+from stream_engine.circuit.circuit import Circuit, FragmentStatistics, names_read, scans_read
 from stream_engine.circuit.closing_node import ClosingNode
 from stream_engine.circuit.compiler import compile_plan
 from stream_engine.circuit.nodes import OperatorNode
@@ -90,8 +90,7 @@ class InstalledQuery:
             if isinstance(fixpoint, PeeredFixpoint)
         }
         links = Links(bundle, site, self._recursions)
-        streams = bundle.streams
-        read = frozenset(name for circuit in self._circuits.values() for name in circuit.remotes)
+        streams, read = bundle.streams, names_read(self._circuits.values())
         self._inbox = Inbox(
             bundle.version, links.incoming, streams, trimmed=is_trimmed(bundle), read=read
         )
@@ -110,9 +109,7 @@ class InstalledQuery:
         self._starting = False
         self._recursive_news = False
         self._wakeup: int | None = None
-        self.scans: tuple[Scan, ...] = tuple(
-            dict.fromkeys(scan for circuit in self._circuits.values() for scan in circuit.scans)
-        )
+        self.scans: tuple[Scan, ...] = scans_read(self._circuits.values())
         self.senders: tuple[str, ...] = tuple(self._inbox.channels)
         self.feeds: Sequence[OpenFeed] = open_feeds(bundle, site)
         self.rank = depth_of(bundle) if self.feeds else 0

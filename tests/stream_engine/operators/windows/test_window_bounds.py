@@ -5,6 +5,7 @@ import random
 import pytest
 
 from stream_engine.operators.windows.window_bounds import WindowBoundsOperator
+from stream_engine.state.source_relation import TimedDelta
 from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import Scan, SourceKind, Window, WindowBounds, WindowKind
 from streamsql.data.delta import Delta, accumulate
@@ -99,14 +100,15 @@ def test_the_bounds_that_were_told_last_hold_the_rows_of_the_window(
     for seed in range(60):
         chance = random.Random(seed)
         operator = WindowBoundsOperator(WindowBounds(SOURCE, kind, size, slide, predicate))
-        database, told, now = Database(), {}, 100 * scale
+        database, now = Database(), 100 * scale
+        told: Delta = {}
         rows: list[tuple[int, tuple[int, int]]] = []
         changes = 0
         for step in range(40):
             now += chance.choice((0, 1, 1, 2, 9)) * scale
             change: Delta = operator.advance(now)
             accumulate(told, change)
-            delta = {}
+            delta: TimedDelta = {}
             for n in range(chance.randrange(3)):
                 ts = now + chance.randrange(-20, 6) * scale
                 row = (step * 10 + n, ts)

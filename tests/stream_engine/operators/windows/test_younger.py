@@ -76,8 +76,8 @@ def test_the_output_is_a_function_of_rows_and_bounds() -> None:
                 if site in bounds:
                     change[(*bounds.pop(site), site)] = -1
                 if chance.random() < 0.8:
-                    low = chance.randrange(20)
-                    bounds[site] = (low, chance.choice((None, low, low + 4)))
+                    after = chance.randrange(20)
+                    bounds[site] = (after, chance.choice((None, after, after + 4)))
                     add(change, (*bounds[site], site), 1)
                 accumulate(total, younger.apply(BOUNDS, change))
             else:
@@ -90,9 +90,9 @@ def test_the_output_is_a_function_of_rows_and_bounds() -> None:
                 low_high = bounds.get(str(of))
                 if low_high is None:
                     continue
-                low, high = (None if bound is None else int(bound) for bound in low_high)
+                low, high = low_high
                 assert isinstance(ts, int)
-                assert low is not None
-                if low < ts and (high is None or ts <= high):
+                assert isinstance(low, int)
+                if low < ts and (high is None or ts <= int(high)):
                     add(expected, (k, ts), weight)
             assert total == expected

@@ -183,7 +183,7 @@ class World:
             f"WITH kept AS (SELECT * FROM r JOIN clocks USING (gateway) {newest}) "
             f"SELECT k, v, ts, COUNT(*) FROM kept WHERE {self.shorter.condition} GROUP BY ALL"
         ).fetchall()
-        return {(k, v, ts): count for k, v, ts, count in rows}
+        return {row[:-1]: row[-1] for row in rows}
 
 
 @pytest.fixture(scope="module")
