@@ -223,6 +223,7 @@ class SimulatedCoordinator(RecordedNetwork):
                 while self.reports[site]:
                     self.hear_report(site, lossy=False)
             await self.look()
-            if self.is_settled() and not any(self._channels.values()):
+            under_way = (*self._channels.values(), *self.orders.values())
+            if self.is_settled() and not any(under_way):
                 return
         raise AssertionError(f"not settled: {[q.info() for q in self.queries.everything()]}")
