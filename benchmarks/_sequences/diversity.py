@@ -75,6 +75,11 @@ def kinds_of(plan: Plan) -> Iterator[str]:
             yield "selections"
 
 
+def lengths_of(plan: Plan) -> set[int | None]:
+    """Return the lengths of the windows of a plan, in microseconds."""
+    return {node.size for node in walk_plan(plan) if isinstance(node, Window)}
+
+
 def note_registration(counts: Counter[str], found: Registration) -> None:
     """Count what a new query reads and makes."""
     counts["queries"] += 1
@@ -82,7 +87,9 @@ def note_registration(counts: Counter[str], found: Registration) -> None:
     counts[OVER_OTHERS] += bool(found.used and not found.equal)
     for node in found.nodes:
         counts["nodes widened" if node.widens else "nodes made"] += 1
+    own = lengths_of(found.logical)
     for each in found.used:
+        counts["read by others: windows that are longer"] += bool(lengths_of(each.offer.plan) - own)
         for kind in kinds_of(each.offer.plan):
             counts[f"read by others: {kind}"] += 1
 

@@ -27,7 +27,7 @@ COLUMNS = {
 ROOMED = ("readings", "seats", "visits")
 """Sources whose rows may be at one gateway by their rooms."""
 
-WINDOWS = {"visits": (5, 10, 20)}
+WINDOWS = {"visits": (5, 10, 20), "readings": (10, 20)}
 """Lengths of windows, in seconds, over a source."""
 
 
@@ -183,19 +183,24 @@ def _recursions() -> Iterator[Template]:
 
 
 def _windows() -> Iterator[Template]:
-    for seconds in WINDOWS["visits"]:
-        for text in (
-            "SELECT who, room FROM visits [] WHERE minutes > 1",
-            "SELECT who, minutes FROM visits [] WHERE minutes > 1 AND room IS NOT NULL",
-            "SELECT room, COUNT(*) AS n FROM visits [] GROUP BY room",
-            "SELECT room, MAX(minutes) AS most FROM visits [] WHERE minutes > 0 GROUP BY room",
-            "SELECT DISTINCT room FROM visits []",
-            "SELECT v.who, s.mid FROM visits [] v, seats s WHERE v.room = s.room",
-        ):
-            yield Template(
-                text.replace("[]", f"[RANGE {seconds} SECONDS]"),
-                text.replace("visits []", f"visits_{seconds}"),
-            )
+    for text in (
+        "SELECT who, room FROM visits [] WHERE minutes > 1",
+        "SELECT who, minutes FROM visits [] WHERE minutes > 1 AND room IS NOT NULL",
+        "SELECT room, COUNT(*) AS n FROM visits [] GROUP BY room",
+        "SELECT room, MAX(minutes) AS most FROM visits [] WHERE minutes > 0 GROUP BY room",
+        "SELECT DISTINCT room FROM visits []",
+        "SELECT v.who, s.mid FROM visits [] v, seats s WHERE v.room = s.room",
+        "SELECT sensor, celsius FROM readings [] WHERE celsius > 1",
+        "SELECT room, SUM(celsius) AS c FROM readings [] GROUP BY room",
+        "SELECT r.sensor, v.who FROM readings [] r, visits [] v WHERE r.room = v.room",
+        "SELECT a.who, b.who AS other FROM visits [] a, visits b WHERE a.room = b.room",
+    ):
+        lengths = [WINDOWS[source] for source in WINDOWS if f"{source} []" in text]
+        for seconds in sorted(set.intersection(*map(set, lengths))):
+            plain = text
+            for source in WINDOWS:
+                plain = plain.replace(f"{source} []", f"{source}_{seconds}")
+            yield Template(text.replace("[]", f"[RANGE {seconds} SECONDS]"), plain)
 
 
 GROUPS = {

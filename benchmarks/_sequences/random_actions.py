@@ -30,6 +30,9 @@ BUSY = 0.3
 ALL_GROUPS = 0.25
 """Of all sequences so many draw from all templates, the others from one group of them, or two."""
 
+FEW = 16
+"""Templates of a sequence at most: the fewer, the more of them are read by others."""
+
 INCIDENTS = 0.12
 """After so many of the queries that begin a site dies before they are filled."""
 
@@ -56,10 +59,11 @@ class RandomActions:
         self._sequence = sequence
         self._chance = random.Random(sequence.setting.seed)
         self._begun = 0
-        self._templates = TEMPLATES
+        templates = TEMPLATES
         if self._chance.random() >= ALL_GROUPS:
             some = self._chance.sample(list(GROUPS), self._chance.choice((1, 1, 2)))
-            self._templates = tuple(each for name in some for each in GROUPS[name])
+            templates = tuple(each for name in some for each in GROUPS[name])
+        self._templates = self._chance.sample(templates, min(FEW, len(templates)))
 
     def draw(self) -> list[Action]:
         """Return what happens next, and whether sites come to rest after it."""
