@@ -53,7 +53,9 @@ from streamsql.algebra.operators import (
     UnionAll,
     Values,
     Window,
+    WindowBounds,
     WindowKind,
+    Younger,
 )
 from streamsql.data.durations import duration_text
 from streamsql.data.schema import Schema
@@ -141,10 +143,16 @@ class Estimating:
         """Return how many distinct values columns may have, whatever filters leave of them."""
         return self._columns.domain(plan, columns)
 
-    def _leaf(self, plan: Scan | Window | RemoteSource | Values) -> Estimate:
+    def _leaf(
+        self, plan: Scan | Window | WindowBounds | Younger | RemoteSource | Values
+    ) -> Estimate:
         match plan:
             case Scan():
                 return _scan(plan, self._statistics).scaled(1 / self._sites)
+            case WindowBounds(input=scan):
+                return _bounds(plan, self._leaf(scan))
+            case Younger(left=rows):
+                return _window(plan, self.of(rows))
             case Window(input=scan):
                 return _window(plan, self._leaf(scan))
             case RemoteSource(fragment=name):
@@ -176,7 +184,7 @@ class Estimating:
         match plan:
             case RemoteSource(fragment=name) if name in self._statistics.nodes:
                 return self.of(self._statistics.nodes[name])
-            case Scan() | Window() | RemoteSource() | Values():
+            case Scan() | Window() | WindowBounds() | Younger() | RemoteSource() | Values():
                 return self._leaf(plan)
             case Filter():
                 return self._filtered(plan)
@@ -270,7 +278,14 @@ def _life(scan: Scan) -> tuple[float, float, float]:
     return once * RENEWALS.value, once * RENEWALS.low, once * RENEWALS.high
 
 
-def _window(window: Window, below: Estimate) -> Estimate:
+def _bounds(plan: WindowBounds, below: Estimate) -> Estimate:
+    """Return the estimate of the bounds of a window, which change when a row leaves by time."""
+    share = 1.0 if plan.predicate is None else selectivity(plan.predicate)
+    moves = below.inserts * (1.0 - below.replaced) * share
+    return Estimate(1.0, moves, moves, below.assumed, 1.0, below.factor)
+
+
+def _window(window: Window | Younger, below: Estimate) -> Estimate:
     """Return the estimate of a window: its rows go again after its size."""
     if window.kind != WindowKind.RANGE or not window.size:
         return below

@@ -26,6 +26,8 @@ from streamsql.algebra.operators import (
     SetOperation,
     TopN,
     Window,
+    WindowBounds,
+    Younger,
     is_open,
 )
 
@@ -71,11 +73,13 @@ class Work:
                 return Cost(cpu=read.events / read.bunched * micros.step / 1_000)
             case Filter() | Project():
                 return self._passed(plan, micros.filter)
+            case WindowBounds(input=scan):
+                return self._passed(plan, micros.window, self._estimating.of(scan).rows)
             case Window():
                 return self._passed(
                     plan, micros.window, self._estimating.of(plan).rows * kept.window
                 )
-            case Join() | AsOfJoin():
+            case Join() | AsOfJoin() | Younger():
                 return self._passed(plan, micros.join, self._rows(plan) * kept.join)
             case Aggregate(aggregates=calls) if {c.function for c in calls} <= _KEPT_AS_SUMS:
                 return self._passed(plan, micros.group, self._estimating.of(plan).rows * kept.group)

@@ -12,7 +12,10 @@ from streamsql.wire.fragments import FragmentBundle
 
 
 def reading(
-    bundle: FragmentBundle, answers: Mapping[str, Plan], offers: Mapping[str, Offer]
+    bundle: FragmentBundle,
+    answers: Mapping[str, Plan],
+    offers: Mapping[str, Offer],
+    told: Mapping[str, Plan],
 ) -> FragmentBundle:
     """Return a bundle without some fragments, whose readers compute their rows from other runs'.
 
@@ -20,6 +23,7 @@ def reading(
         bundle: As it was cut.
         answers: Plans over leaves of offers, by the fragment that they replace.
         offers: By the name of their leaves.
+        told: What sites send in the place of a fragment, by its id; answers read it under that.
     """
 
     def put(node: Plan) -> Plan:
@@ -27,6 +31,7 @@ def reading(
 
     kept = [f for f in bundle.fragments if f.id not in answers]
     made = [replace(f, plan=transform_up(f.plan, put)) for f in kept]
+    made += [replace(f, plan=told[f.id]) for f in bundle.fragments if f.id in told]
     count = len(bundle.fragments)
 
     def next_id() -> str:

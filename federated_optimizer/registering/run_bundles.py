@@ -111,9 +111,11 @@ class RunBundles:
             allowed,
             self.sharing.rows,
             canonical=self.sharing.strategy.is_canonical,
+            whole_changes=self.query.whole_changes,
         )
-        if not read:
+        if not read.found:
             return bundle, found.used
-        offers = {each.offer.name: each.offer for each in read.values()}
-        answers = {name: each.plan for name, each in read.items()}
-        return reading(bundle, answers, offers), (*found.used, *read.values())
+        offers = {each.offer.name: each.offer for each in read.found.values()}
+        answers = {name: each.plan for name, each in read.found.items()}
+        bundle = reading(bundle, answers, offers, read.told)
+        return bundle, (*found.used, *read.found.values())

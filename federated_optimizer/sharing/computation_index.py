@@ -81,6 +81,7 @@ class ComputationIndex:
         self._operators: dict[tuple[str, ...], dict[Key, Offer]] = {}
         self._clusters: dict[str, dict[Key, Offer]] = {}
         self._answers: dict[bytes, _Answers] = {}
+        self._inputs: dict[Scan, dict[Plan, dict[Key, Offer]]] = {}
 
     def __len__(self) -> int:
         return len(self._offers)
@@ -100,6 +101,10 @@ class ComputationIndex:
         source = _source_of_cluster(offer.plan)
         if source:
             self._clusters.setdefault(source, {})[key] = offer
+        rows = _selected(offer)
+        if rows is not None:
+            scan = rows.input if isinstance(rows, Window) else rows
+            self._inputs.setdefault(scan, {}).setdefault(rows, {})[key] = offer
 
     def remove(self, run: str) -> None:
         """Remove all offers of a run."""
@@ -117,6 +122,12 @@ class ComputationIndex:
         source = _source_of_cluster(offer.plan)
         if source:
             _discard(self._clusters, source, key)
+        rows = _selected(offer)
+        if rows is not None:
+            scan = rows.input if isinstance(rows, Window) else rows
+            _discard(self._inputs[scan], rows, key)
+            if not self._inputs[scan]:
+                del self._inputs[scan]
 
     def of_run(self, run: str) -> tuple[Offer, ...]:
         """Return the offers of a run."""
@@ -125,6 +136,10 @@ class ComputationIndex:
     def of_form(self, form: str) -> tuple[Offer, ...]:
         """Return the offers whose rows have a form; see `canonical_plan`."""
         return tuple(self._forms.get(form, {}).values())
+
+    def rows_of(self, scan: Scan) -> tuple[Plan, ...]:
+        """Return the windows over a source, or the source itself, whose rows gateways deliver."""
+        return tuple(self._inputs.get(scan, ()))
 
     def find(
         self,
@@ -286,3 +301,14 @@ def _discard(index: dict[Name, dict[Key, Offer]], name: Name, key: Key) -> None:
     del index[name][key]
     if not index[name]:
         del index[name]
+
+
+def _selected(offer: Offer) -> Scan | Window | None:
+    """Return the rows of one source that gateways select and deliver; None: it is another offer."""
+    if not offer.fragment or not offer.bundle.fragment(offer.fragment).consumer:
+        return None
+    match block_of(offer.plan).inputs:
+        case (Scan() | Window() as rows,):
+            return rows
+        case _:
+            return None

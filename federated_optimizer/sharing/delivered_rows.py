@@ -2,11 +2,14 @@
 
 Gateways deliver selections of sources. Of two selections in one query the stronger one is a filter
 over the rows of the weaker one; equal ones that show other columns are delivered once with all of
-these. A selection that is no weaker than one of another run is a filter over its rows. So fewer
-bytes travel; the base looks at rows that gateways would have left out.
+these. A selection that is no weaker than one of another run is a filter over its rows, and one of a
+shorter window needs only the bounds of that. So fewer bytes travel; the base looks at rows that
+gateways would have left out.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
@@ -17,7 +20,15 @@ from federated_optimizer.sharing.forms.alignment import Available, aligned
 from federated_optimizer.sharing.forms.blocks import Block, block_of
 from federated_optimizer.sharing.forms.known_times import known_times
 from federated_optimizer.sharing.forms.residuals import residual
+from federated_optimizer.sharing.node_offers import Offer
+from federated_optimizer.sharing.refusals import NotSharedError
 from federated_optimizer.sharing.rules.select_project_join import answer
+from federated_optimizer.sharing.rules.shorter_windows import (
+    bounds_of,
+    over_longer,
+    window_of,
+    younger,
+)
 from federated_optimizer.sharing.run_offers import is_selection_of_sources, with_outputs
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.expressions import Column, Expression, columns_of
@@ -152,22 +163,79 @@ def numbered(bundle: FragmentBundle) -> FragmentBundle:
     return replace(bundle, fragments=tuple(made), feeds=feeds)
 
 
-def rows_of_others(
+@dataclass(slots=True)
+class RowsOfOthers:
+    """Selections of a bundle that are computed from rows of other runs.
+
+    Attributes:
+        found: By fragment.
+        told: What sites send in place of a fragment, by fragment: bounds of its window. Others send
+            nothing.
+    """
+
+    found: dict[str, Found] = field(default_factory=dict)
+    told: dict[str, Plan] = field(default_factory=dict)
+
+
+def rows_of_others(  # noqa: PLR0913 - a bundle, and what may be read how
     bundle: FragmentBundle,
     index: ComputationIndex,
     allowed: Allowed,
     rows: Rows,
     *,
     canonical: bool,
-) -> dict[str, Found]:
-    """Return answers to the selections of a bundle over rows of other runs, by fragment.
+    whole_changes: bool = False,
+) -> RowsOfOthers:
+    """Return answers to the selections of a bundle over rows of other runs.
 
     Selections that another run has just so are left out: sites hand these over as they arrive.
+
+    Args:
+        bundle: As it was cut.
+        index: Of the offers.
+        allowed: Whether an offer may be read.
+        rows: Of an offer.
+        canonical: Whether predicates that are written otherwise may follow from each other.
+        whole_changes: Whether the changes of one reading have to arrive together. Rows of a longer
+            window and the bounds of a shorter one do not.
     """
-    found = {}
+    result = RowsOfOthers()
     for fragment in _selections(bundle):
         best = index.find(fragment.plan, allowed, rows, canonical=canonical)
-        if best is None or (not best.remaining and best.offer.plan == fragment.plan):
+        if best is not None and not best.remaining and best.offer.plan == fragment.plan:
             continue
-        found[fragment.id] = best
-    return found
+        if best is None and not whole_changes:
+            best = _of_longer(fragment, index, allowed, rows, canonical=canonical)
+            if best is not None:
+                result.told[fragment.id] = bounds_of(fragment.plan)
+        if best is not None:
+            result.found[fragment.id] = best
+    return result
+
+
+def _of_longer(
+    fragment: Fragment, index: ComputationIndex, allowed: Allowed, rows: Rows, *, canonical: bool
+) -> Found | None:
+    """Return an answer to a selection of a window over the rows of a longer one, the fewest."""
+
+    def is_sent(offer: Offer) -> bool:
+        if not offer.is_readable or not allowed(offer):
+            return False
+        sender = offer.bundle.fragment(offer.fragment)
+        return bool(sender.consumer) and (sender.engine, set(sender.sites)) == where
+
+    where = fragment.engine, set(fragment.sites)
+    window = window_of(fragment.plan)
+    if window is None or set(fragment.destinations) & set(fragment.sites):
+        return None
+    answers = []
+    for longer in index.rows_of(window.input):
+        try:
+            wanted = over_longer(fragment.plan, longer)
+            found = index.find(wanted, is_sent, rows, canonical=canonical)
+            if found is not None:
+                plan = younger(found.plan, found.offer.plan, fragment.plan, fragment.id)
+                answers.append(dataclasses.replace(found, plan=plan, remaining=found.remaining + 1))
+        except NotSharedError:
+            continue
+    return min(answers, key=lambda each: each.order, default=None)
