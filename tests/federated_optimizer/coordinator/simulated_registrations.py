@@ -5,12 +5,15 @@ import sys
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import duckdb
 import networkx as nx
 import pytest
 
+from federated_optimizer.coordinator.adaptation import adaptation, moves
+from federated_optimizer.coordinator.adaptation.adaptation import Adaptation
 from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.contract.coordinator_settings import CoordinatorSettings
 from federated_optimizer.coordinator.facts.heard_facts import HeardFacts
@@ -30,7 +33,7 @@ from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
 from streamsql.wire.fragments import Engine, FragmentBundle
 from streamsql.wire.site_messages import Birth
-from tests.federated_optimizer.coordinator.simulated_coordinator import SimulatedCoordinator
+from tests.federated_optimizer.coordinator.simulated_coordinator import TICK, SimulatedCoordinator
 from tests.streamsql.from_text import catalog_of, query_of
 
 SOURCES = """
@@ -50,6 +53,8 @@ SITES = (*GATEWAYS, "base")
 MOST = 8
 REGROUP = 0.02
 """Simulated seconds after which plans are made again."""
+ADAPT = 0.6
+"""Simulated seconds between two moves of a query."""
 
 JOIN = "FROM seat s JOIN room r ON s.room = r.room"
 REACH = (
@@ -98,6 +103,10 @@ class SimulatedRegistrations(SimulatedCoordinator):
                 module, "monotonic_clock"
             ):
                 patch.setattr(module, "monotonic_clock", lambda: self.now)
+        # Rates are small, so that moves pay late.
+        patch.setattr(adaptation, "HORIZON_SECONDS", 10**7)
+        patch.setattr(moves, "REST_MICROSECONDS", 50 * TICK)
+        patch.setattr(moves, "MOVE_MICROSECONDS", 2_000 * TICK)
         for name in TABLES:
             definition = CATALOG.find(name)
             assert isinstance(definition, SourceDefinition)
@@ -116,8 +125,10 @@ class SimulatedRegistrations(SimulatedCoordinator):
             bases=("base",),
             materialize=materialize,
             regroup=REGROUP,
+            adapt=ADAPT,
         )
-        client: Any = lambda _will: None  # noqa: E731  (what it would send `self` sends)
+        # What it would send `self` sends.
+        client: Any = lambda _will: SimpleNamespace(connected=True)  # noqa: E731
         parts, _found = await open_shared_parts(settings, client, lambda: self.now, OnTheLoop())
         deployment: Any = self
         self.shared = dataclasses.replace(parts, deployment=deployment, membership=self.membership)
@@ -131,6 +142,7 @@ class SimulatedRegistrations(SimulatedCoordinator):
         preparation = Preparation(self.shared, planner, self.queries.offers)
         self.statements = QueryStatements(self.shared, self.queries, preparation)
         self.replanning = Replanning(self.shared, planner, self.queries, self.statements.redeploy)
+        self.adaptation = Adaptation(self.shared, planner, self.queries, lambda: self.now)
         for site in SITES:
             self._hear(site, online=True)
         for gateway in GATEWAYS:
@@ -248,6 +260,8 @@ class SimulatedRegistrations(SimulatedCoordinator):
         self.replanning.look()
         await self.replanning.work()
         await self.statements.keep()
+        await self.adaptation.look()
+        await self.adaptation.work()
         for run in self.queries.runs.all():
             leader = self.queries.runs.leader(run)
             version = 0 if leader is None else leader.bundle.version
@@ -261,6 +275,9 @@ class SimulatedRegistrations(SimulatedCoordinator):
 
     def _is_settled(self, query: RunningQuery) -> bool:
         return query.is_settled() or (query.origin == Origin.NODE and query.has_arrived())
+
+    def heard_counts(self) -> None:
+        self.adaptation.counts_came()
 
     # --- what it should be -----------------------------------------------------------------------
 
@@ -307,6 +324,8 @@ class SimulatedRegistrations(SimulatedCoordinator):
         for query_id in list(self.texts):
             await self._stop(query_id)
         await self.rest()
+        moved = [decision.outcome for decision in self.shared.decisions.all()]
+        self.counts.update(f"decided: {outcome}" for outcome in moved)
         assert not self.queries.runs.all()
         assert not self.queries.everything()
         assert not self.shared.store.nodes()
