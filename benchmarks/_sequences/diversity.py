@@ -34,6 +34,7 @@ SHARED = (
     "recursions",
     "set operators",
     "windows",
+    "windows that are longer",
 )
 """Kinds of computations that queries read, by `kinds_of`."""
 

@@ -30,7 +30,7 @@ from benchmarks._sequences.bound_templates import (
 from benchmarks._sequences.diversity import COMPARED, WITH_DUCKDB, note_registration
 from benchmarks._sequences.expected_rows import ExpectedRows
 from benchmarks._sequences.overlapping_queries import COLUMNS, ROOMED
-from benchmarks._sequences.rows_of_sites import PlainTables
+from benchmarks._sequences.rows_of_sites import PlainTables, happened
 from federated_optimizer.network.topology import Topology
 from federated_optimizer.registering.registration_terms import Planning, Sharing
 from federated_optimizer.sharing.computation_index import ComputationIndex
@@ -150,7 +150,8 @@ class Sequence:
             case Deregister(number) if number in self.live:
                 self._deregister(number)
             case Insert(gateway, source, row) if gateway not in self.down:
-                self._happen(gateway, source, SourceEvent(row, self.now))
+                when = happened(source, row, self.now)
+                self._happen(gateway, source, SourceEvent(row, when))
             case Delete(gateway, source, row, which) if gateway not in self.down:
                 ts = self.expected.rows[gateway].time_of(source, row, which, self.now)
                 if ts is not None:

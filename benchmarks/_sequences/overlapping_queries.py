@@ -11,15 +11,15 @@ CREATE SOURCE readings (sensor TEXT, room TEXT, celsius INTEGER, level INTEGER, 
     WITH (ttl = '25 s');
 CREATE SOURCE seats (mid TEXT, room TEXT, taken INTEGER, share DOUBLE, KEY (mid))
     WITH (ttl = '25 s');
-CREATE SOURCE visits (who TEXT, room TEXT, minutes INTEGER) WITH (ttl = '25 s');
+CREATE SOURCE visits (who TEXT, room TEXT, minutes INTEGER, ts TIMESTAMP) WITH (ttl = '25 s');
 CREATE LINK SOURCE paths (src TEXT, dst TEXT, cost INTEGER) WITH (ttl = '25 s');
 """
-"""Sources: two with a key, one in which rows may be there twice, and links."""
+"""Sources: two with a key, one in which rows may be there twice and come late, and links."""
 
 COLUMNS = {
     "readings": "sensor TEXT, room TEXT, celsius BIGINT, level BIGINT",
     "seats": "mid TEXT, room TEXT, taken BIGINT, share DOUBLE",
-    "visits": "who TEXT, room TEXT, minutes BIGINT",
+    "visits": "who TEXT, room TEXT, minutes BIGINT, ts BIGINT",
     "paths": "src TEXT, dst TEXT, cost BIGINT",
 }
 """Tables of DuckDB, by source."""
@@ -186,6 +186,8 @@ def _windows() -> Iterator[Template]:
     for text in (
         "SELECT who, room FROM visits [] WHERE minutes > 1",
         "SELECT who, minutes FROM visits [] WHERE minutes > 1 AND room IS NOT NULL",
+        "SELECT who, room, minutes, ts FROM visits []",
+        "SELECT room, ts FROM visits [] WHERE minutes > 0",
         "SELECT room, COUNT(*) AS n FROM visits [] GROUP BY room",
         "SELECT room, MAX(minutes) AS most FROM visits [] WHERE minutes > 0 GROUP BY room",
         "SELECT DISTINCT room FROM visits []",

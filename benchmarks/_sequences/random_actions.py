@@ -115,7 +115,7 @@ class RandomActions:
         gateway = self._chance.choice(self._sequence.up)
         source = self._chance.choice(list(COLUMNS))
         colocated = self._sequence.setting.colocated
-        row = new_row(source, gateway, self._chance, colocated=colocated)
+        row = new_row(source, gateway, self._chance, self._sequence.now, colocated=colocated)
         return Insert(gateway, source, row)
 
     def _delete(self) -> list[Action]:

@@ -31,12 +31,12 @@ class SiteRows:
     keyed: dict[str, dict[Row, tuple[Row, int]]] = field(default_factory=dict)
     bags: dict[str, list[tuple[Row, int]]] = field(default_factory=dict)
 
-    def put(self, source: str, row: Row, now: int) -> None:
+    def put(self, source: str, row: Row, ts: int) -> None:
         """Note a row that has come."""
         if source in KEYS:
-            self.keyed.setdefault(source, {})[row[: KEYS[source]]] = (row, now)
+            self.keyed.setdefault(source, {})[row[: KEYS[source]]] = (row, ts)
         else:
-            self.bags.setdefault(source, []).append((row, now))
+            self.bags.setdefault(source, []).append((row, ts))
 
     def any_of(self, source: str, now: int, chance: random.Random) -> tuple[Row, int] | None:
         """Return one of the rows, with its time."""
@@ -65,7 +65,7 @@ ROOMS = ("r1", "r2", None, "r3", "r4", "x5")
 """Rooms; the first half is at the first gateway where all rows of a room are together."""
 
 
-def new_row(source: str, gateway: str, chance: random.Random, *, colocated: bool) -> Row:
+def new_row(source: str, gateway: str, chance: random.Random, now: int, *, colocated: bool) -> Row:
     """Return a row of a source at a gateway; values are few, so that rows meet."""
     number = int(gateway[-1])
     own = f"{NAMES.get(source, 'w')}{3 * (number - 1) + chance.randrange(1, 4)}"
@@ -81,7 +81,17 @@ def new_row(source: str, gateway: str, chance: random.Random, *, colocated: bool
         case "paths":
             return (own, f"r{chance.randrange(1, 7)}", chance.choice((1, 2, 3)))
         case _:
-            return (own, room, chance.choice(values[:5]))
+            late = chance.choice((0, 0, 0, 0, 2, 7)) * SECOND
+            return (own, room, chance.choice(values[:5]), now - late)
+
+
+def happened(source: str, row: Row, now: int) -> int:
+    """Return the event time of a row that comes now."""
+    match source, row:
+        case "visits", (_, _, _, int() as ts):
+            return ts
+        case _:
+            return now
 
 
 class PlainTables:
@@ -90,10 +100,10 @@ class PlainTables:
     def __init__(self) -> None:
         self._database = duckdb.connect(config={"threads": 1})
         for table, columns in COLUMNS.items():
-            self._database.execute(f"CREATE TABLE {table}_timed ({columns}, ts BIGINT)")
+            self._database.execute(f"CREATE TABLE {table}_timed ({columns}, happened BIGINT)")
             names = ", ".join(column.split()[0] for column in columns.split(", "))
             for name, seconds in ((table, TTL // SECOND), *_windows_over(table)):
-                there = f"ts + {seconds * SECOND} > getvariable('now')"
+                there = f"happened + {seconds * SECOND} > getvariable('now')"
                 view = f"SELECT {names} FROM {table}_timed WHERE {there}"
                 self._database.execute(f"CREATE VIEW {name} AS {view}")
         self._filled: dict[str, list[tuple[Row, int]]] = {}

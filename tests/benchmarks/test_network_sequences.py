@@ -109,7 +109,7 @@ def test_an_error_is_a_failure_and_no_other_kind_of_it_takes_its_place(
 
 
 def test_a_story_leaves_out_what_cannot_be_done() -> None:
-    gone = Insert("gw-1", "visits", ("w1", "r1", 1))
+    gone = Insert("gw-1", "visits", ("w1", "r1", 1, 0))
     counts = played(
         Setting(1),
         Deregister(7),
