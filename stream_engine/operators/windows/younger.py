@@ -7,7 +7,7 @@ from typing_extensions import override
 from stream_engine.operators.rows.operator import Operator
 from streamsql.algebra.operators import Younger
 from streamsql.data.delta import Delta, accumulate, add
-from streamsql.data.types import Row
+from streamsql.data.types import Row, Value
 from streamsql.errors import InternalError
 
 ROWS, BOUNDS = 0, 1
@@ -52,34 +52,46 @@ class YoungerOperator(Operator):
 
     def _take_rows(self, delta: Delta) -> Delta:
         result: Delta = {}
-        bounds: dict[str, _Bounds] = {}
+        time = self._time
+        here: Value = None
+        low = high = 0
+        times: dict[int, dict[Row, int]] = {}
+        order: list[int] = []
         for told, weight in delta.items():
-            row, site = told[:-1], _site(told)
-            ts = row[self._time]
+            if told[-1] != here:  # rows of one site come in one change: looked up once
+                self._drop_empty(here)
+                here = _site(told)
+                low, high = self._bounds(here)
+                times = self._rows.setdefault(here, {})
+                order = self._times.setdefault(here, [])
+            row = told[:-1]
+            ts = row[time]
             if type(ts) is not int:
                 raise InternalError("a row of a window shows no event time")
-            if site not in bounds:
-                bounds[site] = self._bounds(site)
-            self._keep(site, ts, row, weight)
-            low, high = bounds[site]
+            rows = times.get(ts)
+            if rows is None:
+                times[ts] = {row: weight}
+                insort(order, ts)
+            else:
+                new = rows.get(row, 0) + weight
+                if new:
+                    rows[row] = new
+                else:
+                    del rows[row]
+                    if not rows:
+                        del times[ts]
+                        del order[bisect_left(order, ts)]
             if low < ts <= high:
-                add(result, row, weight)
+                new = result.get(row, 0) + weight
+                if new:
+                    result[row] = new
+                else:
+                    del result[row]
+        self._drop_empty(here)
         return result
 
-    def _keep(self, site: str, ts: int, row: Row, weight: int) -> None:
-        times = self._rows.setdefault(site, {})
-        rows = times.get(ts)
-        if rows is None:
-            times[ts] = {row: weight}
-            insort(self._times.setdefault(site, []), ts)
-            return
-        add(rows, row, weight)
-        if rows:
-            return
-        del times[ts]
-        order = self._times[site]
-        del order[bisect_left(order, ts)]
-        if not times:
+    def _drop_empty(self, site: Value) -> None:
+        if isinstance(site, str) and not self._times[site]:
             del self._rows[site], self._times[site]
 
     def _take_bounds(self, delta: Delta) -> Delta:

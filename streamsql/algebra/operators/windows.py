@@ -2,13 +2,12 @@
 
 from streamsql.algebra.leaves import (
     BOUNDS_COLUMNS,
-    RemoteSource,
     WindowKind,
     check_bounds,
     check_window,
     require,
 )
-from streamsql.algebra.operators.relational import Binary, Filter, Unary
+from streamsql.algebra.operators.relational import Binary, Unary
 from streamsql.data.schema import Field, Schema
 from streamsql.data.types import DataType
 
@@ -103,8 +102,9 @@ class Younger(Binary, frozen=True, tag="younger"):
     bounds are not there none does. No clock of this site is asked.
 
     Attributes:
-        left: The rows, as sites send them: a fragment of theirs, perhaps filtered.
-        right: The bounds: another fragment of the same sites.
+        left: The rows, as sites send them: a fragment of theirs, perhaps filtered. An engine runs
+            it only so; elsewhere, as in estimates, it may be what the fragment computes.
+        right: The bounds: another fragment of the same sites, likewise.
         time: Position of the event time in the rows.
         kind: Of the shorter window: RANGE or NOW.
         size: In microseconds, of RANGE.
@@ -118,12 +118,7 @@ class Younger(Binary, frozen=True, tag="younger"):
 
     def __post_init__(self) -> None:
         require(0 <= self.time < len(self.left.schema), "time of younger rows")
-        require(isinstance(self.right, RemoteSource), "bounds come from sites")
         require(self.right.schema == BOUNDS_COLUMNS, "bounds of a window")
-        rows = self.left
-        while isinstance(rows, Filter):
-            rows = rows.input
-        require(isinstance(rows, RemoteSource), "younger rows come from sites")
         check_bounds(self.kind, self.size, self.slide)
 
     @property
