@@ -16,6 +16,7 @@ Everything found is true of each row for which the conditions hold. Not everythi
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import chain
 
 from federated_optimizer.canonical.conditions import difference_bounds
 from federated_optimizer.canonical.conditions.equal_terms import EqualColumns
@@ -27,6 +28,11 @@ from federated_optimizer.canonical.conditions.pinned_values import (
     pinned_columns,
 )
 from federated_optimizer.canonical.conditions.presence import is_surely_present, needed_by
+from federated_optimizer.canonical.conditions.scaled_differences import (
+    NumberedAtoms,
+    difference_of_parts,
+)
+from federated_optimizer.canonical.conditions.scaled_values import ScaledValues
 from federated_optimizer.canonical.conditions.terms import (
     Condition,
     Term,
@@ -34,9 +40,13 @@ from federated_optimizer.canonical.conditions.terms import (
     term_of,
     term_of_sum,
 )
+from federated_optimizer.canonical.conditions.value_comparisons import (
+    constant_region,
+    is_small,
+    order_of_values,
+)
 from federated_optimizer.canonical.exact_sums import limits_of
 from federated_optimizer.canonical.expression_order import order_key
-from federated_optimizer.canonical.linear_comparisons import Number, exact
 from federated_optimizer.canonical.regions import value_orders
 from federated_optimizer.canonical.regions.regions import (
     BOTTOM,
@@ -54,8 +64,6 @@ from streamsql.data.types import DataType
 
 _ROUNDS = 3
 """Most times that differences and orders are closed: each may sharpen the other."""
-
-_EXACT_DOUBLES = 2**53
 
 
 class Theory:
@@ -85,6 +93,8 @@ class Theory:
         self._differences: difference_bounds.Bounds = {}
         self._numbers: dict[Expression, int] = {}
         self._orders: value_orders.Orders = {}
+        self._mixed: value_orders.Orders = {}
+        self._parts = self._values = ScaledValues((), self._regions)
         for _ in range(_ROUNDS):
             self._close_differences()
             before_orders = self._changes
@@ -166,6 +176,7 @@ class Theory:
         if not atoms or len(atoms) >= difference_bounds.MAX_NODES:
             return
         self._numbers = {atom: number for number, atom in enumerate(atoms, 1)}
+        self._parts = ScaledValues(atoms, self._regions)
         bounds = difference_bounds.closed(self._bounds(pairs), range(len(atoms) + 1))
         if bounds is None:
             self.is_contradictory = True
@@ -187,6 +198,8 @@ class Theory:
                 most = min(most, _number(high, most))
             yield number, 0, most
             yield 0, number, -least
+        for less, more in self._parts.ordered():
+            yield self._numbers[less], self._numbers[more], 0
         for term in pairs:
             known = self._regions[term]
             (first, _), (second, _) = term.parts
@@ -233,12 +246,15 @@ class Theory:
                 self._pass_limits(low, high, strict=strict)
             if self._changes == before_round:
                 break
+        self._values = ScaledValues(dict.fromkeys(chain(*stated)), self._regions)
         same = {pair: strict for pair, strict in stated.items() if _is_one_type(*pair)}
+        for pair in self._values.ordered():
+            same.setdefault(pair, False)
         orders = value_orders.closed(same)
         if orders is None:
             self.is_contradictory = True
             return
-        self._orders = orders
+        self._orders, self._mixed = orders, stated
         for low, high in orders:
             if orders.get((high, low)) is None:
                 continue
@@ -257,7 +273,7 @@ class Theory:
     def _pass_limits(self, low: Expression, high: Expression, *, strict: bool) -> None:
         """Give the upper limit of a greater value to a less one, and the lower one back."""
         for source, target, upper in ((high, low, True), (low, high, False)):
-            known = _constant_region(source) or self._regions.get(term_of(source))
+            known = constant_region(source) or self._regions.get(term_of(source))
             if known is None or known.hull is None or known.nan or known.null:
                 continue
             cut = known.hull[1 if upper else 0]
@@ -265,7 +281,7 @@ class Theory:
             rank, limit, _ = cut
             if rank or isinstance(target, Literal):
                 continue
-            if mixed and not _is_small(limit):
+            if mixed and not is_small(limit):
                 continue
             if mixed and target.dtype == DataType.INTEGER and not isinstance(target, Column):
                 continue  # a sum is no term: its limits are those of its atoms
@@ -312,7 +328,9 @@ class Theory:
         if term.domain == Domain.WHOLE and len(term.parts) > 1:
             known = known.intersection(self._sum_region(term))
         elif term.domain == Domain.ORDER:
-            known = known.intersection(self._order_region(term))
+            known = known.intersection(
+                order_of_values(term, self._orders, self._mixed, self._values, self._regions)
+            )
         if isinstance(term.only, Column) or not term.columns:
             return known
         if term.only is not None:
@@ -326,6 +344,13 @@ class Theory:
         if _is_difference(term) and all(atom in self._numbers for atom, _ in term.parts):
             (first, _), (second, _) = term.parts
             return self._difference_region(first, second)
+        ends = self._sum_of_ends(term)
+        if not _is_difference(term):
+            return ends
+        atoms = NumberedAtoms(self._parts, self._numbers, self._differences)
+        return difference_of_parts(term, ends, atoms, self.present)
+
+    def _sum_of_ends(self, term: Term) -> Region:
         least = most = 0
         for atom, factor in term.parts:
             low, high = limits_of(atom)
@@ -335,28 +360,6 @@ class Theory:
             ends = (factor * low, factor * high)
             least, most = least + min(ends), most + max(ends)
         return region(Domain.WHOLE, [(before(least), behind(most))], null=True)
-
-    def _order_region(self, term: Term) -> Region:
-        (left, _), (right, _) = term.parts
-        known = value_orders.order_region(self._orders, left, right)
-        sides = [
-            _constant_region(each) or self._regions.get(term_of(each)) for each in (left, right)
-        ]
-        first, second = sides
-        if first is None or second is None or first.hull is None or second.hull is None:
-            return known
-        if first.nan or second.nan or first.null or second.null:
-            return known
-        if left.dtype != right.dtype and not (_is_exact(first) and _is_exact(second)):
-            return known
-        spans = []
-        if first.hull[0][:2] < second.hull[1][:2]:
-            spans.append((before(-1), behind(-1)))
-        if first.intersection(_as(second, first.domain)).spans:
-            spans.append((before(0), behind(0)))
-        if second.hull[0][:2] < first.hull[1][:2]:
-            spans.append((before(1), behind(1)))
-        return known.intersection(term.within(region(Domain.ORDER, spans)))
 
 
 def _is_difference(term: Term) -> bool:
@@ -374,25 +377,3 @@ def _is_one_type(first: Expression, second: Expression) -> bool:
 def _number(cut: Cut, otherwise: int) -> int:
     """Return the whole number at a closed end of a span."""
     return otherwise if cut[0] or not isinstance(cut[1], int) else cut[1]
-
-
-def _is_exact(known: Region) -> bool:
-    """Return whether numbers of both types compare exactly with all ends of a region."""
-    return all(rank or _is_small(limit) for span in known.spans for rank, limit, _ in span)
-
-
-def _is_small(limit: Number) -> bool:
-    return not isinstance(limit, str) and -_EXACT_DOUBLES < limit < _EXACT_DOUBLES
-
-
-def _as(known: Region, domain: Domain) -> Region:
-    return Region(domain, known.spans)
-
-
-def _constant_region(value: Expression) -> Region | None:
-    if not isinstance(value, Literal):
-        return None
-    number = exact(value.value)
-    if number is None:
-        return None
-    return region(term_of(value).domain, [(before(number), behind(number))])
