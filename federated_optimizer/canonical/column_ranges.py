@@ -20,6 +20,7 @@ from itertools import product
 
 import msgspec
 
+from federated_optimizer.canonical.inverse_functions import first_beyond
 from federated_optimizer.canonical.linear_comparisons import (
     WHOLE,
     Bound,
@@ -27,6 +28,7 @@ from federated_optimizer.canonical.linear_comparisons import (
     Flow,
     Number,
     Reading,
+    Slope,
     exact,
     readings_of,
 )
@@ -80,6 +82,7 @@ class Comparisons:
         self.columns: dict[int, Column] = {}
         self.bounds: Ranges = {}
         self.differences: list[Difference] = []
+        self.slopes: list[Slope] = []
         self.flows: list[Flow] = []
         self._ranges: dict[bool, Ranges] = {}
         for predicate in predicates:
@@ -94,6 +97,8 @@ class Comparisons:
                 _strengthen(self.bounds, column, Limit(value, strict), upper=upper)
             case Difference():
                 self.differences.append(reading)
+            case Slope():
+                self.slopes.append(reading)
             case Flow():
                 self.flows.append(reading)
 
@@ -101,7 +106,7 @@ class Comparisons:
         """Return the limits of all columns that follow.
 
         Args:
-            shifted: Whether also along differences other than zero, and along flows.
+            shifted: Whether also along differences other than zero, slopes and flows.
         """
         shifted = shifted and self.shift
         if shifted not in self._ranges:
@@ -111,7 +116,15 @@ class Comparisons:
     @cached_property
     def shift(self) -> bool:
         """Whether a bound may come out that is none of those that went in."""
-        return bool(self.flows) or any(each.distance for each in self.differences)
+        lines = self.flows or self.slopes
+        return bool(lines) or any(each.distance for each in self.differences)
+
+    @property
+    def sources(self) -> set[int]:
+        """The columns whose bounds may give others one."""
+        differences = {column for each in self.differences for column in (each.low, each.high)}
+        flows = {column for each in self.flows for column in (each.source, each.target)}
+        return differences | flows | {each.source for each in self.slopes}
 
     def _reached(self, *, shifted: bool) -> Ranges:
         found = dict(self.bounds)
@@ -122,8 +135,11 @@ class Comparisons:
             for difference in self.differences:
                 if shifted or not difference.distance:
                     _pass(found, difference, mixed=self._is_mixed(difference))
+            for slope in self.slopes if shifted else ():
+                self._slide(found, slope)
             for flow in self.flows if shifted else ():
                 self._flow(found, flow)
+                self._flow_back(found, flow)
             if found == before:
                 break
         return found
@@ -135,6 +151,36 @@ class Comparisons:
         if value is not None and not (mixed and _is_rounded(value)):
             reached = Limit(value + flow.shift, flow.strict)
             _strengthen(found, flow.target, reached, upper=not flow.below)
+
+    def _flow_back(self, found: Ranges, flow: Flow) -> None:
+        """Bound the source of a flow where its function would go beyond a limit of the target."""
+        limit = found.get((flow.target, flow.below))
+        if limit is None or isinstance(limit.value, str):
+            return
+        mixed = flow.function.dtype != self.columns[flow.target].dtype
+        most = limit.value - flow.shift
+        if mixed and (_is_rounded(limit.value) or _is_rounded(most)):
+            return
+        source, strict = self.columns[flow.source], limit.strict or flow.strict
+        end = first_beyond(flow.function, source, most, upper=flow.below, strict=strict)
+        if end is not None:
+            _strengthen(found, flow.source, Limit(end, True), upper=flow.below == flow.rising)
+
+    def _slide(self, found: Ranges, slope: Slope) -> None:
+        upper = slope.upper == (slope.ratio > 0)
+        limit = found.get((slope.source, upper))
+        if limit is None or isinstance(limit.value, str):
+            return
+        at, strict = limit.value, limit.strict
+        if strict and self.columns[slope.source].dtype in WHOLE:
+            at, strict = _next_whole(at, upper=upper), False
+        value = slope.ratio * at + slope.shift
+        mixed = self.columns[slope.source].dtype != self.columns[slope.target].dtype
+        if mixed and (_is_rounded(at) or _is_rounded(value)):
+            return
+        whole = value.numerator if value.denominator == 1 else value
+        reached = Limit(whole, strict or slope.strict)
+        _strengthen(found, slope.target, reached, upper=slope.upper)
 
     def _computed(self, flow: Flow, limit: Limit) -> int | Fraction | None:
         """Return the function at a limit of its source; None where there is no such value."""
@@ -251,6 +297,11 @@ def _read(predicate: Expression) -> tuple[tuple[Reading, ...], dict[int, Column]
             readings = ()
     columns = {part.position: part for part in parts if isinstance(part, Column)}
     return readings, columns if readings else {}
+
+
+def _next_whole(value: int | Fraction, *, upper: bool) -> int:
+    """Return the greatest whole number below a value if that is an upper limit, else the least."""
+    return math.ceil(value) - 1 if upper else math.floor(value) + 1
 
 
 def _is_rounded(value: Number | None) -> bool:

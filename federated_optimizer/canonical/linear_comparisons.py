@@ -6,6 +6,7 @@ A comparison that is TRUE tells something exact about the values that it read:
 |--------------------------|--------------------------|--------------------------------------------|
 | one column and constants | `2 * a + 1 < 7`          | bound: a < 3                               |
 | two columns, constants   | `a.ts - b.ts <= 5 s`     | difference: a.ts - b.ts <= 5 s             |
+| multiples of two columns | `2 * b > 3 * a`          | slopes: b > 1.5 a, and a < b / 1.5         |
 | function of one column   | `0.5 * a <= b`           | flow: a lower bound of a gives one of b    |
 
 INTEGER, TIMESTAMP and INTERVAL: sums, differences and multiples by constants are solved exactly. A
@@ -80,7 +81,22 @@ class Flow:
     strict: bool
 
 
-Reading = Bound | Difference | Flow
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """A bound of `source` gives one of `target`, exactly: target <= ratio * source + shift.
+
+    target >= that if it is not upper; not equal if it is strict.
+    """
+
+    source: int
+    target: int
+    ratio: Fraction
+    shift: Fraction
+    upper: bool
+    strict: bool
+
+
+Reading = Bound | Difference | Slope | Flow
 
 
 @lru_cache(maxsize=4_096)
@@ -144,8 +160,21 @@ def _solved(lower: _Sum, upper: _Sum, *, strict: bool) -> list[Reading]:
             return [Bound(column, factor > 0, whole, strict)]
         case [(first, 1), (second, -1)] | [(second, -1), (first, 1)] if isinstance(distance, int):
             return [Difference(first, second, distance, strict)]
+        case [(first, factor), (second, other)]:
+            if factor == -other and distance % factor == 0:
+                low, high = (first, second) if factor > 0 else (second, first)
+                return [Difference(low, high, int(distance / abs(factor)), strict)]
+            return [
+                Slope(second, first, *_line(other, distance, factor), factor > 0, strict),
+                Slope(first, second, *_line(factor, distance, other), other > 0, strict),
+            ]
         case _:
             return []
+
+
+def _line(factor: int, distance: int | Fraction, own: int) -> tuple[Fraction, Fraction]:
+    """Return ratio and shift: own * target + factor * source = distance, for the target."""
+    return Fraction(-factor, own), Fraction(distance) / own
 
 
 def _of_texts(lower: _Sum, upper: _Sum, *, strict: bool) -> list[Reading]:

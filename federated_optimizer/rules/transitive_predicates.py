@@ -12,8 +12,9 @@ Precondition: filters are pushed and keys extracted, so that facts stand where t
 
 What follows:
 
-- bounds: from `a.x > 10 AND b.y >= a.x + 5` follows `b.y > 15` (`canonical.linear_comparisons` says
-  which arithmetic counts, and why rounding does no harm),
+- bounds: from `a.x > 10 AND b.y >= a.x + 5` follows `b.y > 15`, and from `2 * b.y > a.x` follows
+  `b.y > 5` (`canonical.linear_comparisons` says which arithmetic counts, and why rounding does no
+  harm),
 - orders within a side: from `a.x < b.y AND b.y <= a.z` follows `a.x < a.z`,
 - any predicate over columns that equal columns of the other side: from `a.x = b.y` and
   `a.x LIKE 'L%'` follows `b.y LIKE 'L%'`. Columns of DOUBLE are left out (0.0 equals -0.0 but is
@@ -169,9 +170,8 @@ def _may_follow(together: list[Expression], known: Comparisons, plan: Join | AsO
     """Whether facts may say more together; quick, as most joins only have a key and constants."""
     if isinstance(plan, AsOfJoin) or plan.residual is not None or not plan.keys:
         return True
-    reached = {flow.source for flow in known.flows}
-    reached.update(column for each in known.differences for column in (each.low, each.high))
-    if any(column in reached for column, _ in known.bounds):
+    sources = known.sources
+    if any(column in sources for column, _ in known.bounds):
         return True
     left, right = ({pair[side] for pair in plan.keys} for side in (0, 1))
     return len(left) > 1 or len(right) > 1 or not all(map(_is_plain, together))

@@ -1,4 +1,4 @@
-"""How two values that are in no arithmetic compare, by their orders, limits and parts."""
+"""Comparisons of values in no arithmetic, by their orders, limits and parts."""
 
 from itertools import product
 
