@@ -98,3 +98,51 @@ def test_explain_names_the_node_and_what_is_added(harness: Any) -> None:
         assert "adds 1 window" in found.text
 
     harness.run(scenario)
+
+
+def test_a_gateway_that_comes_sends_rows_and_bounds(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begun(federation)
+        long = await harness.start_query(coordinator, LONG)
+        short = await harness.start_query(coordinator, SHORT.replace("2 SECONDS", "1 MINUTE"))
+        step(federation, "gw-1", "a")
+        await harness.until_rows(coordinator, short, [("a",)])
+        await federation.site("gw-3", sources=("steps",), schema=STEPS)
+        step(federation, "gw-3", "b")
+        step(federation, "gw-3", "late", 90)
+        await harness.until_rows(coordinator, short, [("a",), ("b",)])
+        bundle = coordinator._queries.known(short).bundle
+        assert {feed.run for feed in bundle.feeds} == {long}
+        assert WindowBounds in kinds_at(coordinator, "gw-3", short)
+
+    harness.run(scenario)
+
+
+def test_queries_go_on_when_the_coordinator_restarts(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begun(federation)
+        await harness.start_query(coordinator, LONG)
+        short = await harness.start_query(coordinator, SHORT.replace("2 SECONDS", "1 MINUTE"))
+        step(federation, "gw-1", "a")
+        await harness.until_rows(coordinator, short, [("a",)])
+        await coordinator.close()
+        again = await federation.coordinator()
+        step(federation, "gw-2", "b")
+        await harness.until_rows(again, short, [("a",), ("b",)])
+        assert WindowBounds in kinds_at(again, "gw-1", short)
+
+    harness.run(scenario)
+
+
+def test_the_network_lists_bounds_as_a_window(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begun(federation)
+        await harness.start_query(coordinator, LONG)
+        await harness.start_query(coordinator, SHORT)
+        (found,) = await coordinator.execute("SHOW NETWORK")
+        told = {row[0]: row[1:3] for row in found.rows}
+        assert told["2"] == ("window", "SELECT who FROM node 1/f1 [RANGE 2 s]")
+        assert told["2/f1"] == ("window", "Bounds of [RANGE 2 s] OF steps")
+
+
+    harness.run(scenario)
