@@ -144,5 +144,4 @@ def test_the_network_lists_bounds_as_a_window(harness: Any) -> None:
         assert told["2"] == ("window", "SELECT who FROM node 1/f1 [RANGE 2 s]")
         assert told["2/f1"] == ("window", "Bounds of [RANGE 2 s] OF steps")
 
-
     harness.run(scenario)
