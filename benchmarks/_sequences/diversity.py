@@ -47,6 +47,7 @@ NEEDED = (
     "nodes widened",
     *(f"read by others: {kind}" for kind in SHARED),
     "sites that die while a node is filled",
+    "sites that die while a reader is filled",
     "sites that are back while a node is filled",
     "queries that end while others read them",
     "readers planned again after an end",

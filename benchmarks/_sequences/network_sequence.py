@@ -115,6 +115,7 @@ class Sequence:
         self.counts: Counter[str] = Counter()
         self._settled = 0
         self._filled: set[str] = set()
+        self._reading: set[str] = set()
         self._meeting: dict[tuple[str, int], bool] = {}
 
     @property
@@ -203,6 +204,8 @@ class Sequence:
         note_registration(self.counts, found)
         if found.nodes:
             self._filled.update(bundle.query for bundle in change.deploy)
+        if found.used:
+            self._reading.add(change.query)
 
     def _deregister(self, number: int) -> None:
         live = self.live.pop(number)
@@ -217,6 +220,7 @@ class Sequence:
         self.counts["queries that end while others read them"] += bool(left and not left.queries)
         self.counts["readers planned again after an end"] += len(change.deploy)
         self._filled -= set(change.withdraw)
+        self._reading.discard(live.query)
 
     def _happen(self, gateway: str, source: str, event: SourceEvent) -> None:
         self.sites.ingest(gateway, source, [event])
@@ -228,12 +232,14 @@ class Sequence:
         if site in GATEWAYS:
             self.expected.lose(site)
         self.counts["sites that die while a node is filled"] += bool(self._filled)
+        self.counts["sites that die while a reader is filled"] += bool(self._reading)
 
     # --- oracles -----------------------------------------------------------------------------
 
     def _settle(self) -> None:
         self.sites.settle()
         self._filled.clear()
+        self._reading.clear()
         if self.sites.failures:
             raise WrongRowsError(f"a site failed: {self.sites.failures[0]}")
         if not self.down & set(self.setting.bases):

@@ -33,7 +33,7 @@ ALL_GROUPS = 0.25
 FEW = 16
 """Templates of a sequence at most: the fewer, the more of them are read by others."""
 
-INCIDENTS = 0.12
+INCIDENTS = 0.2
 """After so many of the queries that begin a site dies before they are filled."""
 
 KINDS = {
