@@ -21,9 +21,11 @@ from federated_optimizer.coordinator.planning_processes import OnTheLoop
 from federated_optimizer.coordinator.queries.heard_reports import HeardReports
 from federated_optimizer.coordinator.queries.planning.planner import Planner
 from federated_optimizer.coordinator.queries.query_registry import Queries
+from federated_optimizer.coordinator.queries.recovered_queries import recover_all
 from federated_optimizer.coordinator.queries.replanning import Replanning
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.shared_parts import open_shared_parts
+from federated_optimizer.coordinator.sites.federation_membership import Membership
 from federated_optimizer.coordinator.statements.preparation import Preparation
 from federated_optimizer.coordinator.statements.query_statements import QueryStatements
 from federated_optimizer.sharing.strategy import Materialize
@@ -119,8 +121,8 @@ class SimulatedRegistrations(SimulatedCoordinator):
         self.counts: Counter[str] = Counter()
 
     async def open(self, folder: Path, materialize: Materialize) -> None:
-        """Start the coordinator, which knows all sites."""
-        settings = CoordinatorSettings(
+        """Start the coordinator, which takes up what is in its catalog."""
+        self.settings = CoordinatorSettings(
             database=f"sqlite:///{folder}/catalog.db",
             bases=("base",),
             materialize=materialize,
@@ -129,26 +131,43 @@ class SimulatedRegistrations(SimulatedCoordinator):
         )
         # What it would send `self` sends.
         client: Any = lambda _will: SimpleNamespace(connected=True)  # noqa: E731
-        parts, _found = await open_shared_parts(settings, client, lambda: self.now, OnTheLoop())
+        opened = await open_shared_parts(self.settings, client, lambda: self.now, OnTheLoop())
         deployment: Any = self
-        self.shared = dataclasses.replace(parts, deployment=deployment, membership=self.membership)
-        for source in CATALOG.sources:
-            self.shared.catalog.define(source)
-        planner = Planner(
-            self.shared, HeardFacts(self.shared.facts, self.shared.catalog), foresee=None
+        self.membership = Membership()
+        self.shared = shared = dataclasses.replace(
+            opened[0], deployment=deployment, membership=self.membership
         )
-        self.queries = Queries(self.shared, planner)
-        self.heard = HeardReports(self.shared, self.queries)
-        preparation = Preparation(self.shared, planner, self.queries.offers)
-        self.statements = QueryStatements(self.shared, self.queries, preparation)
-        self.replanning = Replanning(self.shared, planner, self.queries, self.statements.redeploy)
-        self.adaptation = Adaptation(self.shared, planner, self.queries, lambda: self.now)
+        for source in CATALOG.sources:
+            shared.catalog.define(source)
+        planner = Planner(shared, HeardFacts(shared.facts, shared.catalog), foresee=None)
+        self.queries = Queries(shared, planner)
+        self.heard = HeardReports(shared, self.queries)
+        preparation = Preparation(shared, planner, self.queries.offers)
+        self.statements = QueryStatements(shared, self.queries, preparation)
+        self.replanning = Replanning(shared, planner, self.queries, self.statements.redeploy)
+        self.adaptation = Adaptation(shared, planner, self.queries, lambda: self.now)
+        recover_all(self.queries, opened[1].queries, opened[1].nodes)
         for site in SITES:
-            self._hear(site, online=True)
+            self._hear(site, online=site in self.sites)
         for gateway in GATEWAYS:
-            birth = Birth(gateway, self._epochs[gateway], 0, self.now, sources=tuple(TABLES))
-            self.membership.hear_birth(birth)
-        self.replanning.look()
+            self._hear_birth(gateway)
+        self.replanning.soon()
+
+    def _hear_birth(self, gateway: str) -> None:
+        birth = Birth(gateway, self._epochs[gateway], 0, self.now, sources=tuple(TABLES))
+        self.membership.hear_birth(birth)
+
+    async def restart_coordinator(self, folder: Path) -> None:
+        """The coordinator dies; another one finds its catalog, and what the broker has retained."""
+        self.counts["coordinators"] += 1
+        self.settled.clear()
+        self.shared.store.close()
+        await self.open(folder, self.settings.materialize)
+        for run, bundle in tuple(self._bundles.items()):
+            if not self.queries.runs.readers(run):
+                self.withdraw(bundle)
+        for query_id in self.texts:
+            self._follow(query_id)
 
     # --- queries ---------------------------------------------------------------------------------
 
@@ -161,12 +180,18 @@ class SimulatedRegistrations(SimulatedCoordinator):
         query = await self.statements.deploy(
             dataclasses.replace(statement, text=text), "", Origin.USER, None
         )
-        # One that joins a run shows its rows at once.
-        self.texts[query.id], self.views[query.id] = text, Counter(query.result.rows())
+        self.texts[query.id] = text
         self.counts["queries"] += 1
         self.counts["over results"] += self.queries.runs.reads_results(query.run)
         self.counts["equal"] += query.run != query.id
-        query.result.follow(lambda delta: self._tell(query.id, delta))
+        self._follow(query.id)
+
+    def _follow(self, query_id: str) -> None:
+        query = self.queries.known(query_id)
+        assert query is not None
+        # One that joins a run shows its rows at once.
+        self.views[query_id] = Counter(query.result.rows())
+        query.result.follow(lambda delta: self._tell(query_id, delta))
 
     async def stop(self) -> None:
         """A query ends."""
@@ -245,8 +270,7 @@ class SimulatedRegistrations(SimulatedCoordinator):
         for bundle in bundles:
             self.orders[site].append(lambda b=bundle: self._installed(site, b))  # type: ignore[misc]
         if site in GATEWAYS:
-            birth = Birth(site, self._epochs[site], 0, self.now, sources=tuple(TABLES))
-            self.membership.hear_birth(birth)
+            self._hear_birth(site)
 
     def runs_that_wait(self) -> set[str]:
         # Rows of nodes come late, so that readers are there before what they read.
@@ -262,10 +286,7 @@ class SimulatedRegistrations(SimulatedCoordinator):
         await self.statements.keep()
         await self.adaptation.look()
         await self.adaptation.work()
-        for run in self.queries.runs.all():
-            leader = self.queries.runs.leader(run)
-            version = 0 if leader is None else leader.bundle.version
-            self.counts["widened"] += self.queries.nodes.of(run) is not None and version > 1
+        self.counts["widened"] += len(self.queries.widened)
 
     def is_settled(self) -> bool:
         """Return whether all answers are there, and nothing is to be planned again."""

@@ -1,4 +1,4 @@
-"""Queries register over what runs while the network delays, repeats, reorders, and sites die.
+"""Queries register over what runs while the network delays and reorders, and sites die.
 
 Whenever all is settled each reader has the rows of DuckDB, of recursions those of networkx. While
 no row and no site changes nobody is told anything because other queries come and go.
@@ -40,6 +40,7 @@ def test_no_timing_of_registrations_is_seen(
     assert counts["compared"] > 30, counts
     if dying:
         assert counts["deaths amid orders"] > 0, counts
+        assert counts["coordinators"] > 0, counts
 
 
 def test_a_view_that_is_not_held_while_a_run_is_filled_anew_is_seen(
@@ -82,6 +83,8 @@ async def live_through(
         elif dying and not quiet and not dead and chance.random() < 0.006:
             fate = chance.choice((world.die, world.die, world.killed))
             fate(chance.choice(SITES))
+        if dying and not quiet and chance.random() < 0.002:
+            await world.restart_coordinator(folder)
         if chance.random() < 0.1:
             await world.look()
         await world.something()
