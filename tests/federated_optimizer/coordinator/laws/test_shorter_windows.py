@@ -60,7 +60,10 @@ def test_gateways_send_bounds_in_place_of_rows(harness: Any) -> None:
         await coordinator.stop(long)
         step(federation, "gw-1", "c")
         await harness.until_rows(coordinator, short, [("c",)])
-        await coordinator.stop(short)
+        await coordinator.stop(short)  # its bounds are those of the other one, too
+        step(federation, "gw-2", "d")
+        await harness.until(lambda: coordinator.relation(count) != [(0,)], "counted")
+        await harness.until_rows(coordinator, count, [(0,)])
         await coordinator.stop(count)
         await harness.until(lambda: not federation.fragments(), "nothing is left")
 

@@ -14,6 +14,7 @@ import duckdb
 import pytest
 
 from stream_engine.simulation.network import Faults, Network
+from stream_engine.site.site_engine import SiteEngine
 from stream_engine.site.step_result import StepResult
 from streamsql.algebra.operators import (
     BOUNDS_COLUMNS,
@@ -31,6 +32,7 @@ from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
 from streamsql.data.types import DataType
 from streamsql.wire.fragments import Engine, Feed, Fragment, FragmentBundle
+from streamsql.wire.site_settings import SchedulerKind, SiteSettings
 
 SECOND = 1_000_000
 GATEWAYS = ("gw-1", "gw-2", "gw-3")
@@ -62,12 +64,27 @@ SHORTER = (
 )
 
 
+SETTINGS = (
+    SiteSettings(),
+    SiteSettings(scheduler=SchedulerKind.CHAIN),
+    SiteSettings(sharing=False),
+    SiteSettings(slice_ms=0.1),
+)
+"""Whole steps, queues between operators, windows by themselves, and steps that end in between."""
+
+
 class Clocks(Network):
     """Sites whose clocks are wrong by a time of their own, which may grow."""
 
     def __init__(self, seed: int, faults: Faults | None) -> None:
+        self.settings = SETTINGS[seed % len(SETTINGS)]
         super().__init__((*GATEWAYS, "base"), seed=seed, faults=faults)
         self.ahead = dict.fromkeys((*GATEWAYS, "base"), 0)
+
+    def new_site(self, site: str, epoch: int) -> SiteEngine:
+        made = super().new_site(site, epoch)
+        made.configure(self.settings)
+        return made
 
     def clock(self, site: str) -> int:
         return self.now + self.ahead[site]
@@ -200,7 +217,7 @@ def test_shorter_windows_from_longer_ones(
 ) -> None:
     scan = KEYED if is_keyed else BAG
     longer = Window(scan, WindowKind.RANGE, 60 * SECOND) if is_windowed else scan
-    for seed in range(6):
+    for seed in range(8):
         world = World(seed, scan, longer, shorter)
         for query in world.bundles.values():
             world.network.install(query)
