@@ -84,6 +84,19 @@ def _joins() -> Iterator[Template]:
             "SELECT a.who, b.minutes FROM visits a, visits b WHERE a.room = b.room "
             f"AND a.minutes >= b.minutes - {gap} AND a.minutes > 1",
         )
+    for part in (1, 2, 3):
+        # Minutes are not negative, so cutting off is rounding down.
+        text = (
+            "SELECT a.who, b.who AS other FROM visits a, visits b "
+            f"WHERE a.room = b.room AND a.minutes > 1 AND b.minutes >= a.minutes / {part}"
+        )
+        yield Template(text, text.replace("/", "//"))
+        yield from _same(
+            "SELECT s.mid, t.mid AS other FROM seats s, seats t "
+            f"WHERE s.room = t.room AND t.share <= s.share / {part}.0 AND s.share > 0.25",
+            "SELECT r.sensor, v.who FROM readings r, visits v "
+            f"WHERE r.room = v.room AND {part} * v.minutes > r.celsius AND r.celsius > 2",
+        )
     three = "FROM readings r, seats s, visits v WHERE r.room = s.room AND s.room = v.room"
     yield from _same(
         f"SELECT r.sensor, s.mid, v.who {three}",
