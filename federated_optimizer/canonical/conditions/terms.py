@@ -184,6 +184,12 @@ def term_of_sum(factors: Factors) -> tuple[Term, int]:
     return Term(tuple((atom, factor // common) for atom, factor in parts), Domain.WHOLE), common
 
 
+@lru_cache(maxsize=4_096)
+def difference_of(first: Expression, second: Expression) -> Term:
+    """Return the term of a difference of two atoms, or of the reverse, whichever is the term."""
+    return term_of_sum({first: 1, second: -1})[0]
+
+
 def between(factors: Factors, least: int, most: int) -> Condition:
     """Return that a sum lies between two constants, both included."""
     low, high = bounded(factors, ">=", least), bounded(factors, "<=", most)

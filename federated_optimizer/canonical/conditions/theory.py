@@ -36,9 +36,9 @@ from federated_optimizer.canonical.conditions.scaled_values import ScaledValues
 from federated_optimizer.canonical.conditions.terms import (
     Condition,
     Term,
+    difference_of,
     order_of,
     term_of,
-    term_of_sum,
 )
 from federated_optimizer.canonical.conditions.value_comparisons import (
     constant_region,
@@ -139,7 +139,7 @@ class Theory:
         for atom in self._numbers:
             terms[term_of(atom)] = None
         for first, second in self._named_pairs():
-            terms[term_of_sum({first: 1, second: -1})[0]] = None
+            terms[difference_of(first, second)] = None
         for first, second in self._orders:
             if not (isinstance(first, Literal) or isinstance(second, Literal)):
                 low, high = sorted((first, second), key=order_key)

@@ -14,7 +14,7 @@ near 2^63 the greater sum is NULL where the less one is not.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from federated_optimizer.canonical.canonical_expressions import canonical, is_large
 from federated_optimizer.canonical.conditions.equal_terms import EqualColumns
@@ -116,7 +116,7 @@ class PredicateSet:
         return tuple(
             each
             for component in _components(self._conditions())
-            for each in _without_weaker(component, background)
+            for each in _without_weaker(tuple(component), _about(component, background))
         )
 
     @cached_property
@@ -250,12 +250,23 @@ def _components(conditions: Sequence[Condition]) -> list[list[Condition]]:
     return [members for _, members in found]
 
 
-def _without_weaker(
+def _about(
     conditions: Sequence[Condition], background: Sequence[Condition]
-) -> Sequence[Condition]:
-    """Return conditions without those that follow from the others and what is known of all rows."""
+) -> tuple[Condition, ...]:
+    """Return what is known of all rows of the columns that conditions read."""
     columns = frozenset[int]().union(*(each.term.columns for each in conditions))
-    known = [each for each in background if not columns.isdisjoint(each.term.columns)]
+    return tuple(each for each in background if not columns.isdisjoint(each.term.columns))
+
+
+@lru_cache(maxsize=4_096)
+def _without_weaker(
+    conditions: tuple[Condition, ...], known: tuple[Condition, ...]
+) -> Sequence[Condition]:
+    """Return conditions without those that follow from the others and what is known of all rows.
+
+    Queries of a kind differ in a few of them: those of other columns are looked at once.
+    """
+    columns = frozenset[int]().union(*(each.term.columns for each in conditions))
     # Each test makes a theory: those of 20 conditions of a chain of joins took 40 % of registering.
     if len(conditions) > MAX_MINIMIZED or (len(conditions) == 1 and columns and not known):
         return conditions

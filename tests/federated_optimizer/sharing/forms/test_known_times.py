@@ -55,6 +55,19 @@ def test_near_the_end_of_integers_only_the_shorter_window_has_a_row() -> None:
     assert passes == [True, False]
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "b.other - a.other <= INTERVAL '{days} days'",
+        "b.other <= a.other + INTERVAL '{days} days' AND a.other < TIMESTAMP '2100-01-01'",
+    ],
+)
+def test_windows_of_other_times_are_found_as_differences_or_with_a_year(written: str) -> None:
+    ours, theirs = block(written.format(days=40)), block(written.format(days=60))
+    assert residual(ours.predicates, theirs.predicates, known_times(ours)) is not None
+    assert residual(theirs.predicates, ours.predicates, known_times(ours)) is None
+
+
 def test_only_event_times_of_streams_are_known() -> None:
     found = known_times(block(window(10), "timed a, timed b"))
     assert len(found) == 2
