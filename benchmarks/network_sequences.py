@@ -4,10 +4,10 @@
         [--processes 1] [--state FILE] [--json]
 
 Each sequence is random: queries of some hundred templates that vary each other begin and end, rows
-come, are withdrawn and expire at two gateways, and gateways and base sites die and come back, while
-messages are lost and come twice, and often before those of the last change have arrived. The
-queries share by one of the strategies, and nodes are made eagerly or when they are wanted twice.
-Whenever the sites are at rest the rows of each query are compared with
+come, are withdrawn and expire at two gateways, gateways and base sites die and come back, or crash
+and go on from their disks. Messages are lost and come twice, and often those of the last change are
+still under way. The queries share by one of the strategies, and nodes are made eagerly or when they
+are wanted twice. Whenever the sites are at rest the rows of each query are compared with
 
     from scratch    the reference evaluator's over the events of the gateways that are there
     alone           those of the same query in a run of its own at the same sites

@@ -69,6 +69,21 @@ class Restart:
 
 
 @dataclass(frozen=True, slots=True)
+class Crash:
+    """A site crashes, and goes on from its disk before others notice.
+
+    Attributes:
+        site: Its id.
+        is_saved: Whether it has taken a snapshot just before; else its journal is longer.
+        in_flight_survives: As for `Kill`.
+    """
+
+    site: str
+    is_saved: bool
+    in_flight_survives: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Deliver:
     """Some messages arrive, or sites step; others stay under way."""
 
@@ -80,4 +95,4 @@ class Settle:
     """Sites come to rest, and all answers are compared."""
 
 
-Action = Register | Deregister | Insert | Delete | Wait | Kill | Restart | Deliver | Settle
+Action = Register | Deregister | Insert | Delete | Wait | Kill | Restart | Crash | Deliver | Settle

@@ -48,6 +48,7 @@ NEEDED = (
     *(f"read by others: {kind}" for kind in SHARED),
     "sites that die while a node is filled",
     "sites that die while a reader is filled",
+    "sites that crash while a reader is filled",
     "sites that are back while a node is filled",
     "queries that end while others read them",
     "readers planned again after an end",

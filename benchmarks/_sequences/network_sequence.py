@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from benchmarks._sequences.actions import (
     Action,
+    Crash,
     Delete,
     Deliver,
     Deregister,
@@ -37,7 +38,7 @@ from federated_optimizer.sharing.computation_index import ComputationIndex
 from federated_optimizer.sharing.strategy import Materialize, Strategy
 from federated_optimizer.testing_network import Network
 from stream_engine.simulation.network import Faults
-from stream_engine.simulation.network import Network as Sites
+from stream_engine.simulation.recorded_network import Disk, RecordedNetwork
 from streamsql.data.delta import Delta
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import Row
@@ -105,7 +106,7 @@ class Sequence:
         self.setting, self._topology = setting, topology
         self.network = Network(Planning(topology, search=remembered_search), sharing)
         faults = Faults(loss=0.02, repetition=0.02)
-        self.sites = Sites((*GATEWAYS, *setting.bases), seed=setting.seed, faults=faults)
+        self.sites = RecordedNetwork((*GATEWAYS, *setting.bases), seed=setting.seed, faults=faults)
         for scan in scans():
             for gateway in GATEWAYS:
                 self.sites.declare(gateway, scan)
@@ -165,6 +166,11 @@ class Sequence:
                 self.down.remove(site)
                 self.sites.restart(site)
                 self.counts["sites that are back while a node is filled"] += bool(self._filled)
+            case Crash(site, is_saved, survives) if site not in self.down:
+                if is_saved:
+                    self.sites.save(site)
+                self.sites.crash(site, in_flight_survives=survives)
+                self.counts["sites that crash while a reader is filled"] += bool(self._reading)
             case Deliver(events):
                 moved = [self.sites.act() for _ in range(events)]
                 self.counts["deliveries after which messages are under way"] += all(moved)
@@ -228,6 +234,7 @@ class Sequence:
 
     def _kill(self, site: str, *, in_flight_survives: bool) -> None:
         self.sites.kill(site, in_flight_survives=in_flight_survives)
+        self.sites.disks[site] = Disk()
         self.down.add(site)
         if site in GATEWAYS:
             self.expected.lose(site)

@@ -4,6 +4,7 @@ import random
 
 from benchmarks._sequences.actions import (
     Action,
+    Crash,
     Delete,
     Deliver,
     Deregister,
@@ -44,6 +45,7 @@ KINDS = {
     "time": 10,
     "death": 4,
     "return": 6,
+    "crash": 3,
 }
 """Weights of what happens."""
 
@@ -81,10 +83,13 @@ class RandomActions:
         return not self._sequence.down and any(isinstance(each, Register) for each in happens)
 
     def _incident(self) -> list[Action]:
-        """Return the death of a site while a query is filled; it may be back before it is."""
+        """Return the death or crash of a site while a query is filled."""
         chance = self._chance
         site = chance.choice((*GATEWAYS, *self._sequence.setting.bases))
-        dies: list[Action] = [Deliver(chance.randrange(8)), Kill(site, chance.random() < 0.5)]
+        dies: list[Action] = [Deliver(chance.randrange(8))]
+        if chance.random() < 0.3:
+            return [*dies, Crash(site, chance.random() < 0.5, chance.random() < 0.5), Deliver(5)]
+        dies.append(Kill(site, chance.random() < 0.5))
         if chance.random() < 0.7:
             dies += Deliver(chance.randrange(12)), Restart(site), Deliver(5)
         return dies
@@ -105,6 +110,9 @@ class RandomActions:
             case "death" if not now.down:
                 sites = (*GATEWAYS, *now.setting.bases)
                 return [Kill(chance.choice(sites), chance.random() < 0.5)]
+            case "crash":
+                site = chance.choice((*GATEWAYS, *now.setting.bases))
+                return [Crash(site, chance.random() < 0.5, chance.random() < 0.5)]
             case "return" if now.down:
                 return [Restart(chance.choice(sorted(now.down)))]
             case _:
