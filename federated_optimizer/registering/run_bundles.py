@@ -104,14 +104,15 @@ class RunBundles:
         def allowed(offer: Offer) -> bool:
             return self.may_read(offer) and (not run or is_older(offer.run, run))
 
-        bundle = delivered_once(bundle, self.planning.statistics)
+        whole = self.query.whole_changes
+        bundle = delivered_once(bundle, self.planning.statistics, whole_changes=whole)
         read = rows_of_others(
             bundle,
             self.sharing.index,
             allowed,
             self.sharing.rows,
             canonical=self.sharing.strategy.is_canonical,
-            whole_changes=self.query.whole_changes,
+            whole_changes=whole,
         )
         if not read.found:
             return bundle, found.used

@@ -32,36 +32,95 @@ from federated_optimizer.sharing.rules.shorter_windows import (
 from federated_optimizer.sharing.run_offers import is_selection_of_sources, with_outputs
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.expressions import Column, Expression, columns_of
-from streamsql.algebra.operators import Plan, RemoteSource, transform_up
+from streamsql.algebra.operators import Plan, RemoteSource, Younger, transform_up, walk_plan
 from streamsql.wire.fragments import Fragment, FragmentBundle
 
 
-def delivered_once(bundle: FragmentBundle, statistics: Statistics) -> FragmentBundle:
+def delivered_once(
+    bundle: FragmentBundle, statistics: Statistics, *, whole_changes: bool = False
+) -> FragmentBundle:
     """Return a bundle in which no selection is delivered that another one of it contains.
 
     Args:
         bundle: As it was cut.
         statistics: By which bytes are compared: the one that stays may have to show more columns.
+        whole_changes: As for `rows_of_others`.
     """
     while True:
         selections = _selections(bundle)
-        found = next(
-            (
-                (strong, weak, plan)
-                for strong in selections
-                for weak in selections
-                if strong is not weak
-                and (plan := _containing(strong, weak, statistics)) is not None
-            ),
-            None,
-        )
-        if found is None:
+        of_younger = sited_leaves(bundle)
+        pairs = [(s, w) for s in selections for w in selections if s is not w]
+        merged = next((m for s, w in pairs if (m := _merged(s, w, statistics)) is not None), None)
+        if merged is None and not whole_changes:
+            shorter = (_shortened(s, w, statistics) for s, w in pairs if s.id not in of_younger)
+            merged = next((m for m in shorter if m is not None), None)
+        if merged is None:
             return bundle
-        strong, weak, plan = found
-        wider = replace(weak, plan=plan)
-        over = answer(strong.plan, plan, RemoteSource(weak.id, plan.schema))
-        assert over is not None  # noqa: S101  (that is how it was found)
-        bundle = _with(bundle, {weak.id: wider}, {strong.id: over, weak.id: _narrowed(weak, wider)})
+        bundle = _with(bundle, *merged)
+
+
+_Merged = tuple[Mapping[str, Fragment], Mapping[str, Plan]]
+"""Fragments that change, and what is read in the place of fragments."""
+
+
+def _merged(strong: Fragment, weak: Fragment, statistics: Statistics) -> _Merged | None:
+    """Return a selection as a filter over the rows of a weaker one, if that is so and pays."""
+    plan = _containing(strong, weak, statistics)
+    if plan is None:
+        return None
+    wider = replace(weak, plan=plan)
+    over = answer(strong.plan, plan, RemoteSource(weak.id, plan.schema))
+    assert over is not None  # noqa: S101  (that is how it was found)
+    return {weak.id: wider}, {strong.id: over, weak.id: _narrowed(weak, wider)}
+
+
+def _shortened(strong: Fragment, weak: Fragment, statistics: Statistics) -> _Merged | None:
+    """Return a shorter window over the rows of a longer one, if that is so and pays."""
+    window, offered = window_of(strong.plan), block_of(weak.plan)
+    (rows,) = offered.inputs
+    if window is None or window == rows or _place(strong) != _place(weak):
+        return None
+    try:
+        wanted = over_longer(strong.plan, rows)
+    except NotSharedError:
+        return None
+    time = offered.columns[window.input.time_column or 0]
+    plan = _showing(wanted, weak.plan, (time,))
+    if plan is None:
+        return None
+    told = replace(strong, plan=bounds_of(strong.plan))
+    saved, sent = (_bytes(each, statistics) for each in (strong.plan, told.plan))
+    if _bytes(plan, statistics) - _bytes(weak.plan, statistics) + sent > saved:
+        return None
+    wider = replace(weak, plan=plan)
+    over = answer(wanted, plan, RemoteSource(weak.id, plan.schema))
+    assert over is not None  # noqa: S101  (that is how it was found)
+    over = younger(over, plan, strong.plan, strong.id)
+    return (
+        {weak.id: wider, strong.id: told},
+        {strong.id: over, weak.id: _narrowed(weak, wider)},
+    )
+
+
+def _bytes(plan: Plan, statistics: Statistics) -> float:
+    """Return the bytes a second of the rows that come and go."""
+    return estimate(plan, statistics).events * row_bytes(plan.schema)
+
+
+def _place(fragment: Fragment) -> tuple[object, ...]:
+    return fragment.engine, set(fragment.sites), fragment.destinations
+
+
+def sited_leaves(bundle: FragmentBundle) -> frozenset[str]:
+    """Return the fragments of which rows, or bounds, are read with the sites that send them."""
+    return frozenset(
+        leaf.fragment
+        for fragment in bundle.fragments
+        for node in walk_plan(fragment.plan)
+        if isinstance(node, Younger)
+        for leaf in walk_plan(node)
+        if isinstance(leaf, RemoteSource)
+    )
 
 
 def _selections(bundle: FragmentBundle) -> list[Fragment]:
@@ -80,12 +139,23 @@ def _containing(strong: Fragment, weak: Fragment, statistics: Statistics) -> Pla
 
     None if it is not weaker, runs elsewhere, or the columns would take more bytes than are saved.
     """
-    if (strong.engine, set(strong.sites)) != (weak.engine, set(weak.sites)):
+    if _place(strong) != _place(weak):
         return None
-    if strong.destinations != weak.destinations:
+    plan = _showing(strong.plan, weak.plan)
+    if plan is None:
         return None
-    offered = block_of(weak.plan)
-    moved = next(aligned(block_of(strong.plan), offered), None)
+    saved = estimate(strong.plan, statistics).rows * row_bytes(strong.plan.schema)
+    added = row_bytes(plan.schema) - row_bytes(weak.plan.schema)
+    return plan if added * estimate(weak.plan, statistics).rows <= saved else None
+
+
+def _showing(strong: Plan, weak: Plan, more: Sequence[Expression] = ()) -> Plan | None:
+    """Return a weaker plan with all columns that a stronger one needs of it, and some more.
+
+    None if it is not weaker.
+    """
+    offered = block_of(weak)
+    moved = next(aligned(block_of(strong), offered), None)
     rest = (
         None
         if moved is None
@@ -93,11 +163,8 @@ def _containing(strong: Fragment, weak: Fragment, statistics: Statistics) -> Pla
     )
     if moved is None or rest is None:
         return None
-    more = _missing(offered, (*moved.outputs, *rest))
-    plan = with_outputs(offered, more) if more else weak.plan
-    saved = estimate(strong.plan, statistics).rows * row_bytes(strong.plan.schema)
-    added = row_bytes(plan.schema) - row_bytes(weak.plan.schema)
-    return plan if added * estimate(weak.plan, statistics).rows <= saved else None
+    lacking = _missing(offered, (*moved.outputs, *rest, *more))
+    return with_outputs(offered, lacking) if lacking else weak
 
 
 def _missing(offered: Block, needed: Sequence[Expression]) -> tuple[Column, ...]:
@@ -200,7 +267,15 @@ def rows_of_others(  # noqa: PLR0913 - a bundle, and what may be read how
             window and the bounds of a shorter one do not.
     """
     result = RowsOfOthers()
+    of_younger = sited_leaves(bundle)
     for fragment in _selections(bundle):
+        if fragment.id in of_younger:
+            # Its rows have to come with the sites that send them, in its own plan.
+            sent = _sent_from(fragment, allowed)
+            best = index.find(fragment.plan, sent, rows, canonical=canonical)
+            if best is not None and best.offer.plan != fragment.plan:
+                result.found[fragment.id] = best
+            continue
         best = index.find(fragment.plan, allowed, rows, canonical=canonical)
         if best is not None and not best.remaining and best.offer.plan == fragment.plan:
             continue
@@ -217,14 +292,7 @@ def _of_longer(
     fragment: Fragment, index: ComputationIndex, allowed: Allowed, rows: Rows, *, canonical: bool
 ) -> Found | None:
     """Return an answer to a selection of a window over the rows of a longer one, the fewest."""
-
-    def is_sent(offer: Offer) -> bool:
-        if not offer.is_readable or not allowed(offer):
-            return False
-        sender = offer.bundle.fragment(offer.fragment)
-        return bool(sender.consumer) and (sender.engine, set(sender.sites)) == where
-
-    where = fragment.engine, set(fragment.sites)
+    is_sent = _sent_from(fragment, allowed)
     window = window_of(fragment.plan)
     if window is None or set(fragment.destinations) & set(fragment.sites):
         return None
@@ -239,3 +307,15 @@ def _of_longer(
         except NotSharedError:
             continue
     return min(answers, key=lambda each: each.order, default=None)
+
+
+def _sent_from(fragment: Fragment, allowed: Allowed) -> Allowed:
+    """Return which of the offers that may be read are sent by the sites of a fragment."""
+
+    def is_sent(offer: Offer) -> bool:
+        if not offer.is_readable or not allowed(offer):
+            return False
+        sender = offer.bundle.fragment(offer.fragment)
+        return bool(sender.consumer) and _place(sender) == _place(fragment)
+
+    return is_sent

@@ -157,11 +157,6 @@ class _Compiler:
         from stream_engine.operators.windows.younger import YoungerOperator
         from stream_engine.state.sited_ports import sited_plan
 
-        rows = plan.left
-        while isinstance(rows, Filter):
-            rows = rows.input
-        if not (isinstance(rows, RemoteSource) and isinstance(plan.right, RemoteSource)):
-            raise InternalError("younger rows and their bounds come from other sites")
         return OperatorNode(plan, YoungerOperator(plan)), tuple(map(sited_plan, plan.inputs))
 
     def _multiway(self, plan: Plan) -> tuple[Node, tuple[Plan, ...]] | None:

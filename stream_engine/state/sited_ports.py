@@ -2,10 +2,15 @@
 
 from collections.abc import Iterable
 
-from streamsql.algebra.operators import Plan, RemoteSource, Younger, transform_up, walk_plan
+from streamsql.algebra.expressions import Column
+from streamsql.algebra.operators import Filter, Plan, Project, RemoteSource, Younger, walk_plan
 from streamsql.data.delta import Delta, add
+from streamsql.data.schema import Schema
+from streamsql.data.types import DataType
+from streamsql.errors import InternalError
 
 _SITED = "@sites"
+_SITE = Schema.of(("site@", DataType.TEXT))
 
 
 def sited(port: str) -> str:
@@ -29,14 +34,21 @@ def port_of(name: str) -> str:
 
 
 def sited_plan(plan: Plan) -> Plan:
-    """Return a plan over rows with their sites, which are no columns of it but behind them."""
+    """Return a plan over rows of other sites with the site as a further, last column.
 
-    def change(node: Plan) -> Plan:
-        if isinstance(node, RemoteSource):
-            return RemoteSource(sited(node.fragment), node.columns)
-        return node
-
-    return transform_up(plan, change)
+    Raises:
+        InternalError: It does more than to filter and choose what a fragment sends.
+    """
+    match plan:
+        case RemoteSource(fragment=port, columns=columns):
+            return RemoteSource(sited(port), columns + _SITE)
+        case Filter(input=child, predicate=predicate):
+            return Filter(sited_plan(child), predicate)
+        case Project(input=child, expressions=expressions, names=names):
+            site = Column(len(child.schema), _SITE.names[0], DataType.TEXT)
+            return Project(sited_plan(child), (*expressions, site), (*names, *_SITE.names))
+        case _:
+            raise InternalError("younger rows and their bounds come from other sites")
 
 
 def sited_fragments(plans: Iterable[Plan]) -> frozenset[str]:

@@ -27,8 +27,8 @@ from tests.streamsql.from_text import bound_query, catalog_of
 
 CATALOG = catalog_of(
     """
-CREATE SOURCE s (k INTEGER, v INTEGER, ts TIMESTAMP) WITH (ttl = '3 minutes');
-CREATE SOURCE n (k INTEGER, v INTEGER, ts TIMESTAMP, KEY (k));
+CREATE SOURCE s (k INTEGER, v INTEGER, w TEXT, ts TIMESTAMP) WITH (ttl = '3 minutes');
+CREATE SOURCE n (k INTEGER, v INTEGER, w TEXT, ts TIMESTAMP, KEY (k));
 """
 )
 GATEWAYS = ("gw-1", "gw-2")
@@ -58,13 +58,16 @@ LENGTHS = (
     Length(" [NOW]", "ts // 1000000 = now // 1000000"),
 )
 TEMPLATES = (
-    "SELECT k, v, ts FROM {0}",
-    "SELECT k, v, ts FROM {0}",
+    "SELECT k, v, w, ts FROM {0}",
+    "SELECT w, v, k, ts FROM {0} WHERE k < 3",
+    "SELECT w, ts FROM {0}",
     "SELECT v FROM {0} WHERE k > 1",
     "SELECT k, ts FROM {0} WHERE v = 1",
     "SELECT k, COUNT(*) AS n, MAX(v) AS most FROM {0} GROUP BY k",
     "SELECT DISTINCT v FROM {0} WHERE k < 3",
     "SELECT a.k, a.v, b.v AS w FROM {0} AS a JOIN {1} AS b ON a.k = b.k",
+    "SELECT a.k, a.w, a.v, b.w AS x, b.ts FROM {0} AS a JOIN {1} AS b ON a.k = b.k",
+    "SELECT a.w, b.v, b.w AS x, b.ts FROM {0} AS a JOIN {1} AS b ON a.w = b.w AND b.v > 0",
     "SELECT a.k, b.ts FROM {0} AS a LEFT JOIN {1} AS b ON a.k = b.k AND b.v > 1",
 )
 
@@ -82,9 +85,9 @@ def text_of(chance: Random) -> Text:
     template = chance.choice(TEMPLATES)
     ours, theirs = [], []
     for _ in range(2):
-        length, source = chance.choice(LENGTHS), chance.choice("sn")
+        length, source = chance.choice(LENGTHS), chance.choice("ssn")
         ours.append(source + length.written)
-        theirs.append(f"(SELECT k, v, ts FROM {source} WHERE {length.condition})")
+        theirs.append(f"(SELECT k, v, w, ts FROM {source} WHERE {length.condition})")
     peer = template.format(*theirs)
     if " AS a" not in template:
         peer = template.format(theirs[0] + " AS one")
@@ -131,18 +134,19 @@ class World:
         self.texts: dict[str, Text] = {}
         self.readings: dict[str, list[tuple[str, Row]]] = {g: [] for g in GATEWAYS}
         self.younger = 0
+        self.of_itself = 0
 
     def happen(self) -> None:
         """Let one thing happen, and some messages and steps after it."""
         match self.chance.randrange(10):
-            case 0 | 1 if len(self.runs.reads) < 6:
+            case 0 | 1 | 2 if len(self.runs.reads) < 6:
                 self.start()
-            case 2 if len(self.runs.reads) > 2:
+            case 3 if len(self.runs.reads) > 2:
                 self.stop()
-            case 3:
+            case 4:
                 step = self.chance.choice((1, SECOND, 6 * SECOND, 25 * SECOND))
                 self.sites.advance(self.sites.now + step)
-            case 4 if self.chance.random() < 0.3:
+            case 5 if self.chance.random() < 0.3:
                 self.die()
             case _:
                 self.read()
@@ -167,9 +171,13 @@ class World:
     def read(self) -> None:
         gateway, name = self.chance.choice(GATEWAYS), self.chance.choice("sn")
         late = self.chance.choice((0, 0, 0, 4, 6, 22, 70, -1, -3)) * SECOND
-        row = (self.chance.randrange(4), self.chance.randrange(3), self.sites.clock(gateway) - late)
+        ts, value = self.sites.clock(gateway) - late, self.chance.randrange(3)
+        key = self.chance.randrange(4)
+        if name == "n":  # a key is at one gateway
+            key = 2 * (key // 2) + GATEWAYS.index(gateway)
+        row = (key, value, f"value {value}", ts)
         self.readings[gateway].append((name, row))
-        self.sites.ingest(gateway, name, [SourceEvent(row, row[2])])
+        self.sites.ingest(gateway, name, [SourceEvent(row, ts)])
 
     def die(self) -> None:
         site = self.chance.choice((*GATEWAYS, "base"))
@@ -197,7 +205,9 @@ class World:
             assert flow is not None
             assert not flow.busy, each.bundle
             nodes = (n for f in each.bundle.own for n in walk_plan(f.plan))
-            self.younger += sum(isinstance(node, Younger) for node in nodes)
+            younger = sum(isinstance(node, Younger) for node in nodes)
+            self.younger += younger
+            self.of_itself += younger if not each.bundle.feeds else 0
 
     def fill(self, peer: duckdb.DuckDBPyConnection) -> None:
         """Let DuckDB have what gateways keep, and the clock of the gateway with each."""
@@ -209,8 +219,8 @@ class World:
             ),
         ):
             peer.execute(
-                "CREATE OR REPLACE TABLE told (site TEXT, now BIGINT, k INT, v INT, ts BIGINT, "
-                "place INT)"
+                "CREATE OR REPLACE TABLE told (site TEXT, now BIGINT, k INT, v INT, w TEXT, "
+                "ts BIGINT, place INT)"
             )
             rows = [
                 (gateway, self.sites.clock(gateway), *row, place)
@@ -219,7 +229,7 @@ class World:
                 if source == name
             ]
             if rows:
-                peer.executemany("INSERT INTO told VALUES (?, ?, ?, ?, ?, ?)", rows)
+                peer.executemany("INSERT INTO told VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
             peer.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM told {kept}")
 
 
@@ -233,7 +243,7 @@ def peer() -> Iterator[duckdb.DuckDBPyConnection]:
 def test_windows_of_any_length_have_the_rows_of_the_clocks_of_their_sites(
     materialize: Materialize, peer: duckdb.DuckDBPyConnection
 ) -> None:
-    younger = 0
+    younger = of_itself = 0
     for seed in range(12):
         world = World(seed, materialize)
         for _ in range(6):
@@ -241,4 +251,6 @@ def test_windows_of_any_length_have_the_rows_of_the_clocks_of_their_sites(
                 world.happen()
             world.check(peer)
         younger += world.younger
-    assert younger > 20
+        of_itself += world.of_itself
+    assert younger > 25
+    assert of_itself > 1

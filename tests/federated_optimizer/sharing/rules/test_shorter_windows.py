@@ -151,3 +151,33 @@ def test_a_query_that_acts_reads_no_longer_window() -> None:
     """Rows and bounds come in two messages: a late row would be seen between them."""
     texts = (HOUR, "SELECT k FROM s [RANGE 10 MINUTES]")
     assert kinds(registered(*texts, whole_changes=True)) == (0, 0)
+
+
+BOTH = (
+    "SELECT a.k, a.v, a.room, b.v AS w, b.room AS before, b.ts "
+    "FROM {} AS a JOIN {} AS b ON a.k = b.k"
+)
+
+
+def test_a_query_over_two_windows_is_sent_the_longer_one_and_bounds() -> None:
+    bundle = registered(BOTH.format("s [RANGE 10 MINUTES]", "s [RANGE 1 HOUR]"))
+    assert kinds(bundle) == (1, 1)
+    assert len([f for f in bundle.own if f.consumer]) == 2
+
+
+def test_rows_below_a_shorter_window_may_come_from_another_run() -> None:
+    both = BOTH.format("s [RANGE 10 MINUTES]", "s [RANGE 1 HOUR]")
+    bundle = registered("SELECT ts, room, v, k FROM s [RANGE 1 HOUR]", both)
+    assert kinds(bundle) == (1, 1)
+    assert [feed.run for feed in bundle.feeds] == ["q1"]
+    assert [f.plan for f in bundle.own if f.consumer and not isinstance(f.plan, WindowBounds)] == []
+
+
+def test_bounds_are_not_sent_where_rows_are_smaller() -> None:
+    text = "SELECT a.k, b.v FROM s [RANGE 10 MINUTES] AS a JOIN s [RANGE 1 HOUR] AS b ON a.k = b.k"
+    assert kinds(registered(text)) == (0, 0)
+
+
+def test_a_query_that_acts_is_sent_both_windows() -> None:
+    both = BOTH.format("s [RANGE 10 MINUTES]", "s [RANGE 1 HOUR]")
+    assert kinds(registered(both, whole_changes=True)) == (0, 0)
