@@ -36,9 +36,13 @@ from federated_optimizer.sharing.sharing_step import SharedPlan, share
 from federated_optimizer.sharing.strategy import Materialize, Strategy
 from streamsql.algebra.choices import RecursionChoice
 from streamsql.algebra.operators import (
+    Aggregate,
+    Distinct,
+    Filter,
     Fixpoint,
     OnClose,
     Plan,
+    Project,
     RemoteSource,
     StreamWindow,
     ToStream,
@@ -121,7 +125,7 @@ class _Making:
 
     def _with_nodes(self, logical: Plan, found: SharedPlan) -> SharedPlan:
         """Return the shared plan after nodes are made, and read."""
-        if found.is_there:
+        if found.is_there and not any(each.regroups for each in found.used):
             return found
         eager = self.sharing.materialize == Materialize.EAGER
         while len(self.nodes) < MAX_NODES:
@@ -160,19 +164,33 @@ class _Making:
     def _make_eagerly(self, found: SharedPlan) -> bool:
         """Make a node of the first operator of a query at the base; return whether there was one.
 
-        The last operator is none: the query's own result has its rows.
+        The last operator is none: the query's own result has its rows. Groups that would be
+        computed over finer ones are a node without what stands above them, even as the last.
         """
+        for each in found.used:
+            if each.regroups and self._make_operator(normalize(each.wanted, self._topology)):
+                return True
+        regrouped = {each.offer.name for each in found.used if each.regroups}
         plan = found.plan if found.is_there else self.bundles.ordered(found.plan, found.offers)
         for part in parts_at_base(plan, self._topology, self.planning.statistics):
+            if _groups_over(part) in regrouped:
+                continue  # it was tried above, as what it is over sources
             logical = normalize(over_sources(part, found), self._topology)
             known = self.sharing.index.find(logical, self.bundles.may_read)
-            form = canonical_plan(logical).form
-            if form not in self.made and (known is None or known.remaining):
-                self.made.add(form)
-                # Coarser groups come from statistics, not from results.
-                if self._make(groups_to_share(logical) or logical):
-                    return True
+            is_there = known is not None and not known.remaining
+            if not is_there and self._make_operator(logical):
+                return True
         return False
+
+    def _make_operator(self, logical: Plan) -> bool:
+        """Make a node of an operator unless that was tried; return whether there is one now."""
+        # Coarser groups come from statistics, not from results.
+        plan = groups_to_share(logical) or logical
+        form = canonical_plan(plan).form
+        if form in self.made:
+            return False
+        self.made.add(form)
+        return self._make(plan)
 
     # --- bundles -----------------------------------------------------------------------------
 
@@ -231,6 +249,16 @@ def over_sources(plan: Plan, found: SharedPlan) -> Plan:
         return offers[node.fragment].plan if isinstance(node, RemoteSource) else node
 
     return transform_up(plan, put)
+
+
+def _groups_over(plan: Plan) -> str:
+    """Return the leaf whose rows an operator groups; empty: it is something else."""
+    if not isinstance(plan, Aggregate | Distinct):
+        return ""
+    below = plan.input
+    while isinstance(below, Filter | Project):
+        below = below.input
+    return below.fragment if isinstance(below, RemoteSource) else ""
 
 
 def is_shareable(plan: Plan) -> bool:

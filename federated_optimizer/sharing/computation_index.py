@@ -20,7 +20,16 @@ from federated_optimizer.sharing.rules import same
 from federated_optimizer.sharing.rules.select_project_join import over_aligned
 from federated_optimizer.sharing.set_clusters import cluster_of
 from streamsql.algebra.expressions import conjuncts
-from streamsql.algebra.operators import Filter, Plan, Project, Scan, Window, walk_plan
+from streamsql.algebra.operators import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Plan,
+    Project,
+    Scan,
+    Window,
+    walk_plan,
+)
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -42,23 +51,37 @@ class Found:
     """An answer over an offer.
 
     Attributes:
+        wanted: Over sources.
         offer: That is read.
         plan: Over its leaf, with the schema of what was wanted.
         remaining: Operators above the leaf that look at its rows.
         rows: Of the offer.
     """
 
+    wanted: Plan
     offer: Offer
     plan: Plan
     remaining: int
     rows: float
 
     @property
+    def regroups(self) -> bool:
+        """True if it computes groups of its own over the rows: coarser ones."""
+        plan = self.plan
+        while isinstance(plan, Filter | Project):
+            plan = plan.input
+        return isinstance(plan, Aggregate | Distinct)
+
+    @property
     def order(self) -> tuple[object, ...]:
-        """A key: the best comes first."""
+        """A key: the best comes first.
+
+        Groups that a run computes inside come before those that would be computed anew.
+        """
         cost = self.rows if self.remaining else 0.0
-        run = self.offer.run
-        return (not self.offer.is_readable, cost, self.rows, len(run), run, self.offer.fragment)
+        run, fragment = self.offer.run, self.offer.fragment
+        last = (cost, self.rows, len(run), run, fragment)
+        return (self.regroups, not self.offer.is_readable, *last)
 
 
 def rows_told(offer: Offer) -> float:
@@ -165,8 +188,7 @@ class ComputationIndex:
             equal = []
         found = [*equal, *self._weaker(wanted, allowed, rows, canonical=canonical)]
         if canonical:
-            readable = any(each.offer.is_readable for each in found)
-            found += self._by_rules(wanted, allowed, rows, is_readable=readable)
+            found += self._by_rules(wanted, allowed, rows, is_there=any(map(_is_there, found)))
         return min(found, key=lambda each: each.order, default=None)
 
     def may_have(self, part: Block) -> bool:
@@ -178,7 +200,7 @@ class ComputationIndex:
             if allowed(offer):
                 plan = same.answer(wanted, offer.plan, offer.leaf)
                 if plan is not None:
-                    yield Found(offer, plan, 0, rows(offer))
+                    yield Found(wanted, offer, plan, 0, rows(offer))
 
     def _weaker(
         self, wanted: Plan, allowed: Allowed, rows: Rows, *, canonical: bool
@@ -198,16 +220,16 @@ class ComputationIndex:
                 is_implied=canonical,
             )
             if plan is not None:
-                yield Found(each.offer, plan, remaining_of(plan), rows(each.offer))
+                yield Found(wanted, each.offer, plan, remaining_of(plan), rows(each.offer))
                 return
 
     def _by_rules(
-        self, wanted: Plan, allowed: Allowed, rows: Rows, *, is_readable: bool
+        self, wanted: Plan, allowed: Allowed, rows: Rows, *, is_there: bool
     ) -> Iterator[Found]:
         """Yield answers by rules of operators.
 
         Of offers that nobody can read there are none where there is a better one: that somebody can
-        read. `is_readable` says whether there is such an answer already.
+        read, and that computes no groups anew. `is_there` says whether there is one already.
         """
         if not _has_rules(wanted):
             return
@@ -215,17 +237,18 @@ class ComputationIndex:
         tried = list(islice(filter(allowed, self._candidates(wanted)), MAX_TRIED))
         tried.sort(key=lambda offer: not offer.is_readable)
         for offer in tried:
-            if is_readable and not offer.is_readable:
+            if is_there and not offer.is_readable:
                 return
             known = answers.get(id(offer))
             if known is None:
-                made = _by_rule(wanted, offer) or _by_widening(wanted, offer)
-                known = answers[id(offer)] = offer, made
+                answered = _by_rule(wanted, offer) or _by_widening(wanted, offer)
+                known = answers[id(offer)] = offer, answered
             _, found = known
             if found is not None:
                 read, plan = found
-                is_readable = is_readable or read.is_readable
-                yield Found(read, plan, remaining_of(plan), rows(offer))
+                made = Found(wanted, read, plan, remaining_of(plan), rows(offer))
+                is_there = is_there or _is_there(made)
+                yield made
 
     def _answers_to(self, wanted: Plan) -> "_Answers":
         """Return what rules have found for a plan, which registration asks for several times."""
@@ -244,6 +267,10 @@ class ComputationIndex:
                     theirs = sources_of(offer.plan)
                     if theirs != sources and {*theirs} <= {*sources}:
                         yield offer
+
+
+def _is_there(found: Found) -> bool:
+    return found.offer.is_readable and not found.regroups
 
 
 def _by_rule(wanted: Plan, offer: Offer) -> tuple[Offer, Plan] | None:
