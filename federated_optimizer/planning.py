@@ -10,7 +10,7 @@ from federated_optimizer.alternatives.heuristics import heuristics_of
 from federated_optimizer.alternatives.recursion.recursions import MUCH, Foresee
 from federated_optimizer.cutting.placing import place
 from federated_optimizer.network.topology import Topology
-from federated_optimizer.rules import LOGICAL_RULES, WIDTH_RULES, run_rules
+from federated_optimizer.rules import LOGICAL_RULES, UNREAD_SIDES, WIDTH_RULES, run_rules
 from federated_optimizer.search.choosing import NOTHING_RUNS, Alternatives, Running, Search
 from federated_optimizer.search.joins.joins_by_place import group_joins
 from federated_optimizer.search.turning_facts import Turn, turning_facts
@@ -25,21 +25,27 @@ from streamsql.errors import InternalError, UnsupportedError
 from streamsql.wire.fragments import FragmentBundle
 
 
-def normalize(plan: Plan, topology: Topology) -> Plan:
+def normalize(plan: Plan, topology: Topology, *, unread_sides: bool = True) -> Plan:
     """Return the plan with the same schema and rows that is ready to be cut.
+
+    Args:
+        plan: As it was bound.
+        topology: The sites.
+        unread_sides: False: joins keep sides of which no column is read, for others to read.
 
     Raises:
         InternalError: A step changed the schema.
     """
-    return _normalized((plan, topology))
+    return _normalized((plan, topology, unread_sides))
 
 
 # A registration normalizes a plan when it reads it, when it orders its joins and when it cuts it.
 @exactly_cached(512)
-def _normalized(asked: tuple[Plan, Topology]) -> Plan:
-    plan, topology = asked
+def _normalized(asked: tuple[Plan, Topology, bool]) -> Plan:
+    plan, topology, unread_sides = asked
     plan = transform_up(plan, lambda node: _ready(node, topology))
-    grouped = group_joins(run_rules(plan, LOGICAL_RULES), topology)
+    rules = [rule for rule in LOGICAL_RULES if unread_sides or rule is not UNREAD_SIDES]
+    grouped = group_joins(run_rules(plan, rules), topology)
     if grouped.schema != plan.schema:
         raise InternalError(f"grouping joins changed the schema to {grouped.schema}")
     return run_rules(grouped, WIDTH_RULES)
@@ -155,15 +161,21 @@ def search_of(
     topology: Topology,
     statistics: Statistics = NOTHING_KNOWN,
     metric: Metric = BY_BYTES,
+    *,
+    unread_sides: bool = True,
 ) -> Search:
-    """Return the search among the plans of a bound query; `metric` is as for `plan`.
+    """Return the search among the plans of a bound query.
+
+    `metric` is as for `plan`, `unread_sides` as for `normalize`.
 
     Raises:
         UnsupportedError: The plan is too deep.
     """
     with guarded():
         return Search(
-            without_known(normalize(bound.plan, topology), statistics.nodes),
+            without_known(
+                normalize(bound.plan, topology, unread_sides=unread_sides), statistics.nodes
+            ),
             topology,
             statistics,
             bound.metric or metric,

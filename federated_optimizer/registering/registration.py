@@ -14,7 +14,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from federated_optimizer.cutting.base_parts import parts_at_base
+from federated_optimizer.cutting.eager_parts import eager_parts
 from federated_optimizer.network.run_ages import is_older
 from federated_optimizer.network.shareable import why_alone
 from federated_optimizer.network.topology import Topology
@@ -28,12 +28,12 @@ from federated_optimizer.registering.registration_terms import (
 from federated_optimizer.registering.run_bundles import RunBundles
 from federated_optimizer.sharing.computation_index import Allowed
 from federated_optimizer.sharing.forms.canonical_plan import canonical_plan
-from federated_optimizer.sharing.node_columns import narrowed, widened
+from federated_optimizer.sharing.node_columns import narrowed, widened, with_checked
 from federated_optimizer.sharing.node_offers import Offer
 from federated_optimizer.sharing.rules.more_functions import groups_to_share
 from federated_optimizer.sharing.run_offers import offers_of
 from federated_optimizer.sharing.sharing_step import SharedPlan, share
-from federated_optimizer.sharing.strategy import Materialize, Strategy
+from federated_optimizer.sharing.strategy import Strategy
 from streamsql.algebra.choices import RecursionChoice
 from streamsql.algebra.operators import (
     Aggregate,
@@ -50,6 +50,7 @@ from streamsql.algebra.operators import (
     walk_plan,
 )
 from streamsql.binder import BoundQuery
+from streamsql.wire.fragments import FragmentBundle
 
 MAX_NODES = 32
 """Nodes that one query makes; what is beyond stays part of it."""
@@ -92,8 +93,12 @@ class _Making:
     def _topology(self) -> Topology:
         return self.planning.topology
 
+    def _normal(self, plan: Plan) -> Plan:
+        # A semi join has fewer rows than the join, but stronger conditions cannot be checked on it.
+        return normalize(plan, self._topology, unread_sides=not self.sharing.is_eager)
+
     def registration(self) -> Registration:
-        logical = normalize(self.bound.plan, self._topology)
+        logical = self._normal(self.bound.plan)
         if not self.bound.shared or not is_shareable(logical):
             bundle = self.bundles.bundle(self.bound, SharedPlan(logical), logical, "")
             return Registration((), bundle, logical, ())
@@ -105,7 +110,20 @@ class _Making:
             found = self._with_nodes(logical, found)
         bundle = self.bundles.bundle(self.bound, found, logical, "")
         bundle, used = self.bundles.over_rows(bundle, found)
-        return Registration(tuple(self.nodes), bundle, logical, used)
+        return Registration(self._read_nodes(bundle), bundle, logical, used)
+
+    def _read_nodes(self, bundle: FragmentBundle) -> tuple[NewNode, ...]:
+        """Return the new nodes that a query reads, or those below it; widened ones all stay.
+
+        A node may be read no more when a later one was found to have its rows.
+        """
+        read = {feed.run for feed in bundle.feeds}
+        kept: list[NewNode] = []
+        for node in reversed(self.nodes):
+            if node.widens or node.bundle.query in read:
+                read |= {feed.run for feed in node.bundle.feeds}
+                kept.append(node)
+        return tuple(reversed(kept))
 
     def undo(self) -> None:
         """Leave the index as it was."""
@@ -125,12 +143,13 @@ class _Making:
 
     def _with_nodes(self, logical: Plan, found: SharedPlan) -> SharedPlan:
         """Return the shared plan after nodes are made, and read."""
-        if found.is_there and not any(each.regroups for each in found.used):
+        if found.is_thin:
             return found
-        eager = self.sharing.materialize == Materialize.EAGER
         while len(self.nodes) < MAX_NODES:
             # A node that lacks columns is given them before another one is made of its rows.
-            if not self._make_wanted(logical) and not (eager and self._make_eagerly(found)):
+            if not self._make_wanted(logical) and not (
+                self.sharing.is_eager and self._make_eagerly(logical, found)
+            ):
                 break
             found = self._shared(logical)
         return found
@@ -161,42 +180,45 @@ class _Making:
             return self._make(narrowed(best))
         return self._make(wider, node.run)
 
-    def _make_eagerly(self, found: SharedPlan) -> bool:
-        """Make a node of the first operator of a query at the base; return whether there was one.
+    def _make_eagerly(self, whole: Plan, found: SharedPlan) -> bool:
+        """Make a node of the first operator of a query; return whether there was one.
 
-        The last operator is none: the query's own result has its rows. Groups that would be
-        computed over finer ones are a node without what stands above them, even as the last.
+        The last operator is none if the query's own result has its rows and columns. Groups that
+        would be computed over finer ones are a node without what stands above them.
         """
         for each in found.used:
-            if each.regroups and self._make_operator(normalize(each.wanted, self._topology)):
+            if each.regroups and self._make_operator(self._normal(each.wanted), whole):
                 return True
         regrouped = {each.offer.name for each in found.used if each.regroups}
         plan = found.plan if found.is_there else self.bundles.ordered(found.plan, found.offers)
-        for part in parts_at_base(plan, self._topology, self.planning.statistics):
+        for part in eager_parts(plan, self._topology, self.planning.statistics):
             if _groups_over(part) in regrouped:
                 continue  # it was tried above, as what it is over sources
-            logical = normalize(over_sources(part, found), self._topology)
+            logical = self._normal(over_sources(part, found))
             known = self.sharing.index.find(logical, self.bundles.may_read)
             is_there = known is not None and not known.remaining
-            if not is_there and self._make_operator(logical):
+            if not is_there and self._make_operator(logical, whole):
                 return True
         return False
 
-    def _make_operator(self, logical: Plan) -> bool:
-        """Make a node of an operator unless that was tried; return whether there is one now."""
-        # Coarser groups come from statistics, not from results.
-        plan = groups_to_share(logical) or logical
-        form = canonical_plan(plan).form
-        if form in self.made:
+    def _make_operator(self, logical: Plan, whole: Plan) -> bool:
+        """Make a node of an operator of a query; return whether there is a new one now."""
+        # Coarser groups come from statistics, narrower joins from the columns that are checked.
+        plan = groups_to_share(logical) or with_checked(logical)
+        shape = canonical_plan(plan)
+        own = canonical_plan(whole)
+        if shape.form in self.made or (
+            shape.form == own.form and len(shape.columns) == len(own.columns)
+        ):
             return False
-        self.made.add(form)
+        self.made.add(shape.form)
         return self._make(plan)
 
     # --- bundles -----------------------------------------------------------------------------
 
     def _make(self, logical: Plan, widens: str = "") -> bool:
         """Make a node, and let what follows read it; return whether others may read it at all."""
-        logical = normalize(logical, self._topology)
+        logical = self._normal(logical)
         bound = dataclasses.replace(
             self.bound, plan=logical, schema=logical.schema, asked=0, order=()
         )

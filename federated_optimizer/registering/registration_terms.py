@@ -42,6 +42,11 @@ class Sharing:
     rows: Rows = rows_told
     makes_nodes: bool = True
 
+    @property
+    def is_eager(self) -> bool:
+        """True if parts become nodes at once."""
+        return self.materialize == Materialize.EAGER
+
 
 @dataclass(frozen=True, slots=True)
 class Planning:

@@ -11,7 +11,7 @@ from federated_optimizer.cutting.placing import place
 from federated_optimizer.cutting.read_rows import reading
 from federated_optimizer.network.run_ages import is_older
 from federated_optimizer.network.shareable import why_alone
-from federated_optimizer.planning import plan
+from federated_optimizer.planning import plan, search_of
 from federated_optimizer.registering.registration_terms import Planning, Sharing
 from federated_optimizer.search.choosing import NOTHING_RUNS, Search
 from federated_optimizer.sharing.computation_index import Found
@@ -19,6 +19,7 @@ from federated_optimizer.sharing.delivered_rows import delivered_once, rows_of_o
 from federated_optimizer.sharing.node_offers import NO_OFFERS, Offer
 from federated_optimizer.sharing.sharing_step import SharedPlan
 from federated_optimizer.sharing.strategy import Strategy
+from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.column_origins import column_units
 from streamsql.algebra.operators import Plan
 from streamsql.binder import BoundQuery
@@ -47,13 +48,25 @@ class RunBundles:
 
     def ordered(self, plan: Plan, offers: Mapping[str, Offer] = NO_OFFERS) -> Plan:
         """Return a plan with its joins in the order that is chosen for it."""
-        return self._search(self.query, plan, offers).taken().plan
+        if not self.sharing.is_eager:
+            return self._search(self.query, plan, offers).taken().plan
+        # The parts become nodes, so they are ordered as they are.
+        bound, known = self._asked(self.query, plan, offers)
+        to = self.planning
+        search = search_of(bound, to.topology, known, to.metric, unread_sides=False)
+        return search.taken().plan
 
     def _search(self, bound: BoundQuery, plan: Plan, offers: Mapping[str, Offer]) -> Search:
+        bound, known = self._asked(bound, plan, offers)
+        return self.planning.search(bound, self.planning.topology, known, self.planning.metric)
+
+    def _asked(
+        self, bound: BoundQuery, plan: Plan, offers: Mapping[str, Offer]
+    ) -> tuple[BoundQuery, Statistics]:
+        """Return a query of a plan, and what is known with what its leaves stand for."""
         nodes = {name: offer.plan for name, offer in offers.items()}
         known = dataclasses.replace(self.planning.statistics, nodes=nodes)
-        bound = dataclasses.replace(bound, plan=plan)
-        return self.planning.search(bound, self.planning.topology, known, self.planning.metric)
+        return dataclasses.replace(bound, plan=plan), known
 
     def bundle(
         self, bound: BoundQuery, found: SharedPlan, logical: Plan, run: str, version: int = 0

@@ -32,4 +32,4 @@ LOGICAL_RULES = (
 )
 WIDTH_RULES = (PRUNE_COLUMNS, REMOVE_TRIVIAL_PROJECTS)
 
-__all__ = ["LOGICAL_RULES", "WIDTH_RULES", "Rule", "run_rules"]
+__all__ = ["LOGICAL_RULES", "UNREAD_SIDES", "WIDTH_RULES", "Rule", "run_rules"]

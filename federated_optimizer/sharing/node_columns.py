@@ -2,11 +2,12 @@
 
 from federated_optimizer.sharing.computation_index import Found
 from federated_optimizer.sharing.forms.alignment import Available, aligned
+from federated_optimizer.sharing.forms.block_names import equal_pair
 from federated_optimizer.sharing.forms.blocks import block_of
 from federated_optimizer.sharing.forms.group_blocks import group_block_of
 from federated_optimizer.sharing.rules import coarser_groups, more_functions
 from federated_optimizer.sharing.run_offers import with_outputs
-from streamsql.algebra.expressions import Column, columns_of
+from streamsql.algebra.expressions import Call, Column, Expression, Literal, columns_of
 from streamsql.algebra.operators import (
     Aggregate,
     Filter,
@@ -52,6 +53,38 @@ def narrowed(found: Found) -> Plan:
     fields = plan.schema.fields
     columns = tuple(Column(c, fields[c].name, fields[c].dtype) for c in kept)
     return Project(plan, columns, tuple(fields[c].name for c in kept))
+
+
+def with_checked(plan: Plan) -> Plan:
+    """Return a plan of a block with the columns that its predicates read, behind its own.
+
+    Stronger predicates on them can be checked over its rows then. Columns are left out that have
+    to be equal to others or to a constant: conditions on these vary less.
+    """
+    block = block_of(plan)
+    if block.is_trivial or group_block_of(plan) is not None:
+        return plan
+    available = Available.of(block)
+    known = {available.text(c) for p in block.predicates if (c := _constant(p)) is not None}
+    more: dict[str, Expression] = {}
+    for predicate in block.predicates:
+        if equal_pair(predicate) is not None:
+            continue
+        for place in sorted(columns_of(predicate)):
+            column = block.columns[place]
+            text = available.text(column)
+            if text not in available.places and text not in known:
+                more.setdefault(text, column)
+    return with_outputs(block, tuple(more.values())) if more else plan
+
+
+def _constant(predicate: Expression) -> Column | None:
+    """Return the column that has to be equal to a constant; None: another predicate."""
+    match predicate:
+        case Call(function="=", arguments=(Column() as column, Literal())):
+            return column
+        case _:
+            return None
 
 
 def widened(node: Plan, found: Found) -> Plan | None:

@@ -90,6 +90,14 @@ class SharedPlan:
         leaves = [node for node in walk_plan(self.plan) if not node.inputs]
         return bool(leaves) and all(map(is_node_leaf, leaves))
 
+    @property
+    def is_thin(self) -> bool:
+        """True if it chooses rows and columns of one other run, and computes nothing else."""
+        plan = self.plan
+        while isinstance(plan, Filter | Project):
+            plan = plan.input
+        return is_node_leaf(plan)
+
 
 def share(
     plan: Plan,

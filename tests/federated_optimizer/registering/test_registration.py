@@ -12,7 +12,7 @@ from federated_optimizer.sharing.strategy import Materialize, Strategy
 from federated_optimizer.testing_bundles import Readings
 from federated_optimizer.testing_network import Network, answers
 from streamsql.algebra.expressions import conjuncts
-from streamsql.algebra.operators import Filter, Join, Project, walk_plan
+from streamsql.algebra.operators import Aggregate, Filter, Join, JoinKind, Project, walk_plan
 from streamsql.data.events import SourceEvent
 from streamsql.reference import Database, evaluate
 from streamsql.wire.fragments import Engine, FragmentBundle
@@ -82,9 +82,10 @@ def network_of(
     *texts: str,
     materialize: Materialize = Materialize.WANTED_TWICE,
     strategy: Strategy = Strategy.ALL,
+    topology: Topology = TOPOLOGY,
 ) -> Network:
     sharing = Sharing(ComputationIndex(), strategy, materialize)
-    network = Network(Planning(TOPOLOGY), sharing)
+    network = Network(Planning(topology), sharing)
     for text in texts:
         network.register(bound_query(text, CATALOG))
         check(network)
@@ -175,21 +176,64 @@ def test_a_node_is_made_when_a_second_query_wants_it() -> None:
     assert [feed.run for feed in bundle.feeds] == [node.query]
 
 
-def test_eager_nodes_are_widened_for_narrower_windows() -> None:
+def test_eager_nodes_show_what_their_conditions_read() -> None:
+    """So narrower windows over them are filters, and no node is made or widened for these."""
     chain = "SELECT p.i1, c.tran_id AS i3 FROM ({}) p JOIN Fed c ON c.tran_id = p.i2"
     first, second = (
         chain.format(f"{PAIRS} AND a.tran_date <= b.tran_date AND b.tran_date - a.tran_date <= {n}")
         for n in (20, 10)
     )
     network = network_of(first, materialize=Materialize.EAGER)
-    (name,) = (name for name, run in network.runs.items() if run.is_node)
-    network.register(bound_query(second, CATALOG))
+    pairs, triples = (run for run in network.runs.values() if run.is_node)
+    assert len(pairs.bundle.schema) == 4, "both ids, which join further, and both dates"
+    assert len(triples.bundle.schema) == 4, "the last join, too"
+    change = network.register(bound_query(second, CATALOG))
     check(network)
-    widened = network.runs[name].bundle
-    assert widened.version == 2
-    assert len(widened.schema) == 4, "both dates as well"
-    (whole,) = network.readers(name) - {"q2"}
-    assert network.runs[whole].is_node, "all of the first query's rows, with the dates"
+    (bundle,) = change.deploy
+    assert bundle.feeds[0].run == triples.bundle.query
+    (kept,) = (n for n in walk_plan(bundle.fragments[0].plan) if isinstance(n, Filter))
+    assert len(conjuncts(kept.predicate)) == 1, "ten days"
+
+
+def test_eager_joins_of_gateways_are_nodes_that_gateways_compute() -> None:
+    """Both sides of EXCEPT are read from one join, though gateways could join for each."""
+    joined = "SELECT b.city AS city FROM Bank a, Bank b WHERE a.aba = b.aba + 1 AND a.city = b.city"
+    text = f"{joined} EXCEPT {joined} AND a.aba < 5"
+    topology = Topology({"gw-1": frozenset({"fed", "bank"})})
+    network = network_of(text, materialize=Materialize.EAGER, topology=topology)
+    node, query = network.runs.values()
+    assert node.is_node
+    assert any(isinstance(n, Join) and n.kind == JoinKind.INNER for n in walk_plan(node.logical))
+    assert {feed.run for feed in query.bundle.feeds} == {node.bundle.query}
+    assert not any(isinstance(n, Join) for f in query.bundle.own for n in walk_plan(f.plan))
+
+
+SUMS = "SELECT {} FROM Fed GROUP BY {} HAVING SUM(amount) > {}"
+FINE, COARSE = "rbank_aba AS bank, tran_date AS day", "rbank_aba AS bank"
+
+
+@pytest.mark.parametrize("materialize", list(Materialize))
+def test_each_further_bound_of_a_sum_adds_one_filter(materialize: Materialize) -> None:
+    """Groups by fewer columns are one aggregate, without HAVING, over the groups by more."""
+    texts = [
+        SUMS.format(f"{shown}, SUM(amount) AS s, COUNT(*) AS n", keys, bound)
+        for bound in (5e6, 4e6, 3e6, 2e6, 1e5)  # results of greater ones have not all rows
+        for shown, keys in ((FINE, "rbank_aba, tran_date"), (COARSE, "rbank_aba"))
+    ]
+    first, others = texts[:4], texts[4:]
+    network = network_of(*first, materialize=materialize)
+    assert all(network.readers(name) for name, run in network.runs.items() if run.is_node)
+    for text in others:
+        (bundle,) = network.register(bound_query(text, CATALOG)).deploy
+        operators = [n for f in bundle.own for n in walk_plan(f.plan)]
+        assert sum(isinstance(n, Filter) for n in operators) == 1
+        assert not any(isinstance(n, Aggregate) for n in operators)
+        (feed,) = bundle.feeds
+        assert network.runs[feed.run].is_node
+    check(network)
+    nodes = [run.bundle for run in network.runs.values() if run.is_node]
+    inside = [n for node in nodes for f in node.own for n in walk_plan(f.plan)]
+    assert sum(isinstance(n, Aggregate) for n in inside) == 2
 
 
 def test_a_node_that_lacks_columns_is_widened_in_its_place() -> None:

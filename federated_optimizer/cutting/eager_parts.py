@@ -1,4 +1,4 @@
-"""The parts of a plan that are computed at the base: nodes, where these are made eagerly."""
+"""The parts of a plan that are nodes where these are made eagerly: joins, and work of the base."""
 
 from collections.abc import Iterator
 
@@ -16,11 +16,13 @@ SELECTIVE = 0.3
 """Share of rows that a selection lets through at most to be a node: as measured, else estimated."""
 
 
-def parts_at_base(plan: Plan, topology: Topology, statistics: Statistics) -> Iterator[Plan]:
+def eager_parts(plan: Plan, topology: Topology, statistics: Statistics) -> Iterator[Plan]:
     """Yield joins with what stands right above them, other operators, and selective selections.
 
-    Each comes after those below it. The last operator of the plan is left out, since its rows are
-    the result, unless a condition stands above it. Selections of sources are left out, too.
+    Each comes after those below it. Joins are yielded wherever they are computed, since gateways
+    that join for a node send its rows. Of the rest there is what the base computes; the last
+    operator is left out, since its rows are the result, unless a condition stands above it.
+    Selections of sources are left out, too.
 
     Args:
         plan: Its leaves are sources and rows of other runs.
@@ -48,8 +50,7 @@ class _Parts:
         elif not operator.inputs or is_selection_of_sources(plan):
             return  # gateways compute it
         elif len(block_of(plan).inputs) > 1:  # a join
-            if not is_last and self._is_at_base(plan):
-                yield plan
+            yield plan
         elif (is_filtered or not is_last) and self._is_at_base(operator):
             yield operator
 
