@@ -1,7 +1,7 @@
 """Size, updates and registrations of hundreds of queries in one network, by a thesis' protocol.
 
     python -m benchmarks.argus [--quick | --full] [--scale 0.05] [--sets fed med ...]
-        [--configurations off all ...] [--queries N] [--minutes 30] [--json] [--out docs/results]
+        [--configurations off all ...] [--queries N] [--minutes 26] [--json] [--out docs/results]
 
 A gateway has a stream, a base site gathers answers; both are in one process, over the simulated
 network. Queries are registered one by one into the running network, which has data in it. After
@@ -57,7 +57,7 @@ SIZE_BUDGETS = {"quick": 30.0, "default": 250.0, "full": 14_400.0}
 """Seconds of CPU of a configuration in a set: while it runs, and until it plans no more."""
 PART_OF_DRAWN = 0.25
 """The part of budgets that sets of drawn queries have; they come last."""
-MINUTES = 30.0
+MINUTES = 26.0
 """After which no further set is begun, but in a full run."""
 TOGETHER = 2
 LARGEST_BESIDE_DUCKDB = 0.1
