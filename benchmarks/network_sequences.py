@@ -87,7 +87,10 @@ def results(
             yield each, run_range(each, actions)
         return
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        yield from zip(left, pool.map(run_range, left, [actions] * len(left)), strict=True)
+        try:
+            yield from zip(left, pool.map(run_range, left, [actions] * len(left)), strict=True)
+        finally:  # after a failure nobody waits for the others
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def run_range(seeds: Range, actions: int) -> Counter[str] | Failure:
