@@ -13,7 +13,7 @@ from federated_optimizer.search.choosing import Search
 from federated_optimizer.sharing.forms import exact_cache
 from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.metrics import Metric
-from streamsql.algebra.operators import RemoteSource, Scan, Window, walk_plan
+from streamsql.algebra.operators import RemoteSource, Scan, walk_plan
 from streamsql.binder import BoundQuery, bind_query, define
 from streamsql.catalog.catalog import Catalog
 from streamsql.syntax import parse_script, parse_statement
@@ -33,13 +33,11 @@ class BoundTemplate:
         template: Its texts.
         bound: The query.
         sources: That it reads.
-        window: Microseconds after which its windows hold what is in them.
     """
 
     template: Template
     bound: BoundQuery
     sources: frozenset[str]
-    window: int
     _alone: dict[Hashable, FragmentBundle] = field(default_factory=dict)
 
     def alone(self, topology: Topology, query: str) -> FragmentBundle:
@@ -107,7 +105,6 @@ def _bound(template: Template, catalog: Catalog) -> BoundTemplate:
     statement = parse_statement(template.text)
     assert isinstance(statement, Query)  # noqa: S101  (our own text)
     bound = bind_query(statement, catalog)
-    nodes = list(walk_plan(bound.plan))
+    nodes = walk_plan(bound.plan)
     sources = frozenset(node.source for node in nodes if isinstance(node, Scan))
-    window = max((node.size or 0 for node in nodes if isinstance(node, Window)), default=0)
-    return BoundTemplate(template, bound, sources, window)
+    return BoundTemplate(template, bound, sources)

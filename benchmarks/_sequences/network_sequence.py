@@ -73,7 +73,6 @@ class _Live:
     query: str
     template: BoundTemplate
     alone: str
-    whole: int
     meets: bool
 
 
@@ -201,10 +200,8 @@ class Sequence:
             self.sites.install(bundle)
         alone = template.alone(self._topology, f"alone{number}")
         self.sites.install(alone)
-        # A window that begins late has rows of its whole length only after that.
-        whole = self.now + template.window
         meets = meets_at_gateways(alone)
-        self.live[number] = _Live(change.query, template, alone.query, whole, meets)
+        self.live[number] = _Live(change.query, template, alone.query, meets)
         found = change.registration
         assert found is not None  # noqa: S101  (a registration has one)
         note_registration(self.counts, found)
@@ -258,8 +255,6 @@ class Sequence:
         if with_duckdb:
             self.expected.fill_tables(self.now)
         for live in self.live.values():
-            if self.now < live.whole:
-                continue
             if self.down and (live.meets or self._meets(self.network.result(live.query))):
                 continue  # rows that should meet at a gateway that is away are not there
             found = self.sites.result(self.network.reads[live.query])

@@ -217,6 +217,20 @@ def _windows() -> Iterator[Template]:
                 plain = plain.replace(f"{source} []", f"{source}_{seconds}")
             yield Template(text.replace("[]", f"[RANGE {seconds} SECONDS]"), plain)
 
+    for seconds in (5, 10):
+        for text in (
+            "SELECT a.who, b.who AS other FROM visits [] a, visits [RANGE 20 SECONDS] b "
+            "WHERE a.room = b.room",
+            "SELECT b.who, b.ts FROM visits [RANGE 20 SECONDS] b WHERE NOT EXISTS "
+            "(SELECT 1 FROM visits [] a WHERE a.room = b.room AND a.minutes > 1)",
+            "SELECT room FROM visits [RANGE 20 SECONDS] EXCEPT SELECT room FROM visits []",
+        ):
+            plain = text.replace("visits []", f"visits_{seconds}")
+            yield Template(
+                text.replace("[]", f"[RANGE {seconds} SECONDS]"),
+                plain.replace("visits [RANGE 20 SECONDS]", "visits_20"),
+            )
+
 
 GROUPS = {
     "selections": (*_selections(),),

@@ -63,7 +63,8 @@ class RandomActions:
         self._begun = 0
         templates = TEMPLATES
         if self._chance.random() >= ALL_GROUPS:
-            some = self._chance.sample(list(GROUPS), self._chance.choice((1, 1, 2)))
+            # Windows are of many kinds: they come twice as often.
+            some = self._chance.sample([*GROUPS, "windows"], self._chance.choice((1, 1, 2)))
             templates = tuple(each for name in some for each in GROUPS[name])
         self._templates = self._chance.sample(templates, min(FEW, len(templates)))
 
