@@ -92,7 +92,6 @@ class Inbox:
         self._pending: dict[str, Arrivals] = {}
         self._given_up: set[str] = set()
         self._readers: dict[str, Reader] = {}
-        self._sited_readers: dict[str, dict[str, Reader]] = {}
         self._sited = frozenset(port_of(name) for name in read or () if is_sited(name))
         self._only_sited = self._sited - frozenset(read or ())
         self._dropped: frozenset[tuple[str, str]] = frozenset()  # may still come, for nobody
@@ -109,9 +108,8 @@ class Inbox:
         names = ports | set(map(sited, self._sited & ports))
         self._pending = {p: change for p, change in former._pending.items() if p in names}  # noqa: SLF001 - its own class
         self._given_up = former._given_up & self.channels.keys()  # noqa: SLF001 - its own class
-        self._readers = {port: read for port, read in former._readers.items() if port in ports}  # noqa: SLF001 - its own class
-        sited_readers = former._sited_readers  # noqa: SLF001 - its own class
-        self._sited_readers = {port: read for port, read in sited_readers.items() if port in ports}
+        readers = former._readers.items()  # noqa: SLF001 - its own class
+        self._readers = {name: read for name, read in readers if port_of(name) in ports}
 
     def accept(self, sender: str, batch: DeltaBatch) -> Reception:
         """Ingest a batch; its message of a recursion is left to the caller.
@@ -157,13 +155,13 @@ class Inbox:
 
     def _arrive(self, sender: str, port: str, delta: Delta, ts: int | None) -> None:
         """Let a change wait for the next step, here and where others read the port."""
-        others = self._sited_readers.get(port)
-        if others or port in self._sited:
+        name = sited(port)
+        if port in self._sited or name in self._readers:
             told = with_site(delta, sender)
-            for give in () if others is None else others.values():
-                give(told, ts)
             if port in self._sited:
-                self._wait(sited(port), told, ts)
+                self._wait(name, told, ts)
+            if name in self._readers:
+                self._readers[name](told, ts)
         if port not in self._only_sited:
             self._wait(port, delta, ts)
         if port in self._readers:
@@ -183,34 +181,20 @@ class Inbox:
         if delta:
             self._pending.setdefault(name, Arrivals()).add(delta, ts)
 
-    def read(self, port: str, give: Reader) -> None:
-        """Hand each change of a port on, too, when it arrives."""
-        self._readers[port] = give
+    def read(self, name: str, give: Reader) -> None:
+        """Hand each change of a port on, too, when it arrives, with sites if the name says so."""
+        self._readers[name] = give
 
-    def unread(self, port: str) -> None:
+    def unread(self, name: str) -> None:
         """Hand on no more."""
-        self._readers.pop(port, None)
+        self._readers.pop(name, None)
 
-    def read_sited(self, port: str, reader: str, give: Reader) -> None:
-        """Hand each change of a port on to a reader, with the site behind each row."""
-        self._sited_readers.setdefault(port, {})[reader] = give
-
-    def unread_sited(self, port: str, reader: str) -> None:
-        """Hand nothing on to a reader any more."""
-        self._sited_readers.get(port, {}).pop(reader, None)
-
-    def sited_total(self, port: str) -> Delta:
-        """Return all that the senders have sent of a port, with the site behind each row."""
-        rows: Delta = {}
-        for sender, channel in self.channels.items():
-            rows.update(with_site(channel.contents.get(port, {}), sender))
-        return rows
-
-    def total(self, port: str) -> Delta:
+    def total(self, name: str) -> Delta:
         """Return all that the senders have sent of a port, with what waits for the next step."""
         rows: Delta = {}
-        for channel in self.channels.values():
-            accumulate(rows, channel.contents.get(port, {}))
+        for sender, channel in self.channels.items():
+            sent = channel.contents.get(port_of(name), {})
+            accumulate(rows, with_site(sent, sender) if is_sited(name) else sent)
         return rows
 
     def senders_of(self, ports: Collection[str]) -> list[str]:

@@ -99,13 +99,9 @@ class LocalFeeds:
         groups: dict[tuple[str, str, int], list[tuple[str, OpenFeed]]] = {}
         for name in newcomers:
             for opened in self._queries[name].feeds:
-                if not self._find(name, opened):
-                    continue
-                if opened.is_sited:
-                    self._begin_sited(name, opened)
-                else:
-                    run, source = opened.feed.run, opened.feed.source
-                    key = (run, source, id(opened.kept) if opened.kept else 0)
+                if self._find(name, opened):
+                    run, port = opened.feed.run, opened.port
+                    key = (run, port, id(opened.kept) if opened.kept else 0)
                     groups.setdefault(key, []).append((name, opened))
         for group in groups.values():
             self._begin(group)
@@ -114,13 +110,12 @@ class LocalFeeds:
         """Let others keep what they have read of a query, which reads nothing more itself."""
         for opened in query.feeds:
             self._end(name, opened)
-        kept: dict[tuple[str, bool], Delta] = {}
+        kept: dict[str, Delta] = {}
         for reader, opened in list(self._readings(name)):
             if opened.is_fed:
-                source = (opened.feed.source, opened.is_sited)
-                if source not in kept:
-                    kept[source] = _rows(query, opened)
-                opened.kept, opened.is_fed = kept[source], False
+                if opened.port not in kept:
+                    kept[opened.port] = _rows(query, opened)
+                opened.kept, opened.is_fed = kept[opened.port], False
                 self._touched(reader)
                 self._tell(reader)
         self._ports.pop(name, None)
@@ -189,8 +184,8 @@ class LocalFeeds:
             plans = [fragment.plan for fragment in reader.bundle.at(self._site)]
             columns = reader.bundle.fragment(feed.fragment).plan.schema
             needed = needed_rows(plans, feed.fragment, columns)
-            now = _giver(reader, feed, partial(self._touched, name))
-            at_its_step = _giver(reader, feed, partial(self._hand, name))
+            now = _giver(reader, opened, partial(self._touched, name))
+            at_its_step = _giver(reader, opened, partial(self._hand, name))
             fill.add(_key(name, feed), now, needed)
             port.add(_key(name, feed), at_its_step if opened.is_result else now, needed)
             opened.is_fed, opened.kept, opened.has_pending = True, {}, False
@@ -201,33 +196,15 @@ class LocalFeeds:
             self._tell(name)
         fill(missed, None)
 
-    def _begin_sited(self, name: str, opened: OpenFeed) -> None:
-        """Give a reader the rows that it lacks with their sites, and from now on all that come.
-
-        Filters right above them are left to the reader: a bank of them knows no sites.
-        """
-        reader, feed = self._queries[name], opened.feed
-        feeder = self._queries[feed.run]
-
-        def give(delta: Delta, ts: int | None) -> None:
-            reader.inbox.give_sited(feed.fragment, delta, ts)
-            self._touched(name)
-
-        missed = difference(_rows(feeder, opened), opened.kept)
-        feeder.inbox.read_sited(feed.source, _key(name, feed), give)
-        opened.is_fed, opened.kept, opened.has_pending = True, {}, False
-        self._tell(name)
-        give(missed, None)
-
     def _port(self, feeder: FedQuery, opened: OpenFeed) -> FedPort:
         """Return the port of a fragment that is read."""
         ports = self._ports.setdefault(opened.feed.run, {})
-        source = opened.feed.source
-        if source not in ports:
-            ports[source] = FedPort()
+        port = opened.port
+        if port not in ports:
+            ports[port] = FedPort()
             end = feeder.outbox if opened.is_result else feeder.inbox
-            end.read(source, ports[source])
-        return ports[source]
+            end.read(port, ports[port])
+        return ports[port]
 
     def _hand(self, name: str) -> None:
         """Note that a query was given rows that it has to apply in this step."""
@@ -243,15 +220,12 @@ class LocalFeeds:
         feeder = self._queries.get(feed.run)
         if feeder is None or not opened.is_fed:
             return
-        if opened.is_sited:
-            feeder.inbox.unread_sited(feed.source, _key(name, feed))
-            return
         ports = self._ports[feed.run]
-        ports[feed.source].remove(_key(name, feed))
-        if not ports[feed.source].is_read:
-            del ports[feed.source]
+        ports[opened.port].remove(_key(name, feed))
+        if not ports[opened.port].is_read:
+            del ports[opened.port]
             end = feeder.outbox if opened.is_result else feeder.inbox
-            end.unread(feed.source)
+            end.unread(opened.port)
         if not ports:
             del self._ports[feed.run]
             self._has_pending.pop(feed.run, None)
@@ -301,12 +275,13 @@ def _key(name: str, feed: Feed) -> str:
     return f"{name}/{feed.fragment}"
 
 
-def _giver(reader: FedQuery, feed: Feed, noted: Callable[[], None]) -> Reader:
+def _giver(reader: FedQuery, opened: OpenFeed, noted: Callable[[], None]) -> Reader:
     """Return what puts changes before a reader, and notes it."""
-    inbox, fragment = reader.inbox, feed.fragment
+    fragment = opened.feed.fragment
+    put = reader.inbox.give_sited if opened.is_sited else reader.inbox.give
 
     def give(delta: Delta, ts: int | None) -> None:
-        inbox.give(fragment, delta, ts)
+        put(fragment, delta, ts)
         noted()
 
     return give
@@ -314,7 +289,4 @@ def _giver(reader: FedQuery, feed: Feed, noted: Callable[[], None]) -> Reader:
 
 def _rows(feeder: FedQuery, opened: OpenFeed) -> Delta:
     """Return all that a feeder has of what is read; the caller must not change it."""
-    source = opened.feed.source
-    if opened.is_sited:
-        return feeder.inbox.sited_total(source)
-    return feeder.outbox.total(source) if opened.is_result else feeder.inbox.total(source)
+    return (feeder.outbox if opened.is_result else feeder.inbox).total(opened.port)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from stream_engine.state.sited_ports import sited_fragments
+from stream_engine.state.sited_ports import sited, sited_fragments
 from streamsql.data.delta import Delta
 from streamsql.wire.fragments import Feed, FragmentBundle
 
@@ -25,6 +25,11 @@ class OpenFeed:
     is_result: bool = False
     has_pending: bool = False
     is_sited: bool = False
+
+    @property
+    def port(self) -> str:
+        """The name by which the feeder gives the rows."""
+        return sited(self.feed.source) if self.is_sited else self.feed.source
 
     @property
     def waits(self) -> bool:

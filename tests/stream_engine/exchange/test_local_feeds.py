@@ -11,15 +11,20 @@ from stream_engine.simulation.network import Faults, Network
 from stream_engine.site.site_engine import SiteEngine
 from stream_engine.snapshot.recorded_site import RecordedSite
 from streamsql.algebra.aggregates import AggregateCall, AggregateFunction
-from streamsql.algebra.expressions import Column
+from streamsql.algebra.expressions import Call, Column, Literal
 from streamsql.algebra.operators import (
+    BOUNDS_COLUMNS,
     Aggregate,
     Distinct,
+    Filter,
     Plan,
     Project,
     RemoteSource,
     Scan,
     SourceKind,
+    WindowBounds,
+    WindowKind,
+    Younger,
 )
 from streamsql.data.events import SourceEvent
 from streamsql.data.schema import Schema
@@ -301,3 +306,64 @@ def test_a_recorded_base_comes_back_with_its_feeds() -> None:
         assert rows == [("x",)]
         assert gateway.senders() == set()
         assert again.senders() == {("q1", gateway) for gateway in GATEWAYS}
+
+
+def test_a_reader_of_younger_rows_is_given_those_that_its_filter_lets_pass() -> None:
+    """A bank of filters serves rows with their sites as well: thousands of readers cost as one."""
+    columns = Schema.of(("k", DataType.INTEGER), ("ts", DataType.TIMESTAMP))
+    source = Scan("s", SourceKind.STREAM, columns, time_column=1, ttl=1_000)
+    told = WindowBounds(source, WindowKind.RANGE, 10)
+    network = Network((*GATEWAYS, "base"))
+    for gateway in GATEWAYS:
+        network.declare(gateway, source)
+    sent = RemoteSource("f1", columns)
+    owner = FragmentBundle(
+        "q0",
+        1,
+        (
+            Fragment("f0", Engine.BASE, sent, ("base",)),
+            Fragment("f1", Engine.GATEWAY, source, GATEWAYS, "f0", ("base",)),
+        ),
+        columns,
+    )
+    network.install(owner)
+    for number in range(1, 6):
+        equal = Call(
+            "=",
+            (Column(0, "k", DataType.INTEGER), Literal(number, DataType.INTEGER)),
+            DataType.BOOLEAN,
+        )
+        younger = Younger(
+            Filter(sent, equal), RemoteSource("f2", BOUNDS_COLUMNS), 1, WindowKind.RANGE, 10
+        )
+        fragments = (
+            Fragment("f0", Engine.BASE, younger, ("base",)),
+            Fragment("f1", Engine.GATEWAY, source, GATEWAYS, "f0", ("base",)),
+            Fragment("f2", Engine.GATEWAY, told, GATEWAYS, "f0", ("base",)),
+        )
+        feed = Feed("f1", "q0", 1, "f1")
+        network.install(FragmentBundle(f"q{number}", 1, fragments, columns, feeds=(feed,)))
+    network.advance(100)
+    network.settle()
+    before = given(network)
+    network.ingest("gw-1", "s", [SourceEvent((3, 99), 99)])
+    network.ingest("gw-2", "s", [SourceEvent((3, 60), 60)])
+    network.settle()
+    assert network.result("q3") == {(3, 99): 1}
+    assert {
+        query: n - before[query] for query, n in given(network).items() if n - before[query]
+    } == {
+        "q0": 2,
+        "q3": 2,
+    }
+
+
+def given(network: Network) -> dict[str, int]:
+    """Return how many rows the leaves of the fragments at the base were given, by query."""
+    found: dict[str, int] = {}
+    for fragment in network.sites["base"].statistics():
+        rows = sum(
+            o.rows_in for o in fragment.operators if o.operator.startswith("RemoteSource[f1")
+        )
+        found[fragment.query] = found.get(fragment.query, 0) + rows
+    return found
