@@ -58,7 +58,7 @@ class HeardReports:
         if site == self._shared.settings.host:
             return  # what we say is cleared at the broker with the run's fragments
         readers = self._queries.runs.readers(run)
-        self._queries.runs.changes += 1
+        self._queries.runs.note(run)
         if not readers and problem is not None and self._queries.requests.may_ask(run, site):
             self._shared.deployment.clear_problem(run, site)
         # Of a query that was stopped for a reason of ours the bundle is an old one by now.

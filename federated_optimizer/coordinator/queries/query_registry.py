@@ -323,7 +323,7 @@ class Queries:
             problem = query.problems.get(site)
             if problem is not None and not 0 < started <= problem.ts:
                 del query.problems[site]
-                self.runs.changes += 1
+                self.runs.note(query.run)
                 self._deployment.clear_problem(query.run, site)
 
     def compare(self, catalog: Catalog, *, changed: bool = False) -> None:
@@ -385,7 +385,7 @@ class Queries:
             error.code, error.message, error.hint, self._clock(), host
         )
         query.result.stop()
-        self.runs.changes += 1
+        self.runs.note(query.run)
         self.runs.touched[query.run] = None
         self.runs.network.note(query.run)
         self.withdraw_unread(query.bundle)

@@ -137,14 +137,16 @@ class Replanning:
             if query is node and len(readers) > 1:
                 continue  # it goes along with the queries of its run
             found = plans.get(query.id)
-            query.outdated = ""
+            if query.outdated:
+                query.outdated = ""
+                self._queries.runs.note(query.run)
             if query.id not in planned:
                 self._queries.has_old_plans = True  # it has joined the run meanwhile
                 stay.append(query)
             elif isinstance(found, FederationError):
                 # It keeps running as it is: stopping it would take away what still works.
                 query.outdated = found.message
-                self._queries.runs.changes += 1  # nobody builds on it
+                self._queries.runs.note(query.run)  # nobody builds on it
                 log.warning("query %s cannot be replanned: %s", query.id, found.message)
                 stay.append(query)
             elif found is None or found.bundle.version != query.bundle.version + 1:

@@ -1,10 +1,12 @@
 """Runs read what other runs have at their sites, also when that has changed."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from heapq import heapify, heappop, heappush
 
 from federated_optimizer.coordinator.queries.planned_queries import Planned
 from federated_optimizer.coordinator.queries.query_registry import Queries
 from federated_optimizer.coordinator.shared_parts import SharedParts
+from federated_optimizer.network.run_ages import age_of
 from host.clocks import monotonic_clock
 from streamsql.wire.fragments import Engine, Feed, FragmentBundle
 
@@ -15,8 +17,8 @@ LONGEST_PLANNING = 10_000_000
 class Feeding:
     """Redeploys runs whose feeds are others by now.
 
-    State: up to which change of the runs all of them read what they have to; the versions of runs
-    for which plans were to be made again.
+    State: the versions of runs for which plans were to be made again. Which runs are to be looked
+    at the runs themselves know.
 
     Args:
         shared: Parts of the coordinator.
@@ -33,7 +35,6 @@ class Feeding:
         self._shared = shared
         self._queries = queries
         self._redeploy = redeploy
-        self._fed = -1
         self._copies: dict[str, int] = {}
 
     async def feed_again(self) -> None:
@@ -43,26 +44,47 @@ class Feeding:
         that would begin anew, an older one that computes the same is read, if there is one.
         """
         runs = self._queries.runs
-        changes = runs.changes
-        if changes == self._fed:
-            return
-        waits = [run for run in runs.all() if runs.fed_otherwise(run)]
+        waits = [run for run in runs.doubtful.take() if runs.fed_otherwise(run)]
+        runs.doubtful.add(waits)
         self._plan_copies_again(waits)
-        only: Sequence[str] = runs.all()
-        if self._plans_are_old():
+        are_old = self._plans_are_old()
+        if are_old:
             # What a run reads is planned first, and then the run over that.
-            only = waits = [run for run in waits if not runs.reads_results(run)]
-            self._fed = -1
-        else:
-            self._fed = -1 if waits else changes
+            waits = [run for run in waits if not runs.reads_results(run)]
         if not waits:
             return
         async with self._shared.lock:
-            for run in only:
-                found = runs.fed_otherwise(run)
-                if found:
-                    stays = runs.older_equal(run) is None or self._queries.nodes.of(run)
-                    await self._redeploy(found, run if stays else None)
+            await self._feed(waits, others=not are_old)
+
+    async def _feed(self, waits: Iterable[str], *, others: bool) -> None:
+        """Redeploy runs that are fed otherwise, the oldest first: nobody reads a newer one.
+
+        Args:
+            waits: Runs to be looked at.
+            others: Whether to go on with those that read a run that was redeployed.
+        """
+        runs = self._queries.runs
+        waiting = [(age_of(run), run) for run in waits]
+        heapify(waiting)
+        looked: set[str] = set()
+        again: set[str] = set()
+        try:
+            while waiting:
+                _, run = heappop(waiting)
+                found = {} if run in looked else runs.fed_otherwise(run)
+                looked.add(run)
+                if not found:
+                    continue
+                again.add(run)  # until it is seen that it is fed as it has to be
+                stays = runs.older_equal(run) is None or self._queries.nodes.of(run)
+                await self._redeploy(found, run if stays else None)
+                for other in runs.doubtful.take() if others else ():
+                    if other in looked:
+                        again.add(other)
+                    else:
+                        heappush(waiting, (age_of(other), other))
+        finally:
+            runs.doubtful.add([*again, *(run for _, run in waiting)])
 
     def _plan_copies_again(self, waits: Iterable[str]) -> None:
         """Have plans made again before a run computes by itself what it has read of a result.

@@ -15,6 +15,7 @@ from federated_optimizer.coordinator.contract.coordinator_model import Origin
 from federated_optimizer.coordinator.queries.planned_queries import Planned, planned_of
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.runs.answer_index import AnswerIndex
+from federated_optimizer.coordinator.queries.runs.doubtful_feeds import DoubtfulFeeds
 from federated_optimizer.coordinator.queries.runs.newest_runs import NewestRuns
 from federated_optimizer.network.run_ages import age_of
 from federated_optimizer.network.shareable import fingerprint, fragment_prints, run_or_read
@@ -46,6 +47,7 @@ class SharedRuns:
         touched: Runs whose bundle or readers may have changed, until somebody empties it.
         network: Which node of what runs rests on which.
         newest: The newest runs that read a source.
+        doubtful: Runs that may be fed otherwise than they are.
     """
 
     def __init__(self, host: str) -> None:
@@ -63,6 +65,7 @@ class SharedRuns:
         self._tried: dict[str, RunningQuery] = {}
         self._fed: dict[str, dict[str, None]] = {}  # runs that read rows of a run, by that
         self._feeders: dict[str, set[str]] = {}
+        self.doubtful = DoubtfulFeeds(self._parts, self._given, self._part_prints)
         self.network = NetworkIndex(self)
         self.newest = NewestRuns(self)
         self._of_text: dict[tuple[str, ...], dict[str, RunningQuery]] = {}
@@ -317,7 +320,7 @@ class SharedRuns:
     def enter(self, query: RunningQuery) -> None:
         """Note that a query reads the run that its bundle names."""
         self.changes += 1
-        run = query.run
+        run, leader = query.run, self.leader(query.run)
         self.entered.add(run)
         self.touched[run] = None
         self._readers.setdefault(run, {})[query.id] = query
@@ -335,14 +338,23 @@ class SharedRuns:
                 self._parts.setdefault(printed, {}).setdefault(run, fragment)
                 if fragment in own and may_give(own[fragment]):
                     self._given.setdefault(printed, {}).setdefault(run, fragment)
+        if self.leader(run) is not leader:
+            self.doubtful.note(run)
+
+    def note(self, run: str) -> None:
+        """Note that a run has begun to fail, or is well again."""
+        self.changes += 1
+        self.doubtful.note(run)
 
     def leave(self, query: RunningQuery) -> None:
         """Note that a query reads its run no more; call it before its bundle is another one."""
         self.changes += 1
-        run = query.run
+        run, leader = query.run, self.leader(query.run)
         self.touched[run] = None
         readers = self._readers.get(run, {})
         readers.pop(query.id, None)
+        if self.leader(run) is not leader:
+            self.doubtful.note(run)  # while it is known what it has given
         self.network.note(run)
         if query.id in self._of_text.get(_words(query.text), {}):
             _drop(self._of_text, _words(query.text), query.id)
