@@ -110,8 +110,11 @@ class _Compiler:
                 return (SourceNode(plan, plan, ScanOperator()), ())
             case Window() | WindowBounds():
                 return (SourceNode(plan, plan.input, source_operator(plan)), ())
-            case RemoteSource():
-                return (RemoteNode(plan), ())
+            case RemoteSource(fragment=name, columns=columns):
+                # Most gateways read no other site, and load nothing that knows names of ports.
+                from stream_engine.state.sited_ports import port_of
+
+                return (RemoteNode(RemoteSource(port_of(name), columns), name), ())
             case Fixpoint() if plan.copies != Copies.ONE:
                 copies = self._copies(plan)
                 return (FixpointNode(plan, copies), copies.leaves)

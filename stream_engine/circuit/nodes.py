@@ -12,7 +12,6 @@ from stream_engine.operators.rows.operator import (
     WorkCounters,
 )
 from stream_engine.operators.rows.scan import ScanOperator
-from stream_engine.state.sited_ports import port_of
 from stream_engine.state.source_relation import TimedDelta, with_both
 from streamsql.algebra.explain import describe
 from streamsql.algebra.operators import Fixpoint, Plan, RemoteSource, Scan
@@ -213,13 +212,13 @@ class SourceNode:
 
 
 class RemoteNode:
-    """The output of another fragment."""
+    """The output of another fragment, under the name by which it is taken (`sited_ports`)."""
 
     is_timed = False
 
-    def __init__(self, plan: RemoteSource) -> None:
-        self.wiring = Wiring(RemoteSource(port_of(plan.fragment), plan.columns))
-        self.fragment = plan.fragment
+    def __init__(self, plan: RemoteSource, name: str) -> None:
+        self.wiring = Wiring(plan)
+        self.fragment = name
 
     def start(self) -> Delta:
         """Return nothing."""
