@@ -208,6 +208,24 @@ def test_eager_joins_of_gateways_are_nodes_that_gateways_compute() -> None:
     assert not any(isinstance(n, Join) for f in query.bundle.own for n in walk_plan(f.plan))
 
 
+def test_no_nodes_are_made_that_the_strategy_does_not_read() -> None:
+    network = network_of(transfers(20), strategy=Strategy.NO_JOINS, materialize=Materialize.EAGER)
+    assert not any(run.is_node for run in network.runs.values())
+
+
+def test_groups_over_rows_that_are_there_become_a_node_for_the_second_query() -> None:
+    """The rows of the join can be read, but both would group them."""
+    narrow = f"{PAIRS} AND a.amount > 1000000"
+    grouped = f"SELECT p.i1, COUNT(*) AS n FROM ({narrow}) p GROUP BY p.i1 HAVING COUNT(*) > {{}}"
+    network = network_of(PAIRS, grouped.format(2), grouped.format(1))
+    (node,) = (run for run in network.runs.values() if run.is_node)
+    assert any(isinstance(n, Aggregate) for n in walk_plan(node.logical))
+    (bundle,) = network.register(bound_query(grouped.format(0), CATALOG)).deploy
+    check(network)
+    operators = [n for f in bundle.own for n in walk_plan(f.plan)]
+    assert not any(isinstance(n, Aggregate) for n in operators)
+
+
 SUMS = "SELECT {} FROM Fed GROUP BY {} HAVING SUM(amount) > {}"
 FINE, COARSE = "rbank_aba AS bank, tran_date AS day", "rbank_aba AS bank"
 
