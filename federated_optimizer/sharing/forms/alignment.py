@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from federated_optimizer.sharing.forms.block_names import equal_classes, equal_pair
 from federated_optimizer.sharing.forms.blocks import Block
 from federated_optimizer.sharing.forms.canonical_plan import canonical_plan, input_forms
+from federated_optimizer.sharing.forms.exact_cache import exactly_cached
 from federated_optimizer.sharing.forms.expression_text import text_of
 from streamsql.algebra.expressions import Call, Column, Expression, columns_of, map_columns
 from streamsql.algebra.operators import Plan
@@ -63,28 +64,51 @@ _Named = tuple[int, str]
 
 def _named_classes(block: Block) -> dict[_Named, int]:
     """Return the number of the class of columns that are equal, by input and column."""
-    names, owners = _names(block), block.owners
+    named = _named_columns(block.inputs).named
     found: dict[_Named, int] = {}
     for members in equal_classes(block.predicates).values():
         for column in members:
-            found[owners[column], names[column]] = members[0]
+            found[named[column]] = members[0]
     return found
 
 
 def _named_pairs(block: Block) -> list[list[tuple[_Named, _Named]]]:
     """Return the equalities of a block by the later of the two inputs."""
-    names, owners = _names(block), block.owners
+    named = _named_columns(block.inputs).named
     found: list[list[tuple[_Named, _Named]]] = [[] for _ in block.inputs]
     for predicate in block.predicates:
         pair = equal_pair(predicate)
         if pair is not None:
-            a, b = ((owners[c], names[c]) for c in pair)
+            a, b = (named[c] for c in pair)
             found[max(a[0], b[0])].append((a, b))
     return found
 
 
-def _names(block: Block) -> tuple[str, ...]:
-    return tuple(name for child in block.inputs for name in canonical_plan(child).columns)
+@dataclass(frozen=True, slots=True)
+class _NamedColumns:
+    """The universal columns of inputs.
+
+    Attributes:
+        named: The input and the name of each.
+        places: The first column of each input and name.
+        columns: As expressions.
+    """
+
+    named: tuple[_Named, ...]
+    places: dict[_Named, int]
+    columns: tuple[Expression, ...]
+
+
+@exactly_cached(4_096)
+def _named_columns(inputs: tuple[Plan, ...]) -> _NamedColumns:
+    # Blocks are aligned with thousands of others, and share their inputs with what they become.
+    named = tuple(
+        (at, name) for at, each in enumerate(inputs) for name in canonical_plan(each).columns
+    )
+    places: dict[_Named, int] = {}
+    for column, each in enumerate(named):
+        places.setdefault(each, column)
+    return _NamedColumns(named, places, Block(inputs, (), (), ()).columns)
 
 
 def _holds(pair: tuple[_Named, _Named], chosen: Sequence[int], classes: dict[_Named, int]) -> bool:
@@ -94,21 +118,18 @@ def _holds(pair: tuple[_Named, _Named], chosen: Sequence[int], classes: dict[_Na
 
 def _moved(wanted: Block, offered: Block, chosen: Sequence[int]) -> Block | None:
     """Return the wanted block over the offered inputs; None if a column is missing."""
-    places: dict[_Named, int] = {}
-    offsets = offered.offsets
-    for at, child in enumerate(offered.inputs):
-        for column, name in enumerate(canonical_plan(child).columns):
-            places.setdefault((chosen[at], name), offsets[at] + column)
-    names, owners, columns = _names(wanted), wanted.owners, offered.columns
-    place: dict[int, int] = {}
+    ours, theirs = _named_columns(wanted.inputs), _named_columns(offered.inputs)
+    number_of = {number: at for at, number in enumerate(chosen)}
+    place: dict[int, Expression] = {}
     for column in wanted.needed():
-        found = places.get((owners[column], names[column]))
+        owner, name = ours.named[column]
+        found = theirs.places.get((number_of[owner], name))
         if found is None:
             return None
-        place[column] = found
+        place[column] = theirs.columns[found]
 
     def move(column: Column) -> Expression:
-        return columns[place[column.position]]
+        return place[column.position]
 
     return replace(
         wanted,
