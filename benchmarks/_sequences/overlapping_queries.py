@@ -130,6 +130,12 @@ def _groups() -> Iterator[Template]:
         "GROUP BY s.room",
         "SELECT s.room, s.taken, COUNT(*) AS n FROM readings r, seats s WHERE r.room = s.room "
         "GROUP BY s.room, s.taken",
+        "SELECT room FROM visits GROUP BY room HAVING COUNT(*) >= 2",
+        "SELECT room, AVG(share) AS a FROM seats GROUP BY room HAVING COUNT(share) > 1",
+        "SELECT s.room, COUNT(*) AS n FROM readings r, seats s WHERE r.room = s.room "
+        "GROUP BY s.room HAVING COUNT(*) > 1",
+        "SELECT s.room, MAX(r.celsius) AS high FROM readings r, seats s WHERE r.room = s.room "
+        "GROUP BY s.room HAVING MAX(r.celsius) > 2 AND COUNT(*) > 1",
         "SELECT room, taken, SUM(share) AS s, AVG(share) AS a FROM seats GROUP BY room, taken",
         "SELECT room, AVG(share) AS a FROM seats GROUP BY room",
         "SELECT taken, SUM(share) AS s, COUNT(share) AS n FROM seats GROUP BY taken",
