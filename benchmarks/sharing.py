@@ -86,7 +86,7 @@ class Run:
 
     def __init__(self, kind: str, queries: int, rows: int, *, sharing: bool) -> None:
         self.site = SiteEngine("here", 1)
-        self.site.configure(SiteSettings(sharing=sharing))
+        self.site.configure(SiteSettings(share_synopses=sharing))
         self.sources = ("left", "right") if kind == "join" else ("left",)
         for number in range(queries):
             plan_of = plan(kind, number, rows)

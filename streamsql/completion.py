@@ -69,7 +69,7 @@ _AFTER: dict[tuple[str, ...], str] = {
 }
 """What follows the one or two words before the place."""
 _DELIVERY = "WITH (SNAPSHOT = false),WITH (PROGRESS),ENVELOPE UPSERT (KEY ("
-_SETTINGS = "scheduler =,slice_ms =,queue_rows =,sharing =,report_seconds ="
+_SETTINGS = "scheduler =,slice_ms =,queue_rows =,share_synopses =,report_seconds ="
 MAX_SHOWN = 400
 _WORD = re.compile(r"'(?:[^']|'')*'?|--[^\n]*|\"[^\"]*\"?|\w+|[^\w\s]")
 _STATEMENTS = (

@@ -6,6 +6,7 @@ main thread, whatever it is doing, and an error that the handler raises ends the
 """
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -94,8 +95,10 @@ class _Timer:
         self._began = monotonic_clock()
         self._handlers = [signal.getsignal(number) for _, number, _ in self._kinds]
         self._others = [(0.0, 0.0) for _ in self._kinds]
+        self._reported = sys.unraisablehook
 
     def begin(self) -> None:
+        sys.unraisablehook = self._report
         for _, number, _ in self._kinds:
             signal.signal(number, self._rings)
         self._others = [signal.setitimer(kind, wait) for kind, _, wait in self._kinds]
@@ -110,6 +113,13 @@ class _Timer:
             signal.signal(number, handler)
             if left:  # somebody else waits for an alarm of theirs
                 signal.setitimer(kind, max(left - passed, 0.001), interval)
+        sys.unraisablehook = self._reported
+
+    def _report(self, found: "sys.UnraisableHookArgs") -> None:
+        # Out of a destructor, or the callback of a weak reference, no error is raised: Python
+        # reports it and the work goes on. The timer rings again, so there is nothing to report.
+        if not isinstance(found.exc_value, _Ended):
+            self._reported(found)
 
     def _rings(self, _number: int, frame: FrameType | None) -> None:
         if not self.is_armed:

@@ -362,4 +362,4 @@ class SiteEngine(SteppingSite):
     def configure(self, settings: SiteSettings) -> None:
         """Use other settings from the next step on; pending changes stay."""
         self._work.configure(settings)
-        self.synopses.switch(on=settings.sharing)
+        self.synopses.switch(on=settings.share_synopses)

@@ -104,7 +104,7 @@ def _site(parts: SiteParts) -> Measured:
         "queued_rows_average": meter.average_rows,
         "scheduler": list(SchedulerKind).index(settings.scheduler),
         "queue_rows": settings.queue_rows,
-        "sharing": int(settings.sharing),
+        "share_synopses": int(settings.share_synopses),
         "report_seconds": settings.report_seconds,
     }
     if settings.slice_ms is not None:

@@ -34,14 +34,14 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True):
             operators for the next step; None: a step works until nothing waits.
         queue_rows: Changed rows that may wait between the operators of the site; with more a step
             goes on beyond its slice.
-        sharing: Whether equal synopses, of one query or of several, are kept once.
+        share_synopses: Whether equal synopses, of one query or of several, are kept once.
         report_seconds: How often the site reports to `sys_stream` while a query reads it.
     """
 
     scheduler: SchedulerKind = SchedulerKind.FIFO
     slice_ms: Number | None = None
     queue_rows: Count = 100_000
-    sharing: bool = True
+    share_synopses: bool = True
     report_seconds: Number = 1.0
 
     def __post_init__(self) -> None:

@@ -105,9 +105,9 @@ def test_sharing_is_seen_and_switched_off(up: Federation, page: Page) -> None:
     expect(page.locator("#properties")).to_contain_text(
         "One set of rows that several synopses share; each of them is"
     )
-    page.locator("#setting-sharing").uncheck()
+    page.locator("#setting-share_synopses").uncheck()
     expect(store).to_have_count(0)
     expect(stubs).to_have_count(2)
-    page.locator("#setting-sharing").check()
+    page.locator("#setting-share_synopses").check()
     expect(store).to_have_count(1)
     up.stop_query(query)

@@ -85,7 +85,7 @@ def test_what_does_not_fit_is_not_offered() -> None:
         ("CREATE ALARM hot |", {"AS"}),
         ("ALTER |", {"SITE", "SOURCE", "USER"}),
         ("ALTER SITE gw-1 |", {"SET ("}),
-        ("ALTER SITE gw-1 SET (s|", {"scheduler =", "slice_ms =", "sharing ="}),
+        ("ALTER SITE gw-1 SET (s|", {"scheduler =", "slice_ms =", "share_synopses ="}),
         ("SUBSCRIBE TO hot |", {"WITH (SNAPSHOT = false)", "WITH (PROGRESS)", _UPSERT}),
         ("SUBSCRIBE TO (SELECT mid FROM seat) e|", {_UPSERT}),
         ("SUBSCRIBE TO hot WITH (|", {"SNAPSHOT = false", "PROGRESS"}),

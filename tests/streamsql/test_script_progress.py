@@ -40,7 +40,7 @@ def test_who_only_asked_has_done_nothing(text: str) -> None:
 def test_changes_of_rows_and_settings_are_told_as_they_were_answered() -> None:
     drop = undo_hint(parse_statement("DROP VIEW v"), "view v dropped")
     insert = undo_hint(parse_statement("INSERT INTO t VALUES (1)"), "1 row inserted into table t")
-    alter = undo_hint(parse_statement("ALTER SITE gw-1 SET (sharing = false)"), "")
+    alter = undo_hint(parse_statement("ALTER SITE gw-1 SET (share_synopses = false)"), "")
     assert drop == "line 1: view v dropped"
     assert insert == "line 1: 1 row inserted into table t"
     assert alter == "line 1: settings of site gw-1 changed"

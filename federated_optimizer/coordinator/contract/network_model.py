@@ -42,7 +42,8 @@ class NetworkNode:
         sites: Where it is computed.
         sources: Sources and tables that it reads itself.
         reads: The nodes that it reads.
-        readers: The nodes that read it.
+        readers: The nodes that read it; at most `MOST_READERS`, of those that may be seen.
+        more_readers: Number of those that are not named.
         queries: Whose answer the node is; at most `MOST_QUERIES`, of those that may be seen.
         direct: Number of all queries whose answer it is.
         resting: Number of all queries that rest on it, directly or through other nodes.
@@ -64,6 +65,7 @@ class NetworkNode:
     sources: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     readers: tuple[str, ...] = ()
+    more_readers: int = 0
     queries: tuple[NodeQuery, ...] = ()
     direct: int = 0
     resting: int = 0
@@ -100,6 +102,8 @@ MOST_NODES = 1_000
 """Nodes that are listed at once."""
 MOST_QUERIES = 20
 """Queries that are named at a node."""
+MOST_READERS = 100
+"""Nodes that are named as the readers of a node."""
 
 
 class DifferenceKind(StrEnum):

@@ -12,6 +12,7 @@ from federated_optimizer.coordinator.computations.network_index import NetworkIn
 from federated_optimizer.coordinator.contract.network_model import (
     MOST_NODES,
     MOST_QUERIES,
+    MOST_READERS,
     Network,
     NetworkNode,
     NodeQuery,
@@ -85,6 +86,7 @@ class _Shown:
             raise KeyError(name)
         kind, computes = index.words(name)
         queries = tuple(index.queries(shape.run))
+        readers = tuple(read for read in index.readers(name) if read in self._names)
         owner = index.owner(shape.run)
         is_leaf = "/" in name
         direct = () if is_leaf else queries
@@ -100,7 +102,8 @@ class _Shown:
             sites=shape.sites,
             sources=shape.sources,
             reads=tuple(read for read in shape.reads if read in self._names),
-            readers=tuple(read for read in index.readers(name) if read in self._names),
+            readers=readers[:MOST_READERS],
+            more_readers=max(len(readers) - MOST_READERS, 0),
             queries=tuple(NodeQuery(q.id, q.name) for q in islice(named, MOST_QUERIES)),
             direct=len(direct),
             resting=index.resting(name),

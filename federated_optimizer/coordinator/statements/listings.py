@@ -250,7 +250,7 @@ def _display_row(display: DisplayDefinition, queries: tuple[QueryInfo, ...]) -> 
 
 def _node_row(node: NetworkNode) -> Row:
     reads = ", ".join((*node.sources, *(f"node {name}" for name in node.reads)))
-    counts = (len(node.readers), node.direct, node.resting)
+    counts = (len(node.readers) + node.more_readers, node.direct, node.resting)
     owner = "kept for others" if node.kept else node.owner
     measured = (node.rows, _tenths(node.messages), _tenths(node.bytes))
     about = (node.name, str(node.kind), node.computes, ", ".join(node.sites), reads)

@@ -17,7 +17,7 @@ _TAKES = {
     "scheduler": "a name",
     "slice_ms": "milliseconds, or 'none'",
     "queue_rows": "a whole number",
-    "sharing": "true or false",
+    "share_synopses": "true or false",
     "report_seconds": "seconds",
 }
 

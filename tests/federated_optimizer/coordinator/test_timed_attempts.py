@@ -46,6 +46,20 @@ def sleeping() -> None:
     time.sleep(60)  # time passes: work that computes nothing and hangs
 
 
+class Destroyed:
+    """An object whose end takes longer than the work may."""
+
+    def __del__(self) -> None:
+        endless()
+
+
+def ended_in_destructors() -> None:
+    """Go on after the end of work was swallowed twice."""
+    Destroyed()
+    Destroyed()
+    endless()
+
+
 @pytest.fixture
 def _functions() -> Iterator[None]:
     INSTALLED.allow([__name__])
@@ -128,3 +142,33 @@ def test_only_the_main_thread_can_be_ended() -> None:
     thread.start()
     thread.join()
     assert (can_attempt(), found) == (True, [False])
+
+
+def test_work_that_is_ended_in_a_destructor_ends_and_nothing_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reported: list[object] = []
+    hook = reported.append
+    monkeypatch.setattr(sys, "unraisablehook", hook)
+    assert attempt(ended_in_destructors, 0.01) is UNFINISHED
+    assert reported == []
+    assert sys.unraisablehook is hook, "as it was"
+
+
+class Broken:
+    """An object whose end fails."""
+
+    def __del__(self) -> None:
+        raise ValueError("of somebody else")
+
+
+def test_other_errors_in_destructors_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    reported: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: reported.append(str(found.exc_value)))
+
+    def work() -> int:
+        Broken()
+        return 1
+
+    assert attempt(work, 1.0) == 1
+    assert reported == ["of somebody else"]

@@ -151,7 +151,7 @@ def test_equal_windows_of_two_queries_are_told_as_one_store() -> None:
     assert store == {"rows": 20, "stubs": 2}
     shared = values(site, SECOND, kind="synopsis", entity=next(iter(windows))[1])
     assert (shared["rows"], shared["shared"]) == (20, 1)
-    site.configure(SiteSettings(sharing=False))
+    site.configure(SiteSettings(share_synopses=False))
     apart = values(site, SECOND, kind="synopsis", entity=next(iter(windows))[1])
     assert (apart["rows"], apart["shared"]) == (20, 0)
 

@@ -143,10 +143,10 @@ def test_settings_are_changed_in_place_and_refused_in_words(watch: Any, expect: 
     assert coordinator.site_settings("gw-1").slice_ms == 2.5
     page.fill("#setting-slice_ms", "")
     page.press("#setting-slice_ms", "Tab")
-    page.locator("#setting-sharing").uncheck()
+    page.locator("#setting-share_synopses").uncheck()
     expect(saved).to_contain_text("Share synopses changed.")
     assert coordinator.site_settings("gw-1").slice_ms is None
-    assert coordinator.site_settings("gw-1").sharing is False
+    assert coordinator.site_settings("gw-1").share_synopses is False
     page.fill("#setting-report_seconds", "9999")
     page.press("#setting-report_seconds", "Tab")
     expect(saved.locator(".problem")).to_contain_text("report_seconds ranges from")

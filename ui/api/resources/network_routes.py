@@ -59,6 +59,7 @@ def node_object(node: NetworkNode) -> Object:
         "sources": list(node.sources),
         "reads": list(node.reads),
         "readers": list(node.readers),
+        "more_readers": node.more_readers,
         "queries": [{"id": query.id, "name": query.name} for query in node.queries],
         "direct": node.direct,
         "resting": node.resting,

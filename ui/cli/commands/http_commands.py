@@ -17,7 +17,7 @@ from ui.cli.commands.site_settings_commands import (
     QueueRows,
     ReportSeconds,
     Scheduler,
-    Sharing,
+    ShareSynopses,
     Slice,
     changes_of,
     show_or_change,
@@ -220,7 +220,7 @@ def site_settings(  # noqa: PLR0913, PLR0917  (one option a setting)
     scheduler: Scheduler = None,
     slice_ms: Slice = None,
     queue_rows: QueueRows = None,
-    sharing: Sharing = None,
+    share_synopses: ShareSynopses = None,
     report_seconds: ReportSeconds = None,
     form: ListFormat = "table",
     console: Address = None,
@@ -234,7 +234,7 @@ def site_settings(  # noqa: PLR0913, PLR0917  (one option a setting)
     """
     with connected(console) as client:
         check_format(form, LISTS)
-        changes = changes_of(scheduler, slice_ms, queue_rows, sharing, report_seconds)
+        changes = changes_of(scheduler, slice_ms, queue_rows, share_synopses, report_seconds)
         show_or_change(client, site, changes, form)
 
 

@@ -20,7 +20,9 @@ Slice = Annotated[
 QueueRows = Annotated[
     int | None, typer.Option("--queue-rows", help="Max changed rows between operators")
 ]
-Sharing = Annotated[str | None, typer.Option("--sharing", help="on or off: share equal synopses")]
+ShareSynopses = Annotated[
+    str | None, typer.Option("--share-synopses", help="on or off: share equal synopses")
+]
 ReportSeconds = Annotated[
     float | None,
     typer.Option("--report-seconds", help="Seconds between reports while a query reads sys_stream"),
@@ -31,7 +33,7 @@ def changes_of(
     scheduler: str | None,
     slice_ms: str | None,
     queue_rows: int | None,
-    sharing: str | None,
+    share_synopses: str | None,
     report_seconds: float | None,
 ) -> dict[str, Any]:
     """Return the settings that options name.
@@ -46,10 +48,12 @@ def changes_of(
         changes["slice_ms"] = _milliseconds(slice_ms)
     if queue_rows is not None:
         changes["queue_rows"] = queue_rows
-    if sharing is not None:
-        if sharing not in ("on", "off"):
-            raise FederationError(f"--sharing {sharing!r:.20}", hint="write on or off")
-        changes["sharing"] = sharing == "on"
+    if share_synopses is not None:
+        if share_synopses not in ("on", "off"):
+            raise FederationError(
+                f"--share-synopses {share_synopses!r:.20}", hint="write on or off"
+            )
+        changes["share_synopses"] = share_synopses == "on"
     if report_seconds is not None:
         changes["report_seconds"] = report_seconds
     return changes

@@ -159,7 +159,8 @@ export interface NetworkNode {
   sites: string[];
   sources: string[];
   reads: string[];
-  readers: string[];
+  readers: string[]; // the first of them
+  more_readers: number;
   queries: { id: string; name: string }[]; // the first of those that may be seen
   direct: number; // of all queries whose answer it is
   resting: number; // of all queries that rest on it
@@ -297,7 +298,7 @@ export interface SiteSettings {
   scheduler: string;
   slice_ms: number | null;
   queue_rows: number;
-  sharing: boolean;
+  share_synopses: boolean;
   report_seconds: number;
 }
 

@@ -37,7 +37,7 @@ ACTIONS: dict[str, tuple[Role, Callable[[Any], Any]]] = {
     "calibrate": (Role.OPERATOR, lambda api: api.costs.calibrate({}, "")),
     "forget costs": (Role.OPERATOR, lambda api: api.costs.forget()),
     "hops": (Role.OPERATOR, lambda api: api.costs.hops(1)),
-    "change": (Role.OPERATOR, lambda api: api.change_site("gw-1", {"sharing": True})),
+    "change": (Role.OPERATOR, lambda api: api.change_site("gw-1", {"share_synopses": True})),
     "remove": (Role.OPERATOR, lambda api: api.remove_gateway("gw-1")),
     "command": (Role.OPERATOR, lambda api: api.command("gw-1", "simulate", {})),
     "listen": (Role.OPERATOR, lambda api: api.trials.listen("gw-1", "home", {})),

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from federated_optimizer.coordinator.contract.network_model import NetworkNode, NodeKind
 from federated_optimizer.coordinator.contract.principal import Principal, Role
+from federated_optimizer.coordinator.explaining import shown_network
 from federated_optimizer.sharing.strategy import Strategy
 from streamsql.errors import DeploymentError
 from tests.docs.markdown import ROOT, blocks
@@ -170,3 +173,22 @@ def test_the_page_about_the_network_names_the_columns_that_its_statements_give(
 def names_in(row: str) -> list[str]:
     """Return the names in backquotes of the first cell of a row."""
     return row.split("|", maxsplit=1)[0].strip().strip("`").split("`, `")
+
+
+def test_readers_are_named_up_to_a_bound_and_the_others_counted(
+    harness: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        names = [f"s{number}" for number in range(4)]
+        texts = {name: f"SELECT DISTINCT mid, '{name}' AS n FROM ({SEATS}) s" for name in names}
+        await started(harness, coordinator, **texts)
+        (busy,) = (n for n in coordinator.network().nodes if len(n.readers) == 4)
+        assert busy.more_readers == 0
+        monkeypatch.setattr(shown_network, "MOST_READERS", 3)
+        found = by_name(coordinator)[busy.name]
+        assert (found.readers, found.more_readers) == (busy.readers[:3], 1)
+        (listed,) = await coordinator.execute("SHOW NETWORK")
+        assert 4 in next(row for row in listed.rows if row[0] == busy.name)
+
+    harness.run(scenario)

@@ -270,14 +270,14 @@ def test_results_and_jobs_are_told_through_the_base_site(harness: Any) -> None:
 def test_a_statement_changes_a_site(harness: Any) -> None:
     async def scenario(federation: Any) -> None:
         coordinator = await federation.standard()
-        text = "ALTER SITE gw-1 SET (scheduler = 'chain', slice_ms = 2.5, sharing = false)"
+        text = "ALTER SITE gw-1 SET (scheduler = 'chain', slice_ms = 2.5, share_synopses = false)"
         (result,) = await coordinator.execute(text)
         assert ("slice_ms", "2.5") in result.rows
         engine = federation.sites["gw-1"].engine
-        chain = SiteSettings(scheduler=SchedulerKind.CHAIN, slice_ms=2.5, sharing=False)
+        chain = SiteSettings(scheduler=SchedulerKind.CHAIN, slice_ms=2.5, share_synopses=False)
         await harness.until(lambda: engine.settings == chain, "the site is told")
         (result,) = await coordinator.execute("ALTER SITE \"gw-1\" SET (slice_ms = 'none')")
-        assert {("sharing", "off"), ("slice_ms", "none")} < set(result.rows)
+        assert {("share_synopses", "off"), ("slice_ms", "none")} < set(result.rows)
         assert coordinator.site_settings("gw-1").slice_ms is None
         for wrong, words in (
             ("ALTER SITE gw-9 SET (slice_ms = 1)", "no gateway or base site 'gw-9'"),

@@ -41,7 +41,7 @@ def test_no_statement_is_without_a_role() -> None:
         ("CREATE SOURCE s (a TEXT)", Role.OPERATOR, "CREATE SOURCE", "s", True),
         ("CREATE TABLE t (a TEXT)", Role.OPERATOR, "CREATE TABLE", "t", True),
         ("INSERT INTO t VALUES (1)", Role.OPERATOR, "INSERT", "t", True),
-        ("ALTER SITE gw-1 SET (sharing = true)", Role.OPERATOR, "ALTER SITE", "gw-1", True),
+        ("ALTER SITE gw-1 SET (share_synopses = true)", Role.OPERATOR, "ALTER SITE", "gw-1", True),
         ("ALTER USER u SET (max_queries = 1)", Role.ADMINISTRATOR, "ALTER USER", "u", True),
         ("GRANT SELECT ON VIEW a, b TO EVERYBODY", Role.ADMINISTRATOR, "GRANT", "a, b", True),
     ],

@@ -34,7 +34,7 @@ def ways() -> st.SearchStrategy[SiteSettings]:
         scheduler=st.sampled_from(list(SchedulerKind)),
         slice_ms=st.sampled_from((None, 0.5, 1.0, 2.0, 5.0)),
         queue_rows=st.sampled_from((1, 10, 100_000)),
-        sharing=st.booleans(),
+        share_synopses=st.booleans(),
     )
 
 

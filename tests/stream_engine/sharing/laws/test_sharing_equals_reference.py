@@ -36,10 +36,10 @@ Action = tuple[int, int, int]
 LOGS = {scan.source for scan in SOURCES if scan.is_log}
 SETTINGS = (
     SiteSettings(),
-    SiteSettings(sharing=False),
+    SiteSettings(share_synopses=False),
     SiteSettings(slice_ms=1),
     SiteSettings(slice_ms=2, scheduler=SchedulerKind.CHAIN),
-    SiteSettings(slice_ms=1, scheduler=SchedulerKind.ROUND_ROBIN, sharing=False),
+    SiteSettings(slice_ms=1, scheduler=SchedulerKind.ROUND_ROBIN, share_synopses=False),
     SiteSettings(slice_ms=3, scheduler=SchedulerKind.GREEDY),
 )
 

@@ -116,10 +116,10 @@ def test_switching_off_gives_every_query_its_own_rows_and_on_merges_them() -> No
     shared = stores(site)
     assert [stubs for _, _, stubs in shared] == [4, 4, 4, 4]
     rows = [(s.query, s.entity, s.rows) for s in site.synopses.synopses()]
-    site.configure(SiteSettings(sharing=False))
+    site.configure(SiteSettings(share_synopses=False))
     assert stores(site) == []
     assert [(s.query, s.entity, s.rows) for s in site.synopses.synopses()] == rows
-    site.configure(SiteSettings(sharing=True))
+    site.configure(SiteSettings(share_synopses=True))
     assert stores(site) == shared
     assert [(s.query, s.entity, s.rows) for s in site.synopses.synopses()] == rows
     for number in range(4):
@@ -389,7 +389,7 @@ def test_a_killed_site_comes_back_with_what_each_query_had_and_shares_again(shar
         site.step(now * SECOND)
     assert stores(site)
     back = _recorded(2, [])
-    back.configure(SiteSettings(sharing=sharing))
+    back.configure(SiteSettings(share_synopses=sharing))
     restored = back.restore(saved, records, 40 * SECOND)
     assert restored.unsaved == {}
     assert _answers(back, 41 * SECOND) == _answers(site, 41 * SECOND)

@@ -79,7 +79,7 @@ DECLARED = (*STREAMS, DATED, KEPT, LATEST, LINK, TOLD)
 COUNT = AggregateCall(AggregateFunction.COUNT_ALL, (), "n")
 NODES = ("a", "b", "c", "d")
 WAYS = tuple(
-    SiteSettings(scheduler=kind, slice_ms=slice_ms, queue_rows=rows, sharing=sharing)
+    SiteSettings(scheduler=kind, slice_ms=slice_ms, queue_rows=rows, share_synopses=sharing)
     for kind in SchedulerKind
     for slice_ms in (None, 1.0, 2.0, 5.0)
     for rows in (1, 10, 100_000)

@@ -30,7 +30,7 @@ JOIN = Join(
 ROW = ("b", 2, 0.1)
 WAYS = (
     SiteSettings(),
-    SiteSettings(sharing=False),
+    SiteSettings(share_synopses=False),
     SiteSettings(scheduler=SchedulerKind.ROUND_ROBIN, slice_ms=1.0),
 )
 

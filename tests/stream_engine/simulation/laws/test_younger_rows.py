@@ -67,7 +67,7 @@ SHORTER = (
 SETTINGS = (
     SiteSettings(),
     SiteSettings(scheduler=SchedulerKind.CHAIN),
-    SiteSettings(sharing=False),
+    SiteSettings(share_synopses=False),
     SiteSettings(slice_ms=0.1),
 )
 """Whole steps, queues between operators, windows by themselves, and steps that end in between."""

@@ -66,9 +66,9 @@ QUERIES: tuple[Plan, ...] = (
 )
 WAYS = (
     SiteSettings(),
-    SiteSettings(sharing=False),
+    SiteSettings(share_synopses=False),
     SiteSettings(scheduler=SchedulerKind.ROUND_ROBIN, slice_ms=1.0),
-    SiteSettings(scheduler=SchedulerKind.CHAIN, slice_ms=2.0, sharing=False),
+    SiteSettings(scheduler=SchedulerKind.CHAIN, slice_ms=2.0, share_synopses=False),
 )
 
 EVENTS = st.tuples(

@@ -19,7 +19,7 @@ from tests.streamsql.from_text import catalog_of
 
 COUNT = 500
 NEW_GRAMMAR = [
-    "ALTER SITE gw-1 SET (scheduler = 'chain', slice_ms = 5, sharing = false)",
+    "ALTER SITE gw-1 SET (scheduler = 'chain', slice_ms = 5, share_synopses = false)",
     "CREATE DISPLAY lobby WITH (floor = 1, x = 3.5, y = -8.0, title = 'Free', rows = 5)",
     "CREATE ALARM hot AS SELECT room, AVG(weight) AS w FROM seat [RANGE 1 MINUTE] GROUP BY room "
     "HAVING AVG(weight) > 90 SEVERITY 'critical' FOR '30 s'",

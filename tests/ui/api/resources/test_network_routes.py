@@ -23,6 +23,7 @@ LEAF = NetworkNode(
     sites=("gw-1", "gw-2"),
     sources=("seatsensor",),
     readers=("17",),
+    more_readers=9_900,
     resting=41,
     owner="busy",
     since=1_770_000_000_000_000,
@@ -73,6 +74,7 @@ def test_nodes_are_objects(client: httpx.Client, console: Any) -> None:
     assert (result["direct"], result["resting"], result["rows"]) == (41, 41, 9)
     assert (leaf["node"], leaf["kind"], leaf["sources"]) == ("17/f1", "selection", ["seatsensor"])
     assert (leaf["messages_per_second"], leaf["bytes_per_second"]) == (2.5, 310.25)
+    assert (leaf["readers"], leaf["more_readers"]) == (["17"], 9_900)
     assert leaf["since"] == "2026-02-02T02:40:00Z"
     assert (kept["kept"], kept["owner"]) == (True, "")
 

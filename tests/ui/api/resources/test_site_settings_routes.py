@@ -13,7 +13,7 @@ DEFAULTS = {
     "scheduler": "fifo",
     "slice_ms": None,
     "queue_rows": 100_000,
-    "sharing": True,
+    "share_synopses": True,
     "report_seconds": 1.0,
 }
 
@@ -23,8 +23,8 @@ def test_settings_are_read_and_changed_one_by_one(client: Any) -> None:
     assert client.get(path).json() == DEFAULTS
     answer = client.patch(path, json={"scheduler": "chain", "slice_ms": 5})
     assert answer.json() == {**DEFAULTS, "scheduler": "chain", "slice_ms": 5.0}
-    client.patch(path, json={"slice_ms": None, "sharing": False})
-    assert client.get(path).json() == {**DEFAULTS, "scheduler": "chain", "sharing": False}
+    client.patch(path, json={"slice_ms": None, "share_synopses": False})
+    assert client.get(path).json() == {**DEFAULTS, "scheduler": "chain", "share_synopses": False}
     assert client.get("/api/sites/gw-2/settings").json() == DEFAULTS
 
 
@@ -81,15 +81,15 @@ def test_the_command_line_shows_and_changes_settings(console: Any) -> None:
     shown = pando("gw-1")
     assert shown.exit_code == 0
     assert ["slice_ms", "none"] in cells(shown)
-    changed = pando("gw-1", "--scheduler", "greedy", "--slice-ms", "2.5", "--sharing", "off")
+    changed = pando("gw-1", "--scheduler", "greedy", "--slice-ms", "2.5", "--share-synopses", "off")
     assert ["scheduler", "greedy"] in cells(changed)
     assert ["slice_ms", "2.5"] in cells(changed)
-    assert ["sharing", "off"] in cells(changed)
+    assert ["share_synopses", "off"] in cells(changed)
     assert pando("gw-1", "--slice-ms", "none", "--format", "json").stdout.count("null") == 1
     refused = pando("gw-1", "--scheduler", "lottery")
     assert refused.exit_code == 2
     assert "there is no scheduler 'lottery'" in refused.stderr
-    assert pando("gw-1", "--sharing", "maybe").exit_code == 2
+    assert pando("gw-1", "--share-synopses", "maybe").exit_code == 2
     assert "'gw-9'" in pando("gw-9").stderr
 
 

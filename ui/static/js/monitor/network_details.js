@@ -138,13 +138,15 @@ export class NetworkDetails {
       node.sources.length + node.reads.length > 0 && make("p", { class: "quiet small" }, "Reads"),
       this.links([...node.sources.map((source) => `source ${source}`), ...node.reads]),
       node.readers.length > 0 && make("p", { class: "quiet small" }, "Read by"),
-      this.links(node.readers),
+      this.links(node.readers, node.more_readers),
       node.direct > 0 && this.answer({ ...node, kind: "rows" }), // what it computes is said above
     ];
   }
 
-  /** @param {string[]} ids of sources and nodes */
-  links(ids) {
+  /** @param {string[]} ids of sources and nodes
+   *  @param {number} unnamed how many there are besides */
+  links(ids, unnamed = 0) {
+    const beyond = Math.max(ids.length - MOST, 0) + unnamed;
     return (
       ids.length > 0 &&
       make(
@@ -159,7 +161,7 @@ export class NetworkDetails {
               id.startsWith("source ") ? id.slice(7) : id,
             ),
           ),
-        ids.length > MOST && `and ${ids.length - MOST} more`,
+        beyond > 0 && `and ${beyond} more`,
       )
     );
   }

@@ -103,7 +103,7 @@ const WORDS = {
   memory_mb: ["memory of the process", "MB"],
   slice_ms: ["slice", "ms"],
   queue_rows: ["max waiting rows", "rows"],
-  sharing: ["sharing", "flag"],
+  share_synopses: ["share synopses", "flag"],
   shared: ["shared", "flag"],
   scheduler: ["scheduler", "scheduler"],
   report_seconds: ["report every", "s"],

@@ -36,7 +36,7 @@ const FIELDS = [
     min: 1,
   },
   {
-    name: "sharing",
+    name: "share_synopses",
     label: "Share synopses",
     help: "Keep equal synopses of one or several queries only once.",
     flag: true,
