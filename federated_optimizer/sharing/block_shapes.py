@@ -7,6 +7,7 @@ predicates finds those that are no stronger.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from federated_optimizer.canonical.sets.predicate_index import PredicateIndex
 from federated_optimizer.canonical.sets.predicate_sets import PredicateSet
@@ -33,18 +34,23 @@ class Candidate:
         block: It computes.
         wanted: The block that is wanted, over the inputs of the other one.
         available: What the offer shows.
+        key: Of the offer.
+        last_rows: Rows of offers when they were last asked for.
     """
 
     offer: Offer
     block: Block
     wanted: Block
     available: Available
+    key: Key
+    last_rows: dict[Key, float]
 
     def order(self, rows: Callable[[Offer], float]) -> tuple[object, ...]:
         """Return a key: the one to be tried first comes first."""
         run = self.offer.run
         told = -len(self.block.predicates)
-        return (not self.offer.is_readable, rows(self.offer), told, len(run), run)
+        has = self.last_rows[self.key] = rows(self.offer)
+        return (not self.offer.is_readable, has, told, len(run), run)
 
 
 @dataclass(slots=True)
@@ -55,6 +61,7 @@ class Shape:
         block: Its inputs under its equalities.
         offers: With their blocks, in the numbers of columns that `block` has.
         predicates: Of the offers.
+        last_rows: Rows of offers when they were last asked for; 0: they never were.
     """
 
     block: Block
@@ -62,9 +69,14 @@ class Shape:
     predicates: PredicateIndex[Key] = field(default_factory=PredicateIndex)
     available: dict[Key, Available] = field(default_factory=dict)
     met: dict[int, "_Met"] = field(default_factory=dict)
+    last_rows: dict[Key, float] = field(default_factory=dict)
 
     def weaker(self, wanted: Block) -> Iterator[Candidate]:
-        """Yield offers that are no stronger than a block, which has as many inputs."""
+        """Yield offers that are no stronger than a block, which has as many inputs.
+
+        Those come first that can be read, and of these those with the fewest rows when they were
+        last asked for: `last_rows` is kept up to date for what is tried.
+        """
         met = self.met.get(id(wanted))
         if met is None:
             if len(self.met) >= MAX_MET:
@@ -75,17 +87,25 @@ class Shape:
             )
             met = self.met[id(wanted)] = _Met(wanted, over)
         if met.found is None:
-            met.found = tuple(self.predicates.weaker_or_equal(p) for _, p in met.moved)
+            met.found = tuple(self.predicates.weaker_or_equal(p, MAX_BOUNDS) for _, p in met.moved)
         for (moved, _), found in zip(met.moved, met.found, strict=True):
-            for key in found:
+            for key in sorted(found, key=self._likely):
                 offer, block = self.offers[key]
-                yield Candidate(offer, block, moved, self.available[key])
+                yield Candidate(offer, block, moved, self.available[key], key, self.last_rows)
+
+    def _likely(self, key: Key) -> tuple[bool, float, int, str]:
+        """Return an order of offers that costs nothing, and is the same in each process."""
+        run, fragment, _ = key
+        return (not fragment, self.last_rows[key], -len(run), run)
 
     def changed(self) -> None:
         """Forget what was found: there are other offers."""
         for each in self.met.values():
             each.found = None
 
+
+MAX_BOUNDS = 256
+"""Bounds of one term that are looked at for one block, the nearest."""
 
 MAX_MET = 64
 """Blocks whose assignments to a shape are remembered: registration asks for each several times."""
@@ -124,6 +144,7 @@ class BlockShapes:
         shape.offers[key] = offer, placed.block
         shape.predicates.add(key, placed.predicates)
         shape.available[key] = placed.available
+        shape.last_rows[key] = 0.0  # unknown: such an offer is tried, so its rows become known
         shape.changed()
         self._places[key] = placed.forms, placed.shape
 
@@ -131,7 +152,7 @@ class BlockShapes:
         """Remove an offer."""
         forms, name = self._places.pop(key)
         shape = self._shapes[forms][name]
-        del shape.offers[key], shape.available[key]
+        del shape.offers[key], shape.available[key], shape.last_rows[key]
         shape.predicates.remove(key)
         shape.changed()
         if not shape.offers:
@@ -148,15 +169,20 @@ class BlockShapes:
         for shape in self._shapes.get(forms, {}).values():
             yield from shape.offers.values()
 
-    def weaker(self, wanted: Block, forms: tuple[str, ...]) -> Iterator[Candidate]:
+    def weaker(
+        self, wanted: Block, forms: tuple[str, ...], allowed: Callable[[Offer], bool], most: int
+    ) -> Iterator[Candidate]:
         """Yield offers that are no stronger than a block.
 
         Args:
             wanted: The block.
             forms: Of its inputs, sorted.
+            allowed: Whether an offer may be read.
+            most: Number of those that are allowed of each shape: work does not grow with the
+                number of queries that run.
         """
         for shape in self._shapes.get(forms, {}).values():
-            yield from shape.weaker(wanted)
+            yield from islice((c for c in shape.weaker(wanted) if allowed(c.offer)), most)
 
 
 @dataclass(frozen=True, slots=True)

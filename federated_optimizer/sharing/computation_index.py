@@ -42,6 +42,9 @@ Rows = Callable[[Offer], float]
 MAX_TRIED = 200
 """Offers to which rules of operators are applied for one plan; further ones are not tried."""
 
+MAX_WEAKER = 48
+"""Offers of one shape that are looked at for one block: the readable ones, with the fewest rows."""
+
 MAX_ANSWERED = 32
 """Plans for which the answers by rules are remembered."""
 
@@ -211,7 +214,7 @@ class ComputationIndex:
         """
         block = block_of(wanted)
         forms = tuple(sorted(input_forms(block)))
-        candidates = [each for each in self._blocks.weaker(block, forms) if allowed(each.offer)]
+        candidates = list(self._blocks.weaker(block, forms, allowed, MAX_WEAKER))
         for each in _in_order(candidates, rows):
             leaf = each.offer.leaf
             plan = over_aligned(

@@ -128,15 +128,19 @@ class RegionList(Generic[Owner]):
             if not self._texts[prefix]:
                 del self._texts[prefix]
 
-    def including(self, wanted: Region) -> list[Owner]:
-        """Return the owners of all regions that include another one; some perhaps twice."""
+    def including(self, wanted: Region, most: int | None = None) -> list[Owner]:
+        """Return the owners of all regions that include another one; some perhaps twice.
+
+        With `most`, of those that are open to one side only so many, the nearest: what is further
+        away includes these, too.
+        """
         return [
             stored.owner
-            for stored in self._perhaps_including(wanted)
+            for stored in self._perhaps_including(wanted, most)
             if stored.region.includes(wanted)
         ]
 
-    def _perhaps_including(self, wanted: Region) -> list[Stored[Owner]]:
+    def _perhaps_including(self, wanted: Region, most: int | None) -> list[Stored[Owner]]:
         if not wanted.spans:
             if wanted.null or wanted.nan:
                 return list((self._with_null if wanted.null else self._with_nan).values())
@@ -146,7 +150,10 @@ class RegionList(Generic[Owner]):
         if _is_point(wanted.spans[0]):
             found += self._points.get(low[1], {}).values()
         for name, entries in self._classes.items():
-            found += [stored for _, _, stored in _around(name, entries, low, high)]
+            around = _around(name, entries, low, high)
+            if most is not None:
+                around = _nearest(name, around, most)
+            found += [stored for _, _, stored in around]
         if not low[0] and isinstance(low[1], str):
             for length in range(len(low[1]) + 1):
                 entries = self._texts.get(low[1][:length], [])
@@ -195,6 +202,17 @@ def _around(name: _Class, entries: list[_Entry[Owner]], low: Cut, high: Cut) -> 
             return entries[start : bisect_right(entries, low, key=_CUT)]
         case _:
             return []
+
+
+def _nearest(name: _Class, entries: list[_Entry[Owner]], most: int) -> list[_Entry[Owner]]:
+    """Return those of the entries around a span that begin or end nearest to it."""
+    match name:
+        case ("upper", _):
+            return entries[:most]
+        case ("lower", _):
+            return entries[-most:]
+        case _:
+            return entries
 
 
 def _begins(region: Region, span: Span) -> bool:

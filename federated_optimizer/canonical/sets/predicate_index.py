@@ -115,13 +115,18 @@ class PredicateIndex(Generic[Key]):
         group = self._groups.get(predicates)
         return set() if group is None else set(group.keys)
 
-    def weaker_or_equal(self, predicates: PredicateSet) -> set[Key]:
-        """Return the keys of the sets that let through every row that a set lets through."""
+    def weaker_or_equal(self, predicates: PredicateSet, most: int | None = None) -> set[Key]:
+        """Return the keys of the sets that let through every row that a set lets through.
+
+        With `most`, of bounds of one term only so many are looked at, the nearest: time does not
+        grow with the number of sets that differ in one bound.
+        """
         if predicates.is_never:
             return set(self._sets)
-        found = self._implied(predicates.theory, predicates.columns)
+        columns = predicates.columns
+        found = self._implied(predicates.theory, columns, most)
         for cases in predicates.cases:
-            of_cases = [self._implied(case, predicates.columns) for case in cases]
+            of_cases = [self._implied(case, columns, most) for case in cases]
             found |= set.intersection(*of_cases) if of_cases else set()
         implied = dict.fromkeys(found, True)
 
@@ -157,7 +162,7 @@ class PredicateIndex(Generic[Key]):
     def _keys_of(self, sets: Iterable[PredicateSet]) -> set[Key]:
         return {key for each in sets for key in self._groups[each].keys}
 
-    def _implied(self, theory: Theory, columns: frozenset[int]) -> set[_Clause]:
+    def _implied(self, theory: Theory, columns: frozenset[int], most: int | None) -> set[_Clause]:
         """Return the clauses at which sets wait and a condition of which a theory implies."""
         found: set[_Clause] = set()
         for read, terms in self._terms.items():
@@ -166,7 +171,7 @@ class PredicateIndex(Generic[Key]):
             for term in terms:
                 known = theory.region(term)
                 if not known.is_everything:
-                    found.update(*self._lists[term].including(known))
+                    found.update(*self._lists[term].including(known, most))
         return found
 
     def _add_group(self, group: _Group[Key]) -> None:

@@ -80,25 +80,36 @@ class _Subjects:
                 self.sent[site] = Subject(SubjectKind.COLUMN, *columns)
 
 
+_PAUSE = 100_000
+"""Microseconds for which recursions are not asked again: sites report them once a second."""
+
+
 class HeardCounts:
     """Fills the facts with counts of queries.
 
-    State: of the last look the subjects of the running queries, and the counts.
+    State: of the last look the subjects of the running queries, and the counts; when recursions
+    were last asked.
     """
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._subjects: dict[str, _Subjects] = {}
         self._counts: dict[Subject, tuple[int, ...]] = {}
+        self._recursions_at = -_PAUSE
 
     def recursions(self, queries: Iterable[CountingQuery], *, now: int, moment: int) -> None:
-        """Take what recursions have counted.
+        """Take what recursions have counted, if that was not done a moment ago.
+
+        Each registration asks for it, and all queries are looked at.
 
         Args:
             queries: The running ones.
             now: Wall-clock microseconds.
             moment: The same by `monotonic_clock`.
         """
+        if 0 <= moment - self._recursions_at < _PAUSE:
+            return
+        self._recursions_at = moment
         for query in queries:
             ran = moment - query.deployed
             if ran < LEAST_MICROSECONDS:

@@ -62,3 +62,15 @@ def test_look_ups(domain: Domain, seed: int) -> None:
         assert set(included) == {region for region in kept if wanted.includes(region)}
         assert len(included) == len(set(included)) <= made.most_included(wanted)
         assert set(made.including(wanted)) == {r for r in kept if r.includes(wanted)}
+
+
+@pytest.mark.parametrize("operator", [">", ">=", "<", "<="])
+def test_of_many_bounds_the_nearest_are_found(operator: str) -> None:
+    made: RegionList[int] = RegionList()
+    for bound in range(100):
+        made.add(compared(Domain.WHOLE, operator, bound), bound)
+    wanted = compared(Domain.WHOLE, operator, 50)
+    near = range(46, 51) if operator in {">", ">="} else range(50, 55)
+    found = made.including(wanted, 5)
+    assert sorted(found) == list(near)
+    assert len(made.including(wanted)) > len(found)
