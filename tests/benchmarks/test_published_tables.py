@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks._argus.configurations import CONFIGURATIONS
 from benchmarks._published.pages import DOCS, END, PAGES, rendered, with_tables
 from benchmarks._published.tables import TABLES, device_faults, intake, number, sinks
 from benchmarks.calibration import ROUNDS
@@ -28,6 +29,16 @@ FULL = {
     "mapping.json": {"turns": 5, "seconds": 1.0},
     "optimizer.json": {"seed": SEED, "quick": False},
     "calibration.json": {"seed": SEED, "quick": False, "rounds": ROUNDS},
+    "argus.json": {
+        "seed": 1,
+        "scale": 0.02,
+        "queries": 1_000,
+        "sets": ["fed", "med", "fed-sums", "med-sums", "uniform", "normal", "mixture", "analysts"],
+        "configurations": list(CONFIGURATIONS),
+        "updates": 4,
+        "budget": 150.0,
+        "size_budget": 250.0,
+    },
 }
 
 

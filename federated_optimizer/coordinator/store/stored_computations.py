@@ -14,6 +14,7 @@ from federated_optimizer.coordinator.store.schema.computation_tables import comp
 from federated_optimizer.sharing.part_relations import part_relations
 from streamsql.algebra.operators import Plan
 from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.trimmed_bundles import is_trimmed
 
 PARTS = ("literals", "disjunctions", "predicate_sets", "group_keys", "inputs")
 """Relations of what a run computes; see `sharing.part_relations`."""
@@ -61,7 +62,9 @@ def write_computations(connection: sa.Connection, runs: Iterable[Computed]) -> N
     new = []
     for run, (bundle, logical) in wanted.items():
         version, told = there.get(run, (None, False))
-        if version == bundle.version and (told or logical is None):
+        # A run that is trimmed keeps its version, and computes less than before.
+        is_known = version == bundle.version and (told or logical is None)
+        if is_known and not is_trimmed(bundle):
             continue
         row = computation_row(bundle, logical)
         if run not in there:
