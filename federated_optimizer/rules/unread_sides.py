@@ -9,7 +9,7 @@
 
 Copies do not count below DISTINCT and set operations, on the right side of semi and anti joins, and
 below groups whose aggregates are MIN, MAX or of DISTINCT values. In a block of inner joins the
-order is chosen later (`search.joins_by_place`), and a semi join would stand in its way.
+order is chosen later (`search.joins.joins_by_place`), and a semi join would stand in its way.
 
 Sound because a left join keeps each left row once for each match, and once without any: with a key
 on the right side at most once. Columns that nobody reads are NULL afterwards, so that the schema

@@ -171,18 +171,22 @@ class BlockShapes:
 
     def weaker(
         self, wanted: Block, forms: tuple[str, ...], allowed: Callable[[Offer], bool], most: int
-    ) -> Iterator[Candidate]:
-        """Yield offers that are no stronger than a block.
+    ) -> Iterator[list[Candidate]]:
+        """Yield offers that are no stronger than a block, the likely best in the first list.
+
+        Whoever takes no further list where one answers does work that does not grow with the number
+        of queries that run.
 
         Args:
             wanted: The block.
             forms: Of its inputs, sorted.
             allowed: Whether an offer may be read.
-            most: Number of those that are allowed of each shape: work does not grow with the
-                number of queries that run.
+            most: Number of offers of each shape in a list.
         """
-        for shape in self._shapes.get(forms, {}).values():
-            yield from islice((c for c in shape.weaker(wanted) if allowed(c.offer)), most)
+        shapes = self._shapes.get(forms, {}).values()
+        left = [(c for c in shape.weaker(wanted) if allowed(c.offer)) for shape in shapes]
+        while some := [candidate for each in left for candidate in islice(each, most)]:
+            yield some
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ MAX_TRIED = 200
 """Offers to which rules of operators are applied for one plan; further ones are not tried."""
 
 MAX_WEAKER = 48
-"""Offers of one shape that are looked at for one block: the readable ones, with the fewest rows."""
+"""Offers of one shape that are compared by their rows; others only if none of these answers."""
 
 MAX_ANSWERED = 32
 """Plans for which the answers by rules are remembered."""
@@ -214,8 +214,8 @@ class ComputationIndex:
         """
         block = block_of(wanted)
         forms = tuple(sorted(input_forms(block)))
-        candidates = list(self._blocks.weaker(block, forms, allowed, MAX_WEAKER))
-        for each in _in_order(candidates, rows):
+        batches = self._blocks.weaker(block, forms, allowed, MAX_WEAKER)
+        for each in (candidate for some in batches for candidate in _in_order(some, rows)):
             leaf = each.offer.leaf
             plan = over_aligned(
                 *(each.wanted, each.block, each.available, leaf),

@@ -13,8 +13,8 @@ with the smaller scale is at most the other one where x >= 0, and at least where
 of x, scaled and rounded as engines do, are limits of the scaled value.
 
 Where is it NULL? A quotient of integers where x is. One of DOUBLE where x is NULL, NaN or infinite,
-or where the result is too large: so it is not NULL if another one of x is not, which tells that x
-is finite, and the scale is at most 1 or at most the scale of that one.
+or where the result is too large: so it is not NULL if another one is not that is computed from x,
+which tells that x is finite, and the scale is at most 1 or at most the scale of that one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -139,7 +139,10 @@ class ScaledValues:
             other = scaled(each)
             if part is None or other is None:
                 continue
-            if expression.dtype == DataType.INTEGER or part.scale <= max(_WHOLE, other.scale):
+            is_column = expression == part.value  # NULL where the value is, and nowhere else
+            # What is computed from a DOUBLE tells that it is finite; the column itself does not.
+            tells = isinstance(each, Call) and part.scale <= max(_WHOLE, other.scale)
+            if is_column or tells or expression.dtype == DataType.INTEGER:
                 yield each
 
     def limits(self, expression: Expression) -> Region | None:

@@ -1,6 +1,7 @@
 """Of many offers that are no stronger a bounded number is looked at, and the best one is found."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
@@ -19,10 +20,13 @@ def joined(bound: int) -> str:
 
 
 def index_of(bounds: range) -> ComputationIndex:
+    return index_over([joined(b).replace("SELECT", "SELECT a.y AS ay,") for b in bounds])
+
+
+def index_over(texts: Sequence[str]) -> ComputationIndex:
     index = ComputationIndex()
-    for bound in bounds:
-        text = joined(bound).replace("SELECT", "SELECT a.y AS ay,")
-        bundle = plan(bound_query(text, CATALOG), TOPOLOGY, query=f"q{bound + 1}")
+    for number, text in enumerate(texts, 1):
+        bundle = plan(bound_query(text, CATALOG), TOPOLOGY, query=f"q{number}")
         for offer in offers_of(bundle, normalized(text)):
             if offer.is_readable and not offer.bundle.fragment(offer.fragment).consumer:
                 index.add(offer)
@@ -66,3 +70,19 @@ def test_one_that_may_be_read_is_found_behind_many_that_may_not() -> None:
     found = index.find(normalized(joined(MANY + 5)), lambda offer: offer.run == "q1")
     assert found is not None
     assert found.offer.run == "q1"
+
+
+def test_one_that_shows_the_columns_is_found_behind_many_that_do_not() -> None:
+    narrow = [
+        f"SELECT a.y AS ay FROM t a, u b WHERE a.x = b.x AND a.y > {bound}"
+        for bound in range(1, MANY)
+    ]
+    index = index_over([joined(0).replace("SELECT", "SELECT a.y AS ay,"), *narrow])
+
+    def rows(offer: Offer) -> float:
+        return 10_000.0 - int(offer.run[1:])
+
+    for _ in range(6):
+        found = index.find(normalized(joined(MANY + 5)), lambda _offer: True, rows)
+        assert found is not None
+        assert found.offer.run == "q1"

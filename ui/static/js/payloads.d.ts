@@ -739,7 +739,7 @@ export interface Me {
   account?: Account | null;
 }
 
-/** `table_object` of ui/api/lake_routes.py. */
+/** `table_object` of ui/api/resources/lake_routes.py. */
 export interface LakeTable {
   table: string;
   namespace: "readings" | "rollups" | "system" | "tables";
@@ -758,7 +758,7 @@ export interface LakeTable {
   problem: string;
 }
 
-/** `job_object` of ui/api/lake_routes.py. */
+/** `job_object` of ui/api/resources/lake_routes.py. */
 export interface LakeJob {
   id: string;
   task: string;
@@ -798,7 +798,7 @@ export interface LakeStatus {
   pipeline: LakePipeline | null;
 }
 
-/** `sample_object` of ui/api/lake_routes.py. */
+/** `sample_object` of ui/api/resources/lake_routes.py. */
 export interface LakeSample {
   columns: string[];
   rows: Value[][];
@@ -809,7 +809,7 @@ export interface LakeSample {
   cut: boolean;
 }
 
-/** `stored_object` of ui/api/table_routes.py. */
+/** `stored_object` of ui/api/resources/table_routes.py. */
 export interface StoredTable {
   name: string;
   source: string;
@@ -830,7 +830,7 @@ export interface StoredTables {
   readers: Record<string, { kind: string; name: string }[]>; // by table
 }
 
-/** `figures_object` of ui/api/table_routes.py. */
+/** `figures_object` of ui/api/resources/table_routes.py. */
 export interface ColumnFigures {
   name: string;
   nulls: number;
@@ -850,7 +850,7 @@ export interface StoredSample {
   whole: boolean;
 }
 
-/** `past_object` of ui/api/history_routes.py. */
+/** `past_object` of ui/api/resources/history_routes.py. */
 export interface PastChange {
   ts: string;
   diff: number;
@@ -858,7 +858,7 @@ export interface PastChange {
   alarm: "waiting" | "raised" | "acknowledged" | "unknown" | "cleared" | null;
 }
 
-/** `trial_object` of ui/api/history_routes.py. */
+/** `trial_object` of ui/api/resources/history_routes.py. */
 export interface HistoryTrial {
   id: string;
   maker: string;

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
-from streamsql.algebra.operators import Scan, walk_plan
+from streamsql.algebra.operators import Scan, WindowBounds, walk_plan
 from streamsql.binder import BoundQuery
 from streamsql.catalog.catalog import Catalog
 from streamsql.catalog.definitions import SourceDefinition
@@ -49,6 +49,9 @@ def delivered_again(
         BindingError: Something that it delivers would be computed elsewhere by now; code `in_use`.
     """
     result, *leaves = node.bundle.fragments
+    for leaf in leaves:
+        if any(isinstance(each, WindowBounds) for each in walk_plan(leaf.plan)):
+            raise _planned_otherwise(leaf)  # bounds are no query: who reads them asks for them
     found = [_placed_as(leaf, placed(_of_leaf(bound, leaf))) for leaf in leaves]
     sites = {leaf.destinations for leaf in found}
     if len(sites) != 1:

@@ -41,6 +41,8 @@ WORLDS = {"integers": integers, "doubles": doubles, "mixed": mixed}
 def part(random: Random, world: SmallWorld, number: int) -> Expression:
     """Return a part of a column, or the column."""
     column = world.columns[number]
+    if random.random() < 0.15:
+        return column
     if column.dtype == N and random.random() < 0.6:
         return Call("/", (column, Literal(random.choice((1, 2, 3, 5, 10)), N)), N)
     factor = Literal(random.choice((0.1, 0.2, 0.5, 2.0, 10.0)), D)

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from streamsql.algebra.operators import Window, WindowBounds, Younger, walk_plan
 from streamsql.data.events import SourceEvent
 from streamsql.data.types import MICROSECONDS
 from streamsql.wire.site_messages import SiteRole
+from streamsql.wire.trimmed_bundles import is_trimmed
 from tests.federated_optimizer.coordinator.conftest import wall
 
 STEPS = "CREATE SOURCE steps (who TEXT, ts TIMESTAMP) WITH (ttl = '10 minutes');"
@@ -146,5 +149,30 @@ def test_the_network_lists_bounds_as_a_window(harness: Any) -> None:
         told = {row[0]: row[1:3] for row in found.rows}
         assert told["2"] == ("window", "SELECT who FROM node 1/f1 [RANGE 2 s]")
         assert told["2/f1"] == ("window", "Bounds of [RANGE 2 s] OF steps")
+
+    harness.run(scenario)
+
+
+def test_readers_of_bounds_go_on_by_themselves_when_a_gateway_comes(
+    harness: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await begun(federation)
+        await harness.start_query(coordinator, LONG)
+        minute = "steps [RANGE 1 MINUTE]"
+        short = await harness.start_query(coordinator, f"SELECT who FROM {minute}")
+        pairs = f"{minute} a LEFT JOIN {minute} b ON a.who = b.who AND a.ts < b.ts"
+        reader = await harness.start_query(coordinator, f"SELECT a.who, a.ts FROM {pairs}")
+        step(federation, "gw-1", "a")
+        await harness.until(lambda: len(coordinator.relation(reader)) == 1, "the first row")
+        await coordinator.stop(short)
+        assert any(is_trimmed(node.bundle) for node in coordinator._queries.nodes.all())
+        await federation.site("gw-3", sources=("steps",), schema=STEPS)
+        step(federation, "gw-3", "b")
+        await harness.until(
+            lambda: {row[0] for row in coordinator.relation(reader)} == {"a", "b"}, "both rows"
+        )
+        assert "InternalError" not in caplog.text
+        assert "outside its recursion" not in caplog.text
 
     harness.run(scenario)
