@@ -1,4 +1,4 @@
-"""What do windows of several lengths over one source cost, from one window's rows or each alone?
+"""Cost of windows of several lengths over one source: from the longest one's rows, or each alone.
 
     python -m benchmarks.shorter_windows [--quick] [--json] [--seed 1]
 

@@ -99,7 +99,7 @@ class Shape:
         return (not fragment, self.last_rows[key], -len(run), run)
 
     def changed(self) -> None:
-        """Forget what was found: there are other offers."""
+        """Discard the results of look-ups: offers have come or gone."""
         for each in self.met.values():
             each.found = None
 

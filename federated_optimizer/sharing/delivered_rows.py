@@ -25,7 +25,9 @@ from federated_optimizer.sharing.refusals import NotSharedError
 from federated_optimizer.sharing.rules.select_project_join import answer
 from federated_optimizer.sharing.rules.shorter_windows import (
     bounds_of,
+    length_of,
     over_longer,
+    why_not,
     window_of,
     younger,
 )
@@ -34,6 +36,9 @@ from federated_optimizer.statistics.planning_statistics import Statistics
 from streamsql.algebra.expressions import Column, Expression, columns_of
 from streamsql.algebra.operators import Plan, RemoteSource, Younger, transform_up, walk_plan
 from streamsql.wire.fragments import Fragment, FragmentBundle
+
+MAX_LONGER = 16
+"""Longer windows over one source whose rows are looked at for a shorter one."""
 
 
 def delivered_once(
@@ -291,13 +296,17 @@ def rows_of_others(  # noqa: PLR0913 - a bundle, and what may be read how
 def _of_longer(
     fragment: Fragment, index: ComputationIndex, allowed: Allowed, rows: Rows, *, canonical: bool
 ) -> Found | None:
-    """Return an answer to a selection of a window over the rows of a longer one, the fewest."""
+    """Return an answer to a selection of a window over the rows of a longer one, the fewest.
+
+    Of many windows that are longer the shortest are looked at.
+    """
     is_sent = _sent_from(fragment, allowed)
     window = window_of(fragment.plan)
     if window is None or set(fragment.destinations) & set(fragment.sites):
         return None
+    longer_ones = [each for each in index.rows_of(window.input) if not why_not(window, each)]
     answers = []
-    for longer in index.rows_of(window.input):
+    for longer in sorted(longer_ones, key=length_of)[:MAX_LONGER]:
         try:
             wanted = over_longer(fragment.plan, longer)
             found = index.find(wanted, is_sent, rows, canonical=canonical)

@@ -186,7 +186,7 @@ class Inbox:
         self._readers[name] = give
 
     def unread(self, name: str) -> None:
-        """Hand on no more."""
+        """End what `read` began; nothing happens if it was not called."""
         self._readers.pop(name, None)
 
     def total(self, name: str) -> Delta:

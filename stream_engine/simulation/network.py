@@ -83,7 +83,7 @@ class _Told:
 
 
 Flows = dict[str, FlowReport | None]
-"""What sites tell of the channels of a query."""
+"""Flow reports of the channels of a query, by site."""
 
 _Message = _Payload | _Will | _Request | _Told
 

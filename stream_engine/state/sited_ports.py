@@ -24,7 +24,7 @@ def sited(port: str) -> str:
 
 
 def is_sited(name: str) -> bool:
-    """Whether a name is that of rows with their sites."""
+    """Return True for a name that `sited` has made."""
     return name.endswith(_SITED)
 
 

@@ -48,7 +48,7 @@ def _is_present(atom: Expression, present: set[Expression]) -> bool:
 
 
 class NumberedAtoms:
-    """What is known of atoms that have numbers, for others.
+    """Bounds and orders of numbered atoms, extended to atoms that have no number.
 
     Args:
         parts: The atoms, as parts of values.

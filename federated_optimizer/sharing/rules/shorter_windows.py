@@ -66,6 +66,12 @@ def why_not(shorter: Window, longer: Plan) -> str:
     return ""
 
 
+def length_of(plan: Plan) -> float:
+    """Return the length of a window in microseconds; of rows without one: infinite."""
+    size = plan.size if isinstance(plan, Window) else None
+    return float("inf") if size is None else size
+
+
 def _reach(window: Window) -> int:
     """Return how far before now a window may hold rows, in microseconds."""
     if window.kind == WindowKind.NOW:

@@ -19,7 +19,7 @@ ALWAYS = 2**63
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """How a window's stretch of event time follows the clock.
+    """The stretch of event time that a window holds, as a function of the clock.
 
     Attributes:
         at: From the time to (low, high): rows with low < event time <= high are inside.

@@ -5,6 +5,7 @@ which order channels, reports and orders arrive, what comes twice, and which rep
 """
 
 import itertools
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 
@@ -29,7 +30,7 @@ TICK = 2_000
 """Microseconds on average from one thing that happens to the next."""
 
 
-class SimulatedCoordinator(RecordedNetwork):
+class SimulatedCoordinator(RecordedNetwork, ABC):
     """Sites, and what a coordinator says to them and hears of them, each a while later.
 
     Whoever makes one gives it `queries` and `heard`.
@@ -63,13 +64,13 @@ class SimulatedCoordinator(RecordedNetwork):
         """Return the runs whose messages wait most often."""
         return set()
 
+    @abstractmethod
     async def look(self) -> None:
         """Do what the coordinator does four times a second."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_settled(self) -> bool:
         """Return whether all answers are there."""
-        raise NotImplementedError
 
     # --- what the coordinator asks of sites: it arrives some time later --------------------------
 

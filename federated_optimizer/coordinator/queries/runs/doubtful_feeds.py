@@ -34,7 +34,7 @@ class DoubtfulFeeds:
                 self._runs.update(dict.fromkeys(self._parts[printed]))
 
     def add(self, runs: Iterable[str]) -> None:
-        """Have runs looked at again, nothing else."""
+        """Add runs, without those that share fragments with them."""
         self._runs.update(dict.fromkeys(runs))
 
     def take(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from federated_optimizer.coordinator.queries.runs.shared_runs import SharedRuns
 from federated_optimizer.coordinator.shared_parts import SharedParts
 from federated_optimizer.coordinator.sites.flows import FlowReports
 from federated_optimizer.coordinator.store.stored_runs import StoredNode
-from streamsql.wire.fragments import FragmentBundle
+from streamsql.wire.fragments import Engine, FragmentBundle
 from streamsql.wire.trimmed_bundles import nothing_of, trimmed
 
 
@@ -42,7 +42,8 @@ class NetworkNodes:
         self._runs = runs
         self._kept: dict[str, RunningQuery] = {}
         self.stale: tuple[str, ...] = ()
-        self._looked = self._trimmed = -1
+        self._perhaps_unread: dict[str, None] = {}
+        self._perhaps_trimmed: dict[str, None] = {}
 
     def all(self) -> tuple[RunningQuery, ...]:
         """Return the hidden queries of the nodes."""
@@ -75,49 +76,66 @@ class NetworkNodes:
         if not live or any(query.id not in leaving for query in live):
             return None
         query = live[0]
-        if query.has_failed or query.logical is None or not self._runs.fed_by(run):
+        if query.has_failed or query.logical is None or not self._runs.fed.readers(run):
             return None
         return query
 
     def unneeded(self) -> list[RunningQuery]:
-        """Return the nodes that nobody reads, and those that only such nodes read."""
-        if self._looked == self._runs.changes:
-            return []
+        """Return the nodes that nobody reads, or only such nodes, and those whose run has a query.
+
+        Work: that of the runs that have changed since nothing was found.
+        """
+        self._look()
         found: dict[str, RunningQuery] = {}
-        looked = True
-        while looked:
-            looked = False
-            for run, node in self._kept.items():
-                readers = [reader for reader in self._runs.fed_by(run) if reader.run not in found]
-                if run not in found and (not readers or self._has_query(run)):
-                    found[run], looked = node, True
+        gone: set[str] = set()
+        waiting = list(self._perhaps_unread)
+        while waiting:
+            run = waiting.pop()
+            node = self._kept.get(run)
+            if node is None or run in found:
+                continue
+            if self._has_query(run):
+                found[run] = node  # the run goes on, so what it reads is read
+            elif all(reader in gone for reader in self._runs.fed.readers(run)):
+                found[run] = node
+                gone.add(run)
+                waiting.extend(self._runs.fed.feeders(run))
         if not found:
-            self._looked = self._runs.changes
+            self._perhaps_unread.clear()
         return list(found.values())
 
     def trimmable(self) -> list[StoredNode]:
-        """Return what is left of nodes whose result nobody reads: leaves that others read."""
-        if self._trimmed == self._runs.changes:
-            return []
-        found = [*filter(None, map(self._without_unread, self._kept.values()))]
+        """Return what is left of nodes whose result nobody reads: leaves that others read.
+
+        Work: that of the runs that have changed since nothing was found.
+        """
+        self._look()
+        nodes = (self._kept[run] for run in self._perhaps_trimmed if run in self._kept)
+        found = [*filter(None, map(self._without_unread, nodes))]
         if not found:
-            self._trimmed = self._runs.changes
+            self._perhaps_trimmed.clear()
         return found
+
+    def _look(self) -> None:
+        changed = dict.fromkeys(self._runs.fed.take_changed())
+        self._perhaps_unread.update(changed)
+        self._perhaps_trimmed.update(changed)
 
     def _without_unread(self, node: RunningQuery) -> StoredNode | None:
         bundle = node.bundle
         if len(self._runs.readers(node.run)) > 1 or node.has_failed:
             return None
-        feeds = [
-            feed
-            for reader in self._runs.fed_by(node.run)
-            for feed in reader.bundle.feeds
-            if feed.run == node.run
-        ]
-        # Who reads another version will read this one, or none; nobody knows yet.
-        if not feeds or any(feed.version != bundle.version for feed in feeds):
-            return None
-        left = trimmed(bundle, {feed.source for feed in feeds})
+        leaves = {leaf.id for leaf in bundle.own if leaf.consumer and leaf.engine != Engine.BASE}
+        read: set[str] = set()
+        readers = map(self._runs.leader, self._runs.fed.readers(node.run))
+        for feed in (feed for reader in readers if reader for feed in reader.bundle.feeds):
+            if feed.run != node.run:
+                continue
+            # Who reads another version will read this one, or none; nobody knows yet.
+            if feed.version != bundle.version or feed.source not in leaves:
+                return None
+            read.add(feed.source)
+        left = trimmed(bundle, read) if read else None
         if left is None or left == bundle:
             return None
         plan = nothing_of(fragment.plan for fragment in left.fragments if fragment.consumer)

@@ -16,6 +16,7 @@ from federated_optimizer.coordinator.queries.planned_queries import Planned, pla
 from federated_optimizer.coordinator.queries.running_queries import RunningQuery
 from federated_optimizer.coordinator.queries.runs.answer_index import AnswerIndex
 from federated_optimizer.coordinator.queries.runs.doubtful_feeds import DoubtfulFeeds
+from federated_optimizer.coordinator.queries.runs.fed_runs import FedRuns
 from federated_optimizer.coordinator.queries.runs.newest_runs import NewestRuns
 from federated_optimizer.network.run_ages import age_of
 from federated_optimizer.network.shareable import fingerprint, fragment_prints, run_or_read
@@ -47,6 +48,7 @@ class SharedRuns:
         touched: Runs whose bundle or readers may have changed, until somebody empties it.
         network: Which node of what runs rests on which.
         newest: The newest runs that read a source.
+        fed: Runs by the runs whose rows they read.
         doubtful: Runs that may be fed otherwise than they are.
     """
 
@@ -63,8 +65,7 @@ class SharedRuns:
         self._given: dict[str, dict[str, str]] = {}  # those that their run gives to others
         self._part_prints: dict[str, dict[str, str]] = {}  # fingerprints by run and fragment
         self._tried: dict[str, RunningQuery] = {}
-        self._fed: dict[str, dict[str, None]] = {}  # runs that read rows of a run, by that
-        self._feeders: dict[str, set[str]] = {}
+        self.fed = FedRuns()
         self.doubtful = DoubtfulFeeds(self._parts, self._given, self._part_prints)
         self.network = NetworkIndex(self)
         self.newest = NewestRuns(self)
@@ -281,7 +282,7 @@ class SharedRuns:
 
     def fed_by(self, run: str) -> tuple[RunningQuery, ...]:
         """Return a query of each other run that reads rows of a run at its sites."""
-        readers = sorted(self._fed.get(run, ()), key=age_of)
+        readers = sorted(self.fed.readers(run), key=age_of)
         return tuple(filter(None, map(self.leader, readers)))
 
     def reads_results(self, run: str) -> bool:
@@ -294,12 +295,7 @@ class SharedRuns:
 
     def resting_on(self, run: str) -> set[str]:
         """Return a run, and those that read it or read one of these."""
-        found, waiting = {run}, [run]
-        while waiting:
-            readers = self._fed.get(waiting.pop(), {}).keys() - found
-            found |= readers
-            waiting.extend(readers)
-        return found
+        return self.fed.resting_on(run)
 
     def part_sharers(self, planned: Planned, run: str) -> dict[str, tuple[RunningQuery, ...]]:
         """Return, by fragment, the queries of other runs that read equal fragments."""
@@ -325,7 +321,7 @@ class SharedRuns:
         self.touched[run] = None
         self._readers.setdefault(run, {})[query.id] = query
         self.answers.enter(query)
-        self._note_feeders(run, {feed.run for feed in query.bundle.feeds})
+        self.fed.put(run, {feed.run for feed in query.bundle.feeds})
         self.network.note(run)
         if query.id not in self._tried:
             self._of_text.setdefault(_words(query.text), {})[query.id] = query
@@ -344,6 +340,7 @@ class SharedRuns:
     def note(self, run: str) -> None:
         """Note that a run has begun to fail, or is well again."""
         self.changes += 1
+        self.fed.note(run)
         self.doubtful.note(run)
 
     def leave(self, query: RunningQuery) -> None:
@@ -351,6 +348,7 @@ class SharedRuns:
         self.changes += 1
         run, leader = query.run, self.leader(query.run)
         self.touched[run] = None
+        self.fed.note(run)
         readers = self._readers.get(run, {})
         readers.pop(query.id, None)
         if self.leader(run) is not leader:
@@ -360,19 +358,10 @@ class SharedRuns:
             _drop(self._of_text, _words(query.text), query.id)
         if self.leader(run) is None:
             self._unknown(run)
-            self._note_feeders(run, set())
+            self.fed.put(run, set())
         if not readers:
             self._readers.pop(run, None)
             self.answers.forget(run)
-
-    def _note_feeders(self, run: str, feeders: set[str]) -> None:
-        before = self._feeders.pop(run, set())
-        for feeder in before - feeders:
-            _drop(self._fed, feeder, run)
-        for feeder in feeders:
-            self._fed.setdefault(feeder, {})[run] = None
-        if feeders:
-            self._feeders[run] = feeders
 
     def _unknown(self, run: str) -> None:
         """Let no query find a run any more: it has another plan, or ends."""

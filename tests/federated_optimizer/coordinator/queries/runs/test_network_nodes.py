@@ -362,3 +362,27 @@ def test_a_node_that_cannot_be_read_from_the_catalog_stops_nobody(harness: Any) 
         await answers(harness, coordinator, left)
 
     harness.run(scenario)
+
+
+def test_a_node_stays_that_the_run_of_an_equal_query_reads(harness: Any) -> None:
+    async def scenario(federation: Any) -> None:
+        coordinator = await federation.standard()
+        fill(federation)
+        pairs = await harness.start_query(coordinator, PAIRS)
+        opened = await harness.start_query(coordinator, OPEN)
+        reader = await harness.start_query(coordinator, f"{OPEN} AND l.src <> 'z'")
+        await answers(harness, coordinator, reader, BOTH[:1])
+        assert (feeders(coordinator, opened), feeders(coordinator, reader)) == ({pairs}, {opened})
+        await coordinator.stop(pairs)
+        await coordinator.stop(opened)
+        assert {node.run for node in coordinator._queries.nodes.all()} == {pairs, opened}
+        again = await harness.start_query(coordinator, OPEN)
+        await answers(harness, coordinator, again, BOTH[:1])
+        await harness.until(
+            lambda: {node.run for node in coordinator._queries.nodes.all()} != {pairs, opened},
+            "the query takes the place of its node",
+        )
+        assert [*stored(coordinator)] == [pairs]
+        assert coordinator.query(again).version == 1, "nothing was deployed again"
+
+    harness.run(scenario)
